@@ -1,0 +1,57 @@
+"""sfumato: a table that can be mined in place of the real one, with a certificate and a report."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.assess.report import Report
+    from sfumato.condense.mechanism import Condensation
+    from sfumato.pipeline import evaluate, sanitize
+    from sfumato.privacy.certificate import Certificate
+    from sfumato.release import Release
+    from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
+
+__all__ = [
+    "Certificate",
+    "Condensation",
+    "Domain",
+    "Field",
+    "Kind",
+    "Release",
+    "Report",
+    "Role",
+    "Schema",
+    "__version__",
+    "evaluate",
+    "sanitize",
+]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Certificate": "sfumato.privacy.certificate",
+    "Condensation": "sfumato.condense.mechanism",
+    "Domain": "sfumato.tables.schema",
+    "Field": "sfumato.tables.schema",
+    "Kind": "sfumato.tables.schema",
+    "Release": "sfumato.release",
+    "Report": "sfumato.assess.report",
+    "Role": "sfumato.tables.schema",
+    "Schema": "sfumato.tables.schema",
+    "evaluate": "sfumato.pipeline",
+    "sanitize": "sfumato.pipeline",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,92 @@
+"""A finding: one measured number with all that a reader needs to understand it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["Direction", "Family", "Finding", "not_run"]
+
+
+class Family(StrEnum):
+    """What a finding speaks of."""
+
+    PRIVACY = "privacy"
+    UTILITY = "utility"
+    ATTACK = "attack"
+
+
+class Direction(StrEnum):
+    """Which way is good."""
+
+    HIGHER = "higher-is-better"
+    LOWER = "lower-is-better"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One measured number.
+
+    Parameters
+    ----------
+    name : str
+    family : Family
+    value : float or None
+        None where it was not run.
+    direction : Direction
+    range : tuple of float
+        Worst and best possible value in numeric order; None for an open end.
+    meaning : str
+        One sentence that a steward understands.
+    interval : tuple of float, optional
+        Where the number may lie, 95 %; None for an exact count.
+    baseline : float, optional
+        What the number would be if nothing were wrong (for utility) or by guessing (for attacks).
+    control : float, optional
+        The same number on rows that were held out.
+    because : str, optional
+        Why it was not run.
+    public : bool
+        Whether it may stand in the edition that leaves with the release.
+    """
+
+    name: str
+    family: Family
+    value: float | None
+    direction: Direction
+    range: tuple[float | None, float | None]
+    meaning: str
+    interval: tuple[float, float] | None = None
+    baseline: float | None = None
+    control: float | None = None
+    because: str | None = None
+    public: bool = True
+
+    @property
+    def status(self) -> str:
+        """Measured, or not run."""
+        return "measured" if self.value is not None else "not-run"
+
+    def to_json(self) -> dict[str, Any]:
+        """Write the finding as a JSON object; a number that is not finite is null."""
+        document: dict[str, Any] = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, tuple):
+                document[field.name] = [_number(item) for item in value]
+            else:
+                document[field.name] = value.value if isinstance(value, StrEnum) else _number(value)
+        document["status"] = self.status
+        return document
+
+
+def _number(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def not_run(name: str, family: Family, direction: Direction, meaning: str, because: str) -> Finding:
+    """State that a measure could not run, and why; never a zero."""
+    return Finding(name, family, None, direction, (None, None), meaning, because=because)

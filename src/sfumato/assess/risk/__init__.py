@@ -1,0 +1,1 @@
+"""Measures of what is given away, one file each."""

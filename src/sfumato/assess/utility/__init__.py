@@ -1,0 +1,1 @@
+"""Measures of what can still be learned, one file each."""

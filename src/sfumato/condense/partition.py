@@ -1,0 +1,87 @@
+"""The pure function behind mechanism and scikit-learn adapter: records to group labels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.condense.construct import construct_groups
+from sfumato.errors import LevelError, OptionError, PrivacyRefusal
+
+__all__ = ["GROUPINGS", "check_feasible", "check_partition", "partition"]
+
+GROUPINGS = ("paper",)
+
+
+def partition(
+    values: NDArray[np.float64],
+    levels: NDArray[np.int64],
+    strata: NDArray[np.int64],
+    rng: np.random.Generator,
+    *,
+    grouping: str = "paper",
+) -> NDArray[np.int64]:
+    """Label each record with its group, 0 to g-1.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+    levels : ndarray of shape (n,)
+        The size that the group of each record must have at least.
+    strata : ndarray of shape (n,)
+        Groups never cross strata.
+    rng : numpy.random.Generator
+    grouping : {"paper"}
+        ``"paper"`` is ConstructGroups [AY05, fig. 2].
+
+    Raises
+    ------
+    LevelError
+        Where a stratum has fewer records than the highest level in it.
+    PrivacyRefusal
+        Where a group came out smaller than a level inside it; nothing is released then.
+    """
+    if grouping not in GROUPINGS:
+        raise OptionError(f"there is no grouping {grouping!r}; choose one of {', '.join(GROUPINGS)}")
+    check_feasible(levels, strata)
+    labels = np.empty(len(values), dtype=np.int64)
+    formed = 0
+    for stratum in np.unique(strata):
+        rows = np.flatnonzero(strata == stratum)
+        for group in construct_groups(values[rows], levels[rows], rng.permutation(len(rows))):
+            labels[rows[group]] = formed
+            formed += 1
+    check_partition(labels, levels)
+    return labels
+
+
+def check_feasible(levels: NDArray[np.int64], strata: NDArray[np.int64]) -> None:
+    """Refuse levels that no grouping can meet."""
+    names, codes = np.unique(strata, return_inverse=True)
+    sizes = np.bincount(codes)
+    highest = np.zeros(len(names), dtype=np.int64)
+    np.maximum.at(highest, codes, levels)
+    short = sizes < highest
+    if not short.any():
+        return
+    if len(names) == 1:
+        raise LevelError(
+            f"there are {sizes[0]} records and the highest privacy level is {highest[0]}; "
+            "lower the level or bring more records"
+        )
+    smallest = int(np.argmin(np.where(short, sizes, sizes.max() + 1)))
+    raise LevelError(
+        f"{int(short.sum())} of {len(names)} strata have fewer records than the highest privacy level in them (the "
+        f"smallest has {sizes[smallest]} and level {highest[smallest]}); pool small strata or lower the level"
+    )
+
+
+def check_partition(labels: NDArray[np.int64], levels: NDArray[np.int64]) -> None:
+    """Fail closed if a record has no group or a group is smaller than a level inside it."""
+    sizes = np.bincount(labels) if len(labels) and labels.min() >= 0 else np.zeros(1, dtype=np.int64)
+    violations = int((sizes[labels] < levels).sum()) if len(sizes) > labels.max(initial=0) else len(labels)
+    if violations or (sizes == 0).any():
+        raise PrivacyRefusal(
+            f"{violations} records came out in a group smaller than their privacy level; nothing is released. "
+            "Please report this as a defect"
+        )

@@ -1,0 +1,158 @@
+"""The vocabulary of deeds: what a mechanism did, in words that hold no data.
+
+The vocabulary only grows. `privacy` draws its claims from these and from nothing else; a fact that
+it does not know is refused there, never ignored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sfumato.errors import BadInput
+
+__all__ = [
+    "ColumnsDropped",
+    "CountsKept",
+    "Drawn",
+    "Fact",
+    "Grouped",
+    "HeldOut",
+    "Shuffled",
+    "Stratified",
+    "Synthesized",
+    "fact_from_json",
+    "fact_to_json",
+]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One deed."""
+
+    fact: ClassVar[str] = ""
+
+
+@dataclass(frozen=True)
+class Drawn(Fact):
+    """Randomness came from here."""
+
+    fact: ClassVar[str] = "drawn"
+    mode: str
+    generator: str
+
+
+@dataclass(frozen=True)
+class ColumnsDropped(Fact):
+    """These columns of the original are not in the release."""
+
+    fact: ClassVar[str] = "columns-dropped"
+    identifiers: tuple[str, ...]
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class HeldOut(Fact):
+    """So many rows were kept out of the release, for measuring."""
+
+    fact: ClassVar[str] = "held-out"
+    rows: int
+
+
+@dataclass(frozen=True)
+class Stratified(Fact):
+    """Groups never cross the values of this column."""
+
+    fact: ClassVar[str] = "stratified"
+    column: str
+    strata: int
+    is_target: bool
+
+
+@dataclass(frozen=True)
+class Grouped(Fact):
+    """Records were partitioned into groups, each at least as large as the highest level inside.
+
+    ``asked_min`` and ``asked_max`` bound the levels that were met, the floor k included.
+    ``tiny`` counts the groups of three records or fewer, ``alone`` the records that stand alone.
+    """
+
+    fact: ClassVar[str] = "grouped"
+    algorithm: str
+    records: int
+    groups: int
+    smallest: int
+    asked_min: int
+    asked_max: int
+    violations: int
+    tiny: int
+    alone: int
+
+
+@dataclass(frozen=True)
+class Synthesized(Fact):
+    """Every released row was drawn from a group's statistics, as many rows as the group has records."""
+
+    fact: ClassVar[str] = "synthesized"
+    statistics: str
+    law: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class CountsKept(Fact):
+    """Within each group, category counts and missing cells are exactly those of its records."""
+
+    fact: ClassVar[str] = "counts-kept"
+    category_columns: int
+    missing_columns: int
+
+
+@dataclass(frozen=True)
+class Shuffled(Fact):
+    """The order of the released rows was drawn uniformly."""
+
+    fact: ClassVar[str] = "shuffled"
+    rows: int
+
+
+_VOCABULARY: dict[str, type[Fact]] = {
+    kind.fact: kind for kind in (Drawn, ColumnsDropped, HeldOut, Stratified, Grouped, Synthesized, CountsKept, Shuffled)
+}
+
+
+def fact_to_json(fact: Fact) -> dict[str, Any]:
+    """Write a fact as a JSON object.
+
+    Examples
+    --------
+    >>> fact_to_json(Shuffled(rows=3))
+    {'fact': 'shuffled', 'rows': 3}
+    """
+    return {"fact": fact.fact, **dataclasses.asdict(fact)}
+
+
+def fact_from_json(document: dict[str, Any]) -> Fact:
+    """Read a fact back; an unknown one is an error."""
+    name = document.get("fact")
+    kind = _VOCABULARY.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise BadInput("the certificate holds a fact that this version does not know; use a newer sfumato")
+    wanted = {field.name: field for field in dataclasses.fields(kind)}
+    given = {key: value for key, value in document.items() if key != "fact"}
+    if set(given) != set(wanted):
+        raise BadInput(f"the fact {kind.fact!r} does not have its {len(wanted)} entries; the file was altered")
+    for key, value in given.items():
+        expected = str(wanted[key].type)
+        ok = (
+            (expected == "int" and isinstance(value, int) and not isinstance(value, bool))
+            or (expected == "str" and isinstance(value, str))
+            or (expected == "bool" and isinstance(value, bool))
+            or (expected.startswith("tuple") and isinstance(value, (list, tuple)))
+        )
+        if not ok:
+            raise BadInput(f"the entry {key!r} of the fact {kind.fact!r} is not of type {expected}")
+        if isinstance(value, list):
+            given[key] = tuple(str(item) for item in value)
+    return kind(**given)

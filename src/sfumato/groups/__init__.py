@@ -1,0 +1,22 @@
+"""Groups and what several rooms do with them."""
+
+from __future__ import annotations
+
+from sfumato.groups.algebra import concat, merge, remove, split_groups
+from sfumato.groups.generate import draw_along_eigenvectors, generate
+from sfumato.groups.model import Groups, summarize
+from sfumato.groups.settle import category_counts, missing_counts, settle
+
+__all__ = [
+    "Groups",
+    "category_counts",
+    "concat",
+    "draw_along_eigenvectors",
+    "generate",
+    "merge",
+    "missing_counts",
+    "remove",
+    "settle",
+    "split_groups",
+    "summarize",
+]

@@ -1,0 +1,90 @@
+"""What a mechanism sees of a table: one float matrix and which of its coordinates belong together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["CATEGORY_SCALE", "Block", "BlockKind", "Layout", "Records", "width"]
+
+CATEGORY_SCALE = 0.5**0.5
+"""Value of the one non-zero coordinate of a category: two different categories lie at distance 1."""
+
+
+class BlockKind(StrEnum):
+    """What the coordinates of a block mean."""
+
+    NUMBER = "number"
+    """One standardized coordinate."""
+    CATEGORY = "category"
+    """One coordinate a category, `CATEGORY_SCALE` at the record's own and 0 elsewhere."""
+    MISSING = "missing"
+    """One coordinate: 1 where the cell is missing, else 0. Follows the block of its column."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Coordinates ``start`` to ``stop`` of one column.
+
+    ``fill`` is what a missing cell takes in these coordinates: the column's mean, so that it pulls
+    no distance either way.
+    """
+
+    column: str
+    kind: BlockKind
+    start: int
+    stop: int
+    fill: tuple[float, ...] = ()
+
+    @property
+    def where(self) -> slice:
+        """The block's coordinates."""
+        return slice(self.start, self.stop)
+
+
+Layout = tuple[Block, ...]
+
+
+def width(layout: Layout) -> int:
+    """Count the coordinates of a layout."""
+    return layout[-1].stop if layout else 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Records:
+    """The records of a table as a mechanism sees them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+        Coordinates, made read-only.
+    layout : tuple of Block
+        Which coordinates belong to which column.
+    levels : ndarray of shape (n,)
+        Privacy level that each record asks for; 0 where it asks for none of its own.
+    strata : ndarray of shape (n,)
+        Groups never cross a stratum; all zero where there is one.
+    """
+
+    values: NDArray[np.float64]
+    layout: Layout
+    levels: NDArray[np.int64]
+    strata: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        n, d = self.values.shape
+        if d != width(self.layout) or self.levels.shape != (n,) or self.strata.shape != (n,):
+            raise ValueError(f"records of shape ({n}, {d}) do not fit their layout, levels or strata")
+        for array in (self.values, self.levels, self.strata):
+            array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Records(n={len(self)}, d={self.values.shape[1]}, blocks={len(self.layout)})"
