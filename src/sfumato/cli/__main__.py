@@ -1,0 +1,7 @@
+"""``python -m sfumato.cli``."""
+
+from __future__ import annotations
+
+from sfumato.cli.main import main
+
+main()

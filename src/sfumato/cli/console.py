@@ -1,0 +1,101 @@
+"""What a person sees while a verb runs: sentences on stderr, progress bars on a terminal, one JSON document."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from types import FrameType
+from typing import Any, ParamSpec
+
+import rich_click as click
+
+from sfumato.errors import SfumatoError
+from sfumato.progress import listening
+
+__all__ = ["Console", "verb"]
+
+P = ParamSpec("P")
+
+
+class Console:
+    """Where a verb speaks."""
+
+    def __init__(self, *, quiet: bool, as_json: bool) -> None:
+        self.quiet = quiet
+        self.as_json = as_json
+
+    def say(self, text: str) -> None:
+        """Tell the reader something, unless it was asked to be quiet or to speak JSON."""
+        if not self.quiet and not self.as_json:
+            click.echo(text)
+
+    def note(self, text: str) -> None:
+        """Tell the person at the terminal something that is not a result."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def result(self, document: dict[str, Any]) -> None:
+        """Print the one JSON document."""
+        if self.as_json:
+            click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+    @contextmanager
+    def progress(self) -> Iterator[None]:
+        """Show how far the work has come, where there is a terminal to show it on."""
+        if self.quiet or not sys.stderr.isatty():
+            yield
+            return
+        from rich.console import Console as RichConsole
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        layout = (TextColumn("{task.description:<18}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+        with Progress(*layout, TimeElapsedColumn(), console=RichConsole(stderr=True), transient=True) as bars:
+            tasks: dict[str, Any] = {}
+
+            def show(stage: str, fraction: float) -> None:
+                if stage not in tasks:
+                    tasks[stage] = bars.add_task(stage, total=1.0)
+                bars.update(tasks[stage], completed=fraction)
+
+            with listening(show):
+                yield
+
+
+def verb(function: Callable[P, None]) -> Callable[P, None]:
+    """Give a verb the options and the error form that all verbs share."""
+
+    @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else there.")
+    @click.option("--debug", is_flag=True, help="Show a traceback with an error.")
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        debug = bool(kwargs.pop("debug"))
+        console = Console(quiet=bool(kwargs.pop("quiet")), as_json=bool(kwargs.pop("as_json")))
+        kwargs["console"] = console
+        signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = lambda message, *_rest, **_more: console.note(f"Warning: {message}.")
+                function(*args, **kwargs)
+        except SfumatoError as error:
+            if debug:
+                raise
+            click.echo(f"sfumato: {error}", err=True)
+            sys.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("sfumato: interrupted; nothing was written", err=True)
+            sys.exit(1)
+        except MemoryError:
+            click.echo("sfumato: there is not enough memory for this table; nothing was written", err=True)
+            sys.exit(1)
+
+    return run
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

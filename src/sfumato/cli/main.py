@@ -1,0 +1,54 @@
+"""The command: ``sfumato VERB ...``."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import rich_click as click
+
+from sfumato import __version__
+
+__all__ = ["app", "main"]
+
+_VERBS = ("demo", "inspect", "sanitize", "verify")
+
+
+class _Verbs(click.RichGroup):
+    """Loads a verb when it is named, so that help stays quick."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(_VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        if cmd_name not in _VERBS:
+            return None
+        return getattr(import_module(f"sfumato.cli.{cmd_name}"), cmd_name)
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sfumato")
+def app() -> None:
+    """Hand over a table about people without handing over the people.
+
+    sfumato gives back a table that can be mined in place of the real one, a certificate of what is guaranteed, and a
+    report of what was measured.
+    """
+
+
+def main() -> None:
+    """Run the command; a usage error is one sentence and exit code 2."""
+    try:
+        code = app.main(standalone_mode=False)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "sfumato"
+        click.echo(f"sfumato: {error.format_message().rstrip('.')}; see '{where} --help'", err=True)
+        code = 2
+    except click.ClickException as error:
+        click.echo(f"sfumato: {error.format_message()}", err=True)
+        code = 2
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("sfumato: interrupted; nothing was written", err=True)
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)

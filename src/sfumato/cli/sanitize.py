@@ -1,0 +1,157 @@
+"""sanitize: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from sfumato.cli.console import Console, verb
+from sfumato.cli.options import read_input, reading_options
+from sfumato.errors import OptionError
+
+if TYPE_CHECKING:
+    from sfumato.recipe import Recipe
+    from sfumato.release import Release
+    from sfumato.tables.files import FileForm
+
+__all__ = ["sanitize"]
+
+
+@click.command()
+@click.argument("source", metavar="INPUT")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
+@click.option("--method", metavar="NAME", help="condense (default) or condense-paper.")
+@click.option("--k", type=int, help="Floor of every record's privacy level.  [default: 10, or 2 with --level]")
+@click.option("--level", metavar="COL|N|RULE", help="Privacy level: a column, a number, or 'age > 60: 12, else: 5'.")
+@click.option("--strata", metavar="COL", help="Groups never cross this column; makes its value certain.")
+@click.option("--target", metavar="COL", help="The class or response that will be mined.")
+@click.option("--identifier", multiple=True, metavar="COL", help="A column to drop; repeatable.")
+@click.option("--public", multiple=True, metavar="COL", help="A column to pass through; repeatable.")
+@click.option("--schema", "schema_file", type=click.Path(path_type=Path), help="Schema written by inspect.")
+@click.option("--holdout", metavar="FILE|FRACTION", help="Rows kept out of the release, for measuring.")
+@click.option("--allow-level-1", is_flag=True, help="Let records ask for no protection at all.")
+@click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Replay owner/recipe.toml of a run.")
+@click.option("--seed", type=click.IntRange(min=0), help="Rehearse: reproducible, and marked as not for release.")
+@click.option("--format", "format_", type=click.Choice(["csv", "parquet", "arrow"]), help="[default: the input's]")
+@click.option("--no-report", is_flag=True, help="Do not measure.")
+@click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
+@reading_options
+@verb
+def sanitize(console: Console, source: str, output: Path, **options: Any) -> None:
+    """Give back a table that can be mined in place of INPUT, with a certificate and a report.
+
+    FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. INPUT is a .csv, .csv.gz, .parquet, .arrow or .feather
+    file, - for CSV on standard input, or a database URL with --query.
+    """
+    from sfumato.release import check_folder
+    from sfumato.tables.files import FileForm, FileFormat
+
+    check_folder(output, overwrite=options["overwrite"])
+    recipe = _recipe(options)
+    table, form = read_input(source, encoding=options["encoding"], query=options["query"])
+    wanted = form if options["format_"] is None else FileForm(FileFormat(options["format_"]), form.delimiter)
+    native = form.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
+    release = _run(console, table, recipe, options, native=native)
+    with console.progress():
+        release.save(output, form=wanted, overwrite=options["overwrite"])
+    _tell(console, release, output, wanted)
+
+
+def _recipe(options: dict[str, Any]) -> Recipe | None:
+    from sfumato.recipe import Recipe
+
+    if options["recipe_file"] is None:
+        return None
+    told = ("method", "k", "level", "strata", "target", "identifier", "public", "schema_file", "allow_level_1")
+    double = [name for name in told if options[name]]
+    if double:
+        name = double[0].removesuffix("_file").replace("_", "-")
+        raise OptionError(f"--recipe already says what --{name} says; edit the recipe or leave one out")
+    return Recipe.load(options["recipe_file"])
+
+
+def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str, Any], *, native: bool) -> Release:
+    from sfumato import pipeline
+    from sfumato.compiled import will_compile
+    from sfumato.methods import DEFAULT_METHOD, make_mechanism
+    from sfumato.tables.schema import Schema
+
+    schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
+    method, level, strata, seed = (
+        options["method"] or DEFAULT_METHOD,
+        options["level"],
+        options["strata"],
+        options["seed"],
+    )
+    holdout = _holdout(options)
+    parameters: dict[str, Any] = {"k": _floor(options), "allow_level_1": options["allow_level_1"]}
+    if recipe is not None:
+        method, parameters, schema = recipe.method, recipe.parameters, recipe.schema
+        level, strata = recipe.level, recipe.strata
+        seed = recipe.seed if seed is None else seed
+        holdout = recipe.holdout if holdout is None else holdout
+    mechanism = make_mechanism(method, parameters)
+    if will_compile():
+        console.note("First run: compiling the grouping code once for this installation, some 10 seconds.")
+    with console.progress():
+        return pipeline.sanitize(
+            table,
+            mechanism,
+            schema=schema,
+            target=options["target"],
+            level=level,
+            strata=strata,
+            identifiers=options["identifier"],
+            public=options["public"],
+            holdout=holdout,
+            seed=seed,
+            report=not options["no_report"],
+            native=native,
+        )
+
+
+def _floor(options: dict[str, Any]) -> int:
+    if options["k"] is not None:
+        return int(options["k"])
+    if options["level"] is None and options["schema_file"] is None:
+        return 10
+    return 1 if options["allow_level_1"] else 2 if options["level"] is not None else 10
+
+
+def _holdout(options: dict[str, Any]) -> Any:
+    text = options["holdout"]
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return read_input(text, encoding=options["encoding"], query=None)[0]
+
+
+def _tell(console: Console, release: Release, folder: Path, form: FileForm) -> None:
+    certificate = release.certificate
+    rehearsal = certificate.randomness != "release"
+    levels = certificate.levels
+    console.say(
+        f"{certificate.rows_in} records in, {certificate.rows_out} synthetic rows out; {levels['groups']} groups, the "
+        f"smallest of {levels['smallest_group']}; levels {levels['asked_min']} to {levels['asked_max']}, all met."
+    )
+    if release.report is not None:
+        console.say(release.report.summary())
+    if rehearsal:
+        console.say("REHEARSAL: made with a seed, not for release.")
+    console.say(f"What leaves:  {folder / 'release'} (table.{form.format.value}, certificate.json, report-public.html)")
+    console.say(f"What stays:   {folder / 'owner'} (report.html is the one to read first)")
+    console.result(
+        {
+            "folder": str(folder),
+            "table": str(folder / "release" / f"table.{form.format.value}"),
+            "method": certificate.method,
+            "randomness": certificate.randomness,
+            "rows_in": certificate.rows_in,
+            "rows_out": certificate.rows_out,
+            "levels": levels,
+        }
+    )

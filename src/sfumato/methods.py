@@ -1,0 +1,37 @@
+"""The methods by their names on the command line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from sfumato.condense.mechanism import Condensation
+from sfumato.errors import OptionError
+from sfumato.mechanism import Mechanism
+
+__all__ = ["DEFAULT_METHOD", "METHODS", "make_mechanism"]
+
+DEFAULT_METHOD = "condense"
+
+METHODS: dict[str, Callable[..., Mechanism]] = {
+    "condense": Condensation,
+    "condense-paper": partial(Condensation, grouping="paper"),
+}
+
+
+def make_mechanism(method: str, parameters: dict[str, Any]) -> Mechanism:
+    """Build a mechanism from its name and parameters.
+
+    Examples
+    --------
+    >>> make_mechanism("condense-paper", {"k": 5}).k
+    5
+    """
+    if method not in METHODS:
+        raise OptionError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
+    unknown = sorted(set(parameters) - set(inspect.signature(METHODS[method]).parameters))
+    if unknown:
+        raise OptionError(f"the method {method!r} has no parameter {unknown[0]!r}")
+    return METHODS[method](**parameters)

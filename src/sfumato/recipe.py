@@ -1,0 +1,108 @@
+"""The recipe: everything that a run was told, so that it can be run again."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import OptionError
+from sfumato.tables.schema import Schema
+from sfumato.tables.toml import field_to_document, fields_from_document
+
+__all__ = ["Recipe"]
+
+_FORMAT = 1
+_KEYS = {"format", "sfumato", "method", "parameters", "level", "strata", "holdout", "seed", "column"}
+
+
+@dataclass(frozen=True, repr=False)
+class Recipe:
+    """A method with its parameters, options and schema. Holds observed bounds, so it stays with the owner.
+
+    ``holdout`` is the share of rows kept out. A recipe with a seed repeats a rehearsal to the byte; one without draws
+    afresh each time.
+    """
+
+    method: str
+    parameters: dict[str, Any]
+    schema: Schema
+    level: str | int | None = None
+    strata: str | None = None
+    holdout: float | None = None
+    seed: int | None = None
+    sfumato: str = ""
+
+    def __repr__(self) -> str:
+        return f"Recipe({self.method}, {len(self.schema)} columns)"
+
+    def to_toml(self) -> str:
+        """Write the recipe as TOML."""
+        import tomlkit
+
+        document = tomlkit.document()
+        document.add(tomlkit.comment("Recipe of a sanitized table: sfumato sanitize INPUT -o FOLDER --recipe THIS"))
+        document.add(tomlkit.comment("It holds observed bounds and categories: keep it with the owner."))
+        document.add("format", tomlkit.item(_FORMAT))
+        document.add("sfumato", tomlkit.item(self.sfumato))
+        document.add("method", tomlkit.item(self.method))
+        for key in ("level", "strata", "holdout", "seed"):
+            value = getattr(self, key)
+            if value is not None:
+                document.add(key, tomlkit.item(value))
+        document.add("parameters", tomlkit.item(self.parameters))
+        columns = tomlkit.aot()
+        for column in self.schema:
+            columns.append(tomlkit.item(field_to_document(column)))
+        document.add("column", columns)
+        return tomlkit.dumps(document)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Recipe:
+        """Read a recipe from TOML."""
+        try:
+            document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            raise OptionError("the recipe is not valid TOML; use the one that sanitize wrote") from None
+        if document.get("format") != _FORMAT:
+            raise OptionError(f"the recipe has no 'format = {_FORMAT}'; this version reads no other")
+        unknown = sorted(set(document) - _KEYS)
+        if unknown:
+            raise OptionError(f"the recipe has an unknown entry {unknown[0]!r}; remove it")
+        wanted: tuple[tuple[str, tuple[type, ...]], ...] = (
+            ("method", (str,)),
+            ("parameters", (dict,)),
+            ("level", (str, int)),
+            ("strata", (str,)),
+            ("holdout", (int, float)),
+            ("seed", (int,)),
+        )
+        for key, kinds in wanted:
+            value = document.get(key)
+            if (value is None and key in ("method", "parameters")) or not isinstance(value, (*kinds, type(None))):
+                raise OptionError(f"the recipe's entry {key!r} is missing or of the wrong type; mend it")
+        return cls(
+            method=document["method"],
+            parameters=document["parameters"],
+            schema=Schema(fields_from_document(document.get("column", []))),
+            level=document.get("level"),
+            strata=document.get("strata"),
+            holdout=document.get("holdout"),
+            seed=document.get("seed"),
+            sfumato=str(document.get("sfumato", "")),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recipe:
+        """Read a recipe from a file."""
+        try:
+            return cls.from_toml(Path(path).read_text(encoding="utf-8"))
+        except (FileNotFoundError, IsADirectoryError):
+            raise OptionError(
+                f"there is no recipe file {str(path)!r}; sanitize writes one as owner/recipe.toml"
+            ) from None
+        except UnicodeDecodeError:
+            raise OptionError(
+                f"the recipe file {str(path)!r} is not UTF-8 text; use the one that sanitize wrote"
+            ) from None

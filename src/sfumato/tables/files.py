@@ -1,0 +1,266 @@
+"""Tables in files: CSV, Parquet, Arrow, standard input and databases.
+
+CSV cells are read as texts and stay so until the schema says what they mean: nothing is guessed silently, and a
+release can be written the way its original was.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+
+from sfumato.errors import OptionError, TableError
+from sfumato.tables.cells import is_text
+
+__all__ = ["FileForm", "FileFormat", "read_file", "read_sql", "write_file"]
+
+
+class FileFormat(StrEnum):
+    """How a table is written."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+
+
+@dataclass(frozen=True)
+class FileForm:
+    """How a table was written: its format and, of CSV, the delimiter."""
+
+    format: FileFormat
+    delimiter: str = ","
+
+
+_ENDINGS = {
+    ".csv": FileFormat.CSV,
+    ".csv.gz": FileFormat.CSV,
+    ".parquet": FileFormat.PARQUET,
+    ".arrow": FileFormat.ARROW,
+    ".feather": FileFormat.ARROW,
+}
+_DELIMITERS = ",;\t|"
+_BLOCK = 1 << 22
+
+
+def read_file(source: str | Path, *, encoding: str = "utf-8") -> tuple[pa.Table, FileForm]:
+    """Read a table from a file, or CSV from standard input where the source is ``-``.
+
+    Raises
+    ------
+    TableError
+        For a file that is not there, empty, ragged, of no known ending, or not what its ending says.
+    """
+    if str(source) == "-":
+        return _read_csv(sys.stdin.buffer.read(), "standard input", encoding)
+    path = Path(source)
+    name = path.name.lower()
+    ending = next((ending for ending in sorted(_ENDINGS, key=len, reverse=True) if name.endswith(ending)), None)
+    if not path.exists():
+        raise TableError(f"there is no file {str(path)!r}; check its name")
+    if not path.is_file() or ending is None:
+        raise TableError(f"{str(path)!r} is not a file of a known kind; known endings are {', '.join(_ENDINGS)}")
+    try:
+        if _ENDINGS[ending] is FileFormat.CSV:
+            data = gzip.decompress(path.read_bytes()) if ending.endswith(".gz") else path.read_bytes()
+            return _read_csv(data, repr(str(path)), encoding)
+        read = pa.parquet.read_table if _ENDINGS[ending] is FileFormat.PARQUET else pa.feather.read_table
+        table = read(str(path))
+    except PermissionError:
+        raise TableError(f"{str(path)!r} may not be read by you; ask for permission") from None
+    except (pa.ArrowException, gzip.BadGzipFile, EOFError, OSError, zlib.error):
+        raise TableError(f"{str(path)!r} is not a readable {ending} file; it may be damaged or misnamed") from None
+    return _checked(table, repr(str(path))), FileForm(_ENDINGS[ending])
+
+
+def _read_csv(data: bytes, name: str, encoding: str) -> tuple[pa.Table, FileForm]:
+    data = _to_utf8(data, name, encoding)
+    if not data.strip():
+        raise TableError(f"{name} is empty; bring a header and rows")
+    delimiter, header = _header(data, name)
+    table = _parse(data, delimiter, header, name)
+    return _checked(table, name), FileForm(FileFormat.CSV, delimiter)
+
+
+def _to_utf8(data: bytes, name: str, encoding: str) -> bytes:
+    """Check or convert the encoding; an undecodable byte is named by its offset."""
+    try:
+        codec = codecs.lookup(encoding)
+    except LookupError:
+        raise OptionError(f"there is no encoding {encoding!r}; try utf-8, latin-1 or cp1252") from None
+    data = data.removeprefix(codecs.BOM_UTF8) if codec.name == "utf-8" else data
+    try:
+        if codec.name != "utf-8":
+            return codec.decode(data)[0].removeprefix("\ufeff").encode()
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        for start in range(0, len(data), _BLOCK):
+            held = len(decoder.getstate()[0])
+            try:
+                decoder.decode(data[start : start + _BLOCK], final=start + _BLOCK >= len(data))
+            except UnicodeDecodeError as error:
+                raise UnicodeDecodeError("utf-8", b"", start - held + error.start, 0, "") from None
+    except UnicodeDecodeError as error:
+        raise TableError(
+            f"{name} is not {codec.name} at byte offset {error.start}; say how it is written with --encoding, "
+            "for example --encoding cp1252"
+        ) from None
+    return data
+
+
+def _header(data: bytes, name: str) -> tuple[str, list[str]]:
+    first = data[: 1 << 20].decode("utf-8", errors="ignore").lstrip("\r\n")
+    line = first.splitlines()[0]
+    delimiter = max(_DELIMITERS, key=line.count) if any(mark in line for mark in _DELIMITERS) else ","
+    try:
+        header = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter))
+    except (csv.Error, StopIteration):
+        raise TableError(f"the header of {name} cannot be read as CSV; its first line names the columns") from None
+    nameless = [place for place, column in enumerate(header, 1) if not column.strip()]
+    if nameless:
+        raise TableError(f"{name} has {len(nameless)} columns without a name, the first is number {nameless[0]}")
+    _refuse_twice(header, name)
+    return delimiter, header
+
+
+def _refuse_twice(names: list[str], name: str) -> None:
+    twice = sorted({column for column in names if names.count(column) > 1})
+    if twice:
+        raise TableError(f"column {twice[0]!r} stands {names.count(twice[0])} times in {name}; name it once")
+
+
+def _parse(data: bytes, delimiter: str, header: list[str], name: str) -> pa.Table:
+    """Read all cells as texts; rows with too few or too many cells are counted and refused."""
+    ragged: list[int | None] = []
+
+    def skip(row: Any) -> str:
+        ragged.append(row.number)
+        return "skip"
+
+    def read(*, threads: bool) -> pa.Table:
+        return pa.csv.read_csv(
+            pa.py_buffer(data),
+            read_options=pa.csv.ReadOptions(use_threads=threads),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=delimiter,
+                newlines_in_values=b'"' in data,
+                ignore_empty_lines=len(header) > 1,
+                invalid_row_handler=skip,
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False
+            ),
+        )
+
+    try:
+        table = read(threads=True)
+        if ragged:
+            ragged.clear()
+            read(threads=False)  # only one thread knows row numbers
+    except pa.ArrowException:  # Arrow's own words would quote a row
+        raise TableError(
+            f"{name} cannot be read as CSV with delimiter {delimiter!r}; check quotes and delimiters"
+        ) from None
+    if ragged:
+        raise TableError(
+            f"{len(ragged)} rows of {name} do not have the {len(header)} cells of the header, the first in "
+            f"line {ragged[0]}; mend them"
+        )
+    return table
+
+
+def _checked(table: pa.Table, name: str) -> pa.Table:
+    _refuse_twice(table.column_names, name)
+    if table.num_columns == 0:
+        raise TableError(f"{name} has no columns; bring a header and rows")
+    if table.num_rows == 0:
+        raise TableError(f"{name} has a header but no rows; bring at least as many rows as the highest privacy level")
+    return table
+
+
+def read_sql(url: str, query: str) -> tuple[pa.Table, FileForm]:
+    """Read the rows of a query from a database, through SQLAlchemy."""
+    try:
+        import sqlalchemy
+    except ImportError:
+        raise OptionError("reading a database needs SQLAlchemy; install sfumato[sql]") from None
+    try:
+        engine = sqlalchemy.create_engine(url)
+        with engine.connect() as connection:
+            result = connection.execute(sqlalchemy.text(query))
+            names = [str(name) for name in result.keys()]  # noqa: SIM118 (a result, not a dict)
+            columns = list(zip(*result.fetchall(), strict=True)) or [()] * len(names)
+    except (sqlalchemy.exc.SQLAlchemyError, ImportError) as error:  # its own words may hold a password or a cell
+        raise TableError(
+            f"the database could not answer ({type(error).__name__}); check URL, driver and query"
+        ) from None
+    _refuse_twice(names, "the query's result")
+    return _checked(pa.table(_arrays(names, columns), names=names), "the query's result"), FileForm(FileFormat.CSV)
+
+
+def _arrays(names: list[str], columns: Iterable[Any]) -> list[pa.Array]:
+    arrays = []
+    for name, column in zip(names, columns, strict=True):
+        try:
+            arrays.append(pa.array(list(column)))
+        except (pa.ArrowException, TypeError, ValueError):
+            raise TableError(
+                f"column {name!r} of the query's result mixes types; cast it to one in the query"
+            ) from None
+    return arrays
+
+
+def write_file(table: pa.Table, path: Path, form: FileForm) -> None:
+    """Write a table; texts are quoted only where a cell needs it."""
+    if form.format is FileFormat.PARQUET:
+        pa.parquet.write_table(table, str(path))
+    elif form.format is FileFormat.ARROW:
+        pa.feather.write_feather(table, str(path), compression="uncompressed")
+    else:
+        _write_csv(table, path, form.delimiter)
+
+
+def _write_csv(table: pa.Table, path: Path, delimiter: str) -> None:
+    special = f'[{delimiter}"\r\n]'
+    plainly = True
+    columns = []
+    for column in table.columns:
+        cells = column.combine_chunks()
+        if pa.types.is_dictionary(cells.type):
+            cells = pc.cast(cells, cells.type.value_type)
+        columns.append(cells)
+        if is_text(cells.type):
+            plainly = plainly and not pc.any(pc.match_substring_regex(cells, special)).as_py()
+    if not plainly or table.num_columns == 1:
+        _write_csv_quoted(pa.table(columns, names=table.column_names), path, delimiter)
+        return
+    with path.open("wb") as file:
+        file.write(_line(table.column_names, delimiter).encode())
+        options = pa.csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
+        pa.csv.write_csv(pa.table(columns, names=table.column_names), file, options)
+
+
+def _write_csv_quoted(table: pa.Table, path: Path, delimiter: str) -> None:
+    texts = [pc.fill_null(pc.cast(column, pa.string()), "").to_pylist() for column in table.columns]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(_line(table.column_names, delimiter))
+        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(zip(*texts, strict=True))
+
+
+def _line(cells: list[str], delimiter: str) -> str:
+    line = io.StringIO()
+    csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(cells)
+    return line.getvalue()

@@ -1,0 +1,187 @@
+"""Privacy levels of records: from a column, one number for all, or rules over columns."""
+
+from __future__ import annotations
+
+import datetime
+import operator
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.errors import LevelError, OptionError
+from sfumato.tables.cells import absent_cells, bound_to_number, numbers_of_cells, plain
+from sfumato.tables.schema import Field, Kind, Role, Schema
+
+__all__ = ["Rule", "levels_of_table", "parse_rules"]
+
+_COMPARE = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_CONDITION = re.compile(
+    r"^\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>[^<>=!]+?))\s*(?P<op>==|!=|>=|<=|>|<)\s*(?P<value>.+?)\s*$"
+)
+_OUTSIDE_QUOTES = r"(?=(?:[^\"']*[\"'][^\"']*[\"'])*[^\"']*$)"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Records that meet every condition (column, comparison, value) have this level."""
+
+    conditions: tuple[tuple[str, str, str], ...]
+    level: int
+
+
+def parse_rules(text: str) -> tuple[Rule, ...]:
+    """Read rules such as ``income > 100000: 12, sex == F and age < 30: 8, else: 5``.
+
+    The first rule that a record meets gives its level; a missing cell meets none. Names with odd characters stand in
+    backquotes, values with commas in quotes.
+
+    Examples
+    --------
+    >>> parse_rules("income > 100000: 12, else: 5")[0]
+    Rule(conditions=(('income', '>', '100000'),), level=12)
+    """
+    rules = []
+    parts = re.split("," + _OUTSIDE_QUOTES, text)
+    for place, part in enumerate(parts, 1):
+        condition, colon, level = part.rpartition(":")
+        if not colon or not re.fullmatch(r"\s*\d{1,9}\s*", level):
+            raise LevelError(f"level rule number {place} is not of the form 'column > value: level' or 'else: level'")
+        if condition.strip().lower() == "else":
+            if place != len(parts):
+                raise LevelError("the level rule 'else' must be the last one")
+            rules.append(Rule((), int(level)))
+            continue
+        conditions = []
+        for piece in re.split(r"\s+and\s+" + _OUTSIDE_QUOTES, condition):
+            match = _CONDITION.match(piece)
+            if match is None:
+                raise LevelError(f"level rule number {place} has no comparison; write 'column > value: level'")
+            name = match["quoted"] or match["plain"]
+            conditions.append((name, match["op"], match["value"].strip("\"'")))
+        rules.append(Rule(tuple(conditions), int(level)))
+    return tuple(rules)
+
+
+def levels_of_table(
+    spec: str | int | None, table: pa.Table, schema: Schema, *, allow_level_1: bool = False
+) -> tuple[NDArray[np.int64], Schema]:
+    """Give the level that each record asks for, and the schema with the level column marked.
+
+    Parameters
+    ----------
+    spec : str, int or None
+        A column, a number for all, or rules; None takes the schema's level column, if it has one.
+    table : pyarrow.Table
+    schema : Schema
+    allow_level_1 : bool
+        Whether a record may ask for level 1, which is no protection.
+
+    Returns
+    -------
+    levels : ndarray of shape (n,)
+        0 where a record asks for nothing of its own.
+    schema : Schema
+    """
+    if isinstance(spec, str) and spec not in schema.names:
+        spec = int(spec) if re.fullmatch(r"[+-]?\d{1,9}", spec.strip()) else spec
+    marked = next((field.name for field in schema if field.role is Role.LEVEL), None)
+    column = spec if isinstance(spec, str) and spec in schema.names else marked if spec is None else None
+    if column is not None:
+        schema = schema.with_role(Role.LEVEL, column)
+        levels = _levels_of_column(table.column(column), schema[column])
+        source = f"column {column!r}: "
+    elif spec is None:
+        return np.zeros(table.num_rows, dtype=np.int64), schema
+    elif isinstance(spec, int):
+        levels, source = np.full(table.num_rows, spec, dtype=np.int64), ""
+    elif ":" in spec:
+        levels, source = _levels_of_rules(parse_rules(spec), table, schema), "level rules: "
+    else:
+        schema[spec]  # names the columns there are
+    _check_levels(levels, source, allow_level_1=allow_level_1, explicit=not isinstance(spec, str) or ":" not in spec)
+    return levels, schema
+
+
+def _check_levels(levels: NDArray[np.int64], source: str, *, allow_level_1: bool, explicit: bool) -> None:
+    """Refuse levels below 2, and of rules only those that a rule gave (0 is where none applied)."""
+    asked = levels if explicit else levels[levels != 0]
+    below = int((asked < 1).sum())
+    if below:
+        raise LevelError(f"{source}{below} privacy levels are zero or negative; levels are whole numbers from 2")
+    ones = int((asked == 1).sum())
+    if ones and not allow_level_1:
+        raise LevelError(
+            f"{source}{ones} records ask for privacy level 1, which is no protection; raise them to at least 2, or say "
+            "so explicitly with --allow-level-1"
+        )
+    huge = int((asked > len(levels)).sum())
+    if huge:
+        raise LevelError(
+            f"{source}{huge} privacy levels are higher than the number of records, {len(levels)}; lower them or bring "
+            "more records"
+        )
+
+
+def _levels_of_column(cells: pa.ChunkedArray, field: Field) -> NDArray[np.int64]:
+    array = plain(cells)
+    absent = absent_cells(array, field.missing)
+    if absent.any():
+        raise LevelError(f"column {field.name!r}: {int(absent.sum())} privacy levels are missing; fill them in")
+    try:
+        numbers = np.asarray(pc.cast(array, pa.float64()).to_numpy(zero_copy_only=False))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise LevelError(
+            f"column {field.name!r}: some privacy levels are not numbers; levels are whole numbers"
+        ) from None
+    odd = int((~np.isfinite(numbers) | (numbers != np.rint(numbers))).sum())
+    if odd:
+        raise LevelError(f"column {field.name!r}: {odd} privacy levels are not whole numbers; round them up")
+    return np.asarray(np.clip(numbers, -(2**31), 2**31), dtype=np.int64)
+
+
+def _levels_of_rules(rules: tuple[Rule, ...], table: pa.Table, schema: Schema) -> NDArray[np.int64]:
+    levels = np.zeros(table.num_rows, dtype=np.int64)
+    open_ = np.ones(table.num_rows, dtype=np.bool_)
+    for rule in rules:
+        met = open_.copy()
+        for name, comparison, value in rule.conditions:
+            met &= _meets(table.column(schema[name].name), schema[name], comparison, value)
+        levels[met] = rule.level
+        open_ &= ~met
+    return levels
+
+
+def _meets(cells: pa.ChunkedArray, field: Field, comparison: str, value: str) -> NDArray[np.bool_]:
+    """Compare the cells of a column with a rule's value; a missing cell meets nothing."""
+    compare = _COMPARE[comparison]
+    if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
+        if comparison not in ("==", "!="):
+            raise LevelError(f"column {field.name!r} is {field.kind.value}: a level rule can only use == and != on it")
+        array = plain(cells)
+        absent = absent_cells(array, field.missing)
+        texts = np.array([str(cell) for cell in array.to_pylist()], dtype=object)
+        return np.asarray(compare(texts, value), dtype=np.bool_) & ~absent
+    numbers, absent = numbers_of_cells(cells, field)
+    return np.asarray(compare(numbers, _rule_number(value, field)), dtype=np.bool_) & ~absent
+
+
+def _rule_number(value: str, field: Field) -> float:
+    bound: Any
+    try:
+        bound = datetime.datetime.fromisoformat(value) if field.kind is Kind.DATE else float(value)
+    except ValueError:
+        wanted = "a date such as 2020-01-31" if field.kind is Kind.DATE else "a number"
+        raise OptionError(f"the level rule on column {field.name!r} does not compare with {wanted}") from None
+    return bound_to_number(bound, field)

@@ -1,0 +1,75 @@
+"""A run that is stopped, or a disk that is full, leaves nothing or the old release."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+COMMAND = [sys.executable, "-m", "sfumato.cli"]
+
+
+def big_table(path: Path, rows: int) -> Path:
+    values = np.random.default_rng(5).normal(size=(rows, 12)).round(4)
+    header = ",".join(f"x{column}" for column in range(12))
+    np.savetxt(path, values, delimiter=",", header=header, comments="", fmt="%.4f")
+    return path
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_in_mid_run_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> None:
+    table = big_table(tmp_path / "table.csv", 60_000)
+    process = subprocess.Popen(
+        [*COMMAND, "sanitize", str(table), "-o", str(tmp_path / "out"), "--k", "3"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(4.0)
+    assert process.poll() is None, process.communicate()
+    process.send_signal(stop)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "interrupted; nothing was written" in err
+    assert "Traceback" not in err
+    assert left(tmp_path) == ["table.csv"]
+
+
+def test_a_full_disk_leaves_the_old_release(tmp_path: Path) -> None:
+    table = big_table(tmp_path / "table.csv", 2_000)
+    out = tmp_path / "out"
+    arguments = [*COMMAND, "sanitize", str(table), "-o", str(out), "--k", "5", "--no-report", "--quiet"]
+    assert subprocess.run(arguments, check=False).returncode == 0
+    before = (out / "release" / "table.csv").read_bytes()
+
+    def no_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    done = subprocess.run([*arguments, "--overwrite"], preexec_fn=no_room, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "could not be written" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert (out / "release" / "table.csv").read_bytes() == before
+    assert left(tmp_path) == ["out", "table.csv"]
+
+
+def test_csv_comes_in_on_standard_input(tmp_path: Path) -> None:
+    table = big_table(tmp_path / "table.csv", 200)
+    done = subprocess.run(
+        [*COMMAND, "sanitize", "-", "-o", str(tmp_path / "out"), "--k", "5", "--no-report"],
+        input=table.read_bytes(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "release" / "table.csv").exists()

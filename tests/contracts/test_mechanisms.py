@@ -1,0 +1,67 @@
+"""What every mechanism promises, one body for all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.condense.mechanism import Condensation
+from sfumato.facts import fact_from_json, fact_to_json
+from sfumato.mechanism import Mechanism
+from sfumato.methods import METHODS, make_mechanism
+from sfumato.privacy.claims import draw_claims
+from sfumato.records import Records
+from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Schema
+
+MECHANISMS: list[Mechanism] = [Condensation(k=5), Condensation(k=3, grouping="paper")]
+
+
+def records() -> Records:
+    rng = np.random.default_rng(1)
+    age = rng.integers(20, 60, 80).tolist()
+    table = pa.table(
+        {"age": [None, *age[1:]], "pay": rng.normal(3000, 500, 80).round(2), "town": rng.choice(["a", "b", "c"], 80)}
+    )
+    return Codec.fit(table, Schema.infer(table)).encode(table)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+class TestMechanism:
+    def test_it_is_a_frozen_hashable_mechanism_that_can_be_varied(self, mechanism: Mechanism) -> None:
+        assert isinstance(mechanism, Mechanism)
+        assert hash(mechanism) == hash(dataclasses.replace(mechanism))  # type: ignore[type-var]
+        assert mechanism.method in METHODS
+        assert make_mechanism(mechanism.method, dataclasses.asdict(mechanism)) == mechanism  # type: ignore[call-overload]
+
+    def test_it_is_pure(self, mechanism: Mechanism) -> None:
+        given = records()
+        before = given.values.copy()
+        first, again = (mechanism.sanitize(given, rng=np.random.default_rng(4)) for _ in range(2))
+        np.testing.assert_array_equal(first.records.values, again.records.values)
+        np.testing.assert_array_equal(given.values, before)
+        assert first.facts == again.facts
+
+    def test_its_facts_are_known_and_bear_a_certificate(self, mechanism: Mechanism) -> None:
+        facts = mechanism.sanitize(records(), rng=np.random.default_rng(4)).facts
+        assert [fact_from_json(fact_to_json(fact)) for fact in facts] == list(facts)
+        assert draw_claims(facts)[0]
+
+    def test_it_keeps_layout_and_gives_away_no_levels(self, mechanism: Mechanism) -> None:
+        given = records()
+        released = mechanism.sanitize(given, rng=np.random.default_rng(4)).records
+        assert released.layout == given.layout
+        assert not released.levels.any()
+        assert np.isfinite(released.values).all()
+
+    def test_synthetic_rows_are_as_many_and_none_is_copied(self, mechanism: Mechanism) -> None:
+        if not mechanism.makes_synthetic_rows:
+            pytest.skip("rows descend from rows")
+        given = records()
+        released = mechanism.sanitize(given, rng=np.random.default_rng(4)).records
+        assert len(released) == len(given)
+        real = {row.tobytes() for row in given.values}
+        assert not any(row.tobytes() in real for row in released.values)

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from sfumato.errors import BadInput, PrivacyRefusal
+from sfumato.facts import (
+    ColumnsDropped,
+    CountsKept,
+    Drawn,
+    Fact,
+    Grouped,
+    HeldOut,
+    Shuffled,
+    Stratified,
+    Synthesized,
+    fact_from_json,
+    fact_to_json,
+)
+from sfumato.privacy.certificate import Certificate, certify
+from sfumato.privacy.claims import draw_claims
+
+GROUPED = Grouped("AY05 ConstructGroups", 100, 9, 10, 10, 12, 0, 0, 0)
+FACTS: tuple[Fact, ...] = (
+    Drawn("release", "ChaCha20"),
+    ColumnsDropped(("name",), ("lvl",)),
+    HeldOut(7),
+    Stratified("class", 2, True),
+    GROUPED,
+    Synthesized("mean and covariance", "uniform along eigenvectors", 100),
+    CountsKept(2, 1),
+    Shuffled(100),
+)
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.fact)
+def test_a_fact_comes_back_from_json(fact: Fact) -> None:
+    assert fact_from_json(json.loads(json.dumps(fact_to_json(fact)))) == fact
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{"fact": "blessed"}, {"fact": "shuffled"}, {"fact": "shuffled", "rows": "3"}, {"rows": 3}, {"fact": ["shuffled"]}],
+)
+def test_an_unknown_or_altered_fact_is_refused(document: dict[str, object]) -> None:
+    with pytest.raises(BadInput):
+        fact_from_json(document)
+
+
+def test_an_unknown_fact_is_refused_not_ignored() -> None:
+    @dataclass(frozen=True)
+    class Blessed(Fact):
+        fact: ClassVar[str] = "blessed"
+
+    with pytest.raises(PrivacyRefusal, match="not known"):
+        draw_claims((*FACTS, Blessed()))
+
+
+def test_every_claim_has_a_basis_and_none_says_anonymous() -> None:
+    claims, refused = draw_claims(FACTS)
+    assert claims
+    assert all(claim.basis and claim.assumes for claim in claims)
+    assert not any("anonym" in claim.claim.lower() for claim in claims)
+    assert any("anonymous" in claim.claim for claim in refused)
+
+
+def test_a_violation_is_never_certified() -> None:
+    with pytest.raises(PrivacyRefusal, match="3 records"):
+        draw_claims((dataclasses.replace(GROUPED, violations=3),))
+
+
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [
+        (Drawn("rehearsal", "PCG64"), "seed"),
+        (dataclasses.replace(GROUPED, tiny=2), "three records or fewer"),
+        (dataclasses.replace(GROUPED, alone=5, smallest=1), "published as they are"),
+        (Stratified("class", 2, True), "l = 1"),
+        (CountsKept(1, 0), "exact counts"),
+    ],
+)
+def test_what_must_not_be_said_is_said(fact: Fact, words: str) -> None:
+    _, refused = draw_claims((fact,))
+    assert any(words in claim.because for claim in refused)
+
+
+def test_a_certificate_comes_back_from_json() -> None:
+    certificate = certify(
+        FACTS,
+        version="1",
+        randomness="release",
+        method="condense-paper",
+        parameters={"k": 10},
+        rows_in=100,
+        rows_out=100,
+        schema_sha256="0",
+    )
+    certificate = dataclasses.replace(certificate, table_sha256="1", files={"table.csv": "1"})
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert certificate.levels == {
+        "asked_min": 10,
+        "asked_max": 12,
+        "smallest_group": 10,
+        "groups": 9,
+        "violations": 0,
+    }
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 1}', "not json"])
+def test_a_damaged_certificate_is_bad_input(text: str) -> None:
+    with pytest.raises(BadInput):
+        Certificate.from_json(text)
