@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("numpy", "numba", "pyarrow", "sklearn", "scipy", "matplotlib", "narwhals", "randomgen", "jinja2")
+HEAVY = ("numba", "pyarrow", "sklearn", "scipy", "matplotlib", "narwhals", "randomgen", "jinja2")  # numpy is 0.1 s and everywhere
 
 
 @pytest.mark.parametrize(

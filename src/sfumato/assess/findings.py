@@ -51,6 +51,8 @@ class Finding:
         Why it was not run.
     public : bool
         Whether it may stand in the edition that leaves with the release.
+    unit : str
+        How a page writes the number: "share" as a percentage, "percent" and "count" as they are.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Finding:
     control: float | None = None
     because: str | None = None
     public: bool = True
+    unit: str = ""
 
     @property
     def status(self) -> str:
@@ -87,6 +90,8 @@ def _number(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def not_run(name: str, family: Family, direction: Direction, meaning: str, because: str) -> Finding:
+def not_run(
+    name: str, family: Family, direction: Direction, meaning: str, because: str, *, public: bool = True
+) -> Finding:
     """State that a measure could not run, and why; never a zero."""
-    return Finding(name, family, None, direction, (None, None), meaning, because=because)
+    return Finding(name, family, None, direction, (None, None), meaning, because=because, public=public)

@@ -65,8 +65,8 @@ def place_deficient(
     """Place the records that formed no group at any level (errata AY05.5).
 
     Each joins the group that costs least SSQ and is large enough with it, lower levels first. Those for which no group
-    is large enough stand together and take in the group that costs least SSQ, until they are enough; if no group
-    ever formed, all records are one.
+    is large enough stand together and join likewise; where no single group makes them enough they take in the one
+    that costs least SSQ and try again. If no group ever formed, all records are one.
     """
     if not len(carried):
         return groups
@@ -87,9 +87,12 @@ def place_deficient(
         centres[target] += (values[row] - centres[target]) / (sizes[target] + 1)
         sizes[target] += 1
     together = np.array(waiting, dtype=np.int64)
-    while len(together) and len(together) < levels[together].max():
+    while len(together) < (need := int(levels[together].max(initial=0))):
         centre, size = values[together].mean(axis=0), len(together)
         cost = ((centres - centre) ** 2).sum(axis=1) * sizes * size / (sizes + size)
+        enough = sizes + size >= need
+        if enough.any():
+            cost[~enough] = np.inf
         target = int(np.argmin(cost))
         together = np.concatenate([together, groups.pop(target)])
         centres, sizes = np.delete(centres, target, axis=0), np.delete(sizes, target)

@@ -44,7 +44,7 @@ def partition(
     if grouping not in GROUPINGS:
         raise OptionError(f"there is no grouping {grouping!r}; choose one of {', '.join(GROUPINGS)}")
     check_feasible(levels, strata)
-    labels = np.empty(len(values), dtype=np.int64)
+    labels = np.full(len(values), -1, dtype=np.int64)  # a record that no group takes is refused below
     formed = 0
     for stratum in np.unique(strata):
         rows = np.flatnonzero(strata == stratum)
@@ -57,6 +57,8 @@ def partition(
 
 def check_feasible(levels: NDArray[np.int64], strata: NDArray[np.int64]) -> None:
     """Refuse levels that no grouping can meet."""
+    if not len(levels):
+        raise LevelError("there are 0 records; bring at least as many as the highest privacy level")
     names, codes = np.unique(strata, return_inverse=True)
     sizes = np.bincount(codes)
     highest = np.zeros(len(names), dtype=np.int64)

@@ -46,7 +46,8 @@ def draw_along_eigenvectors(groups: Groups, rng: np.random.Generator) -> NDArray
     """
     with threadpool_limits(limits=1, user_api="blas"):  # many small matrices: threads only cost
         eigenvalues, eigenvectors = np.linalg.eigh(groups.covariance)
-        reach = np.sqrt(12.0 * np.maximum(eigenvalues, 0.0))
+        rounding = eigenvalues[:, -1:] * (len(eigenvectors[0]) * np.finfo(np.float64).eps)
+        reach = np.sqrt(12.0 * np.where(eigenvalues > rounding, eigenvalues, 0.0))  # its root would be visible
         axes = reach[:, :, None] * eigenvectors.transpose(0, 2, 1)  # row j is the range times e_j
         values = np.empty((int(groups.count.sum()), groups.mean.shape[1]))
         starts = np.concatenate([[0], np.cumsum(groups.count)[:-1]])

@@ -38,7 +38,13 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
         For a fact that is not known here, or facts that contradict the rules of the house.
     """
     claims: list[Claim] = []
-    refused: list[Refused] = []
+    refused: list[Refused] = [
+        Refused(
+            "The table is anonymous.",
+            "that is a judgement about everything an attacker may know; this certificate states only what was done and "
+            "what follows from it",
+        )
+    ]
     for fact in facts:
         match fact:
             case Grouped():
@@ -74,13 +80,6 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                 raise PrivacyRefusal(
                     "a fact is not known to this version, so nothing can be certified; use a newer one"
                 )
-    refused.append(
-        Refused(
-            "The table is anonymous.",
-            "that is a judgement about everything an attacker may know; this certificate states only what was done and "
-            "what follows from it",
-        )
-    )
     return tuple(claims), tuple(refused)
 
 

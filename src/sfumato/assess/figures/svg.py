@@ -1,0 +1,168 @@
+"""Drawings as inline SVG: text that stays text, colours that the page chooses, names that do not clash.
+
+A drawing is made in placeholder colours, and each is then replaced by a CSS variable, so that one SVG serves light,
+dark and paper. No date and no random name goes in: the same numbers give the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import escape
+
+Axes = Any
+"""matplotlib's axes; its own types are partial."""
+
+__all__ = ["BASE", "BASE_FILL", "FAINT", "HEAT", "INK", "MAIN", "MAIN_FILL", "MUTED", "Axes", "Figure", "draw", "label"]
+
+INK, MUTED, FAINT = "#010203", "#010204", "#010205"
+BASE, BASE_FILL = "#010206", "#010207"
+"""The original: line and area."""
+MAIN, MAIN_FILL = "#010208", "#010209"
+"""The released table: line and area."""
+HEAT = tuple(f"#0103{step:02x}" for step in range(11))
+"""From -1 to 1 in eleven steps."""
+
+_VARIABLES = {
+    INK: "ink",
+    MUTED: "muted",
+    FAINT: "faint",
+    BASE: "base",
+    BASE_FILL: "base-fill",
+    MAIN: "main",
+    MAIN_FILL: "main-fill",
+    **{colour: f"heat-{step}" for step, colour in enumerate(HEAT)},
+}
+_FONT = "'DejaVu Sans'"
+_LARGEST = 1.5  # pixels of the page for a point of the drawing, where there is room
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sfumato",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.facecolor": "none",
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9.0,
+    "axes.unicode_minus": True,
+    "figure.facecolor": "none",
+    "grid.color": FAINT,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "legend.frameon": False,
+    "legend.fontsize": 8.0,
+    "savefig.facecolor": "none",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Figure:
+    """One drawing of a report.
+
+    Parameters
+    ----------
+    name : str
+        Unique together with ``public``; figures that share what stands before a slash are shown together.
+    title, caption, alt : str
+        Heading, explanation, and what a reader who cannot see it is told.
+    svg : str
+        The drawing as an ``<svg>`` element.
+    public : bool
+        Whether it may leave with the release: only where the released table alone determines it.
+    """
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    svg: str
+    public: bool
+
+
+def draw(
+    name: str,
+    paint: Callable[[Axes], None],
+    *,
+    size: tuple[float, float],
+    title: str,
+    caption: str,
+    alt: str,
+    public: bool,
+) -> Figure:
+    """Draw one figure on a single pair of axes.
+
+    Parameters
+    ----------
+    paint : callable
+        Puts the marks on the axes it is given.
+    size : tuple of float
+        Width and height in inches.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure as Sheet
+
+    with warnings.catch_warnings(), matplotlib.rc_context(_STYLE):
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # measured only; the browser has its own fonts
+        sheet = Sheet(figsize=size, layout="constrained")
+        canvas: Any = FigureCanvasSVG(sheet)
+        paint(sheet.add_subplot())
+        buffer = io.BytesIO()
+        canvas.print_svg(buffer, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    prefix = hashlib.sha256(f"{name}\0{public}".encode()).hexdigest()[:10]
+    return Figure(name, title, caption, alt, _inline(buffer.getvalue().decode(), f"f{prefix}", alt), public)
+
+
+def label(text: str, most: int = 22) -> str:
+    r"""Make a text fit for a drawing: one line, printable, not too long.
+
+    Examples
+    --------
+    >>> label("a\x00b\nc"), label("a long name indeed", 8)
+    ('a b c', 'a long …')
+    """
+    plain = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return plain if len(plain) <= most else plain[: most - 1] + "\u2026"
+
+
+def _inline(svg: str, prefix: str, alt: str) -> str:
+    svg = svg[svg.index("<svg") :].strip()
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(\sid=")([^"]+)"', rf'\1{prefix}-\2"', svg)
+    svg = re.sub(r'(xlink:href="#)([^"]+)"', rf'\1{prefix}-\2"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
+    svg = re.sub(r'(style="[^"]*")', lambda match: _colours(match.group(1)), svg)
+    svg = re.sub(rf"{_FONT}[^;\"]*sans-serif|{_FONT}", "var(--sans)", svg)
+    head = re.match(r'<svg [^>]*?viewBox="0 0 ([0-9.]+) ([0-9.]+)"[^>]*>', svg)
+    assert head is not None
+    width, height = head.groups()
+    opening = (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'viewBox="0 0 {width} {height}" style="max-width: {_LARGEST * float(width):.0f}px" role="img" '
+        f'aria-labelledby="{prefix}-title"><title id="{prefix}-title">{escape(alt)}</title>'
+    )
+    return opening + svg[head.end() :]
+
+
+def _colours(style: str) -> str:
+    return re.sub(r"#0[0-9a-f]{5}", lambda match: _variable(match.group()), style)
+
+
+def _variable(colour: str) -> str:
+    name = _VARIABLES.get(colour)
+    return colour if name is None else f"var(--{name})"

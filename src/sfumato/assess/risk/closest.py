@@ -1,0 +1,187 @@
+"""How near released rows come to real ones: distance to the closest record, beside what real rows do.
+
+A diagnostic: a table can pass it and still be open to membership inference [Yao et al. 2025, "The DCR Delusion"].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.columns import Cells
+from sfumato.assess.findings import Direction, Family, Finding, not_run
+from sfumato.assess.intervals import median_interval, wilson
+
+__all__ = ["QUERIES", "Closest", "closest_findings", "measure_closest", "verbatim_finding"]
+
+QUERIES = 5000
+"""Most rows whose neighbour is looked up."""
+
+_Matrix = NDArray[np.float64]
+_WARNING = "passing this proves nothing, for tables that pass have still given people away (Yao et al. 2025)"
+_NO_HOLDOUT = "no rows were held out"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Closest:
+    """Distances to the nearest row.
+
+    ``released`` and ``original`` are the distances of released and of original rows to their nearest (other) original
+    row. ``held_out`` are those of released rows to their nearest held-out row, and ``alike`` to the nearest of as many
+    original rows as were held out.
+    """
+
+    released: _Matrix
+    original: _Matrix
+    held_out: _Matrix | None = None
+    alike: _Matrix | None = None
+
+
+def measure_closest(original: _Matrix, released: _Matrix, holdout: _Matrix | None, rng: np.random.Generator) -> Closest:
+    """Look up the nearest rows of a sample of at most `QUERIES` rows, exactly and in blocks."""
+    queries = released[_sample(len(released), QUERIES, rng)]
+    own = _sample(len(original), QUERIES, rng)
+    near, alone = _nearest(original, queries), _nearest(original, original[own], own)
+    if holdout is None or len(holdout) == 0:
+        return Closest(near, alone)
+    alike = original[_sample(len(original), len(holdout), rng)]
+    fair = holdout[_sample(len(holdout), len(alike), rng)]
+    return Closest(near, alone, _nearest(fair, queries), _nearest(alike, queries))
+
+
+def _sample(rows: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    return np.sort(rng.choice(rows, most, replace=False)) if rows > most else np.arange(rows)
+
+
+def _nearest(rows: _Matrix, queries: _Matrix, own: NDArray[np.int64] | None = None) -> _Matrix:
+    """Give the distance of each query to its nearest row, that is not the query itself where ``own`` is its place."""
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=1 if own is None else 2, algorithm="brute").fit(rows)
+    found = np.asarray(search.kneighbors(queries, return_distance=False))
+    nearest = found[:, 0] if own is None else np.where(found[:, 0] == own, found[:, 1], found[:, 0])
+    # again, exactly: the search expands the square, which leaves rounding where the distance is 0
+    return np.asarray(np.sqrt(((queries - rows[nearest]) ** 2).sum(axis=1)))
+
+
+def closest_findings(closest: Closest | None, rows: tuple[int, int], because: str = "") -> tuple[Finding, ...]:
+    """State medians, the share of released rows nearer than real neighbours are, and the fair comparison with control.
+
+    Parameters
+    ----------
+    closest : Closest or None
+        None where it could not be measured.
+    rows : tuple of int
+        Rows of the original and of the released table, to say how many were looked up.
+    because : str
+        Why it could not be measured, or why no control was.
+    """
+    if closest is None:
+        return tuple(
+            not_run(name, Family.PRIVACY, _DIRECTIONS[name], _MEANINGS[name] + ".", because) for name in _MEANINGS
+        )
+    threshold = float(np.median(closest.original))
+    count = len(closest.released)
+    note = "" if max(rows) <= QUERIES else f"; counted on {min(rows[1], QUERIES)} rows drawn at random"
+    control = None if closest.held_out is None else float(np.median(closest.held_out))
+    missing = "" if control is not None else f"; control not run because {because or _NO_HOLDOUT}"
+    inside = float((closest.released <= threshold).sum())
+    return (
+        _finding(
+            "closest-record-distance",
+            float(np.median(closest.released)),
+            (0.0, None),
+            note + missing,
+            interval=median_interval(closest.released),
+            baseline=threshold,
+            control=control,
+        ),
+        _finding(
+            "closer-than-real-neighbours",
+            inside / count,
+            (0.0, 1.0),
+            note,
+            interval=wilson(inside, count),
+            baseline=float((closest.original <= threshold).mean()),
+            unit="share",
+        ),
+        _against_control(closest, note, because or _NO_HOLDOUT),
+    )
+
+
+def _against_control(closest: Closest, note: str, because: str) -> Finding:
+    name = "closer-to-originals-than-to-held-out"
+    if closest.held_out is None or closest.alike is None:
+        return not_run(name, Family.PRIVACY, Direction.LOWER, _MEANINGS[name] + ".", because)
+    ahead = float((closest.alike < closest.held_out).sum() + 0.5 * (closest.alike == closest.held_out).sum())
+    count = len(closest.alike)
+    return _finding(name, ahead / count, (0.0, 1.0), note, interval=wilson(ahead, count), baseline=0.5, unit="share")
+
+
+_MEANINGS = {
+    "closest-record-distance": (
+        "How far a released row typically is from the nearest original row, beside how far original rows are from one "
+        "another (baseline) and released rows from rows held out (control); " + _WARNING
+    ),
+    "closer-than-real-neighbours": (
+        "The share of released rows that are as near to an original row as the nearer half of original rows are to "
+        "one another; much above the baseline means that rows were copied, and " + _WARNING
+    ),
+    "closer-to-originals-than-to-held-out": (
+        "The share of released rows that are nearer to the original than to as many people held out of it; one half "
+        "means that it does not show who was in, and " + _WARNING
+    ),
+}
+_DIRECTIONS = {name: Direction.HIGHER if name.endswith("distance") else Direction.LOWER for name in _MEANINGS}
+
+
+def _finding(
+    name: str,
+    value: float,
+    bounds: tuple[float, float | None],
+    note: str,
+    *,
+    interval: tuple[float, float],
+    baseline: float,
+    control: float | None = None,
+    unit: str = "",
+) -> Finding:
+    return Finding(
+        name,
+        Family.PRIVACY,
+        value,
+        _DIRECTIONS[name],
+        bounds,
+        _MEANINGS[name] + note + ".",
+        interval=interval,
+        baseline=baseline,
+        control=control,
+        unit=unit,
+    )
+
+
+def verbatim_finding(original: Sequence[Cells], released: Sequence[Cells]) -> Finding:
+    """Count the released rows that equal an original row in every column; the baseline is original rows' own twins."""
+    count = len(original[0].values)
+    keys = np.zeros(count + len(released[0].values), dtype=np.int64)
+    for here, there in zip(original, released, strict=True):
+        values = np.concatenate([here.values, there.values])
+        absent = np.concatenate([here.absent, there.absent])
+        codes = np.unique(values, return_inverse=True)[1].astype(np.int64) + 1
+        codes[absent] = 0
+        keys = np.unique(keys * (codes.max() + 1) + codes, return_inverse=True)[1].astype(np.int64)
+    held = np.bincount(keys[:count], minlength=int(keys.max()) + 1)
+    return Finding(
+        "verbatim-rows",
+        Family.PRIVACY,
+        float((held[keys[count:]] > 0).mean()),
+        Direction.LOWER,
+        (0.0, 1.0),
+        "The share of released rows that equal an original row in every column, beside the share of original rows "
+        "that another original row equals.",
+        baseline=float((held[keys[:count]] > 1).mean()),
+        unit="share",
+    )

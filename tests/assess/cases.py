@@ -1,0 +1,91 @@
+"""The three fixed cases: a verbatim copy, an independent redraw from the same law, a constant table."""
+
+from __future__ import annotations
+
+import datetime
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.assess.measure import assess
+from sfumato.assess.measure import measure as measure_only
+from sfumato.assess.report import Report
+from sfumato.mechanism import Workings
+from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Schema
+
+ROWS = 600
+CASES = ("copy", "redraw", "constant")
+
+
+def draw_table(seed: int, rows: int = ROWS) -> pa.Table:
+    """Draw rows of mixed kinds from one law, with links between them and missing cells."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=rows)
+    y = 3.0 * x + rng.normal(size=rows)
+    colour = np.array(["amber", "blue", "crimson"])[np.clip(np.rint(x + rng.normal(size=rows)), -1, 1).astype(int) + 1]
+    shape = np.where(rng.random(rows) < 0.8, np.where(colour == "blue", "round", "square"), "flat")
+    days = (12_000 + 400 * x + 100 * rng.normal(size=rows)).astype(int)
+    born = [datetime.date(1970, 1, 1) + datetime.timedelta(days=int(day)) for day in days]
+    return pa.table(
+        {
+            "x": x,
+            "y": pa.array(y, mask=rng.random(rows) < 0.1),
+            "count": np.rint(20 + 4 * rng.normal(size=rows)).astype(np.int64),
+            "colour": colour.tolist(),
+            "shape": pa.array(shape.tolist(), mask=rng.random(rows) < 0.05),
+            "born": born,
+        }
+    )
+
+
+def constant_table(rows: int = ROWS) -> pa.Table:
+    """Repeat one whole row of the original."""
+    table = draw_table(1)
+    full = np.flatnonzero(np.array(table.column("y").is_valid()) & np.array(table.column("shape").is_valid()))
+    return table.take(pa.array(np.full(rows, full[0])))
+
+
+def released_of(case: str) -> pa.Table:
+    """Give the released table of a case; the original is drawn with seed 1."""
+    if case == "constant":
+        return constant_table()
+    return draw_table(1 if case == "copy" else 2)
+
+
+def fit(table: pa.Table) -> Codec:
+    return Codec.fit(table, Schema.infer(table))
+
+
+def measure(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Report:
+    return assess(original, released, fit(original), rng=np.random.default_rng(seed), **more)
+
+
+def find(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Report:
+    """Measure, and draw nothing."""
+    found = measure_only(original, released, fit(original), rng=np.random.default_rng(seed), **more)
+    return Report(found.findings, (), original.num_rows, released.num_rows)
+
+
+def workings(groups: int = 60, rows: int = ROWS, level: int = 10) -> Workings:
+    return Workings(np.arange(rows, dtype=np.int64) % groups, np.full(rows, level, dtype=np.int64))
+
+
+@cache
+def findings_of(case: str) -> Report:
+    """Give the findings of a case, with groups and rows held out."""
+    return find(draw_table(1), released_of(case), workings=workings(), holdout=draw_table(3))
+
+
+@cache
+def report_of(case: str) -> Report:
+    """Give the report of a case, with groups and rows held out."""
+    return measure(draw_table(1), released_of(case), workings=workings(), holdout=draw_table(3))
+
+
+def value_of(case: str, name: str) -> float:
+    value = findings_of(case)[name].value
+    assert value is not None
+    return value
