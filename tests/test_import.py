@@ -7,7 +7,16 @@ import sys
 
 import pytest
 
-HEAVY = ("numba", "pyarrow", "sklearn", "scipy", "matplotlib", "narwhals", "randomgen", "jinja2")  # numpy is 0.1 s and everywhere
+HEAVY = (
+    "numba",
+    "pyarrow",
+    "sklearn",
+    "scipy",
+    "matplotlib",
+    "narwhals",
+    "randomgen",
+    "jinja2",
+)  # numpy is 0.1 s and everywhere
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_a_public_column_is_refused() -> None:
 def test_an_unknown_column_is_named() -> None:
     for option in ({"target": "x"}, {"strata": "x"}, {"level": "x"}, {"identifiers": ["x"]}, {"public": ["x"]}):
         with pytest.raises(OptionError, match="'x'"):
-            sf.sanitize(pa.table(columns()), **option)  # type: ignore[arg-type]
+            sf.sanitize(pa.table(columns()), **option)
 
 
 def test_strata_keep_their_counts_and_their_pairs() -> None:

@@ -12,7 +12,7 @@ from sfumato.errors import LevelError, OptionError
 from sfumato.sklearn import Condenser
 
 
-@parametrize_with_checks([Condenser(k=2), Condenser(k=5)])
+@parametrize_with_checks([Condenser(k=2), Condenser(k=5)])  # type: ignore[untyped-decorator]
 def test_the_condenser_is_a_scikit_learn_estimator(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -30,7 +30,7 @@ def left(folder: Path) -> list[str]:
 def test_an_interrupt_in_mid_run_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> None:
     table = big_table(tmp_path / "table.csv", 60_000)
     process = subprocess.Popen(
-        [*COMMAND, "sanitize", str(table), "-o", str(tmp_path / "out"), "--k", "3"],
+        [*COMMAND, "sanitize", str(table), "-o", str(tmp_path / "out"), "--k", "3", "--method", "condense-paper"],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -148,8 +148,7 @@ def _of_strata(fact: Stratified) -> tuple[Refused, ...]:
     return (
         Refused(
             f"A reader cannot be sure of {what} of the people behind a row.",
-            f"groups never cross {fact.column!r}: all records of a group share it, so whoever finds a person's group knows it: "
-            f"{what} is certain (l = 1)",
+            f"groups never cross {fact.column!r}, so for whoever finds a person's group {what} is certain (l = 1)",
         ),
     )
 

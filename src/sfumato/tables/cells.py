@@ -6,9 +6,7 @@ the column, never the cell.
 
 from __future__ import annotations
 
-import datetime
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,51 +14,65 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
-from sfumato.tables.schema import Category, DateStep, Field, Kind
+from sfumato.tables.dates import bound_to_number, microseconds_of_cells, unit_of, write_moments
+from sfumato.tables.field import Category, Field, Kind
 
 __all__ = [
-    "DATE_UNITS",
+    "EXACT",
+    "NUMBER",
+    "Gap",
     "absent_cells",
     "bound_to_number",
     "codes_of_cells",
     "decimals_of_step",
+    "floats",
+    "gap_of_cells",
+    "is_number",
     "is_text",
-    "number_to_bound",
     "numbers_of_cells",
+    "plain",
+    "read_codes",
+    "read_numbers",
     "write_codes",
     "write_numbers",
 ]
 
-DATE_UNITS = {
-    DateStep.DAY: 86_400_000_000,
-    DateStep.SECOND: 1_000_000,
-    DateStep.MILLISECOND: 1_000,
-    DateStep.MICROSECOND: 1,
-}
-"""Microseconds in a step."""
+EXACT = 2**53
+"""Whole numbers below this are held exactly by a double, and their neighbours are not taken for them."""
 
-_EXACT = 2**53  # the largest range of whole numbers that a double holds
+NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+"""Texts that are numbers; a leading plus sign is a telephone's or a code's."""
+
+Gap = str | float | None
+"""How a column writes a missing cell: a text, NaN or null."""
+
+_SINGLE_DECIMALS = 7
+_MOST_DECIMALS = 18
+_SAMPLE = 1_000
 
 
 def is_text(kind: pa.DataType) -> bool:
     """Tell whether cells of this Arrow type are texts."""
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or (hasattr(pa.types, "is_string_view") and pa.types.is_string_view(kind))
-    )
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Tell whether cells of this Arrow type are numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def plain(column: pa.ChunkedArray) -> pa.Array:
-    """Give a column as one array, dictionaries looked up."""
+    """Give a column as one array, dictionaries looked up and texts as the kernels know them."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array
 
 
 def absent_cells(array: pa.Array, marks: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Tell which cells are missing: nulls, NaN, and the texts that mean so."""
+    """Tell which cells are missing: nulls, NaN, and the texts that mean so, spaces around them aside."""
     absent = pc.is_null(array, nan_is_null=True)
     if marks and is_text(array.type):
         marked = pc.is_in(pc.utf8_trim_whitespace(array), value_set=pa.array(list(marks), array.type))
@@ -68,176 +80,210 @@ def absent_cells(array: pa.Array, marks: tuple[str, ...]) -> NDArray[np.bool_]:
     return np.asarray(absent.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
+def gap_of_cells(array: pa.Array, absent: NDArray[np.bool_]) -> Gap:
+    """Find how missing cells are written; of several ways in one column, the most frequent."""
+    gone = array.filter(pa.array(absent))
+    if pa.types.is_floating(array.type):
+        return float("nan") if 2 * gone.null_count < len(gone) else None
+    if not is_text(array.type) or not len(gone):
+        return None
+    found = pc.value_counts(gone)
+    place = int(np.argmax(found.field("counts").to_numpy(zero_copy_only=False)))
+    way: str | None = found.field("values")[place].as_py()
+    return way
+
+
 def numbers_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Read the cells of a numeric, ordinal or date column as floats, with the missing ones marked.
 
-    Dates count in their step since 1970. Missing cells read as 0.
+    Dates count in their step since 1970, ordinal cells by their place in the categories. Missing cells read as 0.
+
+    Raises
+    ------
+    SchemaError
+        For cells that are not what the field says, are infinite, or are whole numbers that floats cannot hold.
     """
-    array = plain(column)
-    absent = absent_cells(array, field.missing)
-    if field.kind is Kind.ORDINAL:
-        codes = _codes(array, absent, field)
-        return codes.astype(np.float64), absent
-    read = _date_numbers if field.kind is Kind.DATE else _numbers
-    values = read(array, absent, field)
-    infinite = int(np.isinf(values[~absent]).sum())
+    values, absent = read_numbers(column, field)
+    present = values[~absent]
+    infinite = int(np.isinf(present).sum())
     if infinite:
         raise SchemaError(f"column {field.name!r} holds {infinite} infinite numbers; remove them or mark them missing")
+    strange = int(np.isnan(present).sum())
+    if strange:
+        raise SchemaError(f"column {field.name!r} {_complaint(field, strange, column.type)}")
+    whole = field.kind in (Kind.INTEGER, Kind.DATE) or pa.types.is_integer(column.type)
+    beyond = int((np.abs(present) >= EXACT).sum()) if whole else 0
+    if beyond:
+        raise SchemaError(
+            f"column {field.name!r} holds {beyond} numbers from 2^53 on, which cannot be averaged exactly; declare it "
+            "an identifier or nominal, or give it a coarser step"
+        )
     values[absent] = 0.0
     return values, absent
 
 
-def _numbers(array: pa.Array, absent: NDArray[np.bool_], field: Field) -> NDArray[np.float64]:
-    present = pc.if_else(pa.array(~absent), array, pa.scalar(None, array.type))
-    if is_text(array.type):
-        present = pc.utf8_trim_whitespace(present)
-    if pa.types.is_integer(array.type):
-        extremes = pc.min_max(present).as_py()
-        if any(edge is not None and abs(edge) > _EXACT for edge in extremes.values()):
-            raise SchemaError(
-                f"column {field.name!r} holds integers beyond 2^53, which cannot be averaged exactly; declare it an "
-                "identifier or nominal"
-            )
-    try:
-        numbers = pc.cast(present, pa.float64())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        bad = _count_unreadable(present)
-        raise SchemaError(
-            f"column {field.name!r} is declared {field.kind.value} but {bad} cells are not numbers; "
-            "declare it nominal or list their mark under 'missing'"
-        ) from None
-    return np.array(pc.fill_null(numbers, 0.0).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _count_unreadable(texts: pa.Array) -> int:
-    if not is_text(texts.type):
-        return len(texts) - texts.null_count
-    readable = pc.match_substring_regex(texts, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
-    return int(pc.sum(pc.invert(pc.fill_null(readable, True))).as_py() or 0)
-
-
-def _date_numbers(array: pa.Array, absent: NDArray[np.bool_], field: Field) -> NDArray[np.float64]:
-    stamps = date_microseconds(array, absent, field)
-    unit = DATE_UNITS[field.domain.step if isinstance(field.domain.step, DateStep) else DateStep.MICROSECOND]
-    whole, rest = np.divmod(stamps, unit)
-    off = int((rest[~absent] != 0).sum())
-    if off:
-        raise SchemaError(
-            f"column {field.name!r} holds {off} times off its step of one {field.domain.step}; choose a finer step"
+def _complaint(field: Field, strange: int, kind: pa.DataType) -> str:
+    if field.kind is Kind.ORDINAL:
+        return f"holds {strange} cells outside its categories; add them to its domain"
+    if field.kind is not Kind.DATE:
+        return (
+            f"is declared {field.kind.value} but {strange} cells are not numbers; declare it nominal or list their "
+            "mark under 'missing'"
         )
-    return whole.astype(np.float64)
+    if is_text(kind) or pa.types.is_dictionary(kind):
+        form = field.format or "%Y-%m-%d"
+        return f"holds {strange} cells that are not dates of the form {form!r}; mend its format, or declare it nominal"
+    return f"holds {strange} times finer than a microsecond or outside the years 1 to 9999; round or remove them"
 
 
-def date_microseconds(array: pa.Array, absent: NDArray[np.bool_], field: Field) -> NDArray[np.int64]:
-    """Give the cells of a date column in microseconds since 1970."""
-    present = pc.if_else(pa.array(~absent), array, pa.scalar(None, array.type))
-    if is_text(array.type):
-        present = pc.utf8_trim_whitespace(present)
-        parsed = pc.strptime(present, format=field.format or "%Y-%m-%d", unit="s", error_is_null=True)
-        bad = parsed.null_count - int(absent.sum())
-        if bad:
-            raise SchemaError(
-                f"column {field.name!r} holds {bad} cells that are not dates of the form {field.format!r}; "
-                "mend its format, or declare it nominal"
-            )
-        present = parsed
-    try:
-        stamps = pc.cast(pc.cast(present, pa.timestamp("us", getattr(present.type, "tz", None))), pa.int64())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+def read_numbers(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Read cells as `numbers_of_cells` does, but give NaN for those that are missing or not what the field says."""
+    array = plain(column)
+    absent = absent_cells(array, field.missing)
+    if field.kind is Kind.ORDINAL:
+        codes = _codes(array, absent, field)
+        return np.where(codes < 0, np.nan, codes), absent
+    if field.kind is Kind.DATE:
+        moments, strange = microseconds_of_cells(array, absent, field)
+        whole, rest = np.divmod(moments, unit_of(field))
+        values = whole + rest / unit_of(field)
+    else:
+        present = pc.if_else(pa.array(~absent), array, pa.scalar(None, array.type))
+        values, strange = _numbers(present, field)
+    values[absent | strange] = np.nan
+    return values, absent
+
+
+def _numbers(present: pa.Array, field: Field) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    if is_number(present.type) or pa.types.is_boolean(present.type) or pa.types.is_null(present.type):
+        return floats(present), np.zeros(len(present), dtype=np.bool_)
+    if not is_text(present.type):
         raise SchemaError(
-            f"column {field.name!r} is declared a date but its times are not, or are finer than a microsecond; "
-            "round them, or declare another kind"
-        ) from None
-    return np.array(pc.fill_null(stamps, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+            f"column {field.name!r} is declared {field.kind.value} but is of type {present.type}; declare another kind"
+        )
+    trimmed = pc.utf8_trim_whitespace(present)
+    readable = pc.match_substring_regex(trimmed, NUMBER)
+    known = np.asarray(pc.fill_null(readable, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
+    return floats(pc.if_else(readable, trimmed, pa.scalar(None, trimmed.type)).cast(pa.float64())), ~known
+
+
+def floats(array: pa.Array) -> NDArray[np.float64]:
+    """Give a numeric array as doubles, nulls as 0.
+
+    Halves and singles are read as the short decimals that they print as, where all are such: 0.1 stored in 32 bits
+    is meant as 0.1, and is written back as the same 32 bits.
+    """
+    numbers = np.array(pc.fill_null(array.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False))
+    if pa.types.is_decimal(array.type) and 0 <= array.type.scale <= _MOST_DECIMALS:
+        scale = 10.0**array.type.scale
+        return np.asarray(np.rint(numbers * scale) / scale)  # Arrow's own cast is an ulp off here and there
+    if not (pa.types.is_float32(array.type) or pa.types.is_float16(array.type)):
+        return numbers
+    for decimals in range(_SINGLE_DECIMALS + 1):
+        if _prints_short(numbers[:_SAMPLE], decimals, array.type) and _prints_short(numbers, decimals, array.type):
+            return np.asarray(np.rint(numbers * 10.0**decimals) / 10.0**decimals)
+    return numbers
+
+
+def _prints_short(numbers: NDArray[np.float64], decimals: int, kind: pa.DataType) -> bool:
+    short = (np.rint(numbers * 10.0**decimals) / 10.0**decimals).astype(kind.to_pandas_dtype())
+    return bool(np.array_equal(short.astype(np.float64), numbers, equal_nan=True))
 
 
 def codes_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Read the cells of a nominal or boolean column as places in its categories; missing cells read as -1."""
+    """Read the cells of a nominal or boolean column as places in its categories; missing cells read as -1.
+
+    Raises
+    ------
+    SchemaError
+        For cells outside the categories.
+    """
+    codes, absent = read_codes(column, field)
+    unknown = int((codes[~absent] < 0).sum())
+    if unknown:
+        raise SchemaError(f"column {field.name!r} holds {unknown} cells outside its categories; add them to its domain")
+    return codes, absent
+
+
+def read_codes(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Read cells as `codes_of_cells` does, but give -1 for those outside the categories too."""
     array = plain(column)
     absent = absent_cells(array, field.missing)
     return _codes(array, absent, field), absent
 
 
 def _codes(array: pa.Array, absent: NDArray[np.bool_], field: Field) -> NDArray[np.int64]:
-    categories = field.domain.categories
-    if not categories:
+    if not field.domain.categories:
         raise SchemaError(f"column {field.name!r} is {field.kind.value} but its domain lists no categories; list them")
-    try:
-        known = pa.array(list(categories)).cast(array.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        raise SchemaError(
-            f"the categories of column {field.name!r} are not of the column's own type; write them as its cells are"
-        ) from None
-    found = pc.index_in(array, value_set=known)
+    found = pc.index_in(array, value_set=_category_cells(field, array.type))
     codes = np.array(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
     codes[absent] = -1
-    unknown = int((codes[~absent] < 0).sum())
-    if unknown:
-        raise SchemaError(f"column {field.name!r} holds {unknown} cells outside its categories; add them to its domain")
     return codes
 
 
-def write_codes(codes: NDArray[np.int64], absent: NDArray[np.bool_], field: Field, kind: pa.DataType) -> pa.Array:
-    """Write places in the categories as cells of an Arrow type, the inverse of `codes_of_cells`."""
+def _category_cells(field: Field, kind: pa.DataType) -> pa.Array:
+    """Write the categories as cells of an Arrow type."""
     categories: tuple[Category, ...] = field.domain.categories or ()
-    if pa.types.is_dictionary(kind):
-        indices = pa.array(np.where(absent, 0, codes), kind.index_type, mask=absent)
-        return pa.DictionaryArray.from_arrays(
-            indices, pa.array(list(categories)).cast(kind.value_type), ordered=kind.ordered
-        )
-    names = pa.array(list(categories)).cast(kind)
-    cells = names.take(pa.array(np.where(absent, 0, codes), mask=absent))
-    return _marked(cells, absent, field)
+    try:
+        if pa.types.is_decimal(kind):
+            return pa.array([Decimal(str(category)) for category in categories], kind)
+        return pa.array(list(categories)).cast(kind)
+    except (pa.ArrowException, ArithmeticError, OverflowError):  # their own words would quote a category
+        raise SchemaError(
+            f"the categories of column {field.name!r} are not of the column's own type; write them as its cells are"
+        ) from None
+
+
+def write_codes(
+    codes: NDArray[np.int64], absent: NDArray[np.bool_], field: Field, kind: pa.DataType, gap: Gap = None
+) -> pa.Array:
+    """Write places in the categories as cells of an Arrow type, the inverse of `codes_of_cells`."""
+    places = pa.array(np.where(absent, 0, codes), mask=absent)
+    if not pa.types.is_dictionary(kind):
+        return _marked(_category_cells(field, kind).take(places), absent, gap)
+    names = _category_cells(field, kind.value_type)
+    if isinstance(gap, str) and is_text(kind.value_type) and absent.any():
+        names = pa.concat_arrays([names, pa.array([gap], kind.value_type)])
+        places = pa.array(np.where(absent, len(names) - 1, codes))
+    return pa.DictionaryArray.from_arrays(places.cast(kind.index_type), names, ordered=kind.ordered)
 
 
 def write_numbers(
-    values: NDArray[np.float64], absent: NDArray[np.bool_], field: Field, kind: pa.DataType, *, nan: bool = False
+    values: NDArray[np.float64], absent: NDArray[np.bool_], field: Field, kind: pa.DataType, gap: Gap = None
 ) -> pa.Array:
-    """Write floats as cells of an Arrow type, the inverse of `numbers_of_cells`.
-
-    ``nan`` writes missing numbers as NaN instead of null, where the column had them so.
-    """
+    """Write floats as cells of an Arrow type, the inverse of `numbers_of_cells`."""
     if field.kind is Kind.ORDINAL:
-        return write_codes(values.astype(np.int64), absent, field, kind)
+        return write_codes(values.astype(np.int64), absent, field, kind, gap)
     if field.kind is Kind.DATE:
-        return _write_dates(values, absent, field, kind)
+        moments = np.rint(values).astype(np.int64) * unit_of(field)
+        return _marked(write_moments(moments, absent, field, kind), absent, gap)
     if is_text(kind):
-        return _marked(_number_texts(values, absent, field).cast(kind), absent, field)
-    if nan and pa.types.is_floating(kind):
-        return pa.array(np.where(absent, np.nan, values)).cast(kind)
+        return _marked(_number_texts(pa.array(values, mask=absent), field).cast(kind), absent, gap)
     numbers = pa.array(values, mask=absent)
-    if pa.types.is_integer(kind):
-        return pc.cast(pc.round(numbers), pa.int64()).cast(kind)
-    return numbers.cast(kind)
+    whole = numbers.cast(pa.int64()) if pa.types.is_integer(kind) else numbers
+    return _marked(whole.cast(kind), absent, gap)
 
 
-def _number_texts(values: NDArray[np.float64], absent: NDArray[np.bool_], field: Field) -> pa.Array:
-    numbers = pa.array(values, mask=absent)
-    fixed = len(field.format.partition(".")[2]) if field.format else 0
-    if fixed:
-        return pc.cast(pc.cast(pc.round(numbers, fixed), pa.decimal128(38, fixed)), pa.string())
+def _number_texts(numbers: pa.Array, field: Field) -> pa.Array:
+    if field.format:
+        fixed = len(field.format.partition(".")[2])
+        return numbers.cast(pa.decimal128(38, fixed)).cast(pa.string())
     if field.kind is Kind.INTEGER:
-        return pc.cast(pc.cast(pc.round(numbers), pa.int64()), pa.string())
-    texts = pc.cast(numbers, pa.string())
-    return pc.replace_substring_regex(texts, r"\.0$", "")
+        return numbers.cast(pa.int64()).cast(pa.string())
+    edges = (edge for edge in (field.domain.step, field.domain.low) if isinstance(edge, int | float))
+    decimals = max(map(decimals_of_step, edges), default=0)
+    if not 0 < decimals <= _MOST_DECIMALS:
+        return pc.replace_substring_regex(numbers.cast(pa.string()), r"\.0$", "")
+    texts = numbers.cast(pa.decimal128(38, decimals)).cast(pa.string())
+    return pc.replace_substring_regex(pc.utf8_rtrim(texts, "0"), r"\.$", "")
 
 
-def _write_dates(values: NDArray[np.float64], absent: NDArray[np.bool_], field: Field, kind: pa.DataType) -> pa.Array:
-    unit = DATE_UNITS[field.domain.step if isinstance(field.domain.step, DateStep) else DateStep.MICROSECOND]
-    stamps = pa.array(np.rint(values).astype(np.int64) * unit, mask=absent).cast(pa.timestamp("us"))
-    if is_text(kind):
-        texts = pc.strftime(stamps.cast(pa.timestamp("s")), format=field.format or "%Y-%m-%d")
-        return _marked(texts.cast(kind), absent, field)
-    if pa.types.is_timestamp(kind) and kind.tz:
-        return stamps.cast(pa.timestamp("us", "UTC")).cast(kind)
-    return stamps.cast(kind)
-
-
-def _marked(cells: pa.Array, absent: NDArray[np.bool_], field: Field) -> pa.Array:
-    """Fill the missing cells of a text column with its own mark, where it has one."""
-    if not field.missing or not is_text(cells.type) or not absent.any():
+def _marked(cells: pa.Array, absent: NDArray[np.bool_], gap: Gap) -> pa.Array:
+    """Fill the missing cells with the column's own mark, where it has one that its type can hold."""
+    fits = is_text(cells.type) if isinstance(gap, str) else gap is not None and pa.types.is_floating(cells.type)
+    if not fits or not absent.any():
         return cells
-    return pc.if_else(pa.array(absent), pa.scalar(field.missing[0], cells.type), cells)
+    return pc.if_else(pa.array(absent), pa.scalar(gap, cells.type), cells)
 
 
 def decimals_of_step(step: float) -> int:
@@ -248,19 +294,5 @@ def decimals_of_step(step: float) -> int:
     >>> decimals_of_step(0.005), decimals_of_step(1), decimals_of_step(20.0)
     (3, 0, 0)
     """
-    exponent = Decimal(repr(step)).normalize().as_tuple().exponent
+    exponent = Decimal(repr(float(step))).normalize().as_tuple().exponent
     return max(0, -int(exponent))
-
-
-def bound_to_number(bound: Any, field: Field) -> float:
-    """Give a bound of a domain as the column's numbers count."""
-    if isinstance(bound, datetime.datetime):
-        micro = (bound - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
-        step = field.domain.step if isinstance(field.domain.step, DateStep) else DateStep.MICROSECOND
-        return float(micro // DATE_UNITS[step])
-    return float(bound)
-
-
-def number_to_bound(number: float, step: DateStep) -> datetime.datetime:
-    """Give a number of date steps since 1970 as a moment."""
-    return datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=int(number) * DATE_UNITS[step])

@@ -7,7 +7,9 @@ missing cells.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,80 +17,42 @@ from numpy.typing import NDArray
 
 from sfumato.errors import OptionError, SchemaError, TableError
 from sfumato.progress import tell
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout, Records
+from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout, Records, width
 from sfumato.tables.cells import (
-    bound_to_number,
+    Gap,
     codes_of_cells,
-    decimals_of_step,
+    gap_of_cells,
     is_text,
     numbers_of_cells,
     plain,
+    read_codes,
+    read_numbers,
     write_codes,
     write_numbers,
 )
-from sfumato.tables.infer import category_limit
-from sfumato.tables.schema import DateStep, Field, Kind, Schema
+from sfumato.tables.field import DateStep, Field, Kind
+from sfumato.tables.grid import Grid, fit_grid, mean_and_scale, refuse_misfits
+from sfumato.tables.infer import complete_field
+from sfumato.tables.schema import Schema
 
-__all__ = ["MOST_CATEGORIES", "Codec", "Grid"]
+__all__ = ["MOST_CATEGORIES", "Codec", "Unseen", "check_columns"]
 
 MOST_CATEGORIES = 200
 """Most categories of a nominal column: each is a coordinate, and groups keep their products."""
+
+Unseen = Literal["refuse", "mean"]
+"""What happens to a cell that the codec did not see where it was made: an error, or the column's mean."""
 
 _CATEGORICAL = (Kind.NOMINAL, Kind.BOOLEAN)
 
 
 @dataclass(frozen=True, repr=False)
-class Grid:
-    """The numbers that a column may take: bounds, and places ``anchor + step * i`` written with some decimals.
+class Column:
+    """How one column is encoded.
 
-    A bound that fewer than `crowd` records hold is somebody's own value: numbers beyond it are folded back inside, so
-    that no release piles up exactly there. A shared or declared bound cuts.
+    ``kind`` is its Arrow type, ``grid`` the numbers that it may take (None for categories), ``mean`` and ``scale``
+    count in places of the grid, ``gap`` is how it writes a missing cell.
     """
-
-    low: float | None
-    high: float | None
-    anchor: float
-    step: float | None
-    decimals: int
-    fold_low: bool
-    fold_high: bool
-
-    def to_places(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Count numbers in steps from the anchor; without a step they stay as they are."""
-        if self.step is None:
-            return numbers
-        scale = 10.0**self.decimals
-        whole = np.rint(numbers * scale) - np.rint(self.anchor * scale)
-        return np.asarray(whole / np.rint(self.step * scale))
-
-    def to_numbers(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the admissible number nearest to each drawn place."""
-        low = None if self.low is None else float(self.to_places(np.array([self.low]))[0])
-        high = None if self.high is None else float(self.to_places(np.array([self.high]))[0])
-        inside = _fold(places, low, high, fold_low=self.fold_low, fold_high=self.fold_high)
-        if self.step is None:
-            return inside
-        scale = 10.0**self.decimals
-        whole = np.rint(self.anchor * scale) + np.rint(inside) * np.rint(self.step * scale)
-        return np.asarray(whole / scale)
-
-
-def _fold(
-    values: NDArray[np.float64], low: float | None, high: float | None, *, fold_low: bool, fold_high: bool
-) -> NDArray[np.float64]:
-    inside = values.copy()
-    if low is not None:
-        below = inside < low
-        inside[below] = 2.0 * low - inside[below] if fold_low else low
-    if high is not None:
-        above = inside > high
-        inside[above] = 2.0 * high - inside[above] if fold_high else high
-    return np.clip(inside, low, high) if low is not None or high is not None else inside
-
-
-@dataclass(frozen=True, repr=False)
-class _Column:
-    """How one column is encoded."""
 
     field: Field
     kind: pa.DataType
@@ -96,12 +60,14 @@ class _Column:
     grid: Grid | None = None
     mean: float = 0.0
     scale: float = 1.0
-    nan: bool = False
+    gap: Gap = None
 
 
 @dataclass(frozen=True, repr=False)
 class Codec:
     """Encodes tables of one schema; fitted on the original table, it holds data and stays with the owner.
+
+    ``schema`` is the one it was fitted with, with the categories and date steps filled in that it left open.
 
     Examples
     --------
@@ -113,7 +79,7 @@ class Codec:
     """
 
     schema: Schema
-    columns: tuple[_Column, ...]
+    columns: tuple[Column, ...]
 
     @classmethod
     def fit(cls, table: pa.Table, schema: Schema, *, crowd: int = 2) -> Codec:
@@ -131,14 +97,13 @@ class Codec:
             raise TableError("the table has no rows; bring at least as many as the highest privacy level")
         if not schema.encoded:
             raise SchemaError("no column is left to sanitize; give at least one the role confidential or target")
-        category_limit(schema.encoded, MOST_CATEGORIES)
-        columns, start = [], 0
-        for done, field in enumerate(schema.encoded, 1):
-            column = _fit_column(table.column(field.name), field, start, crowd)
-            columns.append(column)
-            start = column.blocks[-1].stop
-            tell("reading columns", done / len(schema.encoded))
-        return cls(schema, tuple(columns))
+        columns: list[Column] = []
+        for field in schema.encoded:
+            start = columns[-1].blocks[-1].stop if columns else 0
+            columns.append(_fit_column(table.column(field.name), field, start, crowd))
+            tell("reading columns", len(columns) / len(schema.encoded))
+        complete = {column.field.name: column.field for column in columns}
+        return cls(Schema(tuple(complete.get(field.name, field) for field in schema)), tuple(columns))
 
     @property
     def layout(self) -> Layout:
@@ -151,13 +116,28 @@ class Codec:
         *,
         levels: NDArray[np.int64] | None = None,
         strata: NDArray[np.int64] | None = None,
+        unseen: Unseen = "refuse",
     ) -> Records:
-        """Turn a table into records; columns that are not encoded are left out."""
-        check_columns(table.select([n for n in table.column_names if n in self.schema.names]), self.schema, partly=True)
+        """Turn a table into records; columns that are not encoded are left out, and may be lacking.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+        levels, strata : ndarray of shape (n,), optional
+        unseen : {"refuse", "mean"}
+            What to do with cells that do not fit what the codec was fitted on. "refuse" raises: the records can be
+            decoded to the same table. "mean" is for comparing another table with that one: a category, a missing cell
+            or a text never seen takes the column's mean, a number outside the bounds or off the step stands where it
+            lies, and columns that the schema does not know are left out.
+        """
+        strict = _is_strict(unseen)
+        _check_lacking(table, [column.field.name for column in self.columns])
+        if strict:
+            _check_extra(table, self.schema)
         layout = self.layout
-        values = np.zeros((table.num_rows, layout[-1].stop))
+        values = np.zeros((table.num_rows, width(layout)))
         for column in self.columns:
-            _encode_column(table.column(column.field.name), column, values)
+            _encode_column(table.column(column.field.name), column, values, strict=strict)
         nothing = np.zeros(table.num_rows, dtype=np.int64)
         return Records(
             values, layout, nothing if levels is None else levels, nothing.copy() if strata is None else strata
@@ -166,33 +146,74 @@ class Codec:
     def decode(self, values: NDArray[np.float64], *, native: bool = False) -> pa.Table:
         """Turn coordinates back into a table of the encoded columns, in the order of the schema.
 
+        Any finite coordinates give cells of the domain.
+
         Parameters
         ----------
         values : ndarray of shape (n, d)
         native : bool
-            Write numbers, dates and booleans that came as text in types of their own.
+            Write numbers and dates that came as text in types of their own.
         """
+        if values.ndim != 2 or values.shape[1] != width(self.layout):
+            raise ValueError(f"coordinates of shape {values.shape} do not fit a layout of {width(self.layout)}")
+        if not np.isfinite(values).all():
+            raise ValueError(f"{int((~np.isfinite(values)).sum())} coordinates are not finite")
         arrays = []
-        for done, column in enumerate(self.columns, 1):
+        for column in self.columns:
             kind = _native_type(column) if native else column.kind
             arrays.append(_decode_column(values, column, kind))
-            tell("writing columns", done / len(self.columns))
+            tell("writing columns", len(arrays) / len(self.columns))
         return pa.table(arrays, names=[column.field.name for column in self.columns])
 
-    def numbers(self, table: pa.Table, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Read one numeric, ordinal or date column in its own units, with its missing cells."""
-        return numbers_of_cells(table.column(name), self.schema[name])
+    def numbers(
+        self, table: pa.Table, name: str, *, unseen: Unseen = "refuse"
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Read one numeric, ordinal or date column in its own units, with its missing cells; those read as 0.
+
+        With ``unseen="mean"`` cells that cannot be read count as missing.
+        """
+        if _is_strict(unseen):
+            return numbers_of_cells(table.column(name), self.schema[name])
+        values, _ = read_numbers(table.column(name), self.schema[name])
+        absent = ~np.isfinite(values)
+        values[absent] = 0.0
+        return values, absent
+
+    def codes(
+        self, table: pa.Table, name: str, *, unseen: Unseen = "refuse"
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Read one nominal or boolean column as places in its categories, with its missing cells; those read as -1.
+
+        With ``unseen="mean"`` cells outside the categories count as missing.
+        """
+        if _is_strict(unseen):
+            return codes_of_cells(table.column(name), self.schema[name])
+        codes, _ = read_codes(table.column(name), self.schema[name])
+        return codes, codes < 0
 
 
-def check_columns(table: pa.Table, schema: Schema, *, partly: bool = False) -> None:
+def _is_strict(unseen: str) -> bool:
+    if unseen not in ("refuse", "mean"):
+        raise OptionError(f"there is no way {unseen!r} to take unseen cells; choose 'refuse' or 'mean'")
+    return unseen == "refuse"
+
+
+def check_columns(table: pa.Table, schema: Schema) -> None:
     """Refuse a table that lacks a column of the schema or has one that the schema does not know."""
-    needed = [field.name for field in (schema.encoded if partly else schema.fields)]
-    lacking = [name for name in needed if name not in table.column_names]
+    _check_lacking(table, list(schema.names))
+    _check_extra(table, schema)
+
+
+def _check_lacking(table: pa.Table, needed: list[str]) -> None:
+    lacking = [name for name in needed if name not in set(table.column_names)]
     if lacking:
         raise OptionError(
             f"the table lacks {len(lacking)} columns of the schema, the first is {lacking[0]!r}; use its own schema"
         )
-    extra = [name for name in table.column_names if name not in schema.names]
+
+
+def _check_extra(table: pa.Table, schema: Schema) -> None:
+    extra = [name for name in table.column_names if name not in set(schema.names)]
     if extra:
         raise OptionError(
             f"the table has {len(extra)} columns that the schema does not know, the first is {extra[0]!r}; add them "
@@ -200,106 +221,76 @@ def check_columns(table: pa.Table, schema: Schema, *, partly: bool = False) -> N
         )
 
 
-def _fit_column(cells: pa.ChunkedArray, field: Field, start: int, crowd: int) -> _Column:
+def _fit_column(cells: pa.ChunkedArray, field: Field, start: int, crowd: int) -> Column:
+    field = complete_field(field, cells)
+    array = plain(cells)
     if field.kind in _CATEGORICAL:
+        _check_category_count(field)
         codes, absent = codes_of_cells(cells, field)
         share = np.bincount(codes[~absent], minlength=len(field.domain.categories or ())) / max(1, (~absent).sum())
-        stop = start + len(share)
         fill = tuple((share * CATEGORY_SCALE).tolist())
-        value = Block(field.name, BlockKind.CATEGORY, start, stop, fill)
-        grid, mean, scale = None, 0.0, 1.0
+        blocks = [Block(field.name, BlockKind.CATEGORY, start, start + len(share), fill)]
+        column = Column(field, _written_type(cells.type), ())
     else:
         numbers, absent = numbers_of_cells(cells, field)
-        stop = start + 1
-        value = Block(field.name, BlockKind.NUMBER, start, stop, (0.0,))
-        grid = _fit_grid(numbers[~absent], field, crowd)
-        places = grid.to_places(numbers[~absent])
-        mean = float(places.mean()) if len(places) else 0.0
-        spread = float(places.std()) if len(places) else 0.0
-        scale = spread if spread > 1e-12 * max(1.0, abs(mean)) else 1.0
-    if absent.all():
-        raise SchemaError(
-            f"column {field.name!r} has no value in any of its {len(absent)} rows; drop it from the table"
-        )
-    blocks: tuple[Block, ...] = (value,)
+        blocks = [Block(field.name, BlockKind.NUMBER, start, start + 1, (0.0,))]
+        grid = fit_grid(numbers[~absent], field, cells.type, crowd)
+        mean, scale = mean_and_scale(numbers[~absent], grid, field)
+        column = Column(field, _written_type(cells.type), (), grid, mean, scale)
     if absent.any():
-        blocks += (Block(field.name, BlockKind.MISSING, stop, stop + 1),)
-    array = plain(cells)
-    nan = pa.types.is_floating(array.type) and array.null_count < int(absent.sum())
-    return _Column(field, cells.type, blocks, grid, mean, scale, nan)
+        blocks.append(Block(field.name, BlockKind.MISSING, blocks[0].stop, blocks[0].stop + 1))
+    return dataclasses.replace(column, blocks=tuple(blocks), gap=gap_of_cells(array, absent))
 
 
-def _fit_grid(numbers: NDArray[np.float64], field: Field, crowd: int) -> Grid:
-    domain = field.domain
-    if field.kind is Kind.ORDINAL:
-        return Grid(0.0, len(domain.categories or ()) - 1.0, 0.0, 1.0, 0, fold_low=False, fold_high=False)
-    low = numbers.min() if domain.low is None and not domain.declared else domain.low
-    high = numbers.max() if domain.high is None and not domain.declared else domain.high
-    low = None if low is None else bound_to_number(low, field)
-    high = None if high is None else bound_to_number(high, field)
-    outside = int((numbers < low).sum() if low is not None else 0) + int(
-        (numbers > high).sum() if high is not None else 0
-    )
-    if outside:
-        raise SchemaError(f"column {field.name!r} holds {outside} values outside its bounds; widen its domain")
-    step = 1.0 if isinstance(domain.step, DateStep) or field.kind is Kind.DATE else domain.step
-    if step is None and field.kind is Kind.INTEGER:
-        step = 1.0
-    anchor = low if low is not None else 0.0
-    grid = Grid(
-        low,
-        high,
-        anchor,
-        step,
-        _decimals_of_grid(anchor, step),
-        fold_low=not domain.declared and int((numbers == low).sum()) < crowd,
-        fold_high=not domain.declared and int((numbers == high).sum()) < crowd,
-    )
-    places = grid.to_places(numbers)
-    off = int((np.abs(grid.to_numbers(np.rint(places)) - numbers) > 0).sum()) if step is not None else 0
-    if off:
-        raise SchemaError(f"column {field.name!r} holds {off} values off its step; choose a finer step")
-    return grid
-
-
-def _decimals_of_grid(anchor: float, step: float | None) -> int:
-    return 0 if step is None else max(decimals_of_step(step), decimals_of_step(anchor))
-
-
-def _encode_column(cells: pa.ChunkedArray, column: _Column, values: NDArray[np.float64]) -> None:
-    block = column.blocks[0]
-    if block.kind is BlockKind.CATEGORY:
-        codes, absent = codes_of_cells(cells, column.field)
-        rows = np.flatnonzero(~absent)
-        values[rows, block.start + codes[rows]] = CATEGORY_SCALE
-    else:
-        numbers, absent = numbers_of_cells(cells, column.field)
-        assert column.grid is not None
-        values[:, block.start] = (column.grid.to_places(numbers) - column.mean) / column.scale
-    if not absent.any():
-        return
-    if len(column.blocks) == 1:
+def _check_category_count(field: Field) -> None:
+    count = len(field.domain.categories or ())
+    if count > MOST_CATEGORIES:
         raise SchemaError(
-            f"column {column.field.name!r} has {int(absent.sum())} missing cells here and none where the codec was made"
+            f"column {field.name!r} has {count} categories and at most {MOST_CATEGORIES} are handled; declare it an "
+            "identifier (dropped), or pool its categories"
         )
-    values[absent, block.where] = block.fill
-    values[absent, column.blocks[1].start] = 1.0
 
 
-def _decode_column(values: NDArray[np.float64], column: _Column, kind: pa.DataType) -> pa.Array:
+def _written_type(kind: pa.DataType) -> pa.DataType:
+    return pa.large_string() if pa.types.is_string_view(kind) else kind
+
+
+def _encode_column(cells: pa.ChunkedArray, column: Column, values: NDArray[np.float64], *, strict: bool) -> None:
+    block, field = column.blocks[0], column.field
+    if column.grid is None:
+        codes, absent = codes_of_cells(cells, field) if strict else read_codes(cells, field)
+        known = codes >= 0
+        values[known, block.start + codes[known]] = CATEGORY_SCALE
+    else:
+        numbers, absent = numbers_of_cells(cells, field) if strict else read_numbers(cells, field)
+        known = ~absent if strict else np.isfinite(numbers)
+        if strict:
+            refuse_misfits(numbers[known], column.grid, field)
+        values[known, block.start] = (column.grid.to_places(numbers[known]) - column.mean) / column.scale
+    values[~known, block.where] = block.fill
+    if len(column.blocks) > 1:
+        values[absent, column.blocks[1].start] = 1.0
+    elif strict and absent.any():
+        raise SchemaError(
+            f"column {field.name!r} has {int(absent.sum())} missing cells here and none where the codec was made; "
+            "make the codec on a table that has some, or fill them"
+        )
+
+
+def _decode_column(values: NDArray[np.float64], column: Column, kind: pa.DataType) -> pa.Array:
     block = column.blocks[0]
     absent = np.zeros(len(values), dtype=np.bool_)
     if len(column.blocks) > 1:
         absent = values[:, column.blocks[1].start] > 0.5
-    if block.kind is BlockKind.CATEGORY:
-        return write_codes(np.argmax(values[:, block.where], axis=1), absent, column.field, kind)
-    assert column.grid is not None
-    numbers = column.grid.to_numbers(values[:, block.start] * column.scale + column.mean)
-    return write_numbers(numbers, absent, column.field, kind, nan=column.nan)
+    if column.grid is None:
+        return write_codes(np.argmax(values[:, block.where], axis=1), absent, column.field, kind, column.gap)
+    with np.errstate(over="ignore"):  # what overflows lies beyond every bound, and is brought inside
+        places = values[:, block.start] * column.scale + column.mean
+    return write_numbers(column.grid.to_numbers(places), absent, column.field, kind, column.gap)
 
 
-def _native_type(column: _Column) -> pa.DataType:
-    if not is_text(column.kind) or column.field.kind in (Kind.NOMINAL, Kind.ORDINAL, Kind.BOOLEAN):
+def _native_type(column: Column) -> pa.DataType:
+    if not is_text(column.kind) or column.grid is None or column.field.kind is Kind.ORDINAL:
         return column.kind
     if column.field.kind is Kind.DATE:
         return pa.date32() if column.field.domain.step is DateStep.DAY else pa.timestamp("us")

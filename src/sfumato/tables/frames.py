@@ -5,6 +5,8 @@ The only module that knows narwhals.
 
 from __future__ import annotations
 
+import dataclasses
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +19,14 @@ __all__ = ["Origin", "restore", "to_arrow"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Origin:
-    """Where a table came from: an empty frame of the same kind, with the same column types."""
+    """Where a table came from: an empty frame of the same kind, with the same column types.
+
+    ``gaps`` says how a pandas column of plain objects writes a missing cell: None, NaN, NaT or NA.
+    """
 
     empty: Any
     library: str
+    gaps: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Origin({self.library})"
@@ -29,67 +35,92 @@ class Origin:
 def to_arrow(frame: Any) -> tuple[pa.Table, Origin]:
     """Turn a pandas, polars or pyarrow table into an Arrow table; an index is left behind.
 
+    An enumeration of polars becomes a dictionary without an order: listing the words is not ranking them.
+
     Raises
     ------
     TableError
         For anything else, for names that stand twice or are not text, and for columns of mixed types.
     """
+    wrapped = _wrapped(frame)
+    library = wrapped.implementation.value
+    if library == "pyarrow":
+        fields = [field.remove_metadata() for field in frame.schema]
+        return frame, Origin(pa.schema(fields).empty_table(), library)
+    gaps = _object_gaps(frame) if library == "pandas" else {}
+    return _columns_to_arrow(wrapped), Origin(frame[:0], library, gaps)
+
+
+def _wrapped(frame: Any) -> Any:
     import narwhals as nw
 
-    columns = _column_names(frame)
-    twice = sorted({name for name in columns if columns.count(name) > 1})
-    if twice:
-        raise TableError(f"column {twice[0]!r} stands {columns.count(twice[0])} times in the table; name it once")
+    kind = type(frame).__name__
+    if hasattr(frame, "collect_schema") and hasattr(frame, "lazy") and not hasattr(frame, "to_arrow"):
+        raise TableError(f"a {kind} is not computed yet; pass what its collect() gives")
+    _check_names(frame)
     try:
-        wrapped = nw.from_native(frame, eager_only=True)
+        return nw.from_native(frame, eager_only=True)
     except TypeError:
-        raise TableError(
-            f"a {type(frame).__name__} is not a table that can be read; pass a pandas, polars or pyarrow table"
-        ) from None
-    library = wrapped.implementation.value
-    origin = Origin(frame[:0] if library != "pyarrow" else frame.slice(0, 0), library)
-    return _columns_to_arrow(wrapped), origin
+        raise TableError(f"a {kind} is not a table that can be read; pass a pandas, polars or pyarrow table") from None
 
 
-def _column_names(frame: Any) -> list[str]:
+def _check_names(frame: Any) -> None:
     columns = getattr(frame, "column_names", None)
-    if columns is None:
-        columns = getattr(frame, "columns", [])
-    names = list(columns)
+    names = list(getattr(frame, "columns", []) if columns is None else columns)
     odd = sum(not isinstance(name, str) for name in names)
     if odd:
         raise TableError(f"{odd} column names are not text; rename them, for example with frame.columns.astype(str)")
-    return names
+    twice = [(name, times) for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise TableError(f"column {twice[0][0]!r} stands {twice[0][1]} times in the table; name it once")
 
 
 def _columns_to_arrow(wrapped: Any) -> pa.Table:
-    names, arrays = [], []
+    arrays = []
     for name in wrapped.columns:
         try:
             array = wrapped[name].to_arrow()
-        except (pa.ArrowException, TypeError, ValueError):  # Arrow's own words would quote a cell
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):  # their own words would quote a cell
             raise TableError(
                 f"column {name!r} holds cells of mixed or unreadable types; give it one type, or drop it"
             ) from None
-        names.append(name)
+        if wrapped.implementation.is_polars() and pa.types.is_dictionary(array.type) and array.type.ordered:
+            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary, ordered=False)
         arrays.append(array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
-    return pa.table(arrays, names=names)
+    return pa.table(arrays, names=wrapped.columns)
+
+
+def _object_gaps(frame: Any) -> dict[str, Any]:
+    gaps = {}
+    for name in frame.columns:
+        if str(frame[name].dtype) == "object":
+            absent = frame[name].isna()
+            if absent.any():
+                gaps[name] = frame[name][absent].iloc[0]
+    return gaps
 
 
 def restore(table: pa.Table, origin: Origin) -> Any:
     """Give an Arrow table the frame type, and its columns the types, that they came with."""
     if origin.library == "pyarrow":
-        schema = origin.empty.schema
-        fields = [pa.field(schema.field(name).name, schema.field(name).type) for name in table.column_names]
-        return table.cast(pa.schema(fields))
+        return table.cast(pa.schema([origin.empty.schema.field(name) for name in table.column_names]))
     if origin.library == "polars":
         import narwhals as nw
 
         frame = nw.from_arrow(table, backend="polars").to_native()
         return frame.cast({name: origin.empty.schema[name] for name in table.column_names})
-    frame = table.to_pandas()
-    for name in table.column_names:
-        wanted = origin.empty[name].dtype
-        if frame[name].dtype != wanted:
-            frame[name] = frame[name].astype(wanted)
-    return frame
+    columns = {name: _pandas_column(table.column(name), name, origin) for name in table.column_names}
+    return type(origin.empty)(columns)
+
+
+def _pandas_column(column: pa.ChunkedArray, name: str, origin: Origin) -> Any:
+    empty = origin.empty[name]
+    wanted = empty.dtype
+    if str(wanted) == "object":
+        gap = origin.gaps.get(name)
+        cells = [gap if cell is None else cell for cell in column.to_pylist()]
+        return type(empty)(cells, dtype=object)
+    if hasattr(wanted, "__from_arrow__"):
+        return type(empty)(wanted.__from_arrow__(column), dtype=wanted)
+    series = column.to_pandas()
+    return series if series.dtype == wanted else series.astype(wanted)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import dataclasses
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -11,74 +11,69 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError, TableError
-from sfumato.tables.cells import DATE_UNITS, absent_cells, date_microseconds, is_text, number_to_bound, plain
-from sfumato.tables.schema import Category, DateStep, Domain, Field, Kind, Role, Schema
+from sfumato.tables.cells import EXACT, NUMBER, absent_cells, floats, is_number, is_text, plain
+from sfumato.tables.dates import DATE_UNITS, fitting_formats, microseconds_of_cells, number_to_bound, step_of_moments
+from sfumato.tables.field import Category, Domain, Field, Kind, Role
+from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
+from sfumato.tables.names import is_named_id, is_named_like_id
+from sfumato.tables.schema import Schema
 
-__all__ = ["MISSING_MARKS", "infer_schema"]
+__all__ = ["MISSING_MARKS", "complete_field", "infer_field", "infer_schema"]
 
-MISSING_MARKS = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "missing", "-", ".", "<NA>")
-"""Texts that usually mean a missing cell."""
-
-DATE_FORMATS = (
-    "%Y-%m-%d",
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%dT%H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%d.%m.%Y",
-    "%Y/%m/%d",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d-%m-%Y",
-)
+MISSING_MARKS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "missing", "-", ".", "<NA>")
+"""Texts that usually mean a missing cell; "none" is not among them, it is often a category."""
 
 _BOOLEAN_WORDS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
-_NAMED_LIKE_ID = re.compile(
-    r"(^|[_\s.-])(id|ids|uuid|guid|key|ssn|nr|no|number|passport|account|iban|email|e-mail|mail|phone|mobile|"
-    r"firstname|lastname|surname|fullname|name|username|user|address|street|url|ip)$",
-    re.IGNORECASE,
-)
-_CAMEL_ID = re.compile(r"[a-z](Id|ID|Key|Number|Name|Email|Phone)$")
-_MOST_DECIMALS = 12
-_ENOUGH = 20  # distinct values before uniqueness or a common divisor means anything
+_NUMBER_OR_INFINITE = rf"{NUMBER}|^[+-]?([iI]nf|INF|[iI]nfinity|INFINITY)$"
+_ENOUGH = 20  # distinct values before uniqueness means anything
+_FEW = 200  # distinct values that can still be categories
+_SAMPLE = 1_000
+
+
+@dataclass(frozen=True, repr=False)
+class _Seen:
+    """What is known of a column before its kind is: its present cells, and a note on the missing ones."""
+
+    name: str
+    present: pa.Array
+    rows: int
+    marks: tuple[str, ...]
+    note: str
+
+    def field(self, kind: Kind, why: str, domain: Domain | None = None, form: str | None = None) -> Field:
+        reason = why + self.note
+        return Field(self.name, kind, Role.CONFIDENTIAL, domain or Domain(), self.marks, form, reason)
+
+    def identifier(self, kind: Kind, why: str) -> Field:
+        return Field(self.name, kind, Role.IDENTIFIER, Domain(), self.marks, None, why + self.note)
 
 
 def infer_schema(table: pa.Table) -> Schema:
     """Propose kind, role and domain of every column."""
     if table.num_columns == 0:
         raise TableError("the table has no columns; bring one with at least one column")
+    if table.num_rows == 0:
+        raise TableError("the table has no rows; bring at least as many as the highest privacy level")
     return Schema(tuple(infer_field(name, table.column(name)) for name in table.column_names))
 
 
 def infer_field(name: str, column: pa.ChunkedArray) -> Field:
     """Propose kind, role and domain of one column."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    dated = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+    known = is_text(kind) or is_number(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
+    if not known and (not dated or pa.types.is_dictionary(column.type)):
+        raise SchemaError(f"column {name!r} is of type {column.type}, which has no kind here; convert it or drop it")
     array = plain(column)
     marks = _marks_in(array)
-    absent = absent_cells(array, marks)
-    kind = column.type
-    if absent.all():
-        raise SchemaError(f"column {name!r} has no value in any of its {len(array)} rows; drop it from the table")
-    present = array.filter(pa.array(~absent))
-    lost = f", {int(absent.sum())} missing" + (f" (written {marks[0]!r})" if marks and marks[0] else "")
-    note = lost if absent.any() else ""
-    if pa.types.is_dictionary(kind):
-        categories = tuple(column.combine_chunks().dictionary.to_pylist()) if kind.ordered else _categories(present)
-        word = Kind.ORDINAL if kind.ordered else Kind.NOMINAL
-        field = Field(name, word, domain=Domain(declared=kind.ordered, categories=categories))
-        return _with(field, marks, f"{'an ordered ' if kind.ordered else 'a '}categorical column{note}")
+    seen = _seen(name, array, marks, absent_cells(array, marks))
+    if pa.types.is_dictionary(column.type):
+        return _categorical_field(seen, column)
     if pa.types.is_boolean(kind):
-        field = Field(name, Kind.BOOLEAN, domain=Domain(declared=True, categories=(False, True)))
-        return _with(field, marks, f"true or false{note}")
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return _with(_date_field(name, array, absent, None), marks, f"dates{note}")
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _number_field(name, present, marks, note)
-    if is_text(kind):
-        return _text_field(name, array, absent, present, marks, note)
-    raise SchemaError(f"column {name!r} is of type {kind}, which has no kind here; convert it or drop it")
-
-
-def _with(field: Field, marks: tuple[str, ...], reason: str, role: Role | None = None) -> Field:
-    return Field(field.name, field.kind, role or field.role, field.domain, marks, field.format, reason)
+        return seen.field(Kind.BOOLEAN, "true or false", Domain(declared=True, categories=(False, True)))
+    if dated:
+        return _date_field(seen, "dates")
+    return _text_field(seen) if is_text(kind) else _number_field(seen)
 
 
 def _marks_in(array: pa.Array) -> tuple[str, ...]:
@@ -91,163 +86,206 @@ def _marks_in(array: pa.Array) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda mark: (-counts[mark], mark)))
 
 
+def _seen(name: str, array: pa.Array, marks: tuple[str, ...], absent: NDArray[np.bool_]) -> _Seen:
+    lost = int(absent.sum())
+    if lost == len(array):
+        raise SchemaError(f"column {name!r} has no value in any of its {len(array)} rows; drop it from the table")
+    if not lost:
+        return _Seen(name, array, len(array), marks, "")
+    note = f", {lost} missing" + (f" (written {marks[0]!r})" if marks and marks[0] else "")
+    return _Seen(name, array.filter(pa.array(~absent)), len(array), marks, note)
+
+
 def _categories(present: pa.Array) -> tuple[Category, ...]:
     distinct = pc.unique(present)
-    return tuple(distinct.take(pc.sort_indices(distinct)).to_pylist())
+    ordered = distinct.take(pc.sort_indices(distinct))
+    if pa.types.is_decimal(ordered.type):
+        ordered = ordered.cast(pa.float64(), safe=False)
+    return tuple(ordered.to_pylist())
 
 
-def looks_like_id(name: str) -> bool:
-    """Tell whether a column is named as identifiers are.
-
-    Examples
-    --------
-    >>> looks_like_id("patient_id"), looks_like_id("customerId"), looks_like_id("paid")
-    (True, True, False)
-    """
-    return bool(_NAMED_LIKE_ID.search(name) or _CAMEL_ID.search(name))
-
-
-def _text_field(
-    name: str, array: pa.Array, absent: NDArray[np.bool_], present: pa.Array, marks: tuple[str, ...], note: str
-) -> Field:
-    trimmed = pc.utf8_trim_whitespace(present)
-    words = {str(word).lower() for word in pc.unique(trimmed).slice(0, 3).to_pylist()}
-    if words in _BOOLEAN_WORDS and len(pc.unique(trimmed)) == len(words) == 2:
-        field = Field(name, Kind.BOOLEAN, domain=Domain(categories=_categories(present)))
-        return _with(field, marks, f"two words for true and false{note}")
-    if pc.all(pc.match_substring_regex(trimmed, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")).as_py():
-        if not pc.any(pc.match_substring_regex(trimmed, r"^[+-]?0\d")).as_py():
-            return _number_field(name, trimmed, marks, f"{note}, written as text" if note else "")
-        note = f"{note}, digits with leading zeros are not numbers"
-    field_and_why = _text_dates(name, array, absent, trimmed)
-    if field_and_why is not None:
-        return _with(field_and_why[0], marks, field_and_why[1] + note)
-    distinct = len(pc.unique(present))
-    if distinct == len(present) and distinct >= min(_ENOUGH, max(2, len(array))) and len(array) > 2:
-        return _with(Field(name, Kind.NOMINAL), marks, f"text, different in every row{note}", Role.IDENTIFIER)
-    if distinct > 0.5 * len(present) and distinct >= _ENOUGH and looks_like_id(name):
-        reason = f"text, {distinct} different in {len(present)} rows, and named like an identifier{note}"
-        return _with(Field(name, Kind.NOMINAL), marks, reason, Role.IDENTIFIER)
-    field = Field(name, Kind.NOMINAL, domain=Domain(categories=_categories(present)))
-    return _with(field, marks, f"text with {distinct} categories{note}")
+def _categorical_field(seen: _Seen, column: pa.ChunkedArray) -> Field:
+    if not column.type.ordered:
+        categories = _categories(seen.present)
+        if is_text(seen.present.type) and (why := _why_text_id(seen, len(categories))):
+            return seen.identifier(Kind.NOMINAL, f"a categorical column, {why}")
+        why = f"a categorical column with {len(categories)} categories"
+        return seen.field(Kind.NOMINAL, why, Domain(categories=categories))
+    listed = pc.unique(column.combine_chunks().dictionary)
+    marked = absent_cells(listed, seen.marks)
+    categories = tuple(listed.filter(pa.array(~marked)).to_pylist())
+    why = f"an ordered categorical column with {len(categories)} categories"
+    return seen.field(Kind.ORDINAL, why, Domain(categories=categories))
 
 
-def _text_dates(name: str, array: pa.Array, absent: NDArray[np.bool_], trimmed: pa.Array) -> tuple[Field, str] | None:
-    """Try the usual ways of writing a date; the first that reads every cell is taken."""
-    digits = pc.match_substring_regex(trimmed.slice(0, 100), r"^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T].*)?$")
-    if not pc.all(digits).as_py():
+def _date_field(seen: _Seen, why: str, form: str | None = None) -> Field:
+    nothing = np.zeros(len(seen.present), dtype=np.bool_)
+    moments, strange = microseconds_of_cells(seen.present, nothing, Field(seen.name, Kind.DATE, format=form))
+    if strange.any():
+        raise SchemaError(
+            f"column {seen.name!r} holds {int(strange.sum())} times finer than a microsecond or outside the years 1 to "
+            "9999; round or remove them"
+        )
+    step = step_of_moments(moments)
+    low, high = (number_to_bound(int(edge) // DATE_UNITS[step], step) for edge in (moments.min(), moments.max()))
+    return seen.field(Kind.DATE, why, Domain(low=low, high=high, step=step), form)
+
+
+def _text_field(seen: _Seen) -> Field:
+    distinct = pc.unique(seen.present)
+    trimmed = pc.utf8_trim_whitespace(distinct)
+    words = {str(word).lower() for word in trimmed.slice(0, 3).to_pylist()}
+    if words in _BOOLEAN_WORDS and len(distinct) == 2:
+        return seen.field(Kind.BOOLEAN, "two words for true and false", Domain(categories=_categories(distinct)))
+    extra = ""
+    if _all_match(trimmed, NUMBER):
+        if not pc.any(pc.match_substring_regex(trimmed, r"^-?0\d")).as_py():
+            return _text_number_field(seen, trimmed)
+        extra = ", digits with leading zeros are not numbers"
+    elif _all_match(trimmed, _NUMBER_OR_INFINITE) and pc.any(pc.match_substring_regex(trimmed, NUMBER)).as_py():
+        _refuse_infinite(seen.name, floats(pc.utf8_trim_whitespace(seen.present).cast(pa.float64())))
+    forms = fitting_formats(pc.unique(trimmed))
+    if forms:
+        doubt = f" ({forms[1]} would fit too: check it)" if len(forms) > 1 else ""
+        return _date_field(seen, f"dates written as {forms[0]}{doubt}", forms[0])
+    if why := _why_text_id(seen, len(distinct)):
+        return seen.identifier(Kind.NOMINAL, f"text, {why}{extra}")
+    why = f"text with {len(distinct)} categories{extra}"
+    return seen.field(Kind.NOMINAL, why, Domain(categories=_categories(distinct)))
+
+
+def _why_text_id(seen: _Seen, count: int) -> str:
+    """Say why texts, so many of them different, look like an identifier; nothing where they do not."""
+    present = len(seen.present)
+    if count == present and seen.rows > 2 and count >= min(_ENOUGH, seen.rows):
+        return "different in every row"
+    share = 0.1 if is_named_id(seen.name) else 0.5
+    if count >= _ENOUGH and count > share * present and is_named_like_id(seen.name):
+        return f"{count} different in {present} rows, and named like an identifier"
+    return ""
+
+
+def _all_match(texts: pa.Array, pattern: str) -> bool:
+    few = texts.slice(0, _SAMPLE)
+    return all(pc.all(pc.match_substring_regex(some, pattern)).as_py() for some in (few, texts))
+
+
+def _text_number_field(seen: _Seen, trimmed: pa.Array) -> Field:
+    """Propose the field of numbers that are written as text; ``trimmed`` are the different texts."""
+    numbers = pc.utf8_trim_whitespace(seen.present).cast(pa.float64())
+    beyond = pc.any(pc.greater_equal(pc.abs(numbers), float(EXACT))).as_py() and _all_match(trimmed, r"^-?\d+$")
+    told = dataclasses.replace(seen, note=f", written as text{seen.note}")
+    if beyond:
+        return _big_field(told)
+    return _number_field(told, numbers, _fixed_decimals(trimmed))
+
+
+def _fixed_decimals(distinct: pa.Array) -> str | None:
+    """Tell the form of numbers all written with the same number of decimals."""
+    if not _all_match(distinct, r"^-?\d+\.\d+$"):
         return None
-    fitting = [
-        form
-        for form in DATE_FORMATS
-        if pc.strptime(trimmed, format=form, unit="s", error_is_null=True).null_count == 0
-        and pc.all(pc.equal(_rewritten(trimmed, form), trimmed)).as_py()
-    ]
-    if not fitting:
-        return None
-    why = f"dates written as {fitting[0]}"
-    if len(fitting) > 1:
-        why += f" ({fitting[1]} would fit too: check it)"
-    return _date_field(name, array, absent, fitting[0]), why
+    lengths = pc.unique(pc.utf8_length(pc.replace_substring_regex(distinct, r"^[^.]*\.", "")))
+    return "0." + "0" * lengths[0].as_py() if len(lengths) == 1 else None
 
 
-def _rewritten(texts: pa.Array, form: str) -> pa.Array:
-    return pc.strftime(pc.strptime(texts, format=form, unit="s", error_is_null=True), format=form).cast(texts.type)
+def _number_field(seen: _Seen, numbers: pa.Array | None = None, form: str | None = None) -> Field:
+    cells = seen.present if numbers is None else numbers
+    if pa.types.is_integer(cells.type):
+        edges = pc.min_max(cells)
+        if max(abs(edges["min"].as_py()), abs(edges["max"].as_py())) >= EXACT:
+            return _big_field(seen)
+    values = floats(cells)
+    _refuse_infinite(seen.name, values)
+    distinct = np.unique(values)
+    if len(distinct) == 2 and (distinct == np.rint(distinct)).all() and form is None:
+        return _two_valued_field(seen, distinct)
+    decimals = decimals_of_numbers(distinct)
+    if decimals == 0 and distinct[-1] - distinct[0] >= WIDEST:
+        if pa.types.is_integer(seen.present.type) or is_text(seen.present.type):
+            return _big_field(seen)
+        decimals = None
+    if decimals == 0 and (why := _why_id(seen.name, distinct, len(values))):
+        return seen.identifier(Kind.INTEGER, f"whole numbers{why}")
+    step = None if decimals is None else step_of_numbers(distinct, decimals)
+    low, high = (int(edge) if decimals == 0 else float(edge) for edge in (distinct[0], distinct[-1]))
+    kind = Kind.INTEGER if decimals == 0 else Kind.CONTINUOUS
+    why = f"{_number_words(seen.present.type, decimals, step)}, {len(distinct)} different"
+    return seen.field(kind, why, Domain(low=low, high=high, step=step), form)
 
 
-def _date_field(name: str, array: pa.Array, absent: NDArray[np.bool_], form: str | None) -> Field:
-    stamps = date_microseconds(array, absent, Field(name, Kind.DATE, format=form))[~absent]
-    step = next(step for step in DateStep if not (stamps % DATE_UNITS[step]).any())
-    low, high = (number_to_bound(int(edge) // DATE_UNITS[step], step) for edge in (stamps.min(), stamps.max()))
-    return Field(name, Kind.DATE, domain=Domain(low=low, high=high, step=step), format=form)
-
-
-def _number_field(name: str, present: pa.Array, marks: tuple[str, ...], note: str) -> Field:
-    numbers = np.asarray(pc.cast(present, pa.float64()).to_numpy(zero_copy_only=False))
-    infinite = int(np.isinf(numbers).sum())
+def _refuse_infinite(name: str, values: NDArray[np.float64]) -> None:
+    infinite = int(np.isinf(values).sum())
     if infinite:
         raise SchemaError(f"column {name!r} holds {infinite} infinite numbers; remove them or mark them missing")
-    distinct = np.unique(numbers)
-    form = _fixed_decimals(present)
-    if len(distinct) == 2 and (distinct == np.rint(distinct)).all() and form is None:
-        return _two_valued(name, present, marks, distinct, note)
-    decimals = _decimals(distinct)
-    if decimals == 0 and _is_running_number(name, numbers, distinct):
-        reason = f"whole numbers, different in every row, that {_why_id(name)}{note}"
-        return _with(Field(name, Kind.INTEGER), marks, reason, Role.IDENTIFIER)
-    step = _step(distinct, decimals)
-    kind = Kind.INTEGER if decimals == 0 else Kind.CONTINUOUS
-    low, high = (int(edge) if decimals == 0 else float(edge) for edge in (distinct[0], distinct[-1]))
-    field = Field(name, kind, domain=Domain(low=low, high=high, step=step), format=form)
-    if kind is Kind.INTEGER:
-        whole = pa.types.is_integer(present.type) or is_text(present.type)
-        words = "whole numbers" if whole else "whole numbers kept as decimals"
-    else:
-        words = f"numbers with up to {decimals} decimals" if decimals is not None else "numbers"
-    if step is not None and step != 10.0 ** -(decimals or 0):
-        words += f", all multiples of {step:g} apart"
-    return _with(field, marks, f"{words}, {len(distinct)} different{note}")
 
 
-def _two_valued(
-    name: str, present: pa.Array, marks: tuple[str, ...], distinct: NDArray[np.float64], note: str
-) -> Field:
-    boolean = distinct.tolist() == [0.0, 1.0]
-    kind = Kind.BOOLEAN if boolean else Kind.NOMINAL
-    field = Field(name, kind, domain=Domain(categories=_categories(present)))
-    return _with(field, marks, f"{'only 0 and 1' if boolean else 'only two values, taken as categories'}{note}")
-
-
-def _fixed_decimals(present: pa.Array) -> str | None:
-    """Tell the form of numbers all written with the same number of decimals."""
-    if not is_text(present.type):
-        return None
-    lengths = pc.unique(pc.utf8_length(pc.replace_substring_regex(present, r"^[^.]*\.?", "")))
-    plainly = pc.all(pc.match_substring_regex(present, r"^-?\d+\.\d+$")).as_py()
-    return "0." + "0" * lengths[0].as_py() if plainly and len(lengths) == 1 else None
-
-
-def _decimals(distinct: NDArray[np.float64]) -> int | None:
-    """Count the decimals that write every number exactly; None where no small count does."""
-    if np.abs(distinct).max(initial=0.0) >= 2**53:
-        return None
-    for decimals in range(_MOST_DECIMALS + 1):
-        scaled = distinct * 10.0**decimals
-        if np.abs(scaled).max() >= 2**53:
-            return None
-        if (np.rint(scaled) / 10.0**decimals == distinct).all():
-            return decimals
-    return None
-
-
-def _step(distinct: NDArray[np.float64], decimals: int | None) -> float | None:
-    """Find the grid of the numbers: a common divisor of their gaps, where there are enough to tell."""
+def _number_words(kind: pa.DataType, decimals: int | None, step: float | None) -> str:
     if decimals is None:
-        return None
-    scale = 10**decimals
-    whole = np.rint(distinct * scale).astype(np.int64)
-    gaps = np.diff(whole)
-    divisor = int(np.gcd.reduce(gaps)) if len(gaps) >= _ENOUGH else 1
-    return divisor / scale if decimals else float(divisor)
+        return "numbers"
+    if decimals:
+        words = f"numbers with up to {decimals} decimals"
+    else:
+        words = "whole numbers" if pa.types.is_integer(kind) or is_text(kind) else "whole numbers kept as decimals"
+    return words if step == 10.0**-decimals else f"{words} on a coarser step"
 
 
-def _is_running_number(name: str, numbers: NDArray[np.float64], distinct: NDArray[np.float64]) -> bool:
-    if len(distinct) < max(_ENOUGH, len(numbers)):
-        return False
-    consecutive = distinct[-1] - distinct[0] == len(distinct) - 1
-    return bool(consecutive or looks_like_id(name))
+def _big_field(seen: _Seen) -> Field:
+    """Propose the field of whole numbers that cannot be averaged: codes, hardly quantities."""
+    distinct = pc.unique(seen.present)
+    why = f"whole numbers too large to be averaged, {len(distinct)} different"
+    if len(distinct) > _FEW or len(distinct) == len(seen.present):
+        return seen.identifier(Kind.NOMINAL, why)
+    return seen.field(Kind.NOMINAL, why, Domain(categories=_categories(distinct)))
 
 
-def _why_id(name: str) -> str:
-    return "are named like an identifier" if looks_like_id(name) else "follow one another"
+def _two_valued_field(seen: _Seen, distinct: NDArray[np.float64]) -> Field:
+    boolean = distinct.tolist() == [0.0, 1.0]
+    categories = _categories(seen.present)
+    why = "only 0 and 1" if boolean else "only two values, taken as categories"
+    kind = Kind.BOOLEAN if boolean and len(categories) == 2 else Kind.NOMINAL
+    return seen.field(kind, why, Domain(categories=categories))
 
 
-def category_limit(fields: Sequence[Field], most: int) -> None:
-    """Refuse columns with more categories than can be handled as such."""
-    for field in fields:
-        categories = field.domain.categories or ()
-        if field.kind in (Kind.NOMINAL, Kind.BOOLEAN) and len(categories) > most:
-            raise SchemaError(
-                f"column {field.name!r} has {len(categories)} categories and at most {most} are handled; declare it an "
-                "identifier (dropped), or pool its categories"
-            )
+def _why_id(name: str, distinct: NDArray[np.float64], rows: int) -> str:
+    """Say why whole numbers look like an identifier; nothing where they do not."""
+    if len(distinct) < _ENOUGH:
+        return ""
+    if len(distinct) == rows:
+        if is_named_like_id(name):
+            return ", different in every row, that are named like an identifier"
+        if distinct[-1] - distinct[0] == rows - 1:
+            return ", different in every row, that follow one another"
+    if is_named_id(name) and len(distinct) > 0.1 * rows:
+        return f", {len(distinct)} different in {rows} rows, that are named like an identifier"
+    return ""
+
+
+def complete_field(field: Field, column: pa.ChunkedArray) -> Field:
+    """Fill in what a field leaves open and a codec needs: observed categories, the step of dates.
+
+    Raises
+    ------
+    SchemaError
+        For a column without any value, and for one whose type does not go with its kind.
+    """
+    array = plain(column)
+    absent = absent_cells(array, field.missing)
+    if absent.all():
+        raise SchemaError(f"column {field.name!r} has no value in any of its {len(array)} rows; drop it from the table")
+    listed = field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+    if pa.types.is_dictionary(column.type) and not listed:
+        raise SchemaError(
+            f"column {field.name!r} is categorical in the table and declared {field.kind.value}; convert it there first"
+        )
+    if listed and not (is_text(array.type) or is_number(array.type) or pa.types.is_boolean(array.type)):
+        raise SchemaError(
+            f"column {field.name!r} is of type {array.type}, which cannot be {field.kind.value}; convert it first"
+        )
+    domain = field.domain
+    if field.kind in (Kind.NOMINAL, Kind.BOOLEAN) and domain.categories is None:
+        categories = _categories(array.filter(pa.array(~absent)))
+        return dataclasses.replace(field, domain=Domain(categories=categories, units=domain.units))
+    if field.kind is Kind.DATE and domain.step is None:
+        moments, _ = microseconds_of_cells(array, absent, field)
+        return dataclasses.replace(field, domain=dataclasses.replace(domain, step=step_of_moments(moments[~absent])))
+    return field

@@ -3,145 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import OptionError, SchemaError
+from sfumato.tables.field import FATE, Bound, Category, DateStep, Domain, Field, Kind, Role
 
-__all__ = ["Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role", "Schema"]
-
-Bound = int | float | datetime.datetime
-Category = str | int | float | bool
-
-
-class Kind(StrEnum):
-    """How the values of a column behave."""
-
-    CONTINUOUS = "continuous"
-    INTEGER = "integer"
-    ORDINAL = "ordinal"
-    NOMINAL = "nominal"
-    BOOLEAN = "boolean"
-    DATE = "date"
-
-
-class Role(StrEnum):
-    """What happens to a column."""
-
-    IDENTIFIER = "identifier"
-    CONFIDENTIAL = "confidential"
-    TARGET = "target"
-    LEVEL = "level"
-    PUBLIC = "public"
-
-
-class DateStep(StrEnum):
-    """The grid of a date column."""
-
-    DAY = "day"
-    SECOND = "second"
-    MILLISECOND = "millisecond"
-    MICROSECOND = "microsecond"
-
-
-FATE = {
-    Role.IDENTIFIER: "dropped",
-    Role.CONFIDENTIAL: "sanitized",
-    Role.TARGET: "sanitized; the class or response that will be mined",
-    Role.LEVEL: "read as privacy level, then dropped",
-    Role.PUBLIC: "passed through unchanged",
-}
-
-
-@dataclass(frozen=True, repr=False)
-class Domain:
-    """The values that a column may take.
-
-    A *declared* domain is public knowledge and leaves with the release. An *observed* one was read off the data: its
-    bounds are somebody's cells, so it stays with the owner.
-
-    Parameters
-    ----------
-    declared : bool
-    low, high : number or datetime, optional
-    step : float or DateStep, optional
-        The grid of the values, counted from ``low`` (from 0 without it).
-    categories : tuple, optional
-        In order, for ordinal columns.
-    units : str, optional
-    """
-
-    declared: bool = False
-    low: Bound | None = None
-    high: Bound | None = None
-    step: float | DateStep | None = None
-    categories: tuple[Category, ...] | None = None
-    units: str | None = None
-
-    def __repr__(self) -> str:
-        return f"Domain({'declared' if self.declared else 'observed'})"
-
-    def describe(self) -> str:
-        """Say the domain in a few words; shows bounds, so it is for the owner."""
-        parts = []
-        if self.categories is not None:
-            parts.append(f"{len(self.categories)} categories")
-        if self.low is not None or self.high is not None:
-            parts.append(f"{_bound(self.low, '-inf')} to {_bound(self.high, 'inf')}")
-        if self.step is not None:
-            parts.append(f"step {self.step:g}" if isinstance(self.step, int | float) else f"by {self.step}")
-        if self.units:
-            parts.append(self.units)
-        return ", ".join([*parts, "declared" if self.declared else "observed"])
-
-
-def _bound(value: Bound | None, missing: str) -> str:
-    if value is None:
-        return missing
-    if isinstance(value, datetime.datetime):
-        return value.isoformat(sep=" ")
-    return f"{value:.12g}"
-
-
-@dataclass(frozen=True, repr=False)
-class Field:
-    """One column.
-
-    Parameters
-    ----------
-    name : str
-    kind : Kind
-    role : Role
-    domain : Domain
-    missing : tuple of str
-        Texts that mean a missing cell, the most frequent first; real nulls always do.
-    format : str, optional
-        How cells are written as text: a date format, or ``"0.00"`` for a fixed number of decimals.
-    reason : str
-        Why the column was taken so.
-    """
-
-    name: str
-    kind: Kind
-    role: Role = Role.CONFIDENTIAL
-    domain: Domain = dataclasses.field(default_factory=Domain)
-    missing: tuple[str, ...] = ()
-    format: str | None = None
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        low, high = self.domain.low, self.domain.high
-        if low is not None and high is not None and low > high:  # type: ignore[operator]
-            raise SchemaError(f"column {self.name!r} has a lower bound above its upper bound; swap them")
-
-    def __repr__(self) -> str:
-        return f"Field({self.name!r}, {self.kind.value}, {self.role.value})"
-
+__all__ = ["FATE", "Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role", "Schema"]
 
 _ENCODED = (Role.CONFIDENTIAL, Role.TARGET)
 
@@ -162,10 +34,10 @@ class Schema:
     fields: tuple[Field, ...]
 
     def __post_init__(self) -> None:
-        names = [field.name for field in self.fields]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        object.__setattr__(self, "fields", tuple(self.fields))
+        twice = [(name, times) for name, times in Counter(self.names).items() if times > 1]
         if twice:
-            raise SchemaError(f"column {twice[0]!r} stands {names.count(twice[0])} times in the schema; name it once")
+            raise SchemaError(f"column {twice[0][0]!r} stands {twice[0][1]} times in the schema; name it once")
         for role in (Role.TARGET, Role.LEVEL):
             having = [field.name for field in self.fields if field.role is role]
             if len(having) > 1:
@@ -211,17 +83,23 @@ class Schema:
 
     def with_role(self, role: Role, *names: str) -> Schema:
         """Give a role to columns; a target or level that another column had becomes confidential there."""
-        chosen = [self[name].name for name in names]
+        chosen = {self[name].name for name in names}
         single = role in (Role.TARGET, Role.LEVEL) and bool(chosen)
         fields = []
         for field in self.fields:
+            why = field.reason.partition("; ")[0]
             if field.name in chosen:
-                fields.append(dataclasses.replace(field, role=role, reason=f"{role.value}, as told"))
+                reason = f"{why}; {role.value}, as told" if why else f"{role.value}, as told"
+                fields.append(dataclasses.replace(field, role=role, reason=reason))
             elif single and field.role is role:
-                fields.append(dataclasses.replace(field, role=Role.CONFIDENTIAL))
+                fields.append(dataclasses.replace(field, role=Role.CONFIDENTIAL, reason=why))
             else:
                 fields.append(field)
         return Schema(tuple(fields))
+
+    def without_reasons(self) -> Schema:
+        """Give the schema without the reasons of its decisions, as it comes back from a file."""
+        return Schema(tuple(dataclasses.replace(field, reason="") for field in self.fields))
 
     def public_part(self) -> Schema:
         """Give what leaves with the release: released columns with declared domains only."""
@@ -243,7 +121,7 @@ class Schema:
         head = ["column", "role", "kind", *(["domain"] if domains else []), "what happens", "why"]
         rows = [
             [
-                field.name,
+                field.name if field.name.isprintable() else repr(field.name),
                 field.role.value,
                 field.kind.value,
                 *([field.domain.describe()] if domains else []),
@@ -260,8 +138,8 @@ class Schema:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the schema's TOML form."""
-        return hashlib.sha256(self.to_toml().encode()).hexdigest()
+        """SHA-256 of the schema's TOML form; the reasons, which are comments, do not count."""
+        return hashlib.sha256(self.without_reasons().to_toml().encode()).hexdigest()
 
     def to_toml(self) -> str:
         """Write the schema as TOML with comments that a person can edit."""

@@ -1,0 +1,239 @@
+"""One column of a table: how its values behave, what happens to it, and which values it may take."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import math
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import SchemaError
+
+__all__ = ["FATE", "Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role"]
+
+Bound = int | float | datetime.datetime
+Category = str | int | float | bool
+
+
+class Kind(StrEnum):
+    """How the values of a column behave."""
+
+    CONTINUOUS = "continuous"
+    INTEGER = "integer"
+    ORDINAL = "ordinal"
+    NOMINAL = "nominal"
+    BOOLEAN = "boolean"
+    DATE = "date"
+
+
+class Role(StrEnum):
+    """What happens to a column."""
+
+    IDENTIFIER = "identifier"
+    CONFIDENTIAL = "confidential"
+    TARGET = "target"
+    LEVEL = "level"
+    PUBLIC = "public"
+
+
+class DateStep(StrEnum):
+    """The grid of a date column."""
+
+    DAY = "day"
+    SECOND = "second"
+    MILLISECOND = "millisecond"
+    MICROSECOND = "microsecond"
+
+
+FATE = {
+    Role.IDENTIFIER: "dropped",
+    Role.CONFIDENTIAL: "sanitized",
+    Role.TARGET: "sanitized; the class or response that will be mined",
+    Role.LEVEL: "read as privacy level, then dropped",
+    Role.PUBLIC: "passed through unchanged",
+}
+
+_NUMERIC = (Kind.CONTINUOUS, Kind.INTEGER)
+_LISTED = (Kind.ORDINAL, Kind.NOMINAL, Kind.BOOLEAN)
+_FIXED_DECIMALS = re.compile(r"0\.0+")
+
+
+@dataclass(frozen=True, repr=False)
+class Domain:
+    """The values that a column may take.
+
+    A *declared* domain is public knowledge and leaves with the release. An *observed* one was read off the data: its
+    bounds are somebody's cells, so it stays with the owner.
+
+    Parameters
+    ----------
+    declared : bool
+    low, high : number, date or datetime, optional
+        A moment with a time zone is kept as UTC without one.
+    step : float or DateStep, optional
+        The grid of the values, counted from ``low`` (from 0 without it).
+    categories : tuple, optional
+        In order, for ordinal columns.
+    units : str, optional
+    """
+
+    declared: bool = False
+    low: Bound | None = None
+    high: Bound | None = None
+    step: float | DateStep | None = None
+    categories: tuple[Category, ...] | None = None
+    units: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high", "step"):
+            object.__setattr__(self, name, _plain(getattr(self, name)))
+        if self.categories is not None:
+            object.__setattr__(self, "categories", tuple(_plain(category) for category in self.categories))
+
+    def __repr__(self) -> str:
+        return f"Domain({'declared' if self.declared else 'observed'})"
+
+    def describe(self) -> str:
+        """Say the domain in a few words; shows bounds, so it is for the owner."""
+        parts = []
+        if self.categories is not None:
+            parts.append(f"{len(self.categories)} categories")
+        if self.low is not None or self.high is not None:
+            parts.append(f"{_written(self.low, '-inf')} to {_written(self.high, 'inf')}")
+        if self.step is not None:
+            parts.append(f"step {self.step:g}" if isinstance(self.step, int | float) else f"by {self.step}")
+        if self.units:
+            parts.append(self.units)
+        return ", ".join([*parts, "declared" if self.declared else "observed"])
+
+
+def _plain(value: Any) -> Any:
+    """Give NumPy scalars, dates and zoned moments as the plain Python values that a schema keeps."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, datetime.datetime):
+        zoned = value if value.tzinfo is None else value.astimezone(datetime.UTC)
+        return datetime.datetime.combine(zoned.date(), zoned.time())
+    if isinstance(value, datetime.date):
+        return datetime.datetime(value.year, value.month, value.day)
+    return value
+
+
+def _written(value: Bound | None, missing: str) -> str:
+    if value is None:
+        return missing
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ")
+    return f"{value:.12g}"
+
+
+@dataclass(frozen=True, repr=False)
+class Field:
+    """One column.
+
+    Parameters
+    ----------
+    name : str
+    kind : Kind
+    role : Role
+    domain : Domain
+    missing : tuple of str
+        Texts that mean a missing cell; real nulls always do.
+    format : str, optional
+        How cells are written as text: a date format, or ``"0.00"`` for a fixed number of decimals.
+    reason : str
+        Why the column was taken so.
+
+    Raises
+    ------
+    SchemaError
+        Where the domain or the format makes no sense for the kind.
+    """
+
+    name: str
+    kind: Kind
+    role: Role = Role.CONFIDENTIAL
+    domain: Domain = dataclasses.field(default_factory=Domain)
+    missing: tuple[str, ...] = ()
+    format: str | None = None
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise SchemaError("a column's name is not text; name columns by text")
+        _check_bounds(self)
+        _check_step(self)
+        _check_categories(self)
+        _check_format(self)
+
+    def __repr__(self) -> str:
+        return f"Field({self.name!r}, {self.kind.value}, {self.role.value})"
+
+
+def _check_bounds(field: Field) -> None:
+    bounds = [bound for bound in (field.domain.low, field.domain.high) if bound is not None]
+    if field.kind in _LISTED and bounds:
+        raise SchemaError(f"column {field.name!r} is {field.kind.value} and has bounds; list its categories instead")
+    if field.kind is Kind.DATE and not all(isinstance(bound, datetime.datetime) for bound in bounds):
+        raise SchemaError(f"a bound of the date column {field.name!r} is not a date; write it as 2020-01-31")
+    if field.kind in _NUMERIC and not all(_is_number(bound) for bound in bounds):
+        raise SchemaError(f"a bound of column {field.name!r} is not a finite number; write one, or leave it out")
+    if len(bounds) == 2 and bounds[0] > bounds[1]:  # type: ignore[operator]
+        raise SchemaError(f"column {field.name!r} has a lower bound above its upper bound; swap them")
+    if len(bounds) == 2 and field.kind is Kind.INTEGER and math.ceil(bounds[0]) > bounds[1]:  # type: ignore[operator,arg-type]
+        raise SchemaError(f"column {field.name!r} has no whole number between its bounds; widen them")
+
+
+def _check_step(field: Field) -> None:
+    step = field.domain.step
+    if step is None:
+        return
+    if field.kind in _LISTED:
+        raise SchemaError(f"column {field.name!r} is {field.kind.value} and has a step; list its categories instead")
+    if field.kind is Kind.DATE:
+        if not isinstance(step, DateStep):
+            choices = ", ".join(word.value for word in DateStep)
+            raise SchemaError(f"the step of the date column {field.name!r} is not known; choose one of {choices}")
+    elif isinstance(step, DateStep) or not _is_number(step) or step <= 0:
+        raise SchemaError(f"the step of column {field.name!r} is not a number above 0; write one, or leave it out")
+    elif field.kind is Kind.INTEGER and step != math.floor(step):
+        raise SchemaError(f"the step of the integer column {field.name!r} is not whole; declare the column continuous")
+
+
+def _check_categories(field: Field) -> None:
+    categories = field.domain.categories
+    if categories is None:
+        return
+    if field.kind not in _LISTED:
+        raise SchemaError(f"column {field.name!r} is {field.kind.value} and has categories; give it bounds instead")
+    types = {
+        str if isinstance(category, str) else bool if isinstance(category, bool) else float for category in categories
+    }
+    readable = all(isinstance(category, str | bool) or _is_number(category) for category in categories)
+    if not readable or len(types) != 1 or len(set(categories)) != len(categories):
+        raise SchemaError(
+            f"the categories of column {field.name!r} are not a list of different texts, or of different numbers; "
+            "mend the list"
+        )
+    if field.kind is Kind.BOOLEAN and len(categories) > 2:
+        raise SchemaError(f"the boolean column {field.name!r} lists {len(categories)} categories; declare it nominal")
+
+
+def _check_format(field: Field) -> None:
+    if field.format is None:
+        return
+    if field.kind in _LISTED:
+        raise SchemaError(f"column {field.name!r} is {field.kind.value} and has a format; remove it")
+    if field.kind is Kind.DATE and "%" not in field.format:
+        raise SchemaError(f"the format of the date column {field.name!r} is not one; write it as %Y-%m-%d")
+    if field.kind in _NUMERIC and not _FIXED_DECIMALS.fullmatch(field.format):
+        raise SchemaError(f"the format of column {field.name!r} is not a number of decimals; write it as 0.00")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,242 @@
+"""The numbers that a column may take: its bounds, its step, and what happens to a number drawn beyond them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.errors import SchemaError
+from sfumato.tables.cells import EXACT, decimals_of_step
+from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, bound_to_number, unit_of
+from sfumato.tables.field import Bound, Field, Kind
+
+__all__ = ["WIDEST", "Grid", "decimals_of_numbers", "fit_grid", "mean_and_scale", "refuse_misfits", "step_of_numbers"]
+
+WIDEST = 2.0**51
+"""Steps from the mean that come back exactly from a standardized double."""
+
+_NEAR = 1e-9  # a bound this close to a place of the grid is that place
+_ROUNDING = 1e-15
+_MOST_DECIMALS = 18
+_PROPOSED_DECIMALS = 12
+_ENOUGH = 20  # gaps between numbers before a common divisor means anything
+_SAMPLE = 1_000
+_WIDE = 2.0**20  # a spread, in steps, beside which half a step is nothing
+_LARGEST = 1e300  # beyond it, differences overflow
+_SMALLEST = 1e-290  # below it, quotients do
+
+
+@dataclass(frozen=True, repr=False)
+class Grid:
+    """The numbers that a column may take: bounds, and places ``anchor + step * i`` written with some decimals.
+
+    A bound that fewer than `crowd` records hold is somebody's own value: numbers beyond it are folded back inside, so
+    that no release piles up exactly there. A shared or declared bound cuts.
+    """
+
+    low: float
+    high: float
+    anchor: float
+    step: float | None
+    decimals: int
+    fold_low: bool
+    fold_high: bool
+
+    def to_places(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Count numbers in steps from the anchor; without a step they stay as they are."""
+        if self.step is None:
+            return numbers
+        scale = 10.0**self.decimals
+        whole = _near_whole(numbers * scale) - np.rint(self.anchor * scale)
+        return np.asarray(whole / np.rint(self.step * scale))
+
+    def to_numbers(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the admissible number nearest to each drawn place."""
+        low, high = self.to_places(np.array([self.low, self.high])).tolist()
+        if self.step is None:
+            return self._inside(places, low, high)
+        low, high = np.ceil(low - _NEAR), np.floor(high + _NEAR)
+        scale = 10.0**self.decimals
+        whole = np.rint(self.anchor * scale) + np.rint(self._inside(places, low, high)) * np.rint(self.step * scale)
+        return np.asarray(whole / scale)
+
+    def _inside(self, places: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+        inside = places.copy()
+        outside = (inside < low) | (inside > high)
+        if not outside.any():
+            return inside
+        drawn = np.clip(inside[outside], -(2.0**1000), 2.0**1000)  # so that no reflection overflows
+        if self.fold_low and self.fold_high and high > low:
+            turn = 2.0 * (high - low)
+            phase = np.mod(drawn - low, turn)
+            drawn = low + np.minimum(phase, turn - phase)
+        elif self.fold_low:
+            drawn = np.where(drawn < low, 2.0 * low - drawn, drawn)
+        elif self.fold_high:
+            drawn = np.where(drawn > high, 2.0 * high - drawn, drawn)
+        inside[outside] = np.clip(drawn, low, high)
+        return inside
+
+    def count_misfits(self, numbers: NDArray[np.float64]) -> tuple[int, int]:
+        """Count the numbers outside the bounds, and those off the step."""
+        outside = int(((numbers < self.low) | (numbers > self.high)).sum())
+        if self.step is None or outside:
+            return outside, 0
+        return outside, int((self.to_numbers(self.to_places(numbers)) != numbers).sum())
+
+
+def _near_whole(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Take away what the multiplication by a power of ten left over."""
+    whole = np.rint(scaled)
+    left_over = np.abs(scaled - whole)
+    return np.where(left_over <= np.maximum(_NEAR, _ROUNDING * np.abs(whole)), whole, scaled)
+
+
+def fit_grid(numbers: NDArray[np.float64], field: Field, kind: pa.DataType, crowd: int) -> Grid:
+    """Find the grid of a column by its field, by its Arrow type and, where the field leaves it open, by its numbers.
+
+    Raises
+    ------
+    SchemaError
+        For numbers outside the bounds or off the step.
+    """
+    domain = field.domain
+    step = _step(field, kind)
+    first: float | None
+    last: float | None
+    type_low, type_high = _range_of(kind, field, step)
+    if field.kind is Kind.ORDINAL:
+        first, last = 0.0, len(domain.categories or ()) - 1.0
+    elif domain.declared:
+        first = None if domain.low is None else _number(domain.low, field, upwards=True)
+        last = None if domain.high is None else _number(domain.high, field)
+    else:
+        first = _edge(numbers.min(), field) if domain.low is None else _number(domain.low, field, upwards=True)
+        last = float(numbers.max()) if domain.high is None else _number(domain.high, field)
+    anchor = 0.0 if first is None else first
+    low = type_low if first is None else max(type_low, first)
+    high = type_high if last is None else min(type_high, last)
+    grid = Grid(
+        low,
+        high,
+        anchor,
+        step,
+        0 if step is None else max(decimals_of_step(step), decimals_of_step(anchor)),
+        fold_low=not domain.declared and int((numbers == low).sum()) < crowd,
+        fold_high=not domain.declared and int((numbers == high).sum()) < crowd,
+    )
+    refuse_misfits(numbers, grid, field)
+    return grid
+
+
+def refuse_misfits(numbers: NDArray[np.float64], grid: Grid, field: Field) -> None:
+    """Refuse numbers outside the bounds or off the step."""
+    outside, off = grid.count_misfits(numbers)
+    if outside:
+        raise SchemaError(f"column {field.name!r} holds {outside} values outside its bounds; widen its domain")
+    if off:
+        raise SchemaError(f"column {field.name!r} holds {off} values off its step; choose a finer step")
+
+
+def decimals_of_numbers(distinct: NDArray[np.float64]) -> int | None:
+    """Count the decimals that write every number exactly; None where no small count does."""
+    largest = float(np.abs(distinct).max(initial=0.0))
+    few = distinct[:: max(1, len(distinct) // _SAMPLE)]
+    for decimals in range(_PROPOSED_DECIMALS + 1):
+        scale = 10.0**decimals
+        if largest * scale > (EXACT - 1 if decimals == 0 else WIDEST / 2):
+            return None
+        if all((np.rint(some * scale) / scale == some).all() for some in (few, distinct)):
+            return decimals
+    return None
+
+
+def step_of_numbers(distinct: NDArray[np.float64], decimals: int) -> float:
+    """Find the grid of the numbers: a common divisor of their gaps, where there are enough to tell."""
+    gaps = np.diff(np.rint(distinct * 10.0**decimals).astype(np.int64))
+    divisor = int(np.gcd.reduce(gaps)) if len(gaps) >= _ENOUGH else 1
+    return float(divisor / 10**decimals)
+
+
+def mean_and_scale(numbers: NDArray[np.float64], grid: Grid, field: Field) -> tuple[float, float]:
+    """Find mean and deviation in places of the grid, so that each comes back from its standardized coordinate.
+
+    Raises
+    ------
+    SchemaError
+        For numbers too large or too far apart for that.
+    """
+    places = grid.to_places(numbers)
+    low, high = float(places.min()), float(places.max())
+    if max(abs(low), abs(high)) > _LARGEST:
+        raise SchemaError(f"column {field.name!r} holds numbers beyond 1e300; mark them missing, or rescale it")
+    if low == high:
+        return low, 1.0
+    size = high - low
+    shares = (places - low) / size  # so that no square overflows or vanishes
+    mean, spread = low + size * float(shares.mean()), size * float(shares.std())
+    if grid.step is None:
+        return mean, spread if spread > _SMALLEST else 1.0
+    if spread > _WIDE:
+        mean = float(np.rint(mean))
+    if max(high - mean, mean - low) >= WIDEST:
+        raise SchemaError(
+            f"column {field.name!r} spans more than 2^51 steps, which cannot be averaged exactly; give it a coarser "
+            "step, or declare it an identifier or nominal"
+        )
+    return mean, spread
+
+
+def _number(bound: Bound, field: Field, *, upwards: bool = False) -> float:
+    number = bound_to_number(bound, field, upwards=upwards)
+    if field.kind is Kind.INTEGER:
+        return float(np.ceil(number) if upwards else np.floor(number))
+    return number
+
+
+def _edge(lowest: float, field: Field) -> float:
+    """Take the lowest number as a bound; the grid of whole numbers starts at a whole one."""
+    return float(np.floor(lowest) if field.kind in (Kind.INTEGER, Kind.DATE) else lowest)
+
+
+def _step(field: Field, kind: pa.DataType) -> float | None:
+    """Tell the step of a column, which its type or its format may imply."""
+    if field.kind in (Kind.ORDINAL, Kind.DATE):
+        return 1.0
+    step = field.domain.step
+    whole = field.kind is Kind.INTEGER or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+    if step is not None:
+        if whole and float(step) != np.rint(float(step)):
+            raise SchemaError(f"column {field.name!r} holds whole numbers by its type; choose a whole step")
+        return float(step)
+    if whole:
+        return 1.0
+    if field.format is not None:
+        return float(f"1e-{len(field.format.partition('.')[2])}")
+    return float(f"1e-{kind.scale}") if pa.types.is_decimal(kind) and 0 <= kind.scale <= _MOST_DECIMALS else None
+
+
+def _range_of(kind: pa.DataType, field: Field, step: float | None) -> tuple[float, float]:
+    """Tell which numbers a column's type can hold at all, in the column's own count."""
+    widest = float(np.finfo(np.float64).max)
+    if step is not None:
+        widest = (EXACT - 1) / 10.0 ** decimals_of_step(step)
+    if field.kind is Kind.DATE:
+        first, last = FIRST_MOMENT, LAST_MOMENT
+        if pa.types.is_timestamp(kind) and kind.unit == "ns":
+            first, last = -(2**63) // 1_000 + 1, 2**63 // 1_000 - 1
+        unit = unit_of(field)
+        return max(-widest, float(-(-first // unit))), min(widest, float(last // unit))
+    if pa.types.is_boolean(kind):
+        return 0.0, 1.0
+    if pa.types.is_decimal(kind):
+        widest = min(widest, float(np.nextafter(10.0 ** (kind.precision - kind.scale), 0.0)))
+    elif pa.types.is_float32(kind) or pa.types.is_float16(kind):
+        widest = min(widest, float(np.finfo(kind.to_pandas_dtype()).max))
+    elif pa.types.is_integer(kind):
+        limits = np.iinfo(kind.to_pandas_dtype())
+        return max(-widest, float(limits.min)), min(widest, float(limits.max))
+    return -widest, widest
