@@ -13,7 +13,7 @@ ROWS = "".join(f"{20 + row // 2},{'ab'[row % 2]},{5}\n" for row in range(40))
 GOOD = "age,sex,lvl\n" + ROWS
 
 
-def refused(outcome: Outcome, out: Path, *words: str) -> None:
+def expect_refusal(outcome: Outcome, out: Path, *words: str) -> None:
     assert outcome.code == 2, outcome.err
     assert outcome.out == ""
     assert outcome.err.count("\n") == 1, outcome.err
@@ -58,7 +58,7 @@ def refused(outcome: Outcome, out: Path, *words: str) -> None:
 def test_a_bad_table_is_refused(run: Run, tmp_path: Path, content: str, words: list[str]) -> None:
     (tmp_path / "bad.csv").write_text(content)
     out = tmp_path / "out"
-    refused(run("sanitize", tmp_path / "bad.csv", "-o", out, "--k", 5), out, *words)
+    expect_refusal(run("sanitize", tmp_path / "bad.csv", "-o", out, "--k", 5), out, *words)
 
 
 def test_a_file_that_is_not_utf8_is_refused_with_the_offset(run: Run, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_the_offset(run: Run, tmp_path: 
     (tmp_path / "bad.csv").write_bytes(data)
     out = tmp_path / "out"
     offset = data.index("é".encode("latin-1"))
-    refused(run("sanitize", tmp_path / "bad.csv", "-o", out, "--k", 5), out, f"offset {offset}", "--encoding")
+    expect_refusal(run("sanitize", tmp_path / "bad.csv", "-o", out, "--k", 5), out, f"offset {offset}", "--encoding")
     done = run("sanitize", tmp_path / "bad.csv", "-o", out, "--k", 5, "--encoding", "latin-1", "--no-report")
     assert done.code == 0, done.err
     assert "é" in (out / "release" / "table.csv").read_text()
@@ -75,7 +75,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_the_offset(run: Run, tmp_path: 
 def test_an_unknown_encoding_is_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_text(GOOD)
     out = tmp_path / "out"
-    refused(run("sanitize", tmp_path / "good.csv", "-o", out, "--encoding", "klingon"), out, "klingon")
+    expect_refusal(run("sanitize", tmp_path / "good.csv", "-o", out, "--encoding", "klingon"), out, "klingon")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_an_unknown_encoding_is_refused(run: Run, tmp_path: Path) -> None:
 def test_a_bad_level_column_is_refused(run: Run, tmp_path: Path, cell: str, words: list[str]) -> None:
     (tmp_path / "bad.csv").write_text(GOOD.replace("20,a,5", f"20,a,{cell}"))
     out = tmp_path / "out"
-    refused(run("sanitize", tmp_path / "bad.csv", "-o", out, "--level", "lvl"), out, *words)
+    expect_refusal(run("sanitize", tmp_path / "bad.csv", "-o", out, "--level", "lvl"), out, *words)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_bad_level_column_is_refused(run: Run, tmp_path: Path, cell: str, word
 def test_a_bad_option_is_refused(run: Run, tmp_path: Path, options: list[str], words: list[str]) -> None:
     (tmp_path / "good.csv").write_text(GOOD)
     out = tmp_path / "out"
-    refused(run("sanitize", tmp_path / "good.csv", "-o", out, *options), out, *words)
+    expect_refusal(run("sanitize", tmp_path / "good.csv", "-o", out, *options), out, *words)
 
 
 def test_an_existing_output_folder_is_refused_and_left_alone(run: Run, tmp_path: Path) -> None:
@@ -158,13 +158,13 @@ def test_a_file_that_cannot_be_read_is_refused(run: Run, tmp_path: Path, name: s
     elif name != "missing.csv":
         path.write_bytes(gzip.compress(b"a,b\n1,2\n")[:-9] if name.endswith("gz") else b"not what it says")
     out = tmp_path / "out"
-    refused(run("sanitize", path, "-o", out), out, name)
+    expect_refusal(run("sanitize", path, "-o", out), out, name)
 
 
 def test_a_database_url_without_query_is_refused(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    refused(run("sanitize", "sqlite:///nowhere.db", "-o", out), out, "--query")
-    refused(run("sanitize", "sqlite://", "-o", out, "--query", "select * from nothing"), out, "database")
+    expect_refusal(run("sanitize", "sqlite:///nowhere.db", "-o", out), out, "--query")
+    expect_refusal(run("sanitize", "sqlite://", "-o", out, "--query", "select * from nothing"), out, "database")
 
 
 def test_a_schema_for_another_table_is_refused(run: Run, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_schema_for_another_table_is_refused(run: Run, tmp_path: Path) -> None
     (tmp_path / "other.csv").write_text(GOOD.replace("age,sex", "age,gender"))
     out = tmp_path / "out"
     done = run("sanitize", tmp_path / "other.csv", "-o", out, "--k", 5, "--schema", tmp_path / "schema.toml")
-    refused(done, out, "'sex'")
+    expect_refusal(done, out, "'sex'")
 
 
 def test_no_message_shows_a_cell(run: Run, tmp_path: Path) -> None:
