@@ -34,7 +34,7 @@ slow: setup
 
 bench: setup
 	$(BIN)/pytest benchmarks/speed -q --import-mode=importlib -o python_files='bench_*.py' -o python_functions='bench_*' --benchmark-sort=name
-	$(BIN)/python benchmarks/speed/growth.py
+	$(BIN)/python benchmarks/speed/grouping.py $(BENCH)
 	$(BIN)/python benchmarks/papers/ay05.py
 
 docs: setup

@@ -2,38 +2,74 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-__all__ = ["compiled", "is_cached", "will_compile"]
+import numba
+
+__all__ = ["compiled", "inner", "is_cached", "whole"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_KERNELS: list[Callable[..., Any]] = []
+whole = cast("Callable[[Any], int]", numba.int64)
+"""A whole number to count with inside a kernel: counting from a plain 0 would compile what it is passed to twice."""
 
 
 def compiled(function: F) -> F:
     """Compile a kernel when it is first called and keep the result on disk.
 
     The kernels release the GIL and never reassociate sums, so that a rehearsal gives the same bits everywhere.
-    Where the package folder is read-only Numba keeps its cache in the user's cache folder.
+    Where the package folder is read-only Numba keeps its cache in the user's cache folder; where there is none either,
+    each process compiles for itself.
     """
-    import numba
-
-    kernel = numba.njit(cache=True, nogil=True)(function)
-    _KERNELS.append(kernel)
+    try:
+        kernel = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    except RuntimeError:  # no folder to keep it in
+        return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
+    _forget_stale(kernel)
     return cast(F, kernel)
+
+
+def inner(function: F) -> F:
+    """Compile a kernel that only other kernels call: it is kept inside them, so it has no file of its own."""
+    return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
 
 
 def is_cached(kernel: Callable[..., Any]) -> bool:
     """Tell whether an earlier run has left a compiled version of this kernel."""
+    return bool(_kept(kernel))
+
+
+def _kept(kernel: Callable[..., Any]) -> list[Path]:
     function = cast(Any, kernel).py_func
     module = function.__module__.rsplit(".", 1)[-1]
+    return list(Path(cast(Any, kernel).stats.cache_path).glob(f"{module}.{function.__qualname__}-*.nbi"))
+
+
+def _forget_stale(kernel: Callable[..., Any]) -> None:
+    """Drop what was compiled from other sources: Numba looks at a kernel's own file, not at those it calls into."""
+    function = cast(Any, kernel).py_func
     folder = Path(cast(Any, kernel).stats.cache_path)
-    return any(folder.glob(f"{module}.{function.__qualname__}-*.nbi"))
+    stamp = folder / f"{function.__module__}.{function.__qualname__}.sources"
+    try:
+        if stamp.is_file() and stamp.read_text() == _sources():
+            return
+        for index in _kept(kernel):
+            index.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(_sources())
+    except OSError:  # a cache that cannot be tidied is Numba's own affair
+        return
 
 
-def will_compile() -> bool:
-    """Tell whether the kernels that were loaded so far still have to be compiled."""
-    return any(not is_cached(kernel) for kernel in _KERNELS)
+@lru_cache(maxsize=1)
+def _sources() -> str:
+    """Digest the sources of all rooms that hold kernels."""
+    digest = hashlib.sha256()
+    for room in ("condense", "groups"):
+        for path in sorted((Path(__file__).parent / room).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -16,7 +16,7 @@ __all__ = ["DEFAULT_METHOD", "METHODS", "make_mechanism"]
 DEFAULT_METHOD = "condense"
 
 METHODS: dict[str, Callable[..., Mechanism]] = {
-    "condense": Condensation,
+    "condense": partial(Condensation, grouping="compact"),
     "condense-paper": partial(Condensation, grouping="paper"),
 }
 

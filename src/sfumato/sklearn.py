@@ -29,8 +29,11 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
     ----------
     k : int, default=10
         The floor: the group of each row has at least max(k, its privacy level) rows.
-    grouping : {"paper"}, default="paper"
+    grouping : {"compact", "mdav", "paper"}, default="compact"
+        ``"compact"`` searches for groups of low sum of squares, ``"mdav"`` is exact MDAV at the highest level,
         ``"paper"`` is ConstructGroups [AY05, fig. 2].
+    effort : {"fast", "default", "thorough"}, default="default"
+        How long the compact grouping searches.
     random_state : int, RandomState or None, default=None
         A seed marks a rehearsal: never release what was drawn with one.
 
@@ -54,9 +57,12 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
     (5, (200, 3))
     """
 
-    def __init__(self, k: int = 10, *, grouping: str = "paper", random_state: Any = None) -> None:
+    def __init__(
+        self, k: int = 10, *, grouping: str = "compact", effort: str = "default", random_state: Any = None
+    ) -> None:
         self.k = k
         self.grouping = grouping
+        self.effort = effort
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, privacy_levels: Any = None) -> Condenser:  # noqa: N803, ARG002
@@ -100,7 +106,7 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
         if privacy_levels is not None:
             asked = _whole(privacy_levels, len(values))
         levels = effective_levels(asked, self.k, allow_level_1=False)
-        self.labels_ = partition(values, levels, strata, self._generator(0), grouping=self.grouping)
+        self.labels_ = partition(values, levels, strata, self._generator(0), grouping=self.grouping, effort=self.effort)
         self.groups_: Groups = summarize(values, self.labels_, levels)
         self.ssq_ = self.groups_.ssq
         total = float(((values - values.mean(axis=0)) ** 2).sum())

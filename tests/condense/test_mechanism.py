@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import re
 import warnings
 
@@ -54,12 +55,14 @@ def test_k_is_a_whole_number(k: object) -> None:
         Condensation(k=k)  # type: ignore[arg-type]
 
 
-def test_k_of_1_needs_permission_and_an_unknown_grouping_is_refused() -> None:
+def test_k_of_1_needs_permission_and_an_unknown_grouping_or_effort_is_refused() -> None:
     with pytest.raises(LevelError, match="k is 1, which is no protection"):
         Condensation(k=1)
     assert Condensation(k=1, allow_level_1=True).k == 1
-    with pytest.raises(OptionError, match="there is no grouping 'best'"):
+    with pytest.raises(OptionError, match="there is no grouping 'best'; choose one of compact, mdav, paper"):
         Condensation(grouping="best")
+    with pytest.raises(OptionError, match="there is no effort 'much'; choose one of fast, default, thorough"):
+        Condensation(effort="much")
 
 
 def test_neither_group_order_nor_input_order_survives() -> None:
@@ -84,16 +87,24 @@ def test_the_same_seed_gives_the_same_release_to_the_bit() -> None:
     np.testing.assert_array_equal(first.records.values, again.records.values)
 
 
-def test_the_facts_say_what_was_done() -> None:
+@pytest.mark.parametrize(
+    ("grouping", "algorithm"),
+    [
+        ("compact", "principal-axis tree and local search"),
+        ("mdav", "MDAV"),
+        ("paper", "AY05 ConstructGroups"),
+    ],
+)
+def test_the_facts_say_what_was_done(grouping: str, algorithm: str) -> None:
     levels = np.array([0] * 20 + [6] * 10)
     mixed = mixed_records(np.random.default_rng(3), [30], [(0, 0.2), (3, 0.0), (0, 0.0)])
     records = Records(mixed.values, mixed.layout, levels, np.zeros(30, dtype=np.int64))
-    sanitized = Condensation(k=4).sanitize(records, rng=np.random.default_rng(5))
+    sanitized = Condensation(k=4, grouping=grouping).sanitize(records, rng=np.random.default_rng(5))
     grouped, drawn, kept, shuffled = sanitized.facts
     assert sanitized.workings is not None
     sizes = np.bincount(sanitized.workings.labels)
     assert grouped == Grouped(
-        algorithm="AY05 ConstructGroups",
+        algorithm=algorithm,
         records=30,
         groups=len(sizes),
         smallest=int(sizes.min()),
@@ -130,11 +141,14 @@ def test_groups_of_three_or_fewer_are_warned_about(size: int, warned: bool) -> N
     assert facts[0].tiny == (5 if warned else 0)
 
 
-def test_a_record_of_level_1_stands_alone_is_counted_and_leaves_as_it_is() -> None:
+@pytest.mark.parametrize("grouping", ["compact", "paper"])
+def test_a_record_of_level_1_stands_alone_is_counted_and_leaves_as_it_is(grouping: str) -> None:
     values = np.array([[0.0], [0.1], [0.2], [0.3], [50.0]])
     records = numeric_records(values, np.array([4, 4, 4, 4, 1]))
     with pytest.warns(PrivacyLeakWarning, match="1 of 2 groups"):
-        sanitized = Condensation(k=1, allow_level_1=True).sanitize(records, rng=np.random.default_rng(0))
+        sanitized = Condensation(k=1, grouping=grouping, allow_level_1=True).sanitize(
+            records, rng=np.random.default_rng(0)
+        )
     assert isinstance(sanitized.facts[0], Grouped)
     assert sanitized.facts[0].alone == 1
     assert 50.0 in sanitized.records.values
@@ -159,13 +173,17 @@ def test_no_repr_holds_a_number_of_the_data() -> None:
     assert re.findall(r"\d+", repr(sanitized.records)) == ["40", "2", "2"]
 
 
-def test_a_violating_partition_is_never_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    def alone(values: NDArray[np.float64], *_: object) -> list[NDArray[np.int64]]:
+@pytest.mark.parametrize(
+    ("grouping", "function"),
+    [("compact", "compact_groups"), ("mdav", "mdav_groups"), ("paper", "construct_groups")],
+)
+def test_a_violating_partition_is_never_released(monkeypatch: pytest.MonkeyPatch, grouping: str, function: str) -> None:
+    def alone(values: NDArray[np.float64], *_: object, **__: object) -> list[NDArray[np.int64]]:
         return [np.array([row]) for row in range(len(values))]
 
-    monkeypatch.setattr("sfumato.condense.partition.construct_groups", alone)
+    monkeypatch.setattr(f"sfumato.condense.partition.{function}", alone)
     with pytest.raises(PrivacyRefusal, match="20 records came out in a group smaller than their privacy level"):
-        Condensation(k=5).sanitize(separated(4, 5), rng=np.random.default_rng(0))
+        Condensation(k=5, grouping=grouping).sanitize(separated(4, 5), rng=np.random.default_rng(0))
 
 
 def test_levels_that_cannot_be_met_are_refused() -> None:
@@ -200,7 +218,7 @@ def test_category_counts_and_missing_cells_of_the_table_survive(
 
 
 def test_chunks_of_groups_make_no_difference_to_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.condense.mechanism._CHUNK", 1)  # one group at a time
+    monkeypatch.setattr(importlib.import_module("sfumato.groups.redraw"), "CHUNK", 1)  # one group at a time
     original = separated(clusters=30, size=5)
     released = Condensation(k=5).sanitize(original, rng=np.random.default_rng(1)).records
     assert sorted(cluster_of(released).tolist()) == cluster_of(original).tolist()

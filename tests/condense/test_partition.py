@@ -2,86 +2,127 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from sfumato.condense.mechanism import effective_levels
-from sfumato.condense.partition import check_partition, partition
+from sfumato.condense.partition import GROUPINGS, check_partition, partition
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal
+from tests.condense.tables import Table, assert_meets, no_strata, stratified_tables
 
-Arrays = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]
-
-
-@st.composite
-def feasible(draw: st.DrawFn) -> Arrays:
-    """Values, levels and strata that some partition can meet."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    d = draw(st.integers(1, 50))
-    parts, levels, strata = [], [], []
-    for stratum in range(draw(st.integers(1, 3))):
-        n = draw(st.integers(1, 40))
-        distinct = draw(st.integers(1, n))
-        parts.append(rng.normal(size=(distinct, d))[rng.integers(0, distinct, n)])
-        top = draw(st.integers(1, n))
-        levels.append(rng.integers(draw(st.integers(1, top)), top + 1, n))
-        strata.append(np.full(n, 7 * stratum))
-    values = np.concatenate(parts)
-    values[:, : draw(st.integers(0, d))] = 1.5
-    shuffled = rng.permutation(len(values))
-    return values[shuffled], np.concatenate(levels)[shuffled], np.concatenate(strata)[shuffled]
+every_grouping = pytest.mark.parametrize("grouping", GROUPINGS)
 
 
-@settings(max_examples=150, deadline=None)
-@given(feasible(), st.integers(0, 2**32 - 1))
-def test_every_record_is_in_one_group_at_least_as_large_as_the_highest_level_in_it(arrays: Arrays, seed: int) -> None:
-    values, levels, strata = arrays
-    labels = partition(values, levels, strata, np.random.default_rng(seed))
-    sizes = np.bincount(labels)
-    highest = np.zeros(len(sizes), dtype=np.int64)
-    np.maximum.at(highest, labels, levels)
-    assert labels.shape == levels.shape
-    assert sorted(set(labels.tolist())) == list(range(len(sizes)))
-    assert (sizes >= highest).all()
-    for group in range(len(sizes)):
-        assert len(np.unique(strata[labels == group])) == 1
+@every_grouping
+@settings(max_examples=100, deadline=None)
+@given(stratified_tables(), st.integers(0, 2**32 - 1))
+def test_every_record_is_in_one_group_at_least_as_large_as_the_highest_level_in_it(
+    grouping: str, table: Table, seed: int
+) -> None:
+    values, levels, strata = table
+    labels = partition(values, levels, strata, np.random.default_rng(seed), grouping=grouping)
+    assert_meets(labels, levels, strata)
 
 
-@settings(max_examples=30, deadline=None)
-@given(feasible(), st.integers(0, 2**32 - 1))
-def test_the_same_seed_gives_the_same_groups(arrays: Arrays, seed: int) -> None:
-    first = partition(*arrays, np.random.default_rng(seed))
-    np.testing.assert_array_equal(first, partition(*arrays, np.random.default_rng(seed)))
+@every_grouping
+@settings(max_examples=25, deadline=None)
+@given(stratified_tables(), st.integers(0, 2**32 - 1))
+def test_the_same_seed_gives_the_same_groups(grouping: str, table: Table, seed: int) -> None:
+    first = partition(*table, np.random.default_rng(seed), grouping=grouping)
+    np.testing.assert_array_equal(first, partition(*table, np.random.default_rng(seed), grouping=grouping))
 
 
+@every_grouping
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 30), st.integers(1, 5), st.integers(0, 2**32 - 1))
-def test_as_many_records_as_the_level_are_one_group(n: int, d: int, seed: int) -> None:
+def test_as_many_records_as_the_level_are_one_group(grouping: str, n: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    labels = partition(rng.normal(size=(n, d)), np.full(n, n), np.zeros(n, dtype=np.int64), rng)
+    labels = partition(rng.normal(size=(n, d)), np.full(n, n), np.zeros(n, dtype=np.int64), rng, grouping=grouping)
     np.testing.assert_array_equal(labels, 0)
 
 
+@every_grouping
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 12), st.integers(0, 2**32 - 1))
+def test_with_one_level_groups_are_not_twice_as_large_as_they_need_to_be_on_average(
+    grouping: str, k: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(k, 200))
+    values = rng.normal(size=(n, 3))
+    labels = partition(values, np.full(n, k), no_strata(values), rng, grouping=grouping)
+    assert n < 2 * k * (labels.max() + 1)
+
+
+@pytest.mark.parametrize("grouping", ["mdav", "paper"])
 @settings(max_examples=30, deadline=None)
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1))
-def test_with_one_level_no_group_is_twice_as_large_as_it_needs_to_be_on_average(k: int, seed: int) -> None:
+def test_with_one_level_there_are_as_many_groups_as_there_can_be(grouping: str, k: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(k, 100))
-    labels = partition(rng.normal(size=(n, 3)), np.full(n, k), np.zeros(n, dtype=np.int64), rng)
+    values = rng.normal(size=(n, 3))
+    labels = partition(values, np.full(n, k), no_strata(values), rng, grouping=grouping)
     assert labels.max() + 1 == n // k
 
 
-def test_records_of_level_1_may_stand_alone() -> None:
+@every_grouping
+@settings(max_examples=15, deadline=None)
+@given(stratified_tables())
+def test_the_table_is_left_as_it_is(grouping: str, table: Table) -> None:
+    before = [array.copy() for array in table]
+    partition(*table, np.random.default_rng(0), grouping=grouping)
+    for array, copy in zip(table, before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@every_grouping
+def test_how_the_table_lies_in_memory_makes_no_difference(grouping: str) -> None:
+    rng = np.random.default_rng(0)
+    wide, asked = rng.normal(size=(300, 8)), rng.integers(2, 7, 600)
+    values, levels = np.ascontiguousarray(wide[::2, ::2]), np.ascontiguousarray(asked[::4])
+    expected = partition(values, levels, no_strata(values), np.random.default_rng(1), grouping=grouping)
+    for strange in (wide[::2, ::2], np.asfortranarray(values)):
+        labels = partition(strange, asked[::4], no_strata(values), np.random.default_rng(1), grouping=grouping)
+        np.testing.assert_array_equal(labels, expected)
+
+
+@every_grouping
+def test_single_precision_gives_the_groups_of_the_same_numbers_in_double_precision(grouping: str) -> None:
+    values = np.random.default_rng(0).normal(size=(150, 4)).astype(np.float32)
+    levels, strata = np.full(150, 4), np.zeros(150, dtype=np.int64)
+    exact = partition(values.astype(np.float64), levels, strata, np.random.default_rng(1), grouping=grouping)
+    single = partition(values, levels, strata, np.random.default_rng(1), grouping=grouping)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(single, exact)
+
+
+@every_grouping
+def test_records_of_level_1_may_stand_alone(grouping: str) -> None:
     values, levels = np.arange(4.0)[:, None], np.ones(4, dtype=np.int64)
-    labels = partition(values, levels, np.zeros(4, dtype=np.int64), np.random.default_rng(0))
+    labels = partition(values, levels, np.zeros(4, dtype=np.int64), np.random.default_rng(0), grouping=grouping)
     assert sorted(labels.tolist()) == [0, 1, 2, 3]
 
 
 def test_fewer_records_than_the_highest_level_are_refused_with_both_numbers() -> None:
     with pytest.raises(LevelError, match=r"there are 7 records and the highest privacy level is 9; lower the level"):
         partition(np.zeros((7, 2)), np.array([2] * 6 + [9]), np.zeros(7, dtype=np.int64), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("broken", ["nan", "inf"])
+def test_a_value_that_is_not_finite_does_not_end_the_process(broken: str) -> None:
+    program = f"""
+import numpy as np
+from sfumato.condense.partition import partition
+values = np.random.default_rng(0).normal(size=(500, 3))
+values[7, 1] = float("{broken}")
+partition(values, np.full(500, 5), np.zeros(500, dtype=np.int64), np.random.default_rng(0))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert ended.returncode in (0, 1), "ended by a signal"
 
 
 def test_no_records_are_refused() -> None:
@@ -96,11 +137,13 @@ def test_strata_smaller_than_their_level_are_refused_with_how_many_and_the_small
         partition(np.zeros((23, 1)), np.full(23, 5), strata, np.random.default_rng(0))
 
 
-def test_an_unknown_grouping_is_refused() -> None:
+def test_an_unknown_grouping_or_effort_is_refused() -> None:
     with pytest.raises(OptionError, match="there is no grouping 'best'"):
         partition(
             np.zeros((4, 1)), np.full(4, 2), np.zeros(4, dtype=np.int64), np.random.default_rng(0), grouping="best"
         )
+    with pytest.raises(OptionError, match="there is no effort 'much'"):
+        partition(np.zeros((4, 1)), np.full(4, 2), np.zeros(4, dtype=np.int64), np.random.default_rng(0), effort="much")
 
 
 @pytest.mark.parametrize(
@@ -117,10 +160,10 @@ def test_a_partition_that_breaks_a_level_is_refused(labels: list[int], levels: l
         check_partition(np.array(labels), np.array(levels))
 
 
-def test_records_that_no_group_takes_are_refused() -> None:
+def test_records_that_no_group_of_the_paper_takes_are_refused() -> None:
     levels = np.array([2, 2, 0])  # a level of 0 never reaches the figures
     with pytest.raises(PrivacyRefusal, match="nothing is released"):
-        partition(np.zeros((3, 1)), levels, np.zeros(3, dtype=np.int64), np.random.default_rng(0))
+        partition(np.zeros((3, 1)), levels, np.zeros(3, dtype=np.int64), np.random.default_rng(0), grouping="paper")
 
 
 def test_a_partition_that_meets_every_level_passes() -> None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.condense import Condensation
-from sfumato.groups import Groups, draw_along_eigenvectors
+from sfumato.groups import Groups, draw_along_eigenvectors, redraw
 from sfumato.records import Block, BlockKind, Records
 
 ERRORS = 6.0
@@ -60,6 +61,73 @@ def test_different_axes_are_drawn_independently() -> None:
     assert (np.abs(squares) <= ERRORS / np.sqrt(ROWS)).all()
 
 
+# a group smaller than its coordinates is drawn on the side of its records, the others on that of their covariance
+SIDES = [(2, 5), (5, 12), (8, 9), (9, 9), (30, 6), (ROWS, 3)]
+
+
+def many_draws(size: int, dim: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give one random group, centred, and about `ROWS` deviations from its mean that were drawn from its records."""
+    rng = np.random.default_rng(seed)
+    records = rng.normal(size=(size, dim)) @ (rng.normal(size=(dim, dim)) * 10.0 ** rng.uniform(-2, 2, dim))
+    times = ROWS // size
+    layout = tuple(Block(f"column {j}", BlockKind.NUMBER, j, j + 1, (0.0,)) for j in range(dim))
+    rows = redraw(np.tile(records, (times, 1)), np.repeat(np.arange(times), size), layout, rng)
+    return records - records.mean(axis=0), rows - records.mean(axis=0)
+
+
+def naive_draws(records: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Draw as the paper says it, one row and one axis at a time [AY05, sec. 2]."""
+    variances, axes = np.linalg.eigh(records.T @ records / len(records))
+    rows = np.zeros((count, records.shape[1]))
+    for row in rows:
+        for variance, axis in zip(variances, axes.T, strict=True):
+            row += rng.uniform(-0.5, 0.5) * np.sqrt(12.0 * max(variance, 0.0)) * axis
+    return rows
+
+
+@pytest.mark.parametrize(("size", "dim"), SIDES)
+def test_from_records_mean_and_covariance_are_the_groups_on_either_side(size: int, dim: int) -> None:
+    records, rows = many_draws(size, dim, seed=size + dim)
+    covariance = records.T @ records / size
+    spread = np.sqrt(np.diagonal(covariance))
+    assert (np.abs(rows.mean(axis=0)) <= ERRORS * spread / np.sqrt(len(rows))).all()
+    error = np.sqrt(3.0) * np.outer(spread, spread) / np.sqrt(len(rows))  # as above
+    assert (np.abs(rows.T @ rows / len(rows) - covariance) <= ERRORS * error).all()
+
+
+@pytest.mark.parametrize(("size", "dim"), SIDES)
+def test_from_records_the_law_is_uniform_and_independent_along_the_eigenvectors(size: int, dim: int) -> None:
+    records, rows = many_draws(size, dim, seed=20 + size + dim)
+    variances, axes = np.linalg.eigh(records.T @ records / size)
+    rank = min(dim, size - 1)
+    assert np.abs(rows @ axes[:, : dim - rank]).max(initial=0.0) <= 1e-6 * np.sqrt(variances[-1])
+    along = rows @ axes[:, dim - rank :] / np.sqrt(variances[dim - rank :])
+    count = len(along)
+    assert np.abs(along).max() <= np.sqrt(3.0) * (1.0 + 1e-6)
+    assert (np.abs(along).max(axis=0) >= 0.999 * np.sqrt(3.0)).all()  # missed with probability 0.999**40000
+    # a standard uniform has moments 1, 9/5, 27/7, 9 of order 2, 4, 6, 8
+    assert (np.abs((along**2).mean(axis=0) - 1.0) <= ERRORS * np.sqrt((9 / 5 - 1.0) / count)).all()
+    assert (np.abs((along**4).mean(axis=0) - 9 / 5) <= ERRORS * np.sqrt((9.0 - (9 / 5) ** 2) / count)).all()
+    above = np.triu_indices(rank, 1)
+    assert (np.abs((along.T @ along / count)[above]) <= ERRORS / np.sqrt(count)).all()
+    squares = (along**2 - 1.0) / np.sqrt(0.8)
+    assert (np.abs((squares.T @ squares / count)[above]) <= ERRORS / np.sqrt(count)).all()
+
+
+@pytest.mark.parametrize(("size", "dim"), [(5, 12), (30, 6)])
+def test_from_records_the_law_is_that_of_a_naive_loop(size: int, dim: int) -> None:
+    records, rows = many_draws(size, dim, seed=60 + size)
+    naive = naive_draws(records, 4000, np.random.default_rng(61))
+    for projection in np.random.default_rng(62).normal(size=(8, dim)):
+        ours, theirs = np.sort(rows @ projection), np.sort(naive @ projection)
+        places = np.concatenate([ours, theirs])
+        gap = np.searchsorted(ours, places, "right") / len(ours) - np.searchsorted(theirs, places, "right") / len(
+            theirs
+        )
+        # Kolmogorov: 2 exp(-2 x^2) is below 1e-8 from x = 3.1
+        assert np.abs(gap).max() <= 3.1 * np.sqrt(1.0 / len(ours) + 1.0 / len(theirs))
+
+
 @pytest.mark.parametrize("k", [4, 10])
 def test_the_mean_and_the_covariance_of_a_released_table_are_the_originals_in_expectation(k: int) -> None:
     rng = np.random.default_rng(k)
@@ -70,7 +138,7 @@ def test_the_mean_and_the_covariance_of_a_released_table_are_the_originals_in_ex
     nothing = np.zeros(n, dtype=np.int64)
     records = Records(values.copy(), layout, nothing, nothing.copy())
     fresh = np.random.default_rng(43)
-    released = [Condensation(k=k).sanitize(records, rng=fresh).records.values for _ in range(times)]
+    released = [Condensation(k=k, effort="fast").sanitize(records, rng=fresh).records.values for _ in range(times)]
     means = np.array([rows.mean(axis=0) for rows in released])
     moments = np.array([rows.T @ rows / n for rows in released])
     error = means.std(axis=0) / np.sqrt(times)

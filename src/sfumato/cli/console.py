@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import signal
 import sys
 import warnings
@@ -66,6 +67,18 @@ class Console:
                 yield
 
 
+class _Log(logging.Handler):
+    """Passes what the package logs on to the person at the terminal."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say one record."""
+        self._console.note(f"sfumato: {record.getMessage()}")
+
+
 def verb(function: Callable[P, None]) -> Callable[P, None]:
     """Give a verb the options and the error form that all verbs share."""
 
@@ -78,6 +91,8 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         console = Console(quiet=bool(kwargs.pop("quiet")), as_json=bool(kwargs.pop("as_json")))
         kwargs["console"] = console
         signal.signal(signal.SIGTERM, _interrupt)
+        log = _Log(console)
+        logging.getLogger("sfumato").addHandler(log)
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = lambda message, *_rest, **_more: console.note(f"Warning: {message}.")
@@ -93,6 +108,8 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         except MemoryError:
             click.echo("sfumato: there is not enough memory for this table; nothing was written", err=True)
             sys.exit(1)
+        finally:
+            logging.getLogger("sfumato").removeHandler(log)
 
     return run
 

@@ -19,7 +19,6 @@ __all__ = ["demo"]
 def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> None:
     """Inspect, sanitize and measure an embedded table of 442 diabetes patients, and say where to look."""
     from sfumato import pipeline
-    from sfumato.compiled import will_compile
     from sfumato.condense.mechanism import Condensation
     from sfumato.examples import EXAMPLE_LEVELS, patients
     from sfumato.release import check_folder, verify_release
@@ -31,8 +30,6 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     schema = Schema.infer(table, target="progression")
     console.say(schema.describe())
     console.say(f"\nEach patient asks for a privacy level: {EXAMPLE_LEVELS}. A tenth is held out for measuring.\n")
-    if will_compile():
-        console.note("First run: compiling the grouping code once for this installation, some 10 seconds.")
     with console.progress():
         release = pipeline.sanitize(
             table, Condensation(k=5), schema=schema, level=EXAMPLE_LEVELS, holdout=0.1, seed=seed

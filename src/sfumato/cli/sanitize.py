@@ -23,6 +23,10 @@ __all__ = ["sanitize"]
 @click.argument("source", metavar="INPUT")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
 @click.option("--method", metavar="NAME", help="condense (default) or condense-paper.")
+@click.option("--grouping", type=click.Choice(["compact", "mdav"]), help="Grouping of condense.  [default: compact]")
+@click.option(
+    "--effort", type=click.Choice(["fast", "default", "thorough"]), help="How long the compact grouping searches."
+)
 @click.option("--k", type=int, help="Floor of every record's privacy level.  [default: 10, or 2 with --level]")
 @click.option("--level", metavar="COL|N|RULE", help="Privacy level: a column, a number, or 'age > 60: 12, else: 5'.")
 @click.option("--strata", metavar="COL", help="Groups never cross this column; makes its value certain.")
@@ -64,7 +68,19 @@ def _recipe(options: dict[str, Any]) -> Recipe | None:
 
     if options["recipe_file"] is None:
         return None
-    told = ("method", "k", "level", "strata", "target", "identifier", "public", "schema_file", "allow_level_1")
+    told = (
+        "method",
+        "grouping",
+        "effort",
+        "k",
+        "level",
+        "strata",
+        "target",
+        "identifier",
+        "public",
+        "schema_file",
+        "allow_level_1",
+    )
     double = [name for name in told if options[name]]
     if double:
         name = double[0].removesuffix("_file").replace("_", "-")
@@ -74,7 +90,6 @@ def _recipe(options: dict[str, Any]) -> Recipe | None:
 
 def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str, Any], *, native: bool) -> Release:
     from sfumato import pipeline
-    from sfumato.compiled import will_compile
     from sfumato.methods import DEFAULT_METHOD, make_mechanism
     from sfumato.tables.schema import Schema
 
@@ -87,14 +102,13 @@ def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str,
     )
     holdout = _holdout(options)
     parameters: dict[str, Any] = {"k": _floor(options), "allow_level_1": options["allow_level_1"]}
+    parameters |= {name: options[name] for name in ("grouping", "effort") if options[name] is not None}
     if recipe is not None:
         method, parameters, schema = recipe.method, recipe.parameters, recipe.schema
         level, strata = recipe.level, recipe.strata
         seed = recipe.seed if seed is None else seed
         holdout = recipe.holdout if holdout is None else holdout
     mechanism = make_mechanism(method, parameters)
-    if will_compile():
-        console.note("First run: compiling the grouping code once for this installation, some 10 seconds.")
     with console.progress():
         return pipeline.sanitize(
             table,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.errors import LevelError, OptionError, PrivacyLeakWarning
 from sfumato.facts import CountsKept, Fact, Grouped, Shuffled, Synthesized
 from sfumato.mechanism import Sanitized, Workings
-from sfumato.progress import tell
 from sfumato.records import BlockKind, Layout, Records
 
 if TYPE_CHECKING:
@@ -18,7 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Condensation", "effective_levels"]
 
-_CHUNK = 4_000_000  # numbers of scatter held at once while generating
+_ALGORITHMS = {
+    "compact": "principal-axis tree and local search",
+    "mdav": "MDAV",
+    "paper": "AY05 ConstructGroups",
+}
+_EFFORTS = ("fast", "default", "thorough")
 _TINY = 3  # mean and covariance of two records give both away, and three are not far from it
 
 
@@ -30,15 +34,18 @@ class Condensation:
     ----------
     k : int
         The floor: a record's level is max(k, the level it asks for).
-    grouping : {"paper"}
-        ``"paper"`` groups by ConstructGroups [AY05, sec. 2].
+    grouping : {"compact", "mdav", "paper"}
+        ``"compact"`` searches for groups of low sum of squares with every record's own level, ``"mdav"`` is exact MDAV
+        at the highest level, ``"paper"`` is ConstructGroups [AY05, sec. 2].
+    effort : {"fast", "default", "thorough"}
+        How long the compact grouping searches.
     allow_level_1 : bool
         Level 1 is no protection: such a record may stand alone and is then published as it is.
 
     Examples
     --------
     >>> Condensation(k=10).method
-    'condense-paper'
+    'condense'
     >>> Condensation(k=1)
     Traceback (most recent call last):
         ...
@@ -48,7 +55,8 @@ class Condensation:
     makes_synthetic_rows: ClassVar[bool] = True
 
     k: int = 10
-    grouping: str = "paper"
+    grouping: str = "compact"
+    effort: str = "default"
     allow_level_1: bool = False
 
     def __post_init__(self) -> None:
@@ -56,32 +64,41 @@ class Condensation:
             raise LevelError("k must be a whole number of at least 2")
         if self.k == 1 and not self.allow_level_1:
             raise LevelError("k is 1, which is no protection; take k of at least 2 or allow level 1 explicitly")
-        if self.grouping != "paper":
-            raise OptionError(f"there is no grouping {self.grouping!r}; choose 'paper'")
+        for name, choices in (("grouping", _ALGORITHMS), ("effort", _EFFORTS)):
+            chosen = getattr(self, name)
+            if chosen not in choices:
+                raise OptionError(f"there is no {name} {chosen!r}; choose one of {', '.join(choices)}")
 
     @property
     def method(self) -> str:
         """The method's name on the command line."""
-        return "condense-paper"
+        return "condense-paper" if self.grouping == "paper" else "condense"
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many synthetic ones, drawn from the statistics of their groups."""
         import numpy as np
 
         from sfumato.condense.partition import partition
+        from sfumato.condense.warm import compile_ahead
+        from sfumato.groups import redraw
 
+        compile_ahead()
         levels = effective_levels(records.levels, self.k, allow_level_1=self.allow_level_1)
-        labels = partition(records.values, levels, records.strata, rng, grouping=self.grouping)
+        labels = partition(records.values, levels, records.strata, rng, grouping=self.grouping, effort=self.effort)
         sizes = np.bincount(labels)
-        values = _generate_in_chunks(records, labels, levels, sizes, rng)
+        values = redraw(records.values, labels, records.layout, rng)
         values = values[rng.permutation(len(values))]
         nothing = np.zeros(len(values), dtype=np.int64)
         released = Records(values, records.layout, nothing, nothing.copy())
-        return Sanitized(released, _facts(records.layout, sizes, levels, labels), Workings(labels, levels))
+        return Sanitized(
+            released,
+            _facts(_ALGORITHMS[self.grouping], records.layout, sizes, levels, labels),
+            Workings(labels, levels),
+        )
 
 
 def _facts(
-    layout: Layout, sizes: NDArray[np.int64], levels: NDArray[np.int64], labels: NDArray[np.int64]
+    algorithm: str, layout: Layout, sizes: NDArray[np.int64], levels: NDArray[np.int64], labels: NDArray[np.int64]
 ) -> tuple[Fact, ...]:
     """State what was done; warn where groups are so small that their statistics are their members."""
     tiny = int((sizes <= _TINY).sum())
@@ -95,7 +112,7 @@ def _facts(
     categories = sum(block.kind is BlockKind.CATEGORY for block in layout)
     missing = sum(block.kind is BlockKind.MISSING for block in layout)
     grouped = Grouped(
-        algorithm="AY05 ConstructGroups",
+        algorithm=algorithm,
         records=len(labels),
         groups=len(sizes),
         smallest=int(sizes.min()),
@@ -123,29 +140,3 @@ def effective_levels(asked: NDArray[np.int64], k: int, *, allow_level_1: bool) -
             "or allow level 1 explicitly"
         )
     return np.maximum(asked, k).astype(np.int64)
-
-
-def _generate_in_chunks(
-    records: Records,
-    labels: NDArray[np.int64],
-    levels: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
-    """Summarize and generate some groups at a time: all scatters at once would cost g*d*d numbers."""
-    import numpy as np
-
-    from sfumato.groups import generate, summarize
-
-    order = np.argsort(labels, kind="stable")
-    bounds = np.concatenate([[0], np.cumsum(sizes)])
-    d = records.values.shape[1]
-    step = max(1, _CHUNK // (d * d))
-    values = np.empty(records.values.shape)
-    for first in range(0, len(sizes), step):
-        last = min(first + step, len(sizes))
-        rows = order[bounds[first] : bounds[last]]
-        groups = summarize(records.values[rows], labels[rows] - first, levels[rows], last - first)
-        values[bounds[first] : bounds[last]] = generate(groups, records.layout, rng)
-        tell("generating", last / len(sizes))
-    return values

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.condense.compact import EFFORTS, compact_groups
 from sfumato.condense.construct import construct_groups
+from sfumato.condense.mdav import mdav_groups
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal
 
-__all__ = ["GROUPINGS", "check_feasible", "check_partition", "partition"]
+__all__ = ["GROUPINGS", "check_choice", "check_feasible", "check_partition", "partition"]
 
-GROUPINGS = ("paper",)
+GROUPINGS = ("compact", "mdav", "paper")
 
 
 def partition(
@@ -19,7 +21,9 @@ def partition(
     strata: NDArray[np.int64],
     rng: np.random.Generator,
     *,
-    grouping: str = "paper",
+    grouping: str = "compact",
+    effort: str = "default",
+    threads: int | None = None,
 ) -> NDArray[np.int64]:
     """Label each record with its group, 0 to g-1.
 
@@ -31,8 +35,13 @@ def partition(
     strata : ndarray of shape (n,)
         Groups never cross strata.
     rng : numpy.random.Generator
-    grouping : {"paper"}
-        ``"paper"`` is ConstructGroups [AY05, fig. 2].
+    grouping : {"compact", "mdav", "paper"}
+        ``"compact"`` searches for groups of low sum of squares, ``"mdav"`` is exact MDAV at the highest level of each
+        stratum, ``"paper"`` is ConstructGroups [AY05, fig. 2].
+    effort : {"fast", "default", "thorough"}
+        How long the compact grouping searches.
+    threads : int, optional
+        Threads of the compact grouping; its partition does not depend on them.
 
     Raises
     ------
@@ -41,18 +50,32 @@ def partition(
     PrivacyRefusal
         Where a group came out smaller than a level inside it; nothing is released then.
     """
-    if grouping not in GROUPINGS:
-        raise OptionError(f"there is no grouping {grouping!r}; choose one of {', '.join(GROUPINGS)}")
+    check_choice(grouping, effort)
     check_feasible(levels, strata)
     labels = np.full(len(values), -1, dtype=np.int64)  # a record that no group takes is refused below
     formed = 0
     for stratum in np.unique(strata):
         rows = np.flatnonzero(strata == stratum)
-        for group in construct_groups(values[rows], levels[rows], rng.permutation(len(rows))):
-            labels[rows[group]] = formed
-            formed += 1
+        own, asked = (values, levels) if len(rows) == len(values) else (values[rows], levels[rows])
+        if grouping == "compact":
+            groups = compact_groups(own, asked, rng, effort=effort, threads=threads)
+        elif grouping == "mdav":
+            groups = mdav_groups(own, int(asked.max()))
+        else:
+            groups = construct_groups(own, asked, rng.permutation(len(rows)))
+        sizes = [len(group) for group in groups]
+        labels[rows[np.concatenate(groups)]] = np.repeat(np.arange(formed, formed + len(groups)), sizes)
+        formed += len(groups)
     check_partition(labels, levels)
     return labels
+
+
+def check_choice(grouping: str, effort: str) -> None:
+    """Refuse a grouping or an effort that there is not."""
+    if grouping not in GROUPINGS:
+        raise OptionError(f"there is no grouping {grouping!r}; choose one of {', '.join(GROUPINGS)}")
+    if effort not in EFFORTS:
+        raise OptionError(f"there is no effort {effort!r}; choose one of {', '.join(EFFORTS)}")
 
 
 def check_feasible(levels: NDArray[np.int64], strata: NDArray[np.int64]) -> None:

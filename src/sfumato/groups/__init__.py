@@ -5,6 +5,7 @@ from __future__ import annotations
 from sfumato.groups.algebra import concat, merge, remove, split_groups
 from sfumato.groups.generate import draw_along_eigenvectors, generate
 from sfumato.groups.model import Groups, summarize
+from sfumato.groups.redraw import redraw
 from sfumato.groups.settle import category_counts, missing_counts, settle
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "generate",
     "merge",
     "missing_counts",
+    "redraw",
     "remove",
     "settle",
     "split_groups",

@@ -10,7 +10,7 @@ from sfumato.groups.model import Groups
 from sfumato.groups.settle import settle
 from sfumato.records import Layout
 
-__all__ = ["draw_along_eigenvectors", "generate"]
+__all__ = ["axes_of", "draw_along_eigenvectors", "generate"]
 
 
 def generate(groups: Groups, layout: Layout, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -45,10 +45,7 @@ def draw_along_eigenvectors(groups: Groups, rng: np.random.Generator) -> NDArray
     A group of k <= d records has rank k - 1: its rows stay in the flat that its records span.
     """
     with threadpool_limits(limits=1, user_api="blas"):  # many small matrices: threads only cost
-        eigenvalues, eigenvectors = np.linalg.eigh(groups.covariance)
-        rounding = eigenvalues[:, -1:] * (len(eigenvectors[0]) * np.finfo(np.float64).eps)
-        reach = np.sqrt(12.0 * np.where(eigenvalues > rounding, eigenvalues, 0.0))  # its root would be visible
-        axes = reach[:, :, None] * eigenvectors.transpose(0, 2, 1)  # row j is the range times e_j
+        axes = axes_of(groups.covariance)
         values = np.empty((int(groups.count.sum()), groups.mean.shape[1]))
         starts = np.concatenate([[0], np.cumsum(groups.count)[:-1]])
         uniform = rng.random(values.shape)
@@ -58,3 +55,14 @@ def draw_along_eigenvectors(groups: Groups, rng: np.random.Generator) -> NDArray
             rows = starts[same, None] + np.arange(size)
             values[rows] = uniform[rows] @ axes[same] + groups.mean[same, None, :]
     return values
+
+
+def axes_of(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the axes (g, d, d) of groups: row j is the range sqrt(12 * lambda_j) times eigenvector j.
+
+    An eigenvalue that is rounding alone counts as 0: its root would be visible.
+    """
+    eigenvalues, eigenvectors = np.linalg.eigh(covariance)
+    rounding = eigenvalues[:, -1:] * (covariance.shape[-1] * np.finfo(np.float64).eps)
+    reach = np.sqrt(12.0 * np.where(eigenvalues > rounding, eigenvalues, 0.0))
+    return np.asarray(reach[:, :, None] * eigenvectors.transpose(0, 2, 1))

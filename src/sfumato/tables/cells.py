@@ -104,7 +104,7 @@ def numbers_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.
         For cells that are not what the field says, are infinite, or are whole numbers that floats cannot hold.
     """
     values, absent = read_numbers(column, field)
-    present = values[~absent]
+    present = values[~absent] if absent.any() else values
     infinite = int(np.isinf(present).sum())
     if infinite:
         raise SchemaError(f"column {field.name!r} holds {infinite} infinite numbers; remove them or mark them missing")
@@ -148,7 +148,7 @@ def read_numbers(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.floa
         whole, rest = np.divmod(moments, unit_of(field))
         values = whole + rest / unit_of(field)
     else:
-        present = pc.if_else(pa.array(~absent), array, pa.scalar(None, array.type))
+        present = pc.if_else(pa.array(~absent), array, pa.scalar(None, array.type)) if absent.any() else array
         values, strange = _numbers(present, field)
     values[absent | strange] = np.nan
     return values, absent

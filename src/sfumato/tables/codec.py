@@ -260,14 +260,17 @@ def _encode_column(cells: pa.ChunkedArray, column: Column, values: NDArray[np.fl
     if column.grid is None:
         codes, absent = codes_of_cells(cells, field) if strict else read_codes(cells, field)
         known = codes >= 0
-        values[known, block.start + codes[known]] = CATEGORY_SCALE
+        rows = np.flatnonzero(known)
+        values[rows, block.start + codes[rows]] = CATEGORY_SCALE
     else:
         numbers, absent = numbers_of_cells(cells, field) if strict else read_numbers(cells, field)
         known = ~absent if strict else np.isfinite(numbers)
+        here = slice(None) if known.all() else known  # a mask costs more than the arithmetic
         if strict:
-            refuse_misfits(numbers[known], column.grid, field)
-        values[known, block.start] = (column.grid.to_places(numbers[known]) - column.mean) / column.scale
-    values[~known, block.where] = block.fill
+            refuse_misfits(numbers[here], column.grid, field)
+        values[here, block.start] = (column.grid.to_places(numbers[here]) - column.mean) / column.scale
+    if not known.all():
+        values[~known, block.where] = block.fill
     if len(column.blocks) > 1:
         values[absent, column.blocks[1].start] = 1.0
     elif strict and absent.any():

@@ -64,14 +64,18 @@ def marginal_distance(pair: ColumnPair, rng: np.random.Generator) -> Distance:
     first, second = pair.original.present, pair.released.present
     if not len(first) or not len(second):
         return Distance(1.0, None, 0.0)
-    values, places = np.unique(np.concatenate([first, second]), return_inverse=True)
-    counts = np.bincount(places[: len(first)], minlength=len(values))
-    others = np.bincount(places[len(first) :], minlength=len(values))
+    values = np.unique(np.concatenate([first, second]))
+    counts, others = (_counts_of(values, side) for side in (first, second))
     norm = _kolmogorov if pair.is_number else _variation
     value = float(norm(counts / len(first) - others / len(second)))
     if pair.is_number:
         counts, others = _pool(counts, others)
     return _with_redraws(value, counts, others, norm, rng)
+
+
+def _counts_of(values: NDArray[np.float64], cells: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Count how often each value, in rising order, stands in the cells: sorting both is cheaper than ranking them."""
+    return np.diff(np.searchsorted(np.sort(cells), values, side="right"), prepend=0)
 
 
 def _with_redraws(

@@ -1,0 +1,54 @@
+"""What a miner is given: groups, numbers that steer it, rows to answer for. All of it is checked here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.errors import BadInput, OptionError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sfumato.groups import Groups
+
+__all__ = ["check_fitted", "check_groups", "check_rows", "check_whole"]
+
+
+def check_groups(groups: Groups) -> None:
+    """Refuse groups that no miner can use: none at all, empty ones, statistics that are not numbers."""
+    if not len(groups):
+        raise BadInput("there are 0 groups; bring at least one")
+    empty = int((groups.count < 1).sum())
+    if empty:
+        raise BadInput(f"{empty} of {len(groups)} groups have no records; leave them out")
+    flat = groups.scatter.reshape(len(groups), -1)
+    odd = int((~np.isfinite(groups.mean).all(axis=1) | ~np.isfinite(flat).all(axis=1)).sum())
+    if odd:
+        raise BadInput(f"{odd} of {len(groups)} groups have statistics that are not finite; leave them out")
+
+
+def check_rows(rows: Any, d: int) -> NDArray[np.float64]:
+    """Give rows as a matrix of floats, one column for each of the d coordinates the miner learned from."""
+    values = np.asarray(rows, dtype=np.float64)
+    if values.ndim != 2:
+        raise BadInput(f"rows have {values.ndim} dimensions; give a matrix, one row for each record")
+    if values.shape[1] != d:
+        raise BadInput(f"rows have {values.shape[1]} coordinates and the groups {d}; encode them as the groups were")
+    odd = int((~np.isfinite(values)).any(axis=1).sum())
+    if odd:
+        raise BadInput(f"{odd} of {len(values)} rows have missing or infinite coordinates; fill them or leave them out")
+    return values
+
+
+def check_whole(name: str, number: int, low: int) -> None:
+    """Refuse a steering number that is not whole or too small."""
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < low:
+        raise OptionError(f"{name} is {number!r}; give a whole number from {low}")
+
+
+def check_fitted(miner: object, result: str) -> None:
+    """Refuse to answer before `fit`."""
+    if not hasattr(miner, result):
+        raise BadInput(f"{type(miner).__name__} has learned nothing yet; call fit first")

@@ -1,0 +1,142 @@
+"""What the compact grouping promises: every level met, one partition a seed, the same for any number of threads."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.condense import compact
+from sfumato.condense.compact import EFFORTS, compact_groups
+from sfumato.condense.partition import partition
+from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
+
+
+def compact_labels(values: Floats, levels: Whole, seed: int, effort: str = "default", threads: int = 1) -> Whole:
+    rng = np.random.default_rng(seed)
+    return partition(values, levels, no_strata(values), rng, effort=effort, threads=threads)
+
+
+@settings(max_examples=200, deadline=None)
+@given(stratum_tables(), st.integers(0, 2**32 - 1), st.sampled_from(["fast", "default"]))
+def test_every_level_is_met_whatever_the_table(table: tuple[Floats, Whole], seed: int, effort: str) -> None:
+    values, levels = table
+    groups = compact_groups(values, levels, np.random.default_rng(seed), effort=effort)
+    assert sorted(np.concatenate(groups).tolist()) == list(range(len(values)))
+    assert all(len(group) >= levels[group].max() for group in groups)
+
+
+@settings(max_examples=15, deadline=None)
+@given(stratum_tables(most=120), st.integers(0, 2**32 - 1))
+def test_every_level_is_met_by_a_thorough_search(table: tuple[Floats, Whole], seed: int) -> None:
+    values, levels = table
+    assert_meets(compact_labels(values, levels, seed, "thorough"), levels, no_strata(values))
+
+
+@settings(max_examples=40, deadline=None)
+@given(stratum_tables(), st.integers(0, 2**32 - 1))
+def test_the_sum_of_squares_is_at_most_that_of_one_group(table: tuple[Floats, Whole], seed: int) -> None:
+    values, levels = table
+    one = ssq(values, no_strata(values))
+    assert ssq(values, compact_labels(values, levels, seed)) <= one * (1 + 1e-12) + 1e-12
+
+
+def rare_high_levels(seed: int) -> tuple[Floats, Whole]:
+    """Some thousand records of low levels and a few of very high ones, near each other and far apart."""
+    rng = np.random.default_rng(seed)
+    n = [5_000, 9_000, 22_000, 30_000][seed % 4]
+    levels = rng.integers(2, 9, n)
+    levels[rng.integers(0, n, n // 500)] = 60
+    levels[rng.integers(0, n, 3)] = 3_000
+    if n > 9_000:
+        levels[rng.integers(0, n, 2)] = 5_000
+    return mixture(rng, n, 3), levels
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_few_levels_of_thousands_are_met_in_a_few_seconds(seed: int) -> None:
+    values, levels = rare_high_levels(seed)
+    compact_labels(values[:300], np.full(300, 3), 0)  # compiled
+    begin = time.process_time()
+    labels = compact_labels(values, levels, seed, threads=2)
+    assert time.process_time() - begin < 20.0  # measured: 1 to 4
+    assert_meets(labels, levels, no_strata(values))
+    sizes = np.bincount(labels)
+    assert sizes.max() >= 3_000
+    assert len(sizes) > len(values) / 30  # the others are not drawn into the large groups
+    if levels.max() > compact._FROZEN:
+        assert sizes.max() > compact._FROZEN
+
+
+def test_the_number_of_threads_makes_no_difference() -> None:
+    values, levels = rare_high_levels(2)
+    assert len(values) >= compact._ALONE  # fewer records are searched by one thread anyway
+    for asked, effort in ((np.full(len(values), 4), "fast"), (levels, "default")):
+        alone, two, three = (compact_labels(values, asked, 5, effort, threads) for threads in (1, 2, 3))
+        np.testing.assert_array_equal(alone, two)
+        np.testing.assert_array_equal(alone, three)
+
+
+def test_records_that_are_all_equal_are_grouped_the_same_by_any_number_of_threads() -> None:
+    n = compact._ALONE
+    values = np.ones((n, 2))
+    alone, two = (compact_labels(values, np.full(n, 7), 5, "fast", threads) for threads in (1, 2))
+    np.testing.assert_array_equal(alone, two)
+    assert_meets(alone, np.full(n, 7), no_strata(values))
+
+
+@pytest.mark.parametrize(("effort", "n"), [("fast", 2_000), ("default", 600), ("thorough", 200)])
+def test_a_seed_stands_for_one_partition_and_another_seed_for_another(effort: str, n: int) -> None:
+    rng = np.random.default_rng(0)
+    values, levels = mixture(rng, n, 4), rng.integers(3, 8, n)
+    first = compact_labels(values, levels, 1, effort)
+    np.testing.assert_array_equal(first, compact_labels(values, levels, 1, effort))
+    assert (first != compact_labels(values, levels, 2, effort)).any()
+
+
+@pytest.mark.parametrize("exponent", [-80, -20, 20, 80])
+def test_the_unit_of_measurement_makes_no_difference(exponent: int) -> None:
+    rng = np.random.default_rng(0)
+    values, levels = mixture(rng, 300, 3), rng.integers(3, 8, 300)
+    scaled = values * 2.0**exponent  # exactly
+    np.testing.assert_array_equal(compact_labels(scaled, levels, 1), compact_labels(values, levels, 1))
+
+
+def test_one_high_level_does_not_make_one_group_of_a_small_table() -> None:
+    rng = np.random.default_rng(0)
+    values, levels = rng.normal(size=(64, 2)), np.full(64, 2)
+    levels[0] = 33  # more than half: the other 31 can still be grouped by two
+    assert compact_labels(values, levels, 1).max() >= 5
+    paper = partition(values, levels, no_strata(values), np.random.default_rng(1), grouping="paper")
+    assert ssq(values, compact_labels(values, levels, 1)) <= ssq(values, paper)
+
+
+def test_records_that_must_stand_together_leave_the_others_apart() -> None:
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(size=(900, 2)), 50.0 + rng.normal(size=(100, 2))])
+    levels = np.repeat([600, 2], [900, 100])  # two groups of 600 are more than there are
+    labels = compact_labels(values, levels, 1)
+    assert len(np.unique(labels[:900])) == 1
+    assert len(np.unique(labels[900:])) >= 30
+    assert not np.isin(labels[900:], labels[:900]).any()
+
+
+def test_two_far_clusters_of_the_right_size_are_the_groups() -> None:
+    rng = np.random.default_rng(0)
+    sizes = [5, 7, 6, 8, 5, 5]
+    values = np.repeat(1000.0 * np.arange(6), sizes)[:, None] + rng.normal(size=(sum(sizes), 2))
+    labels = compact_labels(values, np.repeat(sizes, sizes), 1)
+    assert {tuple(np.flatnonzero(labels == group).tolist()) for group in range(6)} == {
+        tuple(range(end - size, end)) for size, end in zip(sizes, np.cumsum(sizes).tolist(), strict=True)
+    }
+
+
+def test_an_effort_is_at_least_the_one_below_it() -> None:
+    fast, default, thorough = (EFFORTS[name] for name in ("fast", "default", "thorough"))
+    for lower, higher in ((fast, default), (default, thorough)):
+        assert lower.rounds <= higher.rounds
+        assert lower.passes <= higher.passes
+        assert lower.kicks <= higher.kicks

@@ -1,0 +1,124 @@
+"""The local search, round by round: never a higher sum of squares, every level met, and gains that are true."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.condense import compact
+from sfumato.condense.compact import Grouping, Team, first_grouping, improved_grouping
+from sfumato.condense.leaves import improve_leaves
+from tests.condense.tables import Floats, Whole, draw_levels, draw_values, mixture, ssq, stratum_tables
+
+
+class Round(NamedTuple):
+    """What a round left: the groups, their centres, and the gain that its leaves reported."""
+
+    labels: Whole
+    centres: Floats
+    gain: float
+
+
+def play(values: Floats, levels: Whole, *, rounds: int, passes: int, kicks: int, seed: int) -> list[Round]:
+    """Start and search round by round; the first entry is the start."""
+    gains: list[float] = []
+    arguments = inspect.signature(improve_leaves.py_func)  # type: ignore[attr-defined]
+
+    def listening(*given: Any) -> None:
+        improve_leaves(*given)
+        named = arguments.bind(*given).arguments
+        gains.append(float(named["gains"][named["first"] : named["last"]].sum()))
+
+    with pytest.MonkeyPatch.context() as patch, Team(1) as team:
+        patch.setattr(compact, "improve_leaves", listening)
+        grouping = first_grouping(values, levels, team)
+        played = [_look(grouping, 0.0)]
+        for turn in range(rounds):
+            gains.clear()
+            grouping = improved_grouping(values, levels, grouping, passes, kicks, np.uint64(seed + 977 * turn), team)
+            played.append(_look(grouping, sum(gains)))
+    return played
+
+
+def _look(grouping: Grouping, gain: float) -> Round:
+    labels = np.full(len(grouping.order), -1)
+    labels[grouping.order] = np.repeat(np.arange(len(grouping.starts) - 1), np.diff(grouping.starts))
+    return Round(labels, grouping.centres, gain)
+
+
+def assert_honest(values: Floats, levels: Whole, played: list[Round]) -> None:
+    """No round raises the sum of squares, breaks a level, or reports a gain or a centre that is not so."""
+    scale = ssq(values, np.zeros(len(values), dtype=np.int64)) + float((values**2).sum()) * 1e-6
+    sums = [ssq(values, done.labels) for done in played]
+    for done in played:
+        sizes = np.bincount(done.labels)
+        assert done.labels.min() == 0
+        assert (sizes > 0).all()
+        assert (sizes[done.labels] >= levels).all()
+        means = np.stack([np.bincount(done.labels, column) for column in values.T], axis=1) / sizes[:, None]
+        np.testing.assert_allclose(done.centres, means, rtol=1e-9, atol=1e-9 * (1e-300 + np.abs(values).max()))
+    for before, after, done in zip(sums[:-1], sums[1:], played[1:], strict=True):
+        assert after <= before + 1e-12 * scale
+        np.testing.assert_allclose(done.gain, before - after, rtol=1e-9, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("kicks", [0, 12])
+@pytest.mark.parametrize("asked", ["one", "narrow", "mostly low", "one above n/2", "ones"])
+@pytest.mark.parametrize("kind", ["mixture", "heavy tails", "duplicates", "grid"])
+def test_a_round_never_raises_the_sum_of_squares_and_gains_what_it_says(kind: str, asked: str, kicks: int) -> None:
+    rng = np.random.default_rng(3)
+    values, levels = draw_values(rng, kind, 500, 4), draw_levels(rng, asked, 500)
+    assert_honest(values, levels, play(values, levels, rounds=5, passes=2, kicks=kicks, seed=11))
+
+
+@settings(max_examples=60, deadline=None)
+@given(stratum_tables(), st.integers(0, 2**40), st.sampled_from([0, 6]), st.integers(1, 3))
+def test_no_table_makes_a_round_raise_the_sum_of_squares(
+    table: tuple[Floats, Whole], seed: int, kicks: int, passes: int
+) -> None:
+    values, levels = table
+    assert_honest(values, levels, play(values, levels, rounds=3, passes=passes, kicks=kicks, seed=seed))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_many_moves_far_from_the_origin_do_not_spoil_centres_and_gains(offset: float) -> None:
+    rng = np.random.default_rng(5)
+    values, levels = offset + mixture(rng, 3_000, 5), rng.integers(3, 12, 3_000)
+    played = play(values, levels, rounds=6, passes=8, kicks=1, seed=2)
+    sums = [ssq(values, done.labels) for done in played]
+    for before, after, done in zip(sums[:-1], sums[1:], played[1:], strict=True):
+        assert after <= before * (1 + 1e-9)
+        assert done.gain == pytest.approx(before - after, rel=1e-6, abs=1e-9 * before)
+    assert sums[-1] < 0.95 * sums[0]
+
+
+def test_groups_too_large_to_search_stay_as_they_are_while_others_improve(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compact, "_FROZEN", 100)
+    rng = np.random.default_rng(5)
+    values, levels = mixture(rng, 2_000, 3), rng.integers(3, 8, 2_000)
+    levels[[4, 700]] = 300
+    played = play(values, levels, rounds=3, passes=2, kicks=2, seed=2)
+    assert_honest(values, levels, played)
+    large = [
+        {tuple(np.flatnonzero(done.labels == group)) for group in np.flatnonzero(np.bincount(done.labels) > 100)}
+        for done in played
+    ]
+    assert large[0]
+    assert all(now == large[0] for now in large)
+    assert ssq(values, played[-1].labels) < ssq(values, played[0].labels)
+
+
+def test_kicks_find_what_moves_alone_do_not() -> None:
+    sums = {0: 0.0, 20: 0.0}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        values, levels = mixture(rng, 200, 3), np.full(200, 4)
+        for kicks in sums:
+            last = play(values, levels, rounds=6, passes=4, kicks=kicks, seed=seed)[-1]
+            sums[kicks] += ssq(values, last.labels)
+    assert sums[20] < sums[0]
