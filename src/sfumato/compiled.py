@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["compiled", "inner", "is_cached", "whole"]
+__all__ = ["compiled", "fixed", "inner", "is_cached", "whole"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,6 +38,13 @@ def compiled(function: F) -> F:
 def inner(function: F) -> F:
     """Compile a kernel that only other kernels call: it is kept inside them, so it has no file of its own."""
     return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
+
+
+def fixed(array: NDArray[Any], kind: DTypeLike) -> NDArray[Any]:
+    """Give an input the one form that kernels are compiled for: contiguous, read-only, of one type."""
+    view = np.ascontiguousarray(array, dtype=kind).view()
+    view.setflags(write=False)
+    return view
 
 
 def is_cached(kernel: Callable[..., Any]) -> bool:

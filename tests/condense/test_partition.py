@@ -160,10 +160,12 @@ def test_a_partition_that_breaks_a_level_is_refused(labels: list[int], levels: l
         check_partition(np.array(labels), np.array(levels))
 
 
-def test_records_that_no_group_of_the_paper_takes_are_refused() -> None:
-    levels = np.array([2, 2, 0])  # a level of 0 never reaches the figures
-    with pytest.raises(PrivacyRefusal, match="nothing is released"):
-        partition(np.zeros((3, 1)), levels, np.zeros(3, dtype=np.int64), np.random.default_rng(0), grouping="paper")
+@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("level", [0, -1])
+def test_levels_below_one_are_refused(grouping: str, level: int) -> None:
+    levels = np.array([2, 2, level])
+    with pytest.raises(LevelError, match="1 privacy levels are zero or negative"):
+        partition(np.zeros((3, 1)), levels, np.zeros(3, dtype=np.int64), np.random.default_rng(0), grouping=grouping)
 
 
 def test_a_partition_that_meets_every_level_passes() -> None:

@@ -17,17 +17,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.compiled import fixed
 from sfumato.condense.leaves import improve_leaves, start_leaves
 from sfumato.condense.trees import principal_tree, random_tree
 from sfumato.progress import tell
 
 __all__ = ["EFFORTS", "Effort", "Grouping", "Team", "compact_groups", "first_grouping", "improved_grouping"]
 
-_LEAF_GROUPS = 32  # groups searched together
-_LEAF_RECORDS = 1024  # and about so many records
+_START_RECORDS = 128  # records of a leaf of the start, or 24 times the level
+_LEAF_GROUPS = 32  # groups searched together, or more that hold so few records
+_FEW_RECORDS = 160
+_LEAF_RECORDS = 1024  # and about so many records at the most
 _FROZEN = 4096  # a group of more records is left as it is: searching it would cost its square
 _TOP = 5  # levels of a tree that are built before its parts are handed to threads
 _CHUNKS = 64  # parts of a round that threads take one after the other
+_HIGH = 2.0  # times the median: from there on a level is much higher than the others
 _ALONE = 20_000  # records below which threads cost more than they give
 
 
@@ -49,7 +53,7 @@ class Effort:
 EFFORTS = {
     "fast": Effort(rounds=3, more=0, passes=1, kicks=0),
     "default": Effort(rounds=8, more=1, passes=2, kicks=20),
-    "thorough": Effort(rounds=24, more=4, passes=2, kicks=100),
+    "thorough": Effort(rounds=24, more=4, passes=2, kicks=200),
 }
 
 
@@ -86,23 +90,26 @@ def compact_groups(
     list of ndarray
         The groups as rows of values.
     """
-    values = np.ascontiguousarray(values)
+    values, levels = fixed(values, np.float64), fixed(levels, np.int64)
     plan = EFFORTS[effort]
     n = len(values)
     seeds = rng.integers(2**63, size=64, dtype=np.uint64)
     rounds = plan.rounds + plan.more * max(0, round(np.log2(n / 100_000.0)))
-    kicks = min(plan.kicks, plan.kicks * 1000 // max(n, 1))
-    workers = len(os.sched_getaffinity(0)) if threads is None else threads
+    kicks = plan.kicks * 1000 // max(n, 100)
+    workers = _lent() if threads is None else threads
     with Team(workers if n >= _ALONE else 1) as team:
         grouping = first_grouping(values, levels, team)
         for done in range(rounds):
             tell("grouping", (1 + done) / (1 + rounds))
-            if len(grouping.starts) < 3:
-                break
             seed = seeds[done % len(seeds)] + np.uint64(done)
             grouping = improved_grouping(values, levels, grouping, plan.passes, kicks, seed, team)
     tell("grouping", 1.0)
     return np.split(grouping.order, grouping.starts[1:-1])
+
+
+def _lent() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Team:
@@ -141,14 +148,59 @@ def _grow_tree(n: int, cut: Callable[[int, int, int, NDArray[np.int64]], int], t
 
 
 def first_grouping(values: NDArray[np.float64], levels: NDArray[np.int64], team: Team) -> Grouping:
+    """Make the first groups: all records together or, where few levels are much higher, those apart, as is better.
+
+    A record of a very high level makes its whole neighbourhood one group. Where such records are scattered it may cost
+    less to put them into few groups of their own.
+    """
+    together = _start(values, levels, team)
+    apart = levels > _HIGH * np.median(levels)
+    if not apart.any():
+        return together
+    high, low = np.flatnonzero(apart), np.flatnonzero(~apart)
+    high, low = _filled(values, levels, high, low)
+    if len(low) < levels[low].max(initial=1):
+        return together
+    parts = [first_grouping(values[rows], levels[rows], team) for rows in (high, low)]
+    separate = Grouping(
+        np.concatenate([high[parts[0].order], low[parts[1].order]]),
+        np.concatenate([parts[0].starts, parts[1].starts[1:] + len(high)]),
+        np.concatenate([parts[0].centres, parts[1].centres]),
+    )
+    return min(together, separate, key=lambda grouping: _ssq(values, grouping))
+
+
+def _filled(
+    values: NDArray[np.float64], levels: NDArray[np.int64], high: NDArray[np.int64], low: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Bring records of high levels up to the highest of them, with those nearest to what they then make together."""
+    lacking = int(levels[high].max()) - len(high)
+    if lacking <= 0:
+        return high, low
+    centre = values[high].mean(axis=0)
+    for _ in range(4):
+        gaps = ((values[low] - centre) ** 2).sum(axis=1)
+        nearest = np.argsort(gaps, kind="stable")[:lacking]
+        centre = values[np.append(high, low[nearest])].mean(axis=0)
+    return np.append(high, low[nearest]), np.delete(low, nearest)
+
+
+def _ssq(values: NDArray[np.float64], grouping: Grouping) -> float:
+    """Sum the squared distances of all records to the centres of their groups."""
+    own = np.repeat(grouping.centres, np.diff(grouping.starts), axis=0)
+    return float(((values[grouping.order] - own) ** 2).sum())
+
+
+def _start(values: NDArray[np.float64], levels: NDArray[np.int64], team: Team) -> Grouping:
     """Cut records into leaves along principal axes and group each leaf from its extremes inwards."""
     n, d = values.shape
+    values, levels = fixed(values, np.float64), fixed(levels, np.int64)
     typical = int(np.median(levels))
     unit = typical if (levels == typical).all() else 1
     order, key = np.arange(n), np.empty(n)
 
     def cut(low: int, high: int, depth: int, bounds: NDArray[np.int64]) -> int:
-        most = max(64, 24 * typical)
+        most = max(_START_RECORDS, 24 * typical)
         return principal_tree(values, levels, most, unit, order, key, low, high, depth, bounds)
 
     bounds = _grow_tree(n, cut, team)
@@ -173,14 +225,16 @@ def improved_grouping(
 ) -> Grouping:
     """Search neighbouring groups once, over a fresh random tree of their centres."""
     n, d = values.shape
+    values, levels = fixed(values, np.float64), fixed(levels, np.int64)
     weight = np.diff(grouping.starts)
+    most_groups = max(_LEAF_GROUPS, _FEW_RECORDS * len(weight) // n)
     small = np.flatnonzero(weight <= _FROZEN)
     frozen = np.flatnonzero(weight > _FROZEN)
     group_order, key = small.copy(), np.empty(len(weight))
 
     def cut(low: int, high: int, depth: int, bounds: NDArray[np.int64]) -> int:
         return random_tree(
-            grouping.centres, weight, _LEAF_GROUPS, _LEAF_RECORDS, seed, group_order, key, low, high, depth, bounds
+            grouping.centres, weight, most_groups, _LEAF_RECORDS, seed, group_order, key, low, high, depth, bounds
         )
 
     bounds = _grow_tree(len(small), cut, team) if len(small) else np.zeros(1, dtype=np.int64)

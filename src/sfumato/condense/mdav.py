@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiled import compiled
+from sfumato.compiled import compiled, fixed
 from sfumato.progress import tell
 
 __all__ = ["mdav_groups"]
@@ -35,7 +35,7 @@ def mdav_groups(values: NDArray[np.float64], k: int) -> list[NDArray[np.int64]]:
     Equal distances go to the lower row. Cost O(n^2 d / k).
     """
     n, d = values.shape
-    values = np.ascontiguousarray(values)
+    values = fixed(values, np.float64)
     left = np.arange(n)
     members = np.empty((n // k + 1, k), dtype=np.int64)
     distance = np.empty(n)

@@ -17,6 +17,8 @@ __all__ = ["NONE", "RELOCATE", "SWAP", "Leaf", "best_move", "dissolve", "refresh
 
 NONE, RELOCATE, SWAP = 0, 1, 2
 
+_ROUNDING = 1e-10  # a gain below this share of what it is computed from may be rounding
+
 
 class Leaf(NamedTuple):
     """The records of a leaf and the groups they are in; slots of size 0 are free.
@@ -92,7 +94,7 @@ def best_move(leaf: Leaf, i: int, lowest: int, row: NDArray[np.float64]) -> tupl
     """
     a = leaf.label[i]
     here, size, level = leaf.own[i], leaf.size[a], leaf.level[i]
-    best, kind, target = 1e-12 + 1e-10 * here, NONE, -1
+    best, kind, target = _ROUNDING * here, NONE, -1
     slots = leaf.size.shape[0]
     for b in range(slots):
         row[b] = leaf.distance[b, i]
@@ -122,7 +124,7 @@ def best_move(leaf: Leaf, i: int, lowest: int, row: NDArray[np.float64]) -> tupl
             gap = leaf.values[i, t] - leaf.values[j, t]
             apart += gap * gap
         gain = apart * weight - change
-        if gain > best:
+        if gain > best and gain > _ROUNDING * (there + row[b]):
             best, kind, target = gain, SWAP, j
     return (best if kind != NONE else 0.0), kind, target
 
@@ -191,7 +193,7 @@ def dissolve(leaf: Leaf, a: int, least: float, members: NDArray[np.int64], targe
         leaf.label[members[place]] = target[place]
     _refresh_targets(leaf, target, held)
     gain = before - _inside_targets(leaf, target, held)
-    if gain <= least + 1e-12 + 1e-10 * before:
+    if gain <= least + _ROUNDING * before:
         for place in range(held):
             leaf.label[members[place]] = a
         _refresh_targets(leaf, target, held)
@@ -251,7 +253,7 @@ def split(leaf: Leaf, a: int, lowest: int, members: NDArray[np.int64], key: NDAr
                 far = i
     _order_along(leaf, far, members, held, key)
     cut, gain = _best_cut(leaf, a, members, held)
-    if cut == 0 or gain <= 1e-12:
+    if cut == 0:
         return 0.0
     for place in range(cut, held):
         leaf.label[members[place]] = free

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.compiled import fixed
 from sfumato.condense.compact import EFFORTS, compact_groups
 from sfumato.condense.construct import construct_groups
 from sfumato.condense.mdav import mdav_groups
-from sfumato.errors import LevelError, OptionError, PrivacyRefusal
+from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
 
 __all__ = ["GROUPINGS", "check_choice", "check_feasible", "check_partition", "partition"]
 
@@ -52,11 +53,17 @@ def partition(
     """
     check_choice(grouping, effort)
     check_feasible(levels, strata)
+    if not values.shape[1]:
+        raise TableError("the records have no coordinates to group by; sanitize at least one column")
+    unmeasurable = int((~np.isfinite(values)).any(axis=1).sum())
+    if unmeasurable:
+        raise TableError(f"{unmeasurable} records hold a number that is not finite; remove them or mark them missing")
     labels = np.full(len(values), -1, dtype=np.int64)  # a record that no group takes is refused below
     formed = 0
     for stratum in np.unique(strata):
         rows = np.flatnonzero(strata == stratum)
-        own, asked = (values, levels) if len(rows) == len(values) else (values[rows], levels[rows])
+        own = fixed(values if len(rows) == len(values) else values[rows], np.float64)
+        asked = fixed(levels[rows], np.int64)
         if grouping == "compact":
             groups = compact_groups(own, asked, rng, effort=effort, threads=threads)
         elif grouping == "mdav":
@@ -82,6 +89,8 @@ def check_feasible(levels: NDArray[np.int64], strata: NDArray[np.int64]) -> None
     """Refuse levels that no grouping can meet."""
     if not len(levels):
         raise LevelError("there are 0 records; bring at least as many as the highest privacy level")
+    if (levels < 1).any():
+        raise LevelError(f"{int((levels < 1).sum())} privacy levels are zero or negative; levels start at 1")
     names, codes = np.unique(strata, return_inverse=True)
     sizes = np.bincount(codes)
     highest = np.zeros(len(names), dtype=np.int64)

@@ -86,6 +86,7 @@ def iterate(
     first = 0.0
     for i in range(n):
         first += leaf.own[i]
+        kept[i] = leaf.label[i]
     best = np.inf
     for attempt in range(tries + 1):
         if attempt > 0:  # a kick: dissolve a group whatever it costs

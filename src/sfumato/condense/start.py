@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.compiled import inner, whole
-from sfumato.condense.trees import select
+from sfumato.condense.trees import around, select
 
 __all__ = ["start_groups"]
 
@@ -16,7 +16,8 @@ def start_groups(values: NDArray[np.float64], level: NDArray[np.int64], label: N
     """Group the records of a leaf as MDAV does, with a level for each; returns how many groups there are.
 
     The record farthest from the mean, and then the one farthest from that record, take their nearest neighbours until
-    the group is as large as the highest level inside. What is left at the end joins the nearest group that is large
+    the group is as large as the highest level inside. Where fewer than twice the highest level are left, the record of
+    that level takes as many as it needs. What is left at the end joins the nearest group that is large
     enough; where none is, groups are taken in until the rest is enough itself.
     """
     n = values.shape[0]
@@ -26,15 +27,18 @@ def start_groups(values: NDArray[np.float64], level: NDArray[np.int64], label: N
         label[i] = -1
     groups, done, last = 0, whole(0), whole(-1)
     while done < n:
-        highest = whole(0)
+        highest, who = whole(0), whole(-1)
         for place in range(done, n):
-            highest = max(highest, level[left[place]])
+            if level[left[place]] > highest:
+                highest, who = level[left[place]], left[place]
         if n - done < highest:
             break
-        seed = _farthest(values, left, done, last)
-        end = n
+        seed = who
         if n - done >= 2 * highest:
+            seed = _farthest(values, left, done, last)
             end = _gather(values, level, left, done, key, seed, highest)
+        else:
+            end = around(values, level, left, key, done, whole(n), who)
         for place in range(done, end):
             label[left[place]] = groups
         done = end
@@ -87,6 +91,11 @@ def _gather(
         key[left[place]] = apart
     key[seed] = -1.0
     select(left, key, done, n, done + highest - 1)
+    lowest = highest
+    for place in range(done, done + highest):
+        lowest = min(lowest, level[left[place]])
+    if lowest == highest:  # all are needed: their order does not matter
+        return done + highest
     for place in range(done + 1, done + highest):
         record, spot = left[place], place
         while spot > done and key[left[spot - 1]] > key[record]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sfumato.compiled import compiled, inner, whole
 from sfumato.condense.search import below, mix
 
-__all__ = ["principal_tree", "random_tree", "select"]
+__all__ = ["around", "principal_tree", "random_tree", "select"]
 
 _SAMPLE = 512  # records of a node that its principal axis is computed from
 _FEWEST = 4  # groups in a leaf: with fewer there is nothing to exchange
@@ -138,7 +138,7 @@ def principal_tree(
             cut = low + (size // 2) // unit * unit
             select(order, key, low, high, cut)
         else:
-            cut = _around(values, level, order, key, low, high, who)
+            cut = around(values, level, order, key, low, high, who)
         if cut == high:
             bounds[leaves] = low
             leaves += 1
@@ -150,7 +150,7 @@ def principal_tree(
 
 
 @inner
-def _around(
+def around(
     values: NDArray[np.float64],
     level: NDArray[np.int64],
     order: NDArray[np.int64],

@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 
-from sfumato.compiled import is_cached
-from sfumato.condense.compact import Grouping, Team, first_grouping, improved_grouping
+from sfumato.compiled import fixed, is_cached
+from sfumato.condense.compact import Team, first_grouping
 from sfumato.condense.leaves import improve_leaves, start_leaves
 from sfumato.condense.trees import principal_tree, random_tree
 from sfumato.groups import generate, summarize
@@ -20,8 +20,8 @@ from sfumato.records import CATEGORY_SCALE, Block, BlockKind
 
 __all__ = ["compile_ahead", "compile_search", "compile_start"]
 
-_SEARCH = (random_tree, improve_leaves)
-_START = (principal_tree, start_leaves, settle_missing, settle_categories, follow)
+_SEARCH = (improve_leaves,)
+_START = (random_tree, principal_tree, start_leaves, settle_missing, settle_categories, follow)
 
 
 def compile_ahead() -> bool:
@@ -59,17 +59,24 @@ def compile_ahead() -> bool:
 
 
 def compile_search() -> None:
-    """Call the kernels of a search round once."""
+    """Call the kernel of a search round once."""
     values, levels = _sample()
-    order = np.arange(len(values))
-    grouping = Grouping(order, np.arange(0, len(values) + 1, 5), values[::5].copy())
-    improved_grouping(values, levels, grouping, 1, 1, np.uint64(1), Team(1))
+    groups, slots = len(values) // 5, len(values)
+    starts, bounds = np.arange(0, len(values) + 1, 5), np.array([0, groups])
+    improve_leaves(
+        values, levels, np.arange(len(values)), starts, np.arange(groups), bounds, starts[bounds], 0, 1, 1, 1, 5,
+        np.uint64(1), np.empty(slots, dtype=np.int64), np.empty(slots, dtype=np.int64), np.zeros(1, dtype=np.int64),
+        np.empty((slots, values.shape[1])), np.zeros(1),
+    )  # fmt: skip
 
 
 def compile_start() -> None:
     """Call the kernels of the first grouping and of generation once."""
     values, levels = _sample()
     first_grouping(values, levels, Team(1))
+    bounds = np.empty(len(values) + 1, dtype=np.int64)
+    centres, weight = values.copy(), levels.copy()
+    random_tree(centres, weight, 32, 1024, np.uint64(1), np.arange(200), np.empty(200), 0, 200, -1, bounds)
     layout = (
         Block("number", BlockKind.NUMBER, 0, 1, (0.0,)),
         Block("category", BlockKind.CATEGORY, 1, 3, (0.0, 0.0)),
@@ -84,4 +91,5 @@ def compile_start() -> None:
 
 
 def _sample() -> tuple[np.ndarray, np.ndarray]:
-    return np.random.default_rng(0).normal(size=(200, 2)), np.full(200, 5, dtype=np.int64)
+    values, levels = np.random.default_rng(0).normal(size=(200, 2)), np.full(200, 5)
+    return fixed(values, np.float64), fixed(levels, np.int64)
