@@ -17,7 +17,12 @@ from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 
-MECHANISMS: list[Mechanism] = [Condensation(k=5), Condensation(k=3, grouping="paper")]
+MECHANISMS: list[Mechanism] = [
+    Condensation(k=5),
+    Condensation(k=4, effort="fast"),
+    Condensation(k=4, grouping="mdav"),
+    Condensation(k=3, grouping="paper"),
+]
 
 
 def records() -> Records:
