@@ -209,8 +209,10 @@ def test_a_heat_map_of_very_many_columns_is_an_image() -> None:
 
 def test_a_constant_release_is_drawn() -> None:
     report = measure(draw_table(1, 80), constant_table(30), workings=workings(8, 80))
-    Page(html_of("owner", report))
-    Page(html_of("public", report))
+    for edition in ("owner", "public"):
+        page = html_of(edition, report)
+        Page(page)
+        assert page.count("<svg") >= 2
 
 
 def test_the_json_form_has_the_keys_that_others_read() -> None:
