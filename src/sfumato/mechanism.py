@@ -19,11 +19,15 @@ __all__ = ["Mechanism", "Sanitized", "Workings"]
 class Workings:
     """What only the owner may see of how a release was made; it is never written into one.
 
-    ``labels`` is the group of each original record and ``levels`` the level that was met for it.
+    ``labels`` is the group of each original record and ``levels`` the level that was met for it; both are None where
+    the mechanism makes no groups. ``drawn_from`` is the group that each released row was drawn from, ``origin`` the
+    original row that each released row descends from; None where there is no such thing.
     """
 
-    labels: NDArray[np.int64]
-    levels: NDArray[np.int64]
+    labels: NDArray[np.int64] | None = None
+    levels: NDArray[np.int64] | None = None
+    drawn_from: NDArray[np.int64] | None = None
+    origin: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
         return "Workings(owner only)"

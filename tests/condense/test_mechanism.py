@@ -101,8 +101,11 @@ def test_the_facts_say_what_was_done(grouping: str, algorithm: str) -> None:
     records = Records(mixed.values, mixed.layout, levels, np.zeros(30, dtype=np.int64))
     sanitized = Condensation(k=4, grouping=grouping).sanitize(records, rng=np.random.default_rng(5))
     grouped, drawn, kept, shuffled = sanitized.facts
-    assert sanitized.workings is not None
-    sizes = np.bincount(sanitized.workings.labels)
+    workings = sanitized.workings
+    assert workings is not None
+    assert workings.labels is not None
+    assert workings.levels is not None
+    sizes = np.bincount(workings.labels)
     assert grouped == Grouped(
         algorithm=algorithm,
         records=30,
@@ -118,8 +121,26 @@ def test_the_facts_say_what_was_done(grouping: str, algorithm: str) -> None:
     assert drawn.rows == 30
     assert kept == CountsKept(category_columns=1, missing_columns=1)
     assert shuffled == Shuffled(rows=30)
-    assert sanitized.workings.levels.tolist() == [4] * 20 + [6] * 10
-    assert (sizes[sanitized.workings.labels] >= sanitized.workings.levels).all()
+    assert workings.levels.tolist() == [4] * 20 + [6] * 10
+    assert (sizes[workings.labels] >= workings.levels).all()
+    assert workings.drawn_from is not None
+    assert np.bincount(workings.drawn_from).tolist() == sizes.tolist()
+
+
+def test_the_workings_tell_the_group_of_each_released_row_after_shuffling() -> None:
+    rng = np.random.default_rng(3)
+    far = np.repeat([[0.0, 0.0], [100.0, 100.0]], 20, axis=0) + rng.normal(size=(40, 2))
+    nothing = np.zeros(40, dtype=np.int64)
+    layout = tuple(Block(name, BlockKind.NUMBER, place, place + 1, (0.0,)) for place, name in enumerate("ab"))
+    sanitized = Condensation(k=10).sanitize(Records(far, layout, nothing, nothing), rng=rng)
+    workings = sanitized.workings
+    assert workings is not None
+    assert workings.labels is not None
+    assert workings.drawn_from is not None
+    right = {int(label) for label in workings.labels[20:]}
+    np.testing.assert_array_equal(
+        sanitized.records.values[:, 0] > 50, [int(label) in right for label in workings.drawn_from]
+    )
 
 
 def test_numbers_alone_keep_no_counts() -> None:

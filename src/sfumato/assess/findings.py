@@ -51,6 +51,10 @@ class Finding:
         Why it was not run.
     public : bool
         Whether it may stand in the edition that leaves with the release.
+    control_interval : tuple of float, optional
+        Where the control may lie, 95 %.
+    attempts : int, optional
+        How many people were attacked, or rows tested, for it.
     unit : str
         How a page writes the number: "share" as a percentage, "percent" and "count" as they are.
     """
@@ -67,6 +71,8 @@ class Finding:
     because: str | None = None
     public: bool = True
     unit: str = ""
+    control_interval: tuple[float, float] | None = None
+    attempts: int | None = None
 
     @property
     def status(self) -> str:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from sfumato.assess.columns import ColumnPair, read_pairs
+from sfumato.assess.catalogue import catalogue
+from sfumato.assess.columns import ColumnPair
 from sfumato.assess.figures.album import draw_album
 from sfumato.assess.figures.association import Links
 from sfumato.assess.findings import Direction, Family, Finding, not_run
+from sfumato.assess.frame import run_measure
 from sfumato.assess.report import Report
 from sfumato.assess.risk.closest import Closest, closest_findings, measure_closest, verbatim_finding
 from sfumato.assess.risk.groups import group_findings
+from sfumato.assess.study import Study, study_of
 from sfumato.assess.utility.association import association, association_alone, association_findings
 from sfumato.assess.utility.condensation import condensation_findings
 from sfumato.assess.utility.covariance import covariance_findings
@@ -27,19 +30,21 @@ from sfumato.mechanism import Workings
 from sfumato.progress import tell
 from sfumato.tables.codec import Codec
 
-__all__ = ["Measured", "assess", "measure"]
+__all__ = ["Measured", "assess", "measure", "measure_study"]
 
 _STAGE = "measuring"
+_COMPARED, _DRAWN = 0.2, 0.8  # how far the work is when columns are compared, and when figures are begun
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measured:
     """Findings, and what the figures are drawn from."""
 
+    study: Study
     findings: tuple[Finding, ...]
-    pairs: tuple[ColumnPair, ...]
     links: Links | None
     closest: Closest | None
+    seconds: dict[str, float]
 
 
 def assess(
@@ -50,6 +55,7 @@ def assess(
     facts: tuple[Fact, ...] = (),
     workings: Workings | None = None,
     holdout: pa.Table | None = None,
+    budget: float | None = None,
     rng: np.random.Generator,
 ) -> Report:
     """Measure what the released table still gives and what it gives away.
@@ -68,15 +74,22 @@ def assess(
         The groups; findings about them are not run without.
     holdout : pyarrow.Table, optional
         Rows that were kept out of the release.
+    budget : float, optional
+        Seconds that the measuring may take; chooses how many rows are looked at.
     rng : numpy.random.Generator
         For redraws and samples.
     """
-    measured = measure(original, released, codec, facts=facts, workings=workings, holdout=holdout, rng=rng)
-    tell(_STAGE, 0.6)
-    pairs = measured.pairs if released.num_rows else ()
-    figures = draw_album(pairs, measured.links, measured.closest, workings)
+    begin = perf_counter()
+    measured = measure(
+        original, released, codec, facts=facts, workings=workings, holdout=holdout, budget=budget, rng=rng
+    )
+    tell(_STAGE, _DRAWN)
+    figures = draw_album(measured.study, measured.findings, measured.links, measured.closest)
     tell(_STAGE, 1.0)
-    return Report(measured.findings, figures, original.num_rows, released.num_rows)
+    seconds = {**measured.seconds, "all": perf_counter() - begin}
+    return Report(
+        measured.findings, figures, original.num_rows, released.num_rows, measured.study.sizes.to_json(), seconds
+    )
 
 
 def measure(
@@ -87,53 +100,59 @@ def measure(
     facts: tuple[Fact, ...] = (),
     workings: Workings | None = None,
     holdout: pa.Table | None = None,
+    budget: float | None = None,
     rng: np.random.Generator,
 ) -> Measured:
     """Measure as `assess` does, and draw nothing."""
     tell(_STAGE, 0.0)
-    pairs = read_pairs(original, released, codec)
-    values = codec.encode(original, unseen="mean").values
-    groups, condensed = group_findings(workings, facts), condensation_findings(values, workings)
-    tell(_STAGE, 0.1)
-    if released.num_rows == 0:
-        return Measured(_privacy_first((*groups, *_nothing_to_compare(), *condensed)), pairs, None, None)
-    compared, links = _compare(pairs, rng)
-    near, closest = _closeness(pairs, values, released, codec, holdout, rng)
-    return Measured(_privacy_first((*groups, *near, *condensed, *compared)), pairs, links, closest)
+    study = study_of(original, released, codec, facts=facts, workings=workings, holdout=holdout, budget=budget, rng=rng)
+    return measure_study(study)
+
+
+def measure_study(study: Study) -> Measured:
+    """Run every measure and every attack on a study."""
+    begin = perf_counter()
+    groups = group_findings(study.workings, study.facts)
+    condensed = condensation_findings(study.original, study.workings)
+    compared, links, closest = _nothing_to_compare(), None, None
+    if len(study.released):
+        columns, links = _compare(study.pairs, study.generator("columns"))
+        near, closest = _closeness(study)
+        compared = (*near, *columns)
+    seconds = {"columns": perf_counter() - begin}
+    tell(_STAGE, _COMPARED)
+    more: list[Finding] = []
+    measures = catalogue()
+    for place, each in enumerate(measures, start=1):
+        begin = perf_counter()
+        more.extend(run_measure(each, study))
+        seconds[each.name] = perf_counter() - begin
+        tell(_STAGE, _COMPARED + (_DRAWN - _COMPARED) * place / len(measures))
+    findings = _privacy_first((*groups, *condensed, *compared, *more))
+    return Measured(study, findings, links, closest, seconds)
 
 
 def _compare(pairs: tuple[ColumnPair, ...], rng: np.random.Generator) -> tuple[tuple[Finding, ...], Links]:
     """Measure what is read off the columns: marginals, links, covariances."""
     marginals = marginal_findings(pairs, rng)
-    tell(_STAGE, 0.15)
     plan = Plan.of(pairs)
     with threadpool_limits(limits=1, user_api="blas"):  # tall and narrow products: threads made them 50 times slower
         before = gather(plan, [pair.original for pair in pairs], rng)
         after = gather(plan, [pair.released for pair in pairs], rng)
-        tell(_STAGE, 0.25)
+        tell(_STAGE, _COMPARED / 2)
         links = association_findings([pair.name for pair in pairs], before, after, rng)
-        tell(_STAGE, 0.3)
         covariances = covariance_findings(before, after, rng)
-        tell(_STAGE, 0.35)
         matrices = Links(association(before.total, plan), association(after.total, plan), association_alone(pairs))
     return (*marginals[:2], *links, *covariances, *marginals[2:]), matrices
 
 
-def _closeness(
-    pairs: tuple[ColumnPair, ...],
-    values: NDArray[np.float64],
-    released: pa.Table,
-    codec: Codec,
-    holdout: pa.Table | None,
-    rng: np.random.Generator,
-) -> tuple[tuple[Finding, ...], Closest | None]:
+def _closeness(study: Study) -> tuple[tuple[Finding, ...], Closest | None]:
     """Measure how near released rows come to original ones."""
-    verbatim = verbatim_finding([pair.original for pair in pairs], [pair.released for pair in pairs])
-    rows = (len(values), released.num_rows)
-    if len(values) < 2:
+    verbatim = verbatim_finding([pair.original for pair in study.pairs], [pair.released for pair in study.pairs])
+    rows = (len(study.original), len(study.released))
+    if len(study.original) < 2:
         return (verbatim, *closest_findings(None, rows, "the original has a single row and so no neighbours")), None
-    held_out = None if holdout is None else codec.encode(holdout, unseen="mean").values
-    closest = measure_closest(values, codec.encode(released, unseen="mean").values, held_out, rng)
+    closest = measure_closest(study.original, study.released, study.holdout, study.generator("closest"))
     return (verbatim, *closest_findings(closest, rows)), closest
 
 

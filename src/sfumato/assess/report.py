@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sfumato.assess.figures.svg import Figure
@@ -25,12 +25,18 @@ class Report:
     findings : tuple of Finding
     figures : tuple of Figure
     rows_original, rows_released : int
+    sizes : dict
+        How many rows were looked at, and the budget where one was given.
+    seconds : dict
+        How long each measure took.
     """
 
     findings: tuple[Finding, ...]
     figures: tuple[Figure, ...]
     rows_original: int
     rows_released: int
+    sizes: dict[str, Any] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Report({len(self.findings)} findings, {len(self.figures)} figures)"
@@ -48,6 +54,7 @@ class Report:
             "format": _FORMAT,
             "rows_original": self.rows_original,
             "rows_released": self.rows_released,
+            "sizes": self.sizes,
             "findings": [finding.to_json() for finding in self.findings],
             "figures": [
                 {key: getattr(figure, key) for key in ("name", "title", "caption", "alt", "public")}

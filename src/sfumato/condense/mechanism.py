@@ -87,13 +87,14 @@ class Condensation:
         labels = partition(records.values, levels, records.strata, rng, grouping=self.grouping, effort=self.effort)
         sizes = np.bincount(labels)
         values = redraw(records.values, labels, records.layout, rng)
-        values = values[rng.permutation(len(values))]
+        order = rng.permutation(len(values))
+        values, drawn_from = values[order], np.repeat(np.arange(len(sizes)), sizes)[order]
         nothing = np.zeros(len(values), dtype=np.int64)
         released = Records(values, records.layout, nothing, nothing.copy())
         return Sanitized(
             released,
             _facts(_ALGORITHMS[self.grouping], records.layout, sizes, levels, labels),
-            Workings(labels, levels),
+            Workings(labels, levels, drawn_from),
         )
 
 

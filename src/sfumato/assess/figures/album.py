@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.assess.columns import ColumnPair
 from sfumato.assess.figures.association import Links, association_figures
 from sfumato.assess.figures.distances import distance_figures
 from sfumato.assess.figures.groups import group_figures
 from sfumato.assess.figures.marginals import marginal_figures
 from sfumato.assess.figures.svg import Figure
+from sfumato.assess.findings import Finding
 from sfumato.assess.risk.closest import Closest
-from sfumato.mechanism import Workings
+from sfumato.assess.study import Study
 from sfumato.progress import tell
 
 __all__ = ["draw_album"]
 
 
 def draw_album(
-    pairs: Sequence[ColumnPair],
+    study: Study,
+    findings: Sequence[Finding],  # noqa: ARG001
     links: Links | None,
     closest: Closest | None,
-    workings: Workings | None,
 ) -> tuple[Figure, ...]:
     """Draw whatever there is to draw."""
+    pairs = study.pairs if len(study.released) else ()
     marginals = marginal_figures(pairs)
     tell("measuring", 0.9)
     heat = () if links is None else association_figures([pair.name for pair in pairs], links)
-    return (*distance_figures(closest), *group_figures(workings), *heat, *marginals)
+    return (*distance_figures(closest), *group_figures(study.workings), *heat, *marginals)

@@ -16,7 +16,7 @@ _SIZE = (5.2, 3.2)
 
 def group_figures(workings: Workings | None) -> tuple[Figure, ...]:
     """Draw the histogram of group sizes and the counts of records by level asked and got."""
-    if workings is None:
+    if workings is None or workings.labels is None or workings.levels is None:
         return ()
     _, places, sizes = np.unique(workings.labels, return_inverse=True, return_counts=True)
     got, asked = sizes[places], workings.levels

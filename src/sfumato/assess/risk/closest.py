@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from sfumato.assess.columns import Cells
 from sfumato.assess.findings import Direction, Family, Finding, not_run
 from sfumato.assess.intervals import median_interval, wilson
+from sfumato.assess.neighbours import TREE, nearest
+from sfumato.assess.study import sample
 
 __all__ = ["QUERIES", "Closest", "closest_findings", "measure_closest", "verbatim_finding"]
 
 QUERIES = 5000
 """Most rows whose neighbour is looked up."""
 
-_TREE = 12  # coordinates up to which a tree finds neighbours faster than comparing with every row
 _PAIRS = 2_500_000_000  # most comparisons in one search without a tree: fewer rows are looked up in a larger table
 _FEWEST = 500
 
@@ -48,42 +49,19 @@ class Closest:
 
 def measure_closest(original: _Matrix, released: _Matrix, holdout: _Matrix | None, rng: np.random.Generator) -> Closest:
     """Look up the nearest rows of a sample of at most `QUERIES` rows, exactly and in blocks."""
-    most = QUERIES if original.shape[1] <= _TREE else min(QUERIES, max(_FEWEST, _PAIRS // len(original)))
-    queries = released[_sample(len(released), most, rng)]
-    own = _sample(len(original), most, rng)
-    near, alone = _nearest(original, queries), _nearest(original, original[own], own)
+    most = QUERIES if original.shape[1] <= TREE else min(QUERIES, max(_FEWEST, _PAIRS // len(original)))
+    queries = released[sample(len(released), most, rng)]
+    own = sample(len(original), most, rng)
+    near, alone = _distance(original, queries), _distance(original, original[own], own)
     if holdout is None or len(holdout) == 0:
         return Closest(near, alone)
-    alike = original[_sample(len(original), len(holdout), rng)]
-    fair = holdout[_sample(len(holdout), len(alike), rng)]
-    return Closest(near, alone, _nearest(fair, queries), _nearest(alike, queries))
+    alike = original[sample(len(original), len(holdout), rng)]
+    fair = holdout[sample(len(holdout), len(alike), rng)]
+    return Closest(near, alone, _distance(fair, queries), _distance(alike, queries))
 
 
-def _sample(rows: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return np.sort(rng.choice(rows, most, replace=False)) if rows > most else np.arange(rows)
-
-
-def _nearest(rows: _Matrix, queries: _Matrix, own: NDArray[np.int64] | None = None) -> _Matrix:
-    """Give the distance of each query to its nearest row, that is not the query itself where ``own`` is its place."""
-    count = 1 if own is None else 2
-    found = _tree_search(rows, queries, count) if rows.shape[1] <= _TREE else _full_search(rows, queries, count)
-    nearest = found[:, 0] if own is None else np.where(found[:, 0] == own, found[:, 1], found[:, 0])
-    # again, exactly: the search expands the square, which leaves rounding where the distance is 0
-    return np.asarray(np.sqrt(((queries - rows[nearest]) ** 2).sum(axis=1)))
-
-
-def _tree_search(rows: _Matrix, queries: _Matrix, count: int) -> NDArray[np.int64]:
-    from scipy.spatial import KDTree
-
-    tree = KDTree(rows, leafsize=32, balanced_tree=False)
-    return np.asarray(tree.query(queries, k=[1, 2][:count])[1], dtype=np.int64)
-
-
-def _full_search(rows: _Matrix, queries: _Matrix, count: int) -> NDArray[np.int64]:
-    from sklearn.neighbors import NearestNeighbors
-
-    search = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(rows)
-    return np.asarray(search.kneighbors(queries, return_distance=False), dtype=np.int64)
+def _distance(rows: _Matrix, queries: _Matrix, own: NDArray[np.int64] | None = None) -> _Matrix:
+    return nearest(rows, queries, own=own)[1][:, 0]
 
 
 def closest_findings(closest: Closest | None, rows: tuple[int, int], because: str = "") -> tuple[Finding, ...]:

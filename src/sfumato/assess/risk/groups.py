@@ -32,7 +32,7 @@ def group_findings(workings: Workings | None, facts: Sequence[Fact] = ()) -> tup
     Without workings only the smallest group is known, and that only where a fact states it. All are exact counts.
     The baselines of the sizes are the smallest, median and largest level asked for.
     """
-    if workings is None:
+    if workings is None or workings.labels is None or workings.levels is None:
         return _from_facts(facts)
     labels, asked = workings.labels, workings.levels
     sizes = np.unique(labels, return_counts=True)[1]

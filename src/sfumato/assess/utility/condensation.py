@@ -25,7 +25,7 @@ def condensation_findings(values: NDArray[np.float64], workings: Workings | None
 
     The baseline is the expectation for groups of the same number filled at random: SST * (n - g) / (n - 1).
     """
-    if workings is None:
+    if workings is None or workings.labels is None:
         because = "no groups came with the table; they are known only to the run that made it"
         return (_not_run("ssq", _SSQ, because), _not_run("information-loss", _LOSS, because))
     inside = squares_inside(values, workings.labels)

@@ -1,0 +1,1 @@
+"""Published attacks, one file each, and the frame they slot into."""

@@ -1,0 +1,103 @@
+"""The frame that measures and attacks slot into: what they find, what they need, and to which deeds they apply."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from sfumato.assess.findings import Direction, Family, Finding, not_run
+from sfumato.assess.study import Study
+from sfumato.facts import Fact
+
+__all__ = ["Measure", "Need", "always", "run_measure"]
+
+
+class Need(StrEnum):
+    """What a measure cannot do without, as the reason that is given where it lacks."""
+
+    HOLDOUT = "no rows were held out (name some with --holdout)"
+    GROUPS = "no groups came with the table; they are known only to the run that made it"
+    ORIGIN = "it is not known from which original row a released row descends"
+    TARGET = "no column is named as the one to predict (name it with --target)"
+    COLUMNS = "the table has a single column"
+
+
+def always(facts: Sequence[Fact]) -> str | None:  # noqa: ARG001
+    """Apply to every table, however it was made."""
+    return None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure or one published attack.
+
+    Parameters
+    ----------
+    name : str
+        Also the purpose of its generator.
+    family : Family
+    source : str
+        Who published it.
+    findings : dict
+        The names of the findings it makes and what each means: one sentence that ends with a full stop. Of findings
+        for single columns or classes, which have a slash in their name, none is named here.
+    run : callable
+        Makes the findings from a study.
+    higher : frozenset of str
+        The findings of which more is better; of all others less is.
+    needs : tuple of Need
+        Where one lacks the measure is not run.
+    applies : callable
+        Looks at the facts and gives the reason why the measure does not apply to what was done, or None.
+    public : bool
+        Whether what it finds may leave with the release.
+    """
+
+    name: str
+    family: Family
+    source: str
+    findings: dict[str, str]
+    run: Callable[[Study], Iterable[Finding]]
+    higher: frozenset[str] = frozenset()
+    needs: tuple[Need, ...] = ()
+    applies: Callable[[Sequence[Fact]], str | None] = always
+    public: bool = True
+
+    def direction(self, name: str) -> Direction:
+        """Say which way is good."""
+        return Direction.HIGHER if name in self.higher else Direction.LOWER
+
+    def not_run(self, because: str) -> tuple[Finding, ...]:
+        """State all findings as not run."""
+        return tuple(
+            not_run(name, self.family, self.direction(name), meaning, because, public=self.public)
+            for name, meaning in self.findings.items()
+        )
+
+
+def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
+    """Run a measure, or say why it was not run; one that fails is unknown, never good."""
+    because = "the released table has no rows" if not len(study.released) else measure.applies(study.facts)
+    because = because or next((need.value for need in measure.needs if _lacks(study, need)), None)
+    if because is not None:
+        return measure.not_run(because)
+    try:
+        return tuple(measure.run(study))
+    except (ArithmeticError, ValueError, IndexError, np.linalg.LinAlgError, MemoryError) as error:
+        logging.getLogger("sfumato").warning("the measure %r failed (%s)", measure.name, type(error).__name__)
+        return measure.not_run(f"it failed ({type(error).__name__}), which says nothing about safety")
+
+
+def _lacks(study: Study, need: Need) -> bool:
+    workings = study.workings
+    return {
+        Need.HOLDOUT: study.holdout is None,
+        Need.GROUPS: workings is None or workings.labels is None or workings.drawn_from is None,
+        Need.ORIGIN: workings is None or workings.origin is None,
+        Need.TARGET: study.target is None,
+        Need.COLUMNS: len(study.pairs) < 2,
+    }[need]

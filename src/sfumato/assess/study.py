@@ -1,0 +1,122 @@
+"""What every measure and every attack may look at: both tables, the rows held out, and how they were made."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.assess.columns import Cells, ColumnPair, read_cells, read_pairs
+from sfumato.assess.sizes import Sizes, choose_sizes
+from sfumato.facts import Fact
+from sfumato.mechanism import Workings
+from sfumato.records import Layout
+from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Role
+
+__all__ = ["Study", "sample", "study_of"]
+
+_Matrix = NDArray[np.float64]
+F = TypeVar("F", bound=Fact)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study:
+    """Two tables side by side, at the owner's.
+
+    Parameters
+    ----------
+    pairs : tuple of ColumnPair
+        Each encoded column of both tables, in its own units.
+    layout : tuple of Block
+        Which coordinates belong to which column.
+    original, released : ndarray of shape (n, d), (m, d)
+        The rows in coordinates where Euclid's distance is fair to all kinds: numbers in standard deviations of the
+        original, two different categories at distance 1.
+    holdout : ndarray of shape (h, d) or None
+        People like the original's whom the release was not made from.
+    held : tuple of Cells or None
+        The same, column by column in own units.
+    facts : tuple of Fact
+        What the mechanism did; empty for a table made by another tool.
+    workings : Workings or None
+        Groups and origins of rows, where they are known.
+    target : str or None
+        The column that is to be predicted.
+    sizes : Sizes
+        How many rows are looked at.
+    entropy : tuple of int
+        From which each measure's own generator is made.
+    """
+
+    pairs: tuple[ColumnPair, ...]
+    layout: Layout
+    original: _Matrix
+    released: _Matrix
+    holdout: _Matrix | None
+    held: tuple[Cells, ...] | None
+    facts: tuple[Fact, ...]
+    workings: Workings | None
+    target: str | None
+    sizes: Sizes
+    entropy: tuple[int, ...]
+
+    def generator(self, purpose: str) -> np.random.Generator:
+        """Give a measure chance of its own, so that one more measure changes no other."""
+        seed = np.random.SeedSequence([*self.entropy, zlib.crc32(purpose.encode())])
+        return np.random.Generator(np.random.PCG64(seed))
+
+    def pair(self, name: str) -> ColumnPair:
+        """Find a column by its name."""
+        return next(pair for pair in self.pairs if pair.name == name)
+
+    def coordinates(self, columns: Iterable[str]) -> NDArray[np.int64]:
+        """Give the coordinates of some columns."""
+        wanted = set(columns)
+        blocks = [np.arange(block.start, block.stop) for block in self.layout if block.column in wanted]
+        return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
+
+    def fact(self, kind: type[F]) -> F | None:
+        """Find what the mechanism says of one kind of deed."""
+        return next((fact for fact in self.facts if isinstance(fact, kind)), None)
+
+
+def sample(rows: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw at most so many of the rows' places without replacement, in rising order; all where there are no more."""
+    return np.sort(rng.choice(rows, most, replace=False)) if rows > most else np.arange(rows)
+
+
+def study_of(
+    original: pa.Table,
+    released: pa.Table,
+    codec: Codec,
+    *,
+    facts: tuple[Fact, ...] = (),
+    workings: Workings | None = None,
+    holdout: pa.Table | None = None,
+    budget: float | None = None,
+    rng: np.random.Generator,
+) -> Study:
+    """Read both tables, and the rows held out, as measures see them."""
+    outside = None if holdout is None or holdout.num_rows == 0 else holdout
+    target = next((field.name for field in codec.schema.encoded if field.role is Role.TARGET), None)
+    records = codec.encode(original, unseen="mean")
+    columns = len(codec.schema.encoded)
+    return Study(
+        read_pairs(original, released, codec),
+        records.layout,
+        records.values,
+        codec.encode(released, unseen="mean").values,
+        None if outside is None else codec.encode(outside, unseen="mean").values,
+        None if outside is None else read_cells(outside, codec),
+        facts,
+        workings,
+        target,
+        choose_sizes(max(original.num_rows, released.num_rows), records.values.shape[1], columns, budget),
+        tuple(int(word) for word in rng.integers(0, 2**32, size=4)),
+    )
