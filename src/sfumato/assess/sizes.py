@@ -12,6 +12,7 @@ __all__ = ["Sizes", "choose_sizes"]
 
 _SCALES = tuple(2.0 ** (step / 2) for step in range(-10, 7))  # 1/32 to 8 in steps of the square root of 2
 _FEWEST = 100
+_EASY = 2e7  # numbers in a table up to which every attack is tried the usual number of times
 _WORK = {"pairs": 26.0, "models": 34.0, "rows": 9.0}
 """Work of a whole report: neighbour searches of ``attempts`` over all rows, models trained on ``training`` rows and
 passes over all cells, each in units that `_speed` times. Fitted to reports of six tables; benchmarks/speed/report.py
@@ -77,8 +78,8 @@ def choose_sizes(rows: int, coordinates: int, columns: int, budget: float | None
 
 def _scaled(scale: float, rows: int, coordinates: int) -> Sizes:
     usual = Sizes()
-    easy = min(1.0, 2e9 / (rows * coordinates))  # attempts that would cost more than so many differences are fewer
-    attempts = max(_FEWEST, int(usual.attempts * scale * max(easy, 0.25)))
+    easy = min(1.0, _EASY / (rows * coordinates))
+    attempts = max(_FEWEST, int(usual.attempts * scale * easy))
     return Sizes(
         attempts,
         max(10 * _FEWEST, int(usual.training * scale)),

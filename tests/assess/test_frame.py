@@ -1,0 +1,117 @@
+"""The frame of measures and attacks: what lacks is said, what fails is unknown, chance is each measure's own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from sfumato.assess.attacks.arms import Arm, success
+from sfumato.assess.catalogue import catalogue
+from sfumato.assess.findings import Direction, Family, Finding
+from sfumato.assess.frame import Measure, Need, run_measure
+from sfumato.assess.study import Study, sample, study_of
+from sfumato.facts import Fact, Grouped
+from tests.assess.cases import draw_table, fit, released_of, workings
+
+
+def study(**more: object) -> Study:
+    original = draw_table(1)
+    made = study_of(original, released_of("redraw"), fit(original), rng=np.random.default_rng(1))
+    return dataclasses.replace(made, **more)  # type: ignore[arg-type]
+
+
+def measure(**more: object) -> Measure:
+    def run(_: Study) -> tuple[Finding, ...]:
+        return (Finding("a", Family.ATTACK, 0.5, Direction.LOWER, (0.0, 1.0), "Half."),)
+
+    return dataclasses.replace(Measure("m", Family.ATTACK, "Someone 2001", {"a": "Half."}, run), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("need", [Need.HOLDOUT, Need.GROUPS, Need.ORIGIN, Need.TARGET])
+def test_what_a_measure_lacks_is_the_reason_why_it_was_not_run(need: Need) -> None:
+    (finding,) = run_measure(measure(needs=(need,)), study())
+    assert finding.status == "not-run"
+    assert finding.because == need.value
+
+
+def test_a_measure_runs_where_nothing_lacks() -> None:
+    groups = dataclasses.replace(workings(), drawn_from=np.zeros(600, dtype=np.int64))
+    (finding,) = run_measure(measure(needs=(Need.GROUPS, Need.COLUMNS)), study(workings=groups))
+    assert finding.value == 0.5
+
+
+def test_the_facts_choose_which_attack_applies() -> None:
+    def grouped(facts: Sequence[Fact]) -> str | None:
+        return None if any(isinstance(fact, Grouped) for fact in facts) else "the rows were not grouped"
+
+    (finding,) = run_measure(measure(applies=grouped), study())
+    assert finding.because == "the rows were not grouped"
+    fact = Grouped("MDAV", 600, 60, 10, 10, 10, 0, 0, 0)
+    (finding,) = run_measure(measure(applies=grouped), study(facts=(fact,)))
+    assert finding.value == 0.5
+
+
+@pytest.mark.parametrize("error", [ValueError, ZeroDivisionError, np.linalg.LinAlgError, MemoryError])
+def test_an_attack_that_fails_is_unknown_and_never_safe(error: type[Exception]) -> None:
+    def fail(_: Study) -> tuple[Finding, ...]:
+        raise error("4711")
+
+    (finding,) = run_measure(measure(run=fail), study())
+    assert finding.value is None
+    assert finding.because is not None
+    assert "failed" in finding.because
+    assert "4711" not in finding.because
+
+
+def test_an_empty_release_runs_no_measure() -> None:
+    (finding,) = run_measure(measure(), study(released=np.empty((0, 3))))
+    assert finding.because == "the released table has no rows"
+
+
+def test_chance_is_each_measures_own() -> None:
+    one = study()
+    first, again, other = (one.generator(name).random() for name in ("a", "a", "b"))
+    assert first == again != other
+
+
+def test_coordinates_of_columns_are_those_of_their_blocks() -> None:
+    one = study()
+    every = np.concatenate([one.coordinates([pair.name]) for pair in one.pairs])
+    assert sorted(every) == list(range(one.original.shape[1]))
+    assert len(one.coordinates(["colour"])) == 3
+
+
+def test_a_sample_is_all_or_distinct_rows_in_rising_order() -> None:
+    rng = np.random.default_rng(2)
+    assert sample(5, 9, rng).tolist() == [0, 1, 2, 3, 4]
+    drawn = sample(1000, 50, rng)
+    assert len(drawn) == 50
+    assert (np.diff(drawn) > 0).all()
+
+
+def test_success_has_three_arms_with_intervals_and_the_number_of_attempts() -> None:
+    finding = success("linkage", "How often.", Arm(5, 50), guess=0.02, control=Arm(0, 20))
+    assert (finding.value, finding.baseline, finding.control, finding.attempts) == (0.1, 0.02, 0.0, 50)
+    assert finding.interval is not None
+    assert finding.interval[0] < 0.1 < finding.interval[1]
+    assert finding.control_interval is not None
+    assert finding.control_interval[1] == pytest.approx(0.161, abs=0.001)
+    assert "not run" in success("linkage", "How often.", Arm(5, 50), guess=0.02, control=None).meaning
+
+
+def test_every_measure_names_its_source_and_what_its_findings_mean() -> None:
+    names: list[str] = []
+    for each in catalogue():
+        assert each.source
+        assert each.findings
+        assert all(meaning.endswith(".") for meaning in each.findings.values())
+        assert each.higher <= set(each.findings)
+        names.extend(each.findings)
+    assert len(names) == len(set(names))
+
+
+def test_sources_and_needs_do_not_repeat_names() -> None:
+    assert len({each.name for each in catalogue()}) == len(catalogue())

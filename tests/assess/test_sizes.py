@@ -1,0 +1,47 @@
+"""Sample sizes: more budget never means fewer, and a budget that cannot be kept gives the smallest."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from sfumato.assess import sizes as module
+from sfumato.assess.sizes import Sizes, choose_sizes
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_speed", lambda _coordinates: 1e-3)
+
+
+def test_without_a_budget_sizes_are_the_usual_ones() -> None:
+    assert choose_sizes(30_000, 20, 14) == Sizes()
+
+
+def test_a_huge_table_gets_fewer_attempts_but_never_a_handful() -> None:
+    assert 100 <= choose_sizes(10_000_000, 100, 20).attempts < Sizes().attempts
+
+
+def test_more_budget_never_means_fewer_rows() -> None:
+    chosen = [choose_sizes(30_000, 100, 14, budget) for budget in (0.1, 3.0, 10.0, 30.0, 100.0, 1e6)]
+    for name in ("attempts", "training", "testing", "queries"):
+        counts = [getattr(each, name) for each in chosen]
+        assert counts == sorted(counts)
+    assert chosen[0].attempts < chosen[-1].attempts
+
+
+def test_a_budget_is_kept_by_the_estimate_unless_even_the_least_is_too_much() -> None:
+    kept = choose_sizes(30_000, 100, 14, 100.0)
+    assert kept.estimate is not None
+    assert kept.estimate <= 100.0
+    least = choose_sizes(10_000_000, 100, 14, 0.001)
+    assert least.estimate is not None
+    assert least.estimate > 0.001
+    assert least.attempts == 100
+
+
+def test_sizes_say_budget_and_estimate() -> None:
+    document = choose_sizes(1000, 5, 5, 60.0).to_json()
+    assert document["budget"] == 60.0
+    assert set(document) == {field.name for field in dataclasses.fields(Sizes)}
