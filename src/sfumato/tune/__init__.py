@@ -1,0 +1,1 @@
+"""The group size that is right for a table [KCG12]."""
