@@ -6,12 +6,14 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from sfumato.assess.attacks.arms import Arm, success
 from sfumato.assess.catalogue import catalogue
 from sfumato.assess.findings import Direction, Family, Finding
 from sfumato.assess.frame import Measure, Need, run_measure
+from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study, sample, study_of
 from sfumato.facts import Fact, Grouped
 from tests.assess.cases import draw_table, fit, released_of, workings
@@ -115,3 +117,10 @@ def test_every_measure_names_its_source_and_what_its_findings_mean() -> None:
 
 def test_sources_and_needs_do_not_repeat_names() -> None:
     assert len({each.name for each in catalogue()}) == len(catalogue())
+
+
+def test_cells_that_lie_absurdly_far_out_leave_distances_finite() -> None:
+    original = draw_table(1)
+    released = original.set_column(0, "x", pa.array(np.full(600, 1e300)))
+    made = study_of(original, released, fit(original), rng=np.random.default_rng(1))
+    assert np.isfinite(nearest(made.released, made.original)[1]).all()

@@ -23,6 +23,7 @@ __all__ = ["Study", "sample", "study_of"]
 
 _Matrix = NDArray[np.float64]
 F = TypeVar("F", bound=Fact)
+_FARTHEST = 1e6  # standard deviations
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,12 +108,16 @@ def study_of(
     target = next((field.name for field in codec.schema.encoded if field.role is Role.TARGET), None)
     records = codec.encode(original, unseen="mean")
     columns = len(codec.schema.encoded)
+
+    def within_reach(table: pa.Table) -> _Matrix:
+        return _clipped(codec.encode(table, unseen="mean").values)
+
     return Study(
         read_pairs(original, released, codec),
         records.layout,
-        records.values,
-        codec.encode(released, unseen="mean").values,
-        None if outside is None else codec.encode(outside, unseen="mean").values,
+        _clipped(records.values),
+        within_reach(released),
+        None if outside is None else within_reach(outside),
         None if outside is None else read_cells(outside, codec),
         facts,
         workings,
@@ -120,3 +125,10 @@ def study_of(
         choose_sizes(max(original.num_rows, released.num_rows), records.values.shape[1], columns, budget),
         tuple(int(word) for word in rng.integers(0, 2**32, size=4)),
     )
+
+
+def _clipped(values: _Matrix) -> _Matrix:
+    """Bring cells that lie absurdly far out to where squares of distances do not overflow."""
+    if not values.size or max(abs(float(values.min())), abs(float(values.max()))) <= _FARTHEST:
+        return values
+    return np.clip(values, -_FARTHEST, _FARTHEST)

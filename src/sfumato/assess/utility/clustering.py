@@ -1,0 +1,238 @@
+"""Whether the released table clusters as the original does [OZ03, sec. 5.2, errata OZ03.3].
+
+Two clusterings of the same rows disagree in the share of rows that stay apart when clusters are paired as well as can
+be. That share is a distance, so that redraws bound how far chance alone may have moved it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.findings import Direction, Family, Finding, not_run
+from sfumato.assess.frame import Measure, Need
+from sfumato.assess.intervals import around, wilson
+from sfumato.assess.study import Study, sample
+from sfumato.assess.utility.learning import FEW, is_class, one_thread, within
+
+__all__ = ["CLUSTERING", "agreement", "error"]
+
+_Matrix = NDArray[np.float64]
+_Labels = NDArray[np.int64]
+
+_USUAL = 5
+_REDRAWS = 8  # each is two more clusterings
+_STARTS = 10
+_ERROR = (
+    "The share of original rows that clusters found in the released table put elsewhere than clusters found in the "
+    "original, beside what clusters of a redraw of the original do (baseline); 0 is best"
+)
+_AGREEMENT = (
+    "How far clusters found in the released table and clusters found in the original agree on which original rows "
+    "belong together (adjusted Rand index), beside what clusters of a redraw of the original do (baseline); 1 is "
+    "best, 0 is chance"
+)
+_OWN = (
+    "The share of released rows that lie in another cluster than the original rows that they descend from, beside "
+    "what clusters of a redraw of the original do (baseline); 0 is best"
+)
+_FINDINGS = {"clustering-error": _ERROR, "clustering-agreement": _AGREEMENT, "clustering-error-own-rows": _OWN}
+
+
+def _run(study: Study) -> tuple[Finding, ...]:
+    rng = study.generator(CLUSTERING.name)
+    lessons = _lessons(study, rng)
+    looked = sample(len(study.original), study.sizes.testing, rng)
+    count = _cluster_count(study, looked)
+    if count is None:
+        return CLUSTERING.not_run("there are fewer than three original rows or all are alike: nothing to cluster")
+    seed = int(rng.integers(2**31))
+    rows = within(study.original[looked])
+    with one_thread():
+        models = [_centres(lesson, count, seed) for lesson in lessons]
+        first, second = (_nearest_centre(model, rows) for model in models)
+        strays, others = _redraws(lessons, (first, second), rows, count, seed, rng)
+    note = _note(study, lessons, count, len(rows))
+    wrong, alike = (
+        _finding(name, how(first, second), bounds, note, strays[place], float(others[place].mean()))
+        for place, (name, how, bounds) in enumerate(_COMPARED)
+    )
+    return wrong, alike, _own_rows(study, models, count, wrong.baseline, rng)
+
+
+def _lessons(study: Study, rng: np.random.Generator) -> tuple[_Matrix, _Matrix]:
+    """Draw the rows in which clusters are sought; the same places where the tables have as many rows."""
+    most = study.sizes.training // 2
+    chosen = sample(len(study.original), most, rng)
+    if len(study.original) == len(study.released):
+        return within(study.original[chosen]), within(study.released[chosen])
+    return within(study.original[chosen]), within(study.released[sample(len(study.released), most, rng)])
+
+
+def _note(study: Study, lessons: tuple[_Matrix, _Matrix], count: int, looked: int) -> str:
+    whole = (len(study.original), len(study.released), len(study.original))
+    sought = f"; {count} clusters by k-means, sought in {len(lessons[0])} original and {len(lessons[1])} released rows"
+    drawn = "" if whole == (len(lessons[0]), len(lessons[1]), looked) else ", drawn at random"
+    return f"{sought} and counted on {looked} rows{drawn}."
+
+
+def _cluster_count(study: Study, looked: _Labels) -> int | None:
+    """Take as many clusters as there are classes to predict, else `_USUAL`; fewer than there are different rows.
+
+    None where there are not two clusters to be found.
+    """
+    wanted = _USUAL
+    if study.target is not None and is_class(study.pair(study.target)):
+        pair = study.pair(study.target)
+        classes = len(np.unique(pair.original.present))
+        wanted = classes if 2 <= classes <= FEW else _USUAL
+    different = len(np.unique(study.original[looked], axis=0))
+    if len(study.original) < 3 or different < 2:
+        return None
+    return min(wanted, max(2, different - 1))
+
+
+def _centres(rows: _Matrix, count: int, seed: int) -> _Matrix:
+    """Find centres by k-means; fewer than asked where there are fewer different rows."""
+    from sklearn.cluster import KMeans
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer different rows than clusters: centres fall together
+        model = KMeans(min(count, len(rows)), n_init=_STARTS, max_iter=50, random_state=seed).fit(rows)
+    return np.unique(np.round(model.cluster_centers_, 9), axis=0)
+
+
+def _nearest_centre(centres: _Matrix, rows: _Matrix) -> _Labels:
+    squares = (centres * centres).sum(axis=1) - 2.0 * rows @ centres.T
+    return np.asarray(np.argmin(squares, axis=1), dtype=np.int64)
+
+
+def _redraws(
+    lessons: tuple[_Matrix, _Matrix],
+    labels: tuple[_Labels, _Labels],
+    rows: _Matrix,
+    count: int,
+    seed: int,
+    rng: np.random.Generator,
+) -> tuple[_Matrix, _Matrix]:
+    """Cluster redraws of both tables: how far they stray in error and agreement, and what redraws of the original get.
+
+    Returns
+    -------
+    strays, others : ndarray of shape (2, redraws)
+        Error first, then agreement.
+    """
+    strays, others = np.empty((2, _REDRAWS)), np.empty((2, _REDRAWS))
+    for turn in range(_REDRAWS):
+        again = [_redraw(lesson, count, seed, rows, rng) for lesson in lessons]
+        errors = [error(label, other) for label, other in zip(labels, again, strict=True)]
+        alike = [agreement(label, other) for label, other in zip(labels, again, strict=True)]
+        strays[:, turn] = sum(errors), sum(1.0 - value for value in alike)
+        others[:, turn] = errors[0], alike[0]
+    return strays, others
+
+
+def _redraw(lesson: _Matrix, count: int, seed: int, rows: _Matrix, rng: np.random.Generator) -> _Labels:
+    drawn = lesson[rng.integers(0, len(lesson), len(lesson))]
+    return _nearest_centre(_centres(drawn, count, seed), rows)
+
+
+def _table(first: _Labels, second: _Labels) -> NDArray[np.int64]:
+    """Count how many rows bear each pair of labels."""
+    table = np.zeros((int(first.max()) + 1, int(second.max()) + 1), dtype=np.int64)
+    np.add.at(table, (first, second), 1)
+    return table
+
+
+def error(first: _Labels, second: _Labels) -> float:
+    """Give the misclassification error of two clusterings of the same rows, labels matched by the best assignment.
+
+    Examples
+    --------
+    >>> error(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 1]))
+    0.25
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    table = _table(first, second)
+    return 1.0 - float(table[linear_sum_assignment(table, maximize=True)].sum()) / len(first)
+
+
+def agreement(first: _Labels, second: _Labels) -> float:
+    """Give the adjusted Rand index of two clusterings of the same rows; 1 where both put all rows together.
+
+    Examples
+    --------
+    >>> agreement(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    1.0
+    """
+    table = _table(first, second).astype(np.float64)
+    together, left, right = (
+        float((counts * (counts - 1) / 2).sum()) for counts in (table, table.sum(axis=1), table.sum(axis=0))
+    )
+    pairs = len(first) * (len(first) - 1) / 2
+    chance, best = (left * right / pairs if pairs else 0.0), (left + right) / 2
+    return 1.0 if best == chance else (together - chance) / (best - chance)
+
+
+_COMPARED: tuple[tuple[str, Callable[[_Labels, _Labels], float], tuple[float, float]], ...] = (
+    ("clustering-error", error, (0.0, 1.0)),
+    ("clustering-agreement", agreement, (-0.5, 1.0)),
+)
+
+
+def _own_rows(
+    study: Study, models: list[_Matrix], count: int, baseline: float | None, rng: np.random.Generator
+) -> Finding:
+    """Compare the cluster of each released row with that of the row it descends from: the paper's own definition."""
+    name, origin = "clustering-error-own-rows", None if study.workings is None else study.workings.origin
+    if origin is None or len(origin) != len(study.released):
+        return not_run(name, Family.UTILITY, Direction.LOWER, _OWN + ".", Need.ORIGIN.value)
+    known = np.flatnonzero((origin >= 0) & (origin < len(study.original)))
+    if not len(known):
+        return not_run(name, Family.UTILITY, Direction.LOWER, _OWN + ".", Need.ORIGIN.value)
+    chosen = known[sample(len(known), study.sizes.testing, rng)]
+    before = _nearest_centre(models[0], within(study.original[origin[chosen]]))
+    value = error(before, _nearest_centre(models[1], within(study.released[chosen])))
+    drawn = " drawn at random" if len(chosen) < len(study.released) else ""
+    return Finding(
+        name,
+        Family.UTILITY,
+        value,
+        Direction.LOWER,
+        (0.0, 1.0),
+        f"{_OWN}; {count} clusters by k-means, counted on {len(chosen)} rows{drawn}.",
+        interval=wilson(value * len(chosen), len(chosen)),
+        baseline=baseline,
+        attempts=len(chosen),
+        unit="share",
+    )
+
+
+def _finding(
+    name: str, value: float, bounds: tuple[float, float], note: str, strays: _Matrix, baseline: float
+) -> Finding:
+    return Finding(
+        name,
+        Family.UTILITY,
+        value,
+        CLUSTERING.direction(name),
+        bounds,
+        _FINDINGS[name] + note,
+        interval=around(value, strays, *bounds),
+        baseline=baseline,
+        unit="share" if name == "clustering-error" else "",
+    )
+
+
+CLUSTERING = Measure(
+    name="clustering",
+    family=Family.UTILITY,
+    source="Oliveira and Zaiane 2003, section 5.2; Hubert and Arabie 1985",
+    findings={name: meaning + "." for name, meaning in _FINDINGS.items()},
+    run=_run,
+    higher=frozenset({"clustering-agreement"}),
+)

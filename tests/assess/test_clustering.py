@@ -1,0 +1,166 @@
+"""Clustering agreement: misclassification error with matched labels, and the adjusted Rand index."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from sfumato.assess.findings import Finding
+from sfumato.assess.sizes import Sizes
+from sfumato.assess.utility.clustering import CLUSTERING, agreement, error
+from sfumato.mechanism import Workings
+from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
+from tests.assess.mining import base, found, interval, is_complete, study, value
+
+OWN = "clustering-error-own-rows"
+
+
+def blobs(seed: int, sizes: tuple[int, ...] = (100, 100, 100)) -> pa.Table:
+    """Draw clusters that lie far apart, with the cluster as a class."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    places = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])[cluster]
+    points = places + rng.normal(size=(len(cluster), 2))
+    return pa.table({"a": points[:, 0], "b": points[:, 1], "blob": [f"blob {place}" for place in cluster]})
+
+
+def clustered(original: pa.Table, released: pa.Table, target: str | None = None, **more: object) -> dict[str, Finding]:
+    return found(CLUSTERING, study(original, released, target, holdout=original, **more))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 60])
+def test_the_error_is_the_least_over_all_ways_to_pair_the_labels(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    for _ in range(20):
+        first, second = rng.integers(0, 4, size=rows), rng.integers(0, 4, size=rows)
+        least = min(float(np.mean(np.array(names)[second] != first)) for names in itertools.permutations(range(4)))
+        assert error(first, second) == pytest.approx(least, abs=1e-12)
+
+
+def test_the_error_is_a_distance() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        a, b, c = rng.integers(0, 4, size=(3, 30))
+        assert error(a, b) == error(b, a)
+        assert error(a, c) <= error(a, b) + error(b, c) + 1e-12
+        assert error(a, (a + 1) % 4) == 0.0
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 200])
+def test_agreement_is_the_adjusted_rand_index(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    for count in (1, 2, 4):
+        first, second = rng.integers(0, count, size=rows), rng.integers(0, 4, size=rows)
+        assert agreement(first, second) == pytest.approx(adjusted_rand_score(first, second), abs=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("target", [None, "colour"])
+def test_every_finding_is_complete(case: str, target: str | None) -> None:
+    findings = clustered(draw_table(1), released_of(case), target, workings=Workings(origin=np.arange(ROWS)))
+    assert set(findings) == set(CLUSTERING.findings)
+    assert all(is_complete(finding) for finding in findings.values())
+
+
+def test_a_copy_clusters_as_the_original_does_even_where_a_sample_is_looked_at() -> None:
+    table = draw_table(1)
+    for sizes in (Sizes(), Sizes(training=200, testing=100)):
+        findings = clustered(table, table, workings=Workings(origin=np.arange(ROWS)), sizes=sizes)
+        assert value(findings["clustering-error"]) == 0.0
+        assert value(findings["clustering-agreement"]) == 1.0
+        assert value(findings[OWN]) == 0.0
+
+
+@pytest.mark.parametrize("seed", [21, 22, 23])
+def test_a_redraw_of_clear_clusters_has_the_same_clusters(seed: int) -> None:
+    findings = clustered(blobs(1), blobs(seed), "blob", seed=seed)
+    assert value(findings["clustering-error"]) < 0.01
+    assert value(findings["clustering-agreement"]) > 0.98
+    assert base(findings["clustering-error"]) < 0.01
+    assert interval(findings["clustering-error"])[0] == 0.0
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_the_interval_of_a_redraw_reaches_to_no_error(seed: int) -> None:
+    findings = clustered(draw_table(1), draw_table(seed), seed=seed)
+    assert interval(findings["clustering-error"])[0] <= base(findings["clustering-error"])
+    assert interval(findings["clustering-agreement"])[1] >= base(findings["clustering-agreement"])
+
+
+def test_a_constant_table_puts_all_rows_together() -> None:
+    findings = clustered(blobs(1, (150, 100, 50)), blobs(1).take(pa.array([0] * 300)), "blob")
+    assert value(findings["clustering-error"]) == pytest.approx(0.5)
+    assert value(findings["clustering-agreement"]) == 0.0
+
+
+def test_rows_are_misplaced_where_the_release_draws_the_line_elsewhere() -> None:
+    """Two blobs side by side, of which the release keeps the left one and moves half of it up: it splits that one."""
+    original = blobs(1, (100, 100))
+    left = blobs(2, (200,))
+    split = pa.array(np.array(left.column("b")) + np.repeat([0.0, 60.0], 100))
+    released = left.set_column(1, "b", split)
+    finding = clustered(original, released, "blob")["clustering-error"]
+    assert "2 clusters by k-means" in finding.meaning
+    assert value(finding) == pytest.approx(0.5, abs=0.01)  # both original blobs lie below the line
+
+
+def test_own_rows_are_compared_with_the_rows_they_descend_from() -> None:
+    original = blobs(1)
+    order = np.random.default_rng(3).permutation(300)
+    shuffled = original.take(pa.array(order))
+    told = clustered(original, shuffled, "blob", workings=Workings(origin=order))[OWN]
+    assert value(told) == 0.0
+    assert told.attempts == 300
+    wrong = clustered(original, shuffled, "blob", workings=Workings(origin=np.arange(300)))[OWN]
+    assert value(wrong) > 0.5
+    assert interval(wrong)[0] > 0.4
+
+
+def test_a_rotation_keeps_the_clusters_of_own_rows_and_not_those_of_the_plane() -> None:
+    """Turned by half a circle the rows cluster as before, but not where the original's did [OZ03, sec. 4]."""
+    table = blobs(1).select(["a", "b"])
+    turned = pa.table({name: -np.array(table.column(name)) - 20.0 for name in ("a", "b")})
+    findings = clustered(table, turned, workings=Workings(origin=np.arange(300)))
+    assert value(findings[OWN]) < 0.25
+    assert value(findings["clustering-error"]) > value(findings[OWN]) + 0.1
+
+
+def test_without_origins_own_rows_are_not_run() -> None:
+    for workings in (None, Workings(), Workings(origin=np.arange(3))):
+        finding = clustered(blobs(1), blobs(2), workings=workings)[OWN]
+        assert finding.because == "it is not known from which original row a released row descends"
+
+
+def test_as_many_clusters_are_sought_as_there_are_classes() -> None:
+    assert "3 clusters by k-means" in clustered(blobs(1), blobs(2), "blob")["clustering-error"].meaning
+    assert "5 clusters by k-means" in clustered(blobs(1), blobs(2))["clustering-error"].meaning
+    assert "5 clusters by k-means" in clustered(blobs(1), blobs(2), "a")["clustering-error"].meaning
+
+
+def test_the_sample_is_told() -> None:
+    findings = clustered(draw_table(1), draw_table(2), sizes=Sizes(training=200, testing=100))
+    told = "sought in 100 original and 100 released rows and counted on 100 rows, drawn at random"
+    assert told in findings["clustering-error"].meaning
+    assert "drawn at random" not in clustered(draw_table(1), draw_table(2))["clustering-error"].meaning
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4, 90])
+def test_a_release_of_any_size_is_measured(rows: int) -> None:
+    findings = clustered(draw_table(1), draw_table(2, rows))
+    assert all(is_complete(finding) for finding in findings.values())
+    if rows == 1:
+        assert value(findings["clustering-agreement"]) == 0.0
+
+
+@pytest.mark.parametrize("original", [constant_table(50), draw_table(1, 1), draw_table(1, 2)])
+def test_an_original_without_clusters_is_not_run(original: pa.Table) -> None:
+    for finding in found(CLUSTERING, study(original, original, None)).values():
+        assert "nothing to cluster" in (finding.because or "")
+
+
+def test_the_same_seed_gives_the_same_findings() -> None:
+    assert clustered(blobs(1), blobs(2)) == clustered(blobs(1), blobs(2))
