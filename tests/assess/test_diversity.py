@@ -1,0 +1,92 @@
+"""l-diversity and t-closeness of the target inside groups: known answers and a slow loop."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.assess.risk.diversity import DIVERSITY, measure_diversity
+from sfumato.mechanism import Workings
+from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study, value
+
+
+@pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
+def test_every_finding_of_a_fixed_case_is_complete(name: str) -> None:
+    check_sound(DIVERSITY, case(name))
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_no_awkward_table_stops_it(name: str) -> None:
+    check_sound(DIVERSITY, awkward(name))
+
+
+def grouped(labels: np.ndarray, target: list[str | None] | np.ndarray) -> dict[str, object]:
+    table = pa.table({"x": np.arange(len(labels), dtype=float), "t": target})
+    made = Workings(labels.astype(np.int64), np.full(len(labels), 2))
+    return dict(found(DIVERSITY, study(table, table, target="t", workings=made)))
+
+
+def number(findings: dict[str, object], name: str) -> float:
+    return findings[name].value  # type: ignore[attr-defined, no-any-return]
+
+
+def test_groups_of_one_class_reach_the_worst_values() -> None:
+    findings = grouped(np.repeat([0, 1, 2, 3], 25), np.repeat(["a", "b", "c", "d"], 25).tolist())
+    assert number(findings, "diversity-smallest") == 1.0
+    assert number(findings, "diversity-entropy-median") == 1.0
+    assert number(findings, "groups-of-one-class") == 1.0
+    assert number(findings, "closeness-largest") == pytest.approx(0.75)
+
+
+def test_groups_like_the_whole_table_reach_the_best_values() -> None:
+    findings = grouped(np.repeat(np.arange(25), 4), ["a", "b", "c", "d"] * 25)
+    assert number(findings, "diversity-smallest") == 4.0
+    assert number(findings, "diversity-entropy-smallest") == pytest.approx(4.0)
+    assert number(findings, "groups-of-one-class") == 0.0
+    assert number(findings, "closeness-largest") == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_missing_target_counts_as_a_value_of_its_own() -> None:
+    findings = grouped(np.array([0, 0, 1, 1]), ["a", None, "a", "b"])
+    assert number(findings, "diversity-smallest") == 2.0
+    assert number(findings, "groups-of-one-class") == 0.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_made_at_random_are_near_their_baseline(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    findings = grouped(rng.permutation(np.arange(20_000) % 2000), rng.choice(["a", "b", "c"], 20_000).tolist())
+    assert number(findings, "closeness-mean") == pytest.approx(findings["closeness-mean"].baseline, rel=0.1)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("values", [2, 9])
+def test_closeness_agrees_with_a_slow_loop(values: int, *, ordered: bool) -> None:
+    rng = np.random.default_rng(values)
+    labels, codes = rng.integers(0, 15, 200), np.append(rng.integers(0, values, 200 - values), np.arange(values))
+    found_here = measure_diversity(labels, codes, ordered=ordered)
+    whole = np.bincount(codes, minlength=values) / 200
+    for group, got in zip(np.unique(labels), found_here.closeness, strict=True):
+        share = np.bincount(codes[labels == group], minlength=values) / (labels == group).sum()
+        gap = share - whole
+        slow = np.abs(np.cumsum(gap)).sum() / (values - 1) if ordered else np.abs(gap).sum() / 2
+        assert got == pytest.approx(slow, abs=1e-12)
+
+
+def test_thirty_thousand_groups_take_well_under_a_second_of_work() -> None:
+    rng = np.random.default_rng(1)
+    labels, codes = rng.permutation(np.arange(300_000) % 30_000), rng.integers(0, 50, 300_000)
+    begin = time.process_time()
+    measure_diversity(labels, codes, ordered=True)
+    assert time.process_time() - begin < 1.0
+
+
+def test_without_groups_or_target_it_is_not_run_and_it_stays_with_the_owner() -> None:
+    assert all(not finding.public for finding in found(DIVERSITY, case("redraw")).values())
+    assert "--target" in (found(DIVERSITY, case("redraw", target=None))["diversity-smallest"].because or "")
+    table = pa.table({"x": [1.0, 2.0, 3.0], "t": ["a", "b", "a"]})
+    assert "no groups" in (found(DIVERSITY, study(table, table, target="t"))["closeness-mean"].because or "")
+    assert value(DIVERSITY, case("redraw"), "diversity-smallest") >= 1.0
