@@ -8,6 +8,7 @@ import sys
 import pytest
 
 HEAVY = (
+    "cryptography",
     "numba",
     "pyarrow",
     "sklearn",

@@ -12,7 +12,7 @@ from sfumato import __version__
 
 __all__ = ["app", "main"]
 
-_VERBS = ("demo", "inspect", "sanitize", "verify")
+_VERBS = ("demo", "inspect", "tune", "sanitize", "evaluate", "verify")
 
 
 class _Verbs(click.RichGroup):

@@ -12,9 +12,10 @@ from sfumato.errors import OptionError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.assess.report import Report
     from sfumato.tables.files import FileForm
 
-__all__ = ["read_input", "reading_options"]
+__all__ = ["budget_option", "budget_words", "read_input", "reading_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,6 +24,26 @@ def reading_options(function: F) -> F:
     """Add the options that say how the input is read."""
     function = click.option("--query", help="SQL to run, where INPUT is a database URL.")(function)
     return click.option("--encoding", default="utf-8", show_default=True, help="How a CSV file is written.")(function)
+
+
+def budget_option(function: F) -> F:
+    """Add the option that limits the measuring."""
+    return click.option(
+        "--budget", type=float, metavar="SECONDS", help="Choose how many rows are looked at, to measure in this time."
+    )(function)
+
+
+def budget_words(report: Report) -> str | None:
+    """Say what was chosen to fit a budget; nothing where none was given."""
+    sizes, rows = report.sizes, report.rows_original
+    if sizes.get("budget") is None:
+        return None
+    attempts, training = min(sizes["attempts"], rows), min(sizes["training"], rows)
+    looked = f"Looked at up to {attempts} people an attack and {training} training rows"
+    estimate, budget = f"{sizes['estimate']:g} s", f"{sizes['budget']:g} s"
+    if sizes["estimate"] > sizes["budget"]:
+        return f"{looked}, the fewest that still tell something (estimated {estimate}, more than the {budget} granted)."
+    return f"{looked} (estimated {estimate} of {budget})."
 
 
 def read_input(source: str, *, encoding: str, query: str | None) -> tuple[pa.Table, FileForm]:

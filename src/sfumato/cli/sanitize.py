@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import read_input, reading_options
+from sfumato.cli.options import budget_option, budget_words, read_input, reading_options
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
     from sfumato.recipe import Recipe
-    from sfumato.release import Release
+    from sfumato.release import Release, Signer
     from sfumato.tables.files import FileForm
 
 __all__ = ["sanitize"]
@@ -23,7 +24,11 @@ __all__ = ["sanitize"]
 @click.argument("source", metavar="INPUT")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
 @click.option("--method", metavar="NAME", help="condense (default) or condense-paper.")
-@click.option("--grouping", type=click.Choice(["compact", "mdav"]), help="Grouping of condense.  [default: compact]")
+@click.option(
+    "--grouping",
+    type=click.Choice(["compact", "mdav", "modified", "holistic"]),
+    help="Grouping of condense.  [default: compact]",
+)
 @click.option(
     "--effort", type=click.Choice(["fast", "default", "thorough"]), help="How long the compact grouping searches."
 )
@@ -40,7 +45,9 @@ __all__ = ["sanitize"]
 @click.option("--seed", type=click.IntRange(min=0), help="Rehearse: reproducible, and marked as not for release.")
 @click.option("--format", "format_", type=click.Choice(["csv", "parquet", "arrow"]), help="[default: the input's]")
 @click.option("--no-report", is_flag=True, help="Do not measure.")
+@click.option("--sign", type=click.Path(path_type=Path), help="Private key (Ed25519) to sign the certificate with.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
+@budget_option
 @reading_options
 @verb
 def sanitize(console: Console, source: str, output: Path, **options: Any) -> None:
@@ -54,13 +61,34 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
 
     check_folder(output, overwrite=options["overwrite"])
     recipe = _recipe(options)
+    signer = _signer(output, recipe, options)
     table, form = read_input(source, encoding=options["encoding"], query=options["query"])
     wanted = form if options["format_"] is None else FileForm(FileFormat(options["format_"]), form.delimiter)
     native = form.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
     release = _run(console, table, recipe, options, native=native)
     with console.progress():
-        release.save(output, form=wanted, overwrite=options["overwrite"])
-    _tell(console, release, output, wanted)
+        release.save(output, form=wanted, overwrite=options["overwrite"], sign=signer)
+    _tell(console, release, output, wanted, signer)
+
+
+def _signer(output: Path, recipe: Recipe | None, options: dict[str, Any]) -> Signer | None:
+    """Read the key before the work is done, and refuse what could not be signed after it."""
+    from sfumato.release import Signer, refuse_to_sign_rehearsal
+
+    if options["budget"] is not None and options["no_report"]:
+        raise OptionError("--budget limits the measuring and --no-report leaves it out; leave one of them out")
+    if options["sign"] is None:
+        return None
+    seed = options["seed"] if options["seed"] is not None or recipe is None else recipe.seed
+    refuse_to_sign_rehearsal(rehearsal=seed is not None)
+    if output.resolve() in options["sign"].resolve().parents:
+        raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
+    at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    return Signer.load(options["sign"], ask=_ask_passphrase if at_terminal else None)
+
+
+def _ask_passphrase() -> str:
+    return str(click.prompt("Passphrase of the key", hide_input=True, err=True, default="", show_default=False))
 
 
 def _recipe(options: dict[str, Any]) -> Recipe | None:
@@ -122,6 +150,7 @@ def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str,
             holdout=holdout,
             seed=seed,
             report=not options["no_report"],
+            budget=options["budget"],
             native=native,
         )
 
@@ -144,7 +173,7 @@ def _holdout(options: dict[str, Any]) -> Any:
         return read_input(text, encoding=options["encoding"], query=None)[0]
 
 
-def _tell(console: Console, release: Release, folder: Path, form: FileForm) -> None:
+def _tell(console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None) -> None:
     certificate = release.certificate
     rehearsal = certificate.randomness != "release"
     levels = certificate.levels
@@ -154,6 +183,10 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm) -> N
     )
     if release.report is not None:
         console.say(release.report.summary())
+        if (words := budget_words(release.report)) is not None:
+            console.say(words)
+    if signer is not None:
+        console.say(f"Signed with the key {signer.fingerprint} (certificate.sig).")
     if rehearsal:
         console.say("REHEARSAL: made with a seed, not for release.")
     console.say(f"What leaves:  {folder / 'release'} (table.{form.format.value}, certificate.json, report-public.html)")
@@ -167,5 +200,6 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm) -> N
             "rows_in": certificate.rows_in,
             "rows_out": certificate.rows_out,
             "levels": levels,
+            "signed_by": None if signer is None else signer.fingerprint,
         }
     )

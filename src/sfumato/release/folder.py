@@ -9,19 +9,41 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from pathlib import Path
 
 from sfumato.errors import OptionError
 
-__all__ = ["check_folder", "replacing_folder"]
+__all__ = ["EVALUATION_FILES", "Contents", "check_folder", "replacing_folder"]
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _MARK = Path("release", "certificate.json")
 
+EVALUATION_FILES = ("report.html", "report-public.html", "report.json")
+"""What the folder of an evaluation holds, all of it and nothing else."""
 
-def check_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
-    """Refuse an output folder that exists, unless it may be replaced and holds an earlier release or nothing."""
+_TUNING_FILES = ("recipe.toml", "report.html", "report.json")
+
+
+class Contents(StrEnum):
+    """What a folder is made to hold; only an earlier one of the same is ever replaced."""
+
+    RELEASE = "release"
+    EVALUATION = "evaluation"
+    TUNING = "tuning"
+
+
+def check_folder(folder: str | Path, *, overwrite: bool = False, contents: Contents | str = Contents.RELEASE) -> Path:
+    """Refuse an output folder that exists, unless it may be replaced and holds an earlier one of its like or nothing.
+
+    Parameters
+    ----------
+    folder : path
+    overwrite : bool
+    contents : Contents
+        What is to be written: a release replaces a release, and so on.
+    """
     path = Path(folder)
     if not path.exists() and not path.is_symlink():
         return path
@@ -29,18 +51,31 @@ def check_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
         raise OptionError(f"the output {str(path)!r} exists and is not a folder; choose another name")
     if not overwrite:
         raise OptionError(f"the output folder {str(path)!r} exists; choose another, or replace it with --overwrite")
-    if any(path.iterdir()) and not (path / _MARK).is_file():
-        raise OptionError(f"the folder {str(path)!r} holds no earlier release, so it is not replaced; choose another")
+    if any(path.iterdir()) and not _is_earlier(path, Contents(contents)):
+        raise OptionError(
+            f"the folder {str(path)!r} holds no earlier {Contents(contents).value}, so it is not replaced; choose "
+            "another"
+        )
     return path
 
 
+def _is_earlier(path: Path, contents: Contents) -> bool:
+    if contents is Contents.RELEASE:
+        return (path / _MARK).is_file()
+    inside = list(path.iterdir())
+    files = EVALUATION_FILES if contents is Contents.EVALUATION else _TUNING_FILES
+    return {file.name for file in inside} == set(files) and all(file.is_file() for file in inside)
+
+
 @contextmanager
-def replacing_folder(folder: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
+def replacing_folder(
+    folder: str | Path, *, overwrite: bool = False, contents: Contents | str = Contents.RELEASE
+) -> Iterator[Path]:
     """Give a temporary folder that takes the place of the output once the block has ended well.
 
     An error or interrupt inside the block removes it and leaves the old output, or nothing.
     """
-    target = check_folder(folder, overwrite=overwrite).absolute()
+    target = check_folder(folder, overwrite=overwrite, contents=contents).absolute()
     made = [parent for parent in target.parents if not parent.exists()]
     target.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
@@ -49,7 +84,7 @@ def replacing_folder(folder: str | Path, *, overwrite: bool = False) -> Iterator
         umask = os.umask(0o077)
         os.umask(umask)
         work.chmod(0o777 & ~umask)
-        check_folder(target, overwrite=overwrite)
+        check_folder(target, overwrite=overwrite, contents=contents)
         _put_in_place(work, target)
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A reviewer's check of a release without the original: integrity, not authorship."""
+"""A reviewer's check of a release without the original: integrity, and authorship where it is signed."""
 
 from __future__ import annotations
 
@@ -11,38 +11,42 @@ from sfumato.facts import Drawn, Grouped, Synthesized
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
 from sfumato.randomness import Mode
+from sfumato.release.signature import SIGNATURE_FILE, Verifier, read_signature
 from sfumato.tables.files import read_file
 from sfumato.tables.schema import Kind, Schema
 
-__all__ = ["Check", "verify_release"]
+__all__ = ["Check", "certificate_beside", "verify_release"]
 
 
 @dataclass(frozen=True)
 class Check:
-    """One question that was asked of a release."""
+    """One question that was asked of a release; ``checked`` is False where only asking it could be offered."""
 
     name: str
     holds: bool
     detail: str
+    checked: bool = True
 
 
-def verify_release(folder: str | Path) -> list[Check]:
+def verify_release(folder: str | Path, *, signer: str | Path | None = None) -> list[Check]:
     """Check hashes, certificate against table, claims against facts, and the rehearsal mark.
+
+    Parameters
+    ----------
+    folder : path
+        The folder ``release`` itself.
+    signer : path, optional
+        The public key of who must have signed it. Without, integrity is checked and not authorship.
 
     Raises
     ------
     BadInput
-        Where there is no release to check.
+        Where there is no release to check, or no key to check it with.
     """
     path = Path(folder)
-    try:
-        text = (path / "certificate.json").read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        raise OptionError(f"there is no certificate.json in {str(path)!r}; name the folder 'release' itself") from None
-    except UnicodeDecodeError:
-        raise BadInput("the certificate cannot be read; it is damaged or was altered") from None
-    certificate = Certificate.from_json(text)
-    checks = [_files(path, certificate)]
+    verifier = None if signer is None else Verifier.load(signer)
+    certificate, data = _read_certificate(path)
+    checks = [*_signed(path, data, verifier), _files(path, certificate)]
     checks.extend(_table(path, certificate))
     checks.append(_claims(certificate))
     checks.append(_levels(certificate))
@@ -57,6 +61,57 @@ def verify_release(folder: str | Path) -> list[Check]:
     return checks
 
 
+def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:
+    """Find the certificate that speaks of a table and lies beside it.
+
+    It is given only where it speaks of exactly these bytes and its claims follow from its facts; else why it is not.
+    """
+    try:
+        certificate, _ = _read_certificate(table.parent)
+    except OptionError:
+        return None, None
+    except BadInput:
+        return None, "the certificate beside the released table cannot be read and was not used"
+    digest = certificate.files.get(table.name)
+    if digest is None:
+        return None, None
+    if digest != certificate.table_sha256 or hashlib.sha256(table.read_bytes()).hexdigest() != digest:
+        return None, "the released table is not the one that the certificate beside it speaks of, which was not used"
+    if not _claims(certificate).holds or not _levels(certificate).holds:
+        return None, "the certificate beside the released table contradicts itself and was not used"
+    return certificate, None
+
+
+def _read_certificate(path: Path) -> tuple[Certificate, bytes]:
+    """Read the certificate once: what is checked and what is signed are the same bytes."""
+    try:
+        data = (path / "certificate.json").read_bytes()
+        return Certificate.from_json(data.decode("utf-8")), data
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise OptionError(f"there is no certificate.json in {str(path)!r}; name the folder 'release' itself") from None
+    except UnicodeDecodeError:
+        raise BadInput("the certificate cannot be read; it is damaged or was altered") from None
+
+
+def _signed(path: Path, data: bytes, verifier: Verifier | None) -> list[Check]:
+    """Ask who signed: nothing to say where there is no signature and nobody asked for one."""
+    name = "signed" if verifier is None else f"signed by {verifier.fingerprint}"
+    try:
+        signature = read_signature(path)
+    except BadInput:
+        return [Check(name, False, f"{SIGNATURE_FILE} is not a signature that can be read")]
+    if verifier is None:
+        told = "not checked, so this proves integrity and not authorship; check it with --signer"
+        return [] if signature is None else [Check(name, True, f"there is a signature, {told}", checked=False)]
+    if signature is None:
+        return [Check(name, False, "there is no signature")]
+    if signature.key != verifier.fingerprint:
+        return [Check(name, False, f"the signature names another key, {signature.key}")]
+    if not verifier.holds(signature, data):
+        return [Check(name, False, "the signature is not that of this certificate: one of them was changed")]
+    return [Check(name, True, "the certificate is exactly what that key signed")]
+
+
 def _files(path: Path, certificate: Certificate) -> Check:
     """Compare the hash of every file, and refuse files that the certificate does not name."""
     wrong = []
@@ -69,7 +124,9 @@ def _files(path: Path, certificate: Certificate) -> Check:
         wrong.append("table")
     if certificate.files.get("schema.toml") != certificate.schema_sha256:
         wrong.append("schema.toml")
-    extra = sorted({file.name for file in path.iterdir()} - set(certificate.files) - {"certificate.json"})
+    own = {"certificate.json", SIGNATURE_FILE}
+    wrong.extend(sorted(own & set(certificate.files)))
+    extra = sorted({file.name for file in path.iterdir()} - set(certificate.files) - own)
     detail = f"{len(certificate.files)} files are as certified"
     if wrong:
         detail = f"changed or missing: {', '.join(dict.fromkeys(wrong))}"

@@ -1,0 +1,156 @@
+"""Before a mechanism: roles, levels, strata, rows held out, and the encoding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.errors import LevelError, OptionError, SchemaError, TableError
+from sfumato.facts import ColumnsDropped, Drawn, Fact, HeldOut, Stratified
+from sfumato.mechanism import Mechanism
+from sfumato.randomness import Randomness
+from sfumato.records import Records
+from sfumato.tables.cells import absent_cells, plain
+from sfumato.tables.codec import Codec, check_columns
+from sfumato.tables.frames import to_arrow
+from sfumato.tables.levels import levels_of_table
+from sfumato.tables.schema import Role, Schema
+
+__all__ = ["Job", "check_budget", "prepare", "schema_of"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Job:
+    """What a mechanism and the measuring after it work on."""
+
+    original: pa.Table
+    outside: pa.Table | None
+    codec: Codec
+    records: Records
+    facts: tuple[Fact, ...]
+
+
+def prepare(
+    arrow: pa.Table,
+    mechanism: Mechanism,
+    schema: Schema,
+    level: str | int | None,
+    strata: str | None,
+    holdout: float | Any | None,
+    randomness: Randomness,
+    *,
+    purpose: str = "holdout",
+) -> Job:
+    """Read levels and strata, hold rows out, and encode the rest; ``purpose`` names the chance that holds out."""
+    allow_level_1 = bool(getattr(mechanism, "allow_level_1", False))
+    asked, schema = levels_of_table(level, arrow, schema, allow_level_1=allow_level_1)
+    codes = _strata(arrow, schema, strata)
+    kept, outside = _hold_out(arrow, holdout, randomness, purpose)
+    floor = getattr(mechanism, "k", None)  # a mechanism may choose its own
+    crowd = max(int(asked[kept].max(initial=0)), 2 if floor is None else int(floor))
+    if len(kept) < crowd:
+        raise LevelError(
+            f"there are {len(kept)} records and the highest privacy level is {crowd}; lower the level or bring more "
+            "records"
+        )
+    original = arrow.take(pa.array(kept)) if len(kept) < arrow.num_rows else arrow
+    codec = Codec.fit(original, schema, crowd=crowd)
+    records = codec.encode(original, levels=asked[kept], strata=codes[kept])
+    names = [field.name for field in schema.encoded]
+    facts = _facts(schema, strata, codes[kept], outside if isinstance(holdout, float) else None, randomness)
+    return Job(original.select(names), outside, codec, records, facts)
+
+
+def schema_of(
+    arrow: pa.Table,
+    schema: Schema | None,
+    target: str | None,
+    identifiers: Iterable[str] = (),
+    public: Iterable[str] = (),
+) -> Schema:
+    """Take the given schema or infer one, then give columns the roles that were told."""
+    if arrow.num_rows == 0:
+        raise TableError("the table has no rows; bring at least as many as the highest privacy level")
+    identifiers, public = tuple(identifiers), tuple(public)
+    if schema is None:
+        schema = _infer_rest(arrow, [*identifiers, *public])
+    check_columns(arrow, schema)
+    order = {name: place for place, name in enumerate(arrow.column_names)}
+    schema = Schema(tuple(sorted(schema.fields, key=lambda field: order[field.name])))
+    schema = schema.with_role(Role.IDENTIFIER, *identifiers).with_role(Role.PUBLIC, *public)
+    if target is not None:
+        schema = schema.with_role(Role.TARGET, target)
+    return schema
+
+
+def _infer_rest(arrow: pa.Table, told: list[str]) -> Schema:
+    """Infer all columns; names that were told are checked first, so that a misspelt one is the error."""
+    unknown = [name for name in told if name not in arrow.column_names]
+    if unknown:
+        names = ", ".join(map(repr, arrow.column_names))
+        raise OptionError(f"there is no column {unknown[0]!r}; the columns are {names}")
+    return Schema.infer(arrow)
+
+
+def _strata(arrow: pa.Table, schema: Schema, strata: str | None) -> NDArray[np.int64]:
+    if strata is None:
+        return np.zeros(arrow.num_rows, dtype=np.int64)
+    field = schema[strata]
+    if field not in schema.encoded:
+        raise OptionError(f"column {strata!r} is {field.role.value}, so it cannot keep groups apart; choose another")
+    array = plain(arrow.column(strata))
+    absent = int(absent_cells(array, field.missing).sum())
+    if absent:
+        raise SchemaError(f"column {strata!r} has {absent} missing cells, so it cannot keep groups apart; fill them in")
+    return np.asarray(pc.dictionary_encode(array).indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _hold_out(
+    arrow: pa.Table, holdout: float | Any | None, randomness: Randomness, purpose: str
+) -> tuple[NDArray[np.int64], pa.Table | None]:
+    """Give the rows to sanitize and the table that was kept out."""
+    rows = np.arange(arrow.num_rows)
+    if holdout is None:
+        return rows, None
+    if not isinstance(holdout, float):
+        return rows, to_arrow(holdout)[0]
+    if not 0.0 < holdout < 1.0:
+        raise OptionError("the share of rows to hold out must lie between 0 and 1; try 0.2")
+    drawn = randomness.generator(purpose).permutation(arrow.num_rows)
+    cut = max(1, round(holdout * arrow.num_rows))
+    return np.sort(drawn[cut:]), arrow.take(pa.array(np.sort(drawn[:cut])))
+
+
+def _facts(
+    schema: Schema,
+    strata: str | None,
+    codes: NDArray[np.int64],
+    held_out: pa.Table | None,
+    randomness: Randomness,
+) -> tuple[Fact, ...]:
+    """State what was done around the mechanism."""
+    facts: list[Fact] = [
+        Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
+        ColumnsDropped(
+            tuple(field.name for field in schema if field.role is Role.IDENTIFIER),
+            tuple(field.name for field in schema if field.role is Role.LEVEL),
+        ),
+    ]
+    if held_out is not None:
+        facts.append(HeldOut(held_out.num_rows))
+    if strata is not None:
+        facts.append(Stratified(strata, len(np.unique(codes)), schema[strata].role is Role.TARGET))
+    return tuple(facts)
+
+
+def check_budget(budget: float | None) -> None:
+    """Refuse a number of seconds that is none."""
+    if budget is not None and not (math.isfinite(budget) and budget > 0):
+        raise OptionError("the budget must be a number of seconds above 0; try 30")

@@ -1,0 +1,129 @@
+"""From a table and a mechanism to a release."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from sfumato import __version__
+from sfumato.assess.measure import assess
+from sfumato.condense.mechanism import Condensation
+from sfumato.errors import PrivacyRefusal
+from sfumato.mechanism import Mechanism
+from sfumato.pipeline.prepare import check_budget, prepare, schema_of
+from sfumato.privacy.certificate import certify
+from sfumato.randomness import Randomness
+from sfumato.recipe import Recipe
+from sfumato.release.model import Release
+from sfumato.tables.frames import restore, to_arrow
+from sfumato.tables.schema import Role, Schema
+
+__all__ = ["sanitize"]
+
+
+def sanitize(
+    table: Any,
+    mechanism: Mechanism | None = None,
+    *,
+    schema: Schema | None = None,
+    target: str | None = None,
+    level: str | int | None = None,
+    strata: str | None = None,
+    identifiers: Iterable[str] = (),
+    public: Iterable[str] = (),
+    holdout: float | Any | None = None,
+    seed: int | None = None,
+    report: bool = True,
+    budget: float | None = None,
+    native: bool = False,
+) -> Release:
+    """Sanitize a table: give back one that can be mined in its place, certified and measured.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table
+    mechanism : Mechanism, optional
+        By default ``Condensation()``.
+    schema : Schema, optional
+        By default inferred; print ``Schema.infer(table)`` to see every decision.
+    target : str, optional
+        The class or response that will be mined.
+    level : str or int, optional
+        Privacy levels: a column, a number for all, or rules such as ``"income > 100000: 12, else: 5"``.
+    strata : str, optional
+        Groups never cross the values of this column. Makes its value certain for each group.
+    identifiers : iterable of str
+        Columns to drop, besides those that the schema drops.
+    public : iterable of str
+        Columns to pass through; refused by mechanisms that make synthetic rows.
+    holdout : float or table, optional
+        Share of rows to keep out of the release, or rows that were kept out, for measuring.
+    seed : int, optional
+        Makes a rehearsal: reproducible and marked as not for release.
+    report : bool
+        Whether to measure.
+    budget : float, optional
+        Seconds that the measuring may take; chooses how many rows are looked at.
+    native : bool
+        Write numbers and dates that came as text in types of their own.
+
+    Returns
+    -------
+    Release
+        Its table is of the frame type that came in.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"age": list(range(20, 60)), "sex": ["f", "m"] * 20})
+    >>> release = sanitize(table, Condensation(k=5), seed=1, report=False)
+    >>> release.table.num_rows, release.certificate.levels["smallest_group"] >= 5
+    (40, True)
+    """
+    check_budget(budget)
+    mechanism = Condensation() if mechanism is None else mechanism
+    arrow, origin = to_arrow(table)
+    randomness = Randomness(seed)
+    schema = schema_of(arrow, schema, target, identifiers, public)
+    _refuse_public(schema, mechanism)
+    job = prepare(arrow, mechanism, schema, level, strata, holdout, randomness)
+    sanitized = mechanism.sanitize(job.records, rng=randomness.generator("sanitize"))
+    released = job.codec.decode(sanitized.records.values, native=native)
+    facts = (*job.facts, *sanitized.facts)
+    measured = None
+    if report:
+        measured = assess(
+            job.original,
+            job.codec.decode(sanitized.records.values) if native else released,
+            job.codec,
+            facts=facts,
+            workings=sanitized.workings,
+            holdout=job.outside,
+            budget=budget,
+            rng=randomness.generator("assess"),
+        )
+    parameters = dataclasses.asdict(mechanism)  # type: ignore[call-overload]
+    certificate = certify(
+        facts,
+        version=__version__,
+        randomness=randomness.mode.value,
+        method=mechanism.method,
+        parameters=parameters,
+        rows_in=job.original.num_rows,
+        rows_out=released.num_rows,
+        schema_sha256=job.codec.schema.public_part().digest,
+    )
+    share = holdout if isinstance(holdout, float) else None
+    recipe = Recipe(mechanism.method, parameters, job.codec.schema, level, strata, share, seed, __version__)
+    table = released if native else restore(released, origin)
+    return Release(table, job.codec.schema, certificate, measured, recipe)
+
+
+def _refuse_public(schema: Schema, mechanism: Mechanism) -> None:
+    passed = [field.name for field in schema if field.role is Role.PUBLIC]
+    if passed and mechanism.makes_synthetic_rows:
+        raise PrivacyRefusal(
+            f"column {passed[0]!r} is public, but {mechanism.method!r} makes synthetic rows that belong to nobody: "
+            "beside them it would be wrong or identify people; drop it or sanitize it"
+        )

@@ -1,0 +1,220 @@
+"""An evaluation: a report about a table that any tool made, and the folder it is written to."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.assess.measure import assess
+from sfumato.assess.report import Report
+from sfumato.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
+from sfumato.facts import ColumnsDropped
+from sfumato.privacy.certificate import Certificate
+from sfumato.release.files import write_text
+from sfumato.release.folder import Contents, check_folder, replacing_folder
+from sfumato.tables.align import Aligned, align
+from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Role, Schema
+
+__all__ = ["Evaluation", "check_evaluation_folder", "dropped_columns", "measure_released"]
+
+_RELEASED, _HELD_OUT = "the released table", "the held-out table"
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """What came of measuring a released table against its original.
+
+    Parameters
+    ----------
+    report : Report
+    notes : tuple of UserWarning
+        What a reader of the report must know: columns left out, cells that could not be read.
+    certificate : Certificate or None
+        That of the released table, where it came with one that speaks of it.
+    """
+
+    report: Report
+    notes: tuple[UserWarning, ...] = ()
+    certificate: Certificate | None = None
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.report!r}, {len(self.notes)} notes)"
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the report as a JSON document, with the notes."""
+        return {**self.report.to_json(), "notes": [str(note) for note in self.notes]}
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write ``report.html``, ``report-public.html`` and ``report.json``, whole or not at all.
+
+        Parameters
+        ----------
+        folder : path
+        overwrite : bool
+            Replace an earlier evaluation of that name.
+        """
+        check_evaluation_folder(folder, overwrite=overwrite)
+        document = None if self.certificate is None else self.certificate.to_document()
+        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
+        try:
+            with replacing_folder(folder, overwrite=overwrite, contents=Contents.EVALUATION) as work:
+                write_text(work / "report.json", text + "\n", mode=0o600)
+                write_text(work / "report.html", self.report.to_html(edition="owner", certificate=document), mode=0o600)
+                write_text(work / "report-public.html", self.report.to_html(edition="public", certificate=document))
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else type(error).__name__
+            raise SfumatoError(f"the report could not be written ({reason}); nothing was changed") from None
+        return Path(folder)
+
+
+def check_evaluation_folder(folder: str | Path, *, overwrite: bool = False) -> None:
+    """Refuse a folder that may not be replaced, and one inside what leaves: the owner's report must stay."""
+    path = check_folder(folder, overwrite=overwrite, contents=Contents.EVALUATION).absolute()
+    leaving = next((parent for parent in path.parents if (parent / "certificate.json").is_file()), None)
+    if leaving is not None:
+        raise OptionError(
+            f"the folder {str(leaving)!r} is a release, and the owner's report must not leave with it; choose another"
+        )
+
+
+def dropped_columns(certificate: Certificate | None, names: list[str]) -> list[str]:
+    """Give those of the names that were left out on purpose, as a certificate says."""
+    facts = () if certificate is None else certificate.facts
+    told = {name for fact in facts if isinstance(fact, ColumnsDropped) for name in (*fact.identifiers, *fact.levels)}
+    return [name for name in names if name in told]
+
+
+def measure_released(
+    original: pa.Table,
+    released: pa.Table,
+    schema: Schema,
+    *,
+    holdout: pa.Table | None = None,
+    budget: float | None = None,
+    certificate: Certificate | None = None,
+    rng: np.random.Generator,
+) -> Evaluation:
+    """Read a released table as the original's columns, and measure it.
+
+    Parameters
+    ----------
+    original, released : pyarrow.Table
+    schema : Schema
+        Of the original.
+    holdout : pyarrow.Table, optional
+        Rows like the original's that the release was not made from.
+    budget : float, optional
+        Seconds that the measuring may take.
+    certificate : Certificate, optional
+        That of the released table; its facts choose the attacks.
+    rng : numpy.random.Generator
+    """
+    notes = _notes_of_columns(original, released, schema)
+    codec = Codec.fit(original, schema)
+    aligned = align(released, codec, _RELEASED)
+    notes += _notes_of_reading(aligned, _RELEASED)
+    held = None if holdout is None else _aligned_holdout(holdout, codec)
+    if held is not None:
+        notes += _notes_of_reading(held, _HELD_OUT)
+    if certificate is not None and certificate.rows_in != original.num_rows:
+        notes.append(
+            UserWarning(
+                f"the certificate speaks of {certificate.rows_in} records and the original has {original.num_rows}; "
+                "rows that were held out belong into --holdout, not into the original"
+            )
+        )
+    report = assess(
+        original.select([field.name for field in schema.encoded]),
+        aligned.table,
+        codec,
+        facts=() if certificate is None else certificate.facts,
+        holdout=None if held is None else held.table,
+        budget=budget,
+        rng=rng,
+    )
+    return Evaluation(report, tuple(notes), certificate)
+
+
+def _aligned_holdout(table: pa.Table, codec: Codec) -> Aligned:
+    lacking = [column.field.name for column in codec.columns if column.field.name not in table.column_names]
+    if lacking:
+        raise TableError(
+            f"{_HELD_OUT} lacks {len(lacking)} columns of the original, the first is {lacking[0]!r}; bring rows like "
+            "the original's"
+        )
+    return align(table, codec, _HELD_OUT)
+
+
+def _notes_of_columns(original: pa.Table, released: pa.Table, schema: Schema) -> list[UserWarning]:
+    """Compare the columns of two tables and say which are not measured.
+
+    Raises
+    ------
+    TableError
+        Where the released table lacks a column that would be measured.
+    """
+    lacking = [field.name for field in schema.encoded if field.name not in released.column_names]
+    if lacking:
+        raise TableError(
+            f"the released table lacks {len(lacking)} columns of the original, the first is {lacking[0]!r}; if they "
+            "were dropped on purpose, name them with --identifier"
+        )
+    extra = [name for name in released.column_names if name not in original.column_names]
+    roles = {role: [field.name for field in schema if field.role is role] for role in Role}
+    left = [name for name in roles[Role.IDENTIFIER] if name in released.column_names]
+    notes: list[UserWarning] = []
+    if extra:
+        notes.append(
+            UserWarning(f"{len(extra)} columns of the released table are not in the original and were left out")
+        )
+    if left:
+        notes.append(
+            PrivacyLeakWarning(
+                f"{len(left)} columns taken for identifiers stand in the released table ({_listed(left)}); they were "
+                "not measured and should not be handed over"
+            )
+        )
+    if roles[Role.PUBLIC]:
+        notes.append(
+            UserWarning(f"{len(roles[Role.PUBLIC])} public columns were not measured, nor what they give away")
+        )
+    return notes
+
+
+def _notes_of_reading(aligned: Aligned, name: str) -> list[UserWarning]:
+    """Say how many cells of a table were read otherwise than they stand."""
+    notes: list[UserWarning] = []
+    if aligned.unread:
+        notes.append(
+            UserWarning(
+                f"{sum(aligned.unread.values())} cells of {name} are unknown to the original and were counted as "
+                f"missing, in {len(aligned.unread)} columns ({_counted(aligned.unread)})"
+            )
+        )
+    if aligned.respelled:
+        notes.append(
+            UserWarning(
+                f"{sum(aligned.respelled.values())} cells of {name} name a category in another spelling and were "
+                f"taken for it, in {len(aligned.respelled)} columns ({_counted(aligned.respelled)})"
+            )
+        )
+    return notes
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:_MOST_NAMED]))
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
+
+
+def _counted(counts: dict[str, int]) -> str:
+    most = sorted(counts, key=lambda name: -counts[name])
+    shown = ", ".join(f"{name!r} {counts[name]}" for name in most[:_MOST_NAMED])
+    return shown if len(most) <= _MOST_NAMED else f"{shown} and {len(most) - _MOST_NAMED} more"

@@ -1,0 +1,25 @@
+"""Writing one file of a folder to the disk, and its hash."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+__all__ = ["sha256_of", "write_text"]
+
+
+def write_text(path: Path, text: str, *, mode: int | None = None) -> None:
+    """Write a text as UTF-8 with plain line ends, closed to others before the first byte where a mode says so."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        if mode is not None:
+            path.chmod(mode)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sha256_of(path: Path) -> str:
+    """Give the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,262 @@
+"""Who made a release: an Ed25519 signature over the exact bytes of its certificate.
+
+The certificate holds the hashes of all files, so one signature stands for the whole release. It lies beside the
+certificate as ``certificate.sig``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import os
+import re
+import stat
+import struct
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+__all__ = ["PASSPHRASE", "SIGNATURE_FILE", "Signature", "Signer", "Verifier", "read_signature"]
+
+SIGNATURE_FILE = "certificate.sig"
+PASSPHRASE = "SFUMATO_KEY_PASSPHRASE"  # noqa: S105 (the name of a variable, not what it holds)
+"""The environment variable that holds the passphrase of an encrypted key."""
+
+_DOMAIN = b"sfumato-certificate-v1\0"  # what is signed here can be taken for nothing else that the key signs
+_ALGORITHM = "Ed25519"
+_FORMAT = 1
+_MOST_BYTES = 1 << 16
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_MAKE_ONE = "make one with 'openssl genpkey -algorithm ed25519'"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A signature as it lies beside a certificate.
+
+    ``key`` is the fingerprint of the key that made it, as ``ssh-keygen -l`` shows it; a hint, not a proof.
+    """
+
+    key: str
+    value: bytes
+
+    def to_text(self) -> str:
+        """Write the signature file."""
+        document = {
+            "format": _FORMAT,
+            "algorithm": _ALGORITHM,
+            "key": self.key,
+            "signature": base64.b64encode(self.value).decode("ascii"),
+        }
+        return json.dumps(document, indent=2) + "\n"
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Signature:
+        """Read a signature file; every byte counts, so that nothing else can travel in it."""
+        try:
+            document = json.loads(data.decode("ascii"))
+            signature = cls(document["key"], base64.b64decode(document["signature"], validate=True))
+            known = isinstance(signature.key, str) and _FINGERPRINT.fullmatch(signature.key)
+            if known and len(signature.value) == 64 and signature.to_text().encode("ascii") == data:
+                return signature
+        except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
+            pass
+        raise BadInput(f"{SIGNATURE_FILE} cannot be read as a signature; it is damaged or was altered")
+
+
+def read_signature(folder: Path) -> Signature | None:
+    """Read the signature of a release; None where there is none.
+
+    Raises
+    ------
+    BadInput
+        For a file of that name that is no signature.
+    """
+    path = folder / SIGNATURE_FILE
+    if not path.exists() and not path.is_symlink():
+        return None
+    if not path.is_file() or path.is_symlink():
+        raise BadInput(f"{SIGNATURE_FILE} is not a file; ask for the release again")
+    return Signature.from_bytes(_read(path, SIGNATURE_FILE))
+
+
+class Signer:
+    """Signs certificates. Holds a private key and never shows it.
+
+    Parameters
+    ----------
+    key : cryptography's Ed25519PrivateKey
+    """
+
+    __slots__ = ("_key", "fingerprint")
+
+    def __init__(self, key: Ed25519PrivateKey) -> None:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        if not isinstance(key, Ed25519PrivateKey):
+            raise OptionError(f"a {type(key).__name__} is not an Ed25519 private key; {_MAKE_ONE}")
+        self._key = key
+        self.fingerprint = _fingerprint(key.public_key())
+
+    def __repr__(self) -> str:
+        return f"Signer({self.fingerprint})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a signer holds a private key and is not pickled")
+
+    @classmethod
+    def load(cls, path: str | Path, *, ask: Callable[[], str] | None = None) -> Signer:
+        """Read a private key: PEM (PKCS8) or OpenSSH's own form, encrypted or not.
+
+        Parameters
+        ----------
+        path : path
+        ask : callable, optional
+            Asks a person for the passphrase of an encrypted key, where the environment variable
+            ``SFUMATO_KEY_PASSPHRASE`` does not hold it.
+        """
+        path = Path(path)
+        data = _read(path, f"the key file {str(path)!r}")
+        if b"PUBLIC KEY" in data or data.startswith((b"ssh-", b"ecdsa-", b"sk-")):
+            raise OptionError(f"{str(path)!r} is a public key; --sign takes the private one, which only you have")
+        key = _private_key(data, str(path), ask)
+        _warn_readable(path)
+        return cls(key)
+
+    def sign(self, certificate: bytes) -> Signature:
+        """Sign the bytes of a certificate."""
+        return Signature(self.fingerprint, self._key.sign(_DOMAIN + certificate))
+
+
+class Verifier:
+    """Checks signatures against one public key."""
+
+    __slots__ = ("_key", "fingerprint")
+
+    def __init__(self, key: Ed25519PublicKey) -> None:
+        self._key = key
+        self.fingerprint = _fingerprint(key)
+
+    def __repr__(self) -> str:
+        return f"Verifier({self.fingerprint})"
+
+    @classmethod
+    def load(cls, path: str | Path) -> Verifier:
+        """Read a public key: PEM, or a line such as ``ssh-ed25519 AAAA...``."""
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        path = Path(path)
+        data = _read(path, f"the key file {str(path)!r}").strip()
+        if b"PRIVATE KEY" in data:
+            raise OptionError(f"{str(path)!r} is a private key; --signer takes the public one of who signed")
+        read = serialization.load_pem_public_key if data.startswith(b"-----") else serialization.load_ssh_public_key
+        try:
+            key = read(data)
+        except (ValueError, TypeError, UnsupportedAlgorithm):  # their own words may quote the file
+            raise OptionError(
+                f"{str(path)!r} is not a public key that can be read; pass a PEM file or a line 'ssh-ed25519 ...'"
+            ) from None
+        if not isinstance(key, Ed25519PublicKey):
+            raise OptionError(f"{str(path)!r} is {_kind(key)}, not an Ed25519 public key; pass that of who signed")
+        return cls(key)
+
+    def holds(self, signature: Signature, certificate: bytes) -> bool:
+        """Tell whether this key signed exactly these bytes."""
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            self._key.verify(signature.value, _DOMAIN + certificate)
+        except InvalidSignature:
+            return False
+        return signature.key == self.fingerprint
+
+
+def _read(path: Path, name: str) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise OptionError(f"{name} is not there; check its name") from None
+    except OSError as error:
+        raise OptionError(f"{name} cannot be read ({os.strerror(error.errno or 0)}); check it") from None
+    if len(data) > _MOST_BYTES:
+        raise OptionError(f"{name} is larger than {_MOST_BYTES >> 10} KiB, so it is not what it should be; check it")
+    return data
+
+
+def _private_key(data: bytes, name: str, ask: Callable[[], str] | None) -> Any:
+    """Read a private key, and ask for a passphrase only where it needs one."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    passphrase = None
+    if _is_encrypted(data):
+        passphrase = os.environ.get(PASSPHRASE) or (ask() if ask is not None else "")
+        if not passphrase:
+            raise OptionError(f"the key {name!r} is encrypted; give its passphrase in the variable {PASSPHRASE}")
+    key = _decoded(data, name, None if passphrase is None else passphrase.encode())
+    if not isinstance(key, Ed25519PrivateKey):
+        raise OptionError(f"{name!r} is {_kind(key)}, not an Ed25519 private key; {_MAKE_ONE}")
+    return key
+
+
+def _is_encrypted(data: bytes) -> bool:
+    if b"BEGIN OPENSSH PRIVATE KEY" not in data:
+        return b"BEGIN ENCRYPTED PRIVATE KEY" in data or b"Proc-Type: 4,ENCRYPTED" in data
+    try:
+        body = base64.b64decode(b"".join(data.split(b"-----")[2].split()))
+        size = struct.unpack(">I", body[15:19])[0]  # after the magic "openssh-key-v1\0" comes the cipher's name
+        return body[19 : 19 + size] != b"none"
+    except (IndexError, ValueError, struct.error):
+        return False
+
+
+def _decoded(data: bytes, name: str, passphrase: bytes | None) -> Any:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+
+    ours = b"BEGIN OPENSSH PRIVATE KEY" in data
+    read = serialization.load_ssh_private_key if ours else serialization.load_pem_private_key
+    try:
+        return read(data, password=passphrase)
+    except UnsupportedAlgorithm as error:
+        if ours and passphrase is not None and "bcrypt" in str(error):
+            raise OptionError(f"the key {name!r} is encrypted by OpenSSH, which needs bcrypt; install it") from None
+        raise OptionError(f"{name!r} is a key of a kind that cannot be read; {_MAKE_ONE}") from None
+    except (ValueError, TypeError):  # their own words may quote the file
+        if passphrase is not None:
+            raise OptionError(f"the key {name!r} does not open with that passphrase; try again") from None
+        raise OptionError(f"{name!r} is not a private key that can be read; {_MAKE_ONE}") from None
+
+
+def _kind(key: Any) -> str:
+    word = type(key).__name__.lstrip("_").removesuffix("Key").removesuffix("Private").removesuffix("Public")
+    return f"a key of the kind {word}"
+
+
+def _warn_readable(path: Path) -> None:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        warnings.warn(
+            PrivacyLeakWarning(
+                f"the key file {str(path)!r} is open to others (mode {mode:o}); close it with chmod 600"
+            ),
+            stacklevel=3,
+        )
+
+
+def _fingerprint(key: Ed25519PublicKey) -> str:
+    """Give the fingerprint that ``ssh-keygen -l`` shows for the same key."""
+    parts = (b"ssh-ed25519", key.public_bytes_raw())
+    wire = b"".join(struct.pack(">I", len(part)) + part for part in parts)
+    return "SHA256:" + base64.b64encode(hashlib.sha256(wire).digest()).decode("ascii").rstrip("=")

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.errors import OptionError, PrivacyLeakWarning, TableError
+from sfumato.pipeline import compare_tables
+
+
+def frame(rows: int = 120, seed: int = 3) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=rows)
+    return pd.DataFrame(
+        {
+            "x": x.round(3),
+            "y": (x + rng.normal(size=rows)).round(3),
+            "town": rng.choice(["Ulm", "Bari", "Lodz"], rows),
+            "smokes": rng.random(rows) < 0.3,
+        }
+    )
+
+
+def value(report: sf.Report, name: str) -> float:
+    found = report[name].value
+    assert found is not None
+    return found
+
+
+def test_a_copy_shows_the_worst_privacy_and_the_best_utility() -> None:
+    report = sf.evaluate(frame(), frame())
+    assert value(report, "verbatim-rows") == 1.0
+    assert value(report, "marginal-distance") == 0.0
+    assert value(report, "covariance-compatibility") == pytest.approx(1.0)
+
+
+def test_the_form_of_the_released_table_changes_nothing() -> None:
+    before = frame()
+    other = before.assign(x=before.x.astype(str), smokes=before.smokes.astype(int))
+    for released in (other, pl.from_pandas(other), pa.Table.from_pandas(other, preserve_index=False)):
+        report = sf.evaluate(before, released)
+        assert value(report, "verbatim-rows") == 1.0
+        assert value(report, "marginal-distance") == 0.0
+
+
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    before, after = frame(), frame(seed=4)
+    first, again = (sf.evaluate(before, after, seed=5).to_json() for _ in range(2))
+    assert first["findings"] == again["findings"]
+    assert sf.evaluate(before, after, seed=6).to_json()["findings"] != first["findings"]
+
+
+def test_identifiers_and_public_columns_are_not_measured() -> None:
+    before = frame()
+    report = sf.evaluate(before, before.drop(columns="town"), identifiers=["town"])
+    assert "marginal-distance/town" not in {finding.name for finding in report.findings}
+    with pytest.warns(UserWarning, match="1 public columns were not measured"):
+        report = sf.evaluate(before, before, public=["town"])
+    assert "marginal-distance/town" not in {finding.name for finding in report.findings}
+
+
+def test_the_target_is_that_of_the_study() -> None:
+    before = frame()
+    with pytest.raises(OptionError, match="'height'"):
+        sf.evaluate(before, before, target="height")
+    assert sf.evaluate(before, before, target="smokes").findings
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"extra": 1, "more": 2}, "2 columns of the released table are not in the original"),
+        ({"town": "other", "x": "many"}, "2 cells .* unknown to the original .* in 2 columns"),
+        ({"town": "ulm"}, "1 cells .* another spelling .*'town' 1"),
+    ],
+)
+def test_what_is_read_otherwise_is_told(change: dict[str, Any], words: str) -> None:
+    before = frame()
+    after = before.astype({"x": object})
+    for name, cell in change.items():
+        if name in after:
+            after.loc[0, name] = cell
+        else:
+            after[name] = cell
+    after["x"] = after["x"].astype(str)
+    with pytest.warns(UserWarning, match=words):
+        sf.evaluate(before, after)
+
+
+def test_an_identifier_in_the_released_table_is_warned_of() -> None:
+    before = frame().assign(code=[f"p{row}" for row in range(120)])
+    with pytest.warns(PrivacyLeakWarning, match="1 columns taken for identifiers .*'code'"):
+        sf.evaluate(before, before)
+
+
+def test_nothing_is_said_where_nothing_is_odd() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sf.evaluate(frame(), frame(seed=4), holdout=frame(rows=30, seed=5))
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"holdout": 0.2}, "released already"),
+        ({"holdout": frame().drop(columns="x")}, "held-out table lacks 1 columns"),
+        ({"budget": 0}, "above 0"),
+        ({"budget": -3.0}, "above 0"),
+        ({"budget": float("nan")}, "above 0"),
+        ({"budget": float("inf")}, "above 0"),
+        ({"identifiers": ["height"]}, "'height'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(told: dict[str, Any], words: str) -> None:
+    with pytest.raises((OptionError, TableError), match=words):
+        sf.evaluate(frame(), frame(), **told)
+
+
+def test_lacking_columns_are_counted_and_named() -> None:
+    with pytest.raises(TableError, match=r"lacks 2 columns of the original, the first is 'x'; .*--identifier"):
+        sf.evaluate(frame(), frame().drop(columns=["x", "town"]))
+
+
+@pytest.mark.parametrize("budget", [0.001, 60.0])
+def test_a_budget_is_in_the_report(budget: float) -> None:
+    report = sf.evaluate(frame(), frame(seed=4), budget=budget)
+    assert report.sizes["budget"] == budget
+    assert report.sizes["estimate"] > 0
+    release = sf.sanitize(pa.Table.from_pandas(frame(), preserve_index=False), sf.Condensation(k=5), budget=budget)
+    assert release.report is not None
+    assert release.report.sizes["budget"] == budget
+
+
+def test_a_larger_budget_looks_at_no_fewer_rows() -> None:
+    sizes = [sf.evaluate(frame(), frame(seed=4), budget=budget).sizes for budget in (0.001, 1e6)]
+    assert sizes[0]["attempts"] <= sizes[1]["attempts"]
+    assert sizes[0]["training"] < sizes[1]["training"]
+
+
+def test_the_certificate_says_which_columns_were_dropped_and_how_many_rows_went_in() -> None:
+    before = frame().assign(code=[f"p{row}" for row in range(120)], asks=[4, 6] * 60)
+    release = sf.sanitize(before, sf.Condensation(k=3), level="asks", holdout=0.25, report=False)
+    with pytest.raises(TableError, match="'asks'"):
+        compare_tables(before, release.table)
+    evaluation = compare_tables(before, release.table, certificate=release.certificate)
+    assert value(evaluation.report, "group-size-smallest") >= 4
+    (note,) = evaluation.notes
+    assert "speaks of 90 records and the original has 120" in str(note)
+
+
+def test_a_released_table_without_rows_is_measured_as_far_as_it_goes() -> None:
+    report = sf.evaluate(frame(), frame().iloc[:0])
+    assert report["marginal-distance"].status == "not-run"
+
+
+def test_no_note_shows_a_cell() -> None:
+    before = frame()
+    after = before.copy()
+    after.loc[:3, "town"] = "Zyxwv"
+    notes = compare_tables(before, after).notes
+    assert len(notes) == 1
+    assert "Zyxwv" not in str(notes[0])
