@@ -1,0 +1,136 @@
+"""Reading numbers off a rare combination of categories, after the matching of uniques [Skinner & Elliot 2002].
+
+Groups that keep the counts of their categories release the combination of a person who is alone with it, or one like
+it. The attacker who knows the categories takes the numbers beside them for the person's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.columns import Cells
+from sfumato.assess.findings import Direction, Family, Finding
+from sfumato.assess.frame import Measure
+from sfumato.assess.intervals import median_interval
+from sfumato.assess.study import Study, sample
+
+__all__ = ["RARE_COMBINATIONS"]
+
+_Matrix = NDArray[np.float64]
+_Places = NDArray[np.int64]
+
+_NAME = "rare-combination-error"
+_MEANING = (
+    "How far off, in standard deviations, the numbers are that an attacker reads from the released rows with the same "
+    "categories as a person who is alone with theirs, in the median over such people; 0 gives them away, and more is "
+    "better"
+)
+
+
+def _run(study: Study) -> Iterator[Finding]:
+    rng = study.generator("rare-combinations")
+    numbers = [place for place, pair in enumerate(study.pairs) if pair.is_number]
+    categories = [place for place, pair in enumerate(study.pairs) if not pair.is_number]
+    if not numbers or not categories:
+        lacking = "ordered column" if categories else "column of categories"
+        yield from RARE_COMBINATIONS.not_run(f"the table has no {lacking}")
+        return
+    original, released = ([getattr(pair, side) for pair in study.pairs] for side in ("original", "released"))
+    tables = [original, released, *([] if study.held is None else [study.held])]
+    keys = _combinations([[table[place] for place in categories] for table in tables])
+    scale = [_spread(original[place]) for place in numbers]
+    units = [_in_units([table[place] for place in numbers], scale) for table in tables]
+    counts = [np.bincount(codes, minlength=max(int(codes.max()) for codes in keys) + 1) for codes in keys]
+    alone = np.flatnonzero((counts[0][keys[0]] == 1) & (counts[1][keys[0]] > 0))
+    alone = alone[sample(len(alone), study.sizes.attempts, rng)]
+    errors, guesses = _errors(units[0][alone], keys[0][alone], units[1], keys[1])
+    if not len(errors):
+        yield from RARE_COMBINATIONS.not_run(
+            "no released row has the categories of a person who is alone with theirs and of whom a number is known"
+        )
+        return
+    control = None
+    if len(tables) > 2:
+        outside = np.flatnonzero((counts[0][keys[2]] <= 1) & (counts[1][keys[2]] > 0))
+        outside = outside[sample(len(outside), study.sizes.attempts, rng)]
+        control = _errors(units[2][outside], keys[2][outside], units[1], keys[1])[0]
+    total = int((counts[0] == 1).sum())
+    yield _finding(errors, float(np.median(guesses)), control, total, held=len(tables) > 2)
+
+
+def _combinations(tables: Sequence[Sequence[Cells]]) -> list[_Places]:
+    """Give each combination of categories a number, the same in all tables; a missing cell is a category."""
+    keys = np.zeros(sum(len(table[0].values) for table in tables), dtype=np.int64)
+    for columns in zip(*tables, strict=True):
+        codes = np.concatenate([np.where(cells.absent, 0, cells.values.astype(np.int64) + 1) for cells in columns])
+        keys = np.unique(keys * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+    return np.split(keys, np.cumsum([len(table[0].values) for table in tables])[:-1])
+
+
+def _spread(cells: Cells) -> float:
+    present = cells.present
+    return (float(present.std()) if len(present) else 0.0) or 1.0
+
+
+def _in_units(columns: Sequence[Cells], scale: Sequence[float]) -> _Matrix:
+    """Stack ordered columns in standard deviations of the original; missing cells are NaN."""
+    return np.stack(
+        [np.where(cells.absent, np.nan, cells.values / unit) for cells, unit in zip(columns, scale, strict=True)],
+        axis=1,
+    )
+
+
+def _errors(people: _Matrix, wanted: _Places, released: _Matrix, keys: _Places) -> tuple[_Matrix, _Matrix]:
+    """Give each person's mean absolute error by the mean of the released rows of their combination, and by medians.
+
+    Cells that are missing on either side are left out, and so are people of whom none is left.
+    """
+    known = ~np.isnan(released)
+    filled, slots = np.where(known, released, 0.0), int(max(keys.max(), wanted.max(initial=0))) + 1
+    read, guess = np.full(people.shape, np.nan), np.full(people.shape, np.nan)
+    for column in range(people.shape[1]):
+        sums = np.bincount(keys, filled[:, column], slots)[wanted]
+        counts = np.bincount(keys, known[:, column], slots)[wanted]
+        read[:, column] = np.divide(sums, counts, out=np.full(len(wanted), np.nan), where=counts > 0)
+        if known[:, column].any():
+            guess[:, column] = np.median(released[known[:, column], column])
+    both = ~np.isnan(people - read)
+    some = both.any(axis=1)
+    cells = np.maximum(both.sum(axis=1), 1)
+    found, guessed = (np.where(both, np.abs(people - way), 0.0).sum(axis=1) / cells for way in (read, guess))
+    return found[some], guessed[some]
+
+
+def _finding(errors: _Matrix, guess: float, control: _Matrix | None, total: int, *, held: bool) -> Finding:
+    note = f"; {total} people are alone with their categories, and {len(errors)} of them were attacked"
+    if control is None or not len(control):
+        lacking = "no held-out person has such a combination" if held else "no rows were held out"
+        control, why = None, f" Control not run, because {lacking}."
+    else:
+        why = ""
+    return Finding(
+        _NAME,
+        Family.ATTACK,
+        float(np.median(errors)),
+        Direction.HIGHER,
+        (0.0, None),
+        _MEANING + note + "." + why,
+        interval=median_interval(errors),
+        baseline=guess,
+        control=None if control is None else float(np.median(control)),
+        control_interval=None if control is None else median_interval(control),
+        attempts=len(errors),
+    )
+
+
+RARE_COMBINATIONS = Measure(
+    name="rare-combinations",
+    family=Family.ATTACK,
+    source="after Skinner & Elliot 2002",
+    findings={_NAME: _MEANING + "."},
+    run=_run,
+    higher=frozenset({_NAME}),
+)

@@ -1,0 +1,124 @@
+"""Linkability: two halves of a person's columns that lead to the same released row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.assess.attacks.halves import LINKABILITY, chance_in_common, draw_halves, pick_near
+from sfumato.assess.findings import Finding
+from sfumato.assess.frame import run_measure
+from sfumato.assess.study import study_of
+from tests.assess.cases import ROWS, constant_table, draw_table, fit
+
+NAMES = ("linkability", "linkability-near")
+
+
+def found(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> dict[str, Finding]:
+    study = study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more)
+    return {finding.name: finding for finding in run_measure(LINKABILITY, study)}
+
+
+def numbers(seed: int, rows: int = 300) -> pa.Table:
+    values = np.random.default_rng(seed).normal(size=(rows, 4))
+    return pa.table({f"c{place}": values[:, place] for place in range(4)})
+
+
+@pytest.mark.parametrize("width", [1, 15])
+def test_the_rows_that_are_picked_are_as_near_as_those_of_a_loop(width: int) -> None:
+    rng = np.random.default_rng(width)
+    rows = np.round(rng.normal(size=(80, width)), 0 if width == 1 else 3)
+    queries = rng.normal(size=(30, width))
+    picks = pick_near(rows, queries, 7, rng)
+    for query, picked in zip(queries, picks, strict=True):
+        away = np.linalg.norm(rows - query, axis=1)
+        assert len(set(picked.tolist())) == 7
+        np.testing.assert_allclose(np.sort(away[picked]), np.sort(away)[:7])
+
+
+def test_of_rows_that_are_alike_each_is_picked_as_often() -> None:
+    rng = np.random.default_rng(3)
+    rows = np.array([[0.0], [0.0], [0.0], [0.0], [9.0]])
+    picks = pick_near(rows, np.full((4000, 1), 0.1), 2, rng)
+    counts = np.bincount(picks.ravel(), minlength=5)
+    assert counts[4] == 0
+    np.testing.assert_allclose(counts[:4] / 8000, 0.25, atol=0.04)
+
+
+def test_fewer_rows_than_asked_are_all_picked() -> None:
+    picks = pick_near(np.arange(3.0)[:, None], np.zeros((2, 1)), 10, np.random.default_rng(1))
+    assert picks.tolist() == [[0, 1, 2]] * 2
+
+
+@pytest.mark.parametrize("columns", [2, 5])
+def test_halves_are_disjoint_and_whole(columns: int) -> None:
+    names = [str(place) for place in range(columns)]
+    for seed in range(10):
+        first, second = draw_halves(names, np.random.default_rng(seed))
+        assert sorted(first + second) == names
+        assert abs(len(first) - len(second)) <= 1
+        assert first
+        assert second
+
+
+def test_the_guess_is_what_random_picks_have_in_common() -> None:
+    rng = np.random.default_rng(2)
+    tries = [bool(set(rng.permutation(60)[:10]) & set(rng.permutation(60)[:10])) for _ in range(4000)]
+    assert chance_in_common(60, 10) == pytest.approx(np.mean(tries), abs=0.03)
+    assert chance_in_common(60, 1) == pytest.approx(1 / 60)
+
+
+def test_a_copy_whose_halves_are_unique_is_joined_whole() -> None:
+    result = found(numbers(1), numbers(1), holdout=numbers(3))
+    for name in NAMES:
+        assert result[name].value == 1.0
+    control = result["linkability"].control
+    assert control is not None
+    assert control < 0.2
+
+
+def test_a_copy_with_categories_is_joined_far_more_often_than_held_out_people() -> None:
+    finding = found(draw_table(1), draw_table(1), holdout=draw_table(3))["linkability"]
+    assert finding.interval is not None
+    assert finding.control_interval is not None
+    assert finding.interval[0] > finding.control_interval[1] + 0.3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_independent_redraw_joins_no_more_than_held_out_people(name: str) -> None:
+    beaten = 0
+    for seed in range(10, 20):
+        tables = [draw_table(10 * seed + place, 300) for place in range(3)]
+        finding = found(tables[0], tables[1], seed, holdout=tables[2])[name]
+        assert finding.interval is not None
+        assert finding.control_interval is not None
+        beaten += finding.interval[0] > finding.control_interval[1]
+    assert beaten <= 1
+
+
+def test_a_constant_table_joins_as_often_as_guessing() -> None:
+    result = found(draw_table(1), constant_table(), holdout=draw_table(3))
+    for name in NAMES:
+        finding = result[name]
+        assert finding.interval is not None
+        assert finding.baseline is not None
+        assert finding.interval[0] <= finding.baseline <= finding.interval[1] or finding.value == pytest.approx(
+            finding.baseline, abs=0.03
+        )
+    assert result["linkability"].baseline == pytest.approx(1 / ROWS)
+
+
+def test_a_single_column_has_no_halves() -> None:
+    result = found(draw_table(1).select(["x"]), draw_table(2).select(["x"]))
+    assert {finding.status for finding in result.values()} == {"not-run"}
+
+
+def test_few_rows_stop_nothing() -> None:
+    one, two = draw_table(1, 1), draw_table(3, 2)
+    for original, released in ((one, two), (two, one)):
+        for finding in found(original, released, holdout=two).values():
+            assert finding.value is not None
+            assert 0.0 <= finding.value <= 1.0

@@ -1,0 +1,120 @@
+"""Numbers that are read off a rare combination of categories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.assess.attacks.rare import RARE_COMBINATIONS
+from sfumato.assess.findings import Direction, Finding
+from sfumato.assess.frame import run_measure
+from sfumato.assess.study import study_of
+from tests.assess.cases import draw_table, fit
+
+ROWS = 400
+
+
+def people(seed: int, rows: int = ROWS) -> pa.Table:
+    """Draw people whose categories are often unique and whose numbers are free of them."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 9, size=(3, rows))
+    x, y = rng.normal(size=(2, rows))
+    names = np.array(list("abcdefghi"))
+    return pa.table(
+        {
+            "p": names[codes[0]].tolist(),
+            "q": names[codes[1]].tolist(),
+            "r": pa.array(names[codes[2]].tolist(), mask=codes[2] == 0),
+            "x": 10.0 * x,
+            "y": pa.array(y, mask=rng.random(rows) < 0.1),
+        }
+    )
+
+
+def found(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Finding:
+    study = study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more)
+    (finding,) = run_measure(RARE_COMBINATIONS, study)
+    return finding
+
+
+def slow_errors(original: pa.Table, released: pa.Table) -> list[float]:
+    rows, others = original.to_pylist(), released.to_pylist()
+    scale = {name: np.nanstd(np.array(original.column(name).to_pylist(), dtype=float)) for name in ("x", "y")}
+    combinations = [(row["p"], row["q"], row["r"]) for row in rows]
+    errors = []
+    for row, key in zip(rows, combinations, strict=True):
+        same = [other for other in others if (other["p"], other["q"], other["r"]) == key]
+        if combinations.count(key) > 1 or not same:
+            continue
+        cells = []
+        for name in ("x", "y"):
+            read = [other[name] for other in same if other[name] is not None]
+            if read and row[name] is not None:
+                cells.append(abs(np.mean(read) - row[name]) / scale[name])
+        if cells:
+            errors.append(float(np.mean(cells)))
+    return errors
+
+
+def test_the_error_is_that_of_a_loop_over_people() -> None:
+    finding = found(people(1), people(2))
+    errors = slow_errors(people(1), people(2))
+    assert finding.attempts == len(errors) > 30
+    assert finding.value == pytest.approx(np.median(errors))
+    assert finding.direction is Direction.HIGHER
+
+
+def test_a_copy_gives_the_numbers_away() -> None:
+    finding = found(people(1), people(1), holdout=people(3))
+    assert finding.value == 0.0
+    assert finding.baseline is not None
+    assert finding.baseline > 0.4
+    assert finding.control is not None
+    assert finding.control > 0.4
+
+
+def test_rows_that_keep_only_the_rare_people_give_them_away_whatever_else_they_blur() -> None:
+    original = people(1)
+    keys = list(zip(*(original.column(name).to_pylist() for name in ("p", "q", "r")), strict=True))
+    common = np.array([keys.count(key) > 1 for key in keys])
+    x = original.column("x").to_numpy() + 50.0 * common
+    assert found(original, original.set_column(3, "x", pa.array(x))).value == 0.0
+
+
+def test_an_independent_redraw_reads_originals_no_better_than_held_out_people() -> None:
+    beaten = 0
+    for seed in range(20, 32):
+        finding = found(people(10 * seed), people(10 * seed + 1), seed, holdout=people(10 * seed + 2))
+        assert finding.interval is not None
+        assert finding.control_interval is not None
+        beaten += finding.interval[1] < finding.control_interval[0]
+    assert beaten <= 1
+
+
+def test_a_constant_table_has_no_rare_combination() -> None:
+    original = pa.concat_tables([people(1), people(1).slice(0, 1)])  # the repeated person is not alone
+    finding = found(original, people(1).take(pa.array([0] * 50)), holdout=people(3))
+    assert finding.value is None
+    assert "alone" in (finding.because or "")
+
+
+def test_a_table_of_one_kind_is_not_run() -> None:
+    assert found(people(1).select(["x", "y"]), people(2).select(["x", "y"])).because == (
+        "the table has no column of categories"
+    )
+    assert found(people(1).select(["p"]), people(2).select(["p"])).because == "the table has no ordered column"
+
+
+def test_held_out_people_without_such_a_combination_give_no_control() -> None:
+    finding = found(people(1), people(1), holdout=people(1).slice(0, 1).set_column(0, "p", pa.array(["?"])))
+    assert finding.control is None
+    assert "no held-out person has such a combination" in finding.meaning
+
+
+def test_few_rows_stop_nothing() -> None:
+    for rows in (1, 2):
+        finding = found(draw_table(1, rows), draw_table(1, rows), holdout=draw_table(3, 2))
+        assert finding.value == 0.0
