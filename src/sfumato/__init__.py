@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
+    from sfumato.condense.classwise import ClasswiseCondensation
     from sfumato.condense.mechanism import Condensation
     from sfumato.pipeline import evaluate, sanitize
     from sfumato.privacy.certificate import Certificate
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "ClasswiseCondensation",
     "Condensation",
     "Domain",
     "Field",
@@ -32,6 +34,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Certificate": "sfumato.privacy.certificate",
+    "ClasswiseCondensation": "sfumato.condense.classwise",
     "Condensation": "sfumato.condense.mechanism",
     "Domain": "sfumato.tables.schema",
     "Field": "sfumato.tables.schema",

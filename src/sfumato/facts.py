@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from sfumato.errors import BadInput
 
 __all__ = [
+    "ClassPure",
     "ColumnsDropped",
     "CountsKept",
     "Drawn",
@@ -71,6 +72,15 @@ class Stratified(Fact):
 
 
 @dataclass(frozen=True)
+class ClassPure(Fact):
+    """No group holds records of two classes of this column, and every released row has the class of its group."""
+
+    fact: ClassVar[str] = "class-pure"
+    column: str
+    classes: int
+
+
+@dataclass(frozen=True)
 class Grouped(Fact):
     """Records were partitioned into groups, each at least as large as the highest level inside.
 
@@ -118,7 +128,18 @@ class Shuffled(Fact):
 
 
 _VOCABULARY: dict[str, type[Fact]] = {
-    kind.fact: kind for kind in (Drawn, ColumnsDropped, HeldOut, Stratified, Grouped, Synthesized, CountsKept, Shuffled)
+    kind.fact: kind
+    for kind in (
+        Drawn,
+        ColumnsDropped,
+        HeldOut,
+        Stratified,
+        ClassPure,
+        Grouped,
+        Synthesized,
+        CountsKept,
+        Shuffled,
+    )
 }
 
 

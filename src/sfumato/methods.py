@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from sfumato.condense.classwise import ClasswiseCondensation
 from sfumato.condense.mechanism import Condensation
 from sfumato.errors import OptionError
 from sfumato.mechanism import Mechanism
@@ -18,6 +19,7 @@ DEFAULT_METHOD = "condense"
 METHODS: dict[str, Callable[..., Mechanism]] = {
     "condense": partial(Condensation, grouping="compact"),
     "condense-paper": partial(Condensation, grouping="paper"),
+    "classwise": ClasswiseCondensation,
 }
 
 

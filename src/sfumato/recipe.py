@@ -51,7 +51,8 @@ class Recipe:
             value = getattr(self, key)
             if value is not None:
                 document.add(key, tomlkit.item(value))
-        document.add("parameters", tomlkit.item(self.parameters))
+        told = {key: value for key, value in self.parameters.items() if value is not None}  # TOML has no null
+        document.add("parameters", tomlkit.item(told))
         columns = tomlkit.aot()
         for column in self.schema:
             columns.append(tomlkit.item(field_to_document(column)))

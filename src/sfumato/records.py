@@ -69,17 +69,22 @@ class Records:
         Privacy level that each record asks for; 0 where it asks for none of its own.
     strata : ndarray of shape (n,)
         Groups never cross a stratum; all zero where there is one.
+    target : str, optional
+        The column that will be mined: a class or a response.
     """
 
     values: NDArray[np.float64]
     layout: Layout
     levels: NDArray[np.int64]
     strata: NDArray[np.int64]
+    target: str | None = None
 
     def __post_init__(self) -> None:
         n, d = self.values.shape
         if d != width(self.layout) or self.levels.shape != (n,) or self.strata.shape != (n,):
             raise ValueError(f"records of shape ({n}, {d}) do not fit their layout, levels or strata")
+        if self.target is not None and all(block.column != self.target for block in self.layout):
+            raise ValueError(f"the target {self.target!r} is not a column of the layout")
         for array in (self.values, self.levels, self.strata):
             array.setflags(write=False)
 

@@ -29,7 +29,7 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
     ----------
     k : int, default=10
         The floor: the group of each row has at least max(k, its privacy level) rows.
-    grouping : {"compact", "mdav", "paper"}, default="compact"
+    grouping : {"compact", "mdav", "paper", "modified", "holistic"}, default="compact"
         ``"compact"`` searches for groups of low sum of squares, ``"mdav"`` is exact MDAV at the highest level,
         ``"paper"`` is ConstructGroups [AY05, fig. 2].
     effort : {"fast", "default", "thorough"}, default="default"

@@ -93,6 +93,8 @@ def test_the_same_seed_gives_the_same_release_to_the_bit() -> None:
         ("compact", "principal-axis tree and local search"),
         ("mdav", "MDAV"),
         ("paper", "AY05 ConstructGroups"),
+        ("modified", "KCG12 modified condensation"),
+        ("holistic", "K-means with small clusters dissolved"),
     ],
 )
 def test_the_facts_say_what_was_done(grouping: str, algorithm: str) -> None:
@@ -196,7 +198,13 @@ def test_no_repr_holds_a_number_of_the_data() -> None:
 
 @pytest.mark.parametrize(
     ("grouping", "function"),
-    [("compact", "compact_groups"), ("mdav", "mdav_groups"), ("paper", "construct_groups")],
+    [
+        ("compact", "compact_groups"),
+        ("mdav", "mdav_groups"),
+        ("paper", "construct_groups"),
+        ("modified", "modified_groups"),
+        ("holistic", "holistic_groups"),
+    ],
 )
 def test_a_violating_partition_is_never_released(monkeypatch: pytest.MonkeyPatch, grouping: str, function: str) -> None:
     def alone(values: NDArray[np.float64], *_: object, **__: object) -> list[NDArray[np.int64]]:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.condense.classwise import ClasswiseCondensation
 from sfumato.condense.mechanism import Condensation
 from sfumato.facts import fact_from_json, fact_to_json
 from sfumato.mechanism import Mechanism
@@ -22,6 +23,10 @@ MECHANISMS: list[Mechanism] = [
     Condensation(k=4, effort="fast"),
     Condensation(k=4, grouping="mdav"),
     Condensation(k=3, grouping="paper"),
+    Condensation(k=4, grouping="modified", response_weight=0.5),
+    Condensation(k=4, grouping="holistic"),
+    ClasswiseCondensation(k=4),
+    ClasswiseCondensation(tolerance=0.2, grouping="compact"),
 ]
 
 
@@ -29,9 +34,14 @@ def records() -> Records:
     rng = np.random.default_rng(1)
     age = rng.integers(20, 60, 80).tolist()
     table = pa.table(
-        {"age": [None, *age[1:]], "pay": rng.normal(3000, 500, 80).round(2), "town": rng.choice(["a", "b", "c"], 80)}
+        {
+            "age": [None, *age[1:]],
+            "pay": rng.normal(3000, 500, 80).round(2),
+            "town": rng.choice(["a", "b", "c"], 80),
+            "class": rng.choice(["yes", "no"], 80, p=[0.3, 0.7]),
+        }
     )
-    return Codec.fit(table, Schema.infer(table)).encode(table)
+    return Codec.fit(table, Schema.infer(table, target="class")).encode(table)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
@@ -59,6 +69,7 @@ class TestMechanism:
         given = records()
         released = mechanism.sanitize(given, rng=np.random.default_rng(4)).records
         assert released.layout == given.layout
+        assert released.target == given.target
         assert not released.levels.any()
         assert np.isfinite(released.values).all()
 

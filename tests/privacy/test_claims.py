@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.errors import BadInput, PrivacyRefusal
 from sfumato.facts import (
+    ClassPure,
     ColumnsDropped,
     CountsKept,
     Drawn,
@@ -30,6 +31,7 @@ FACTS: tuple[Fact, ...] = (
     ColumnsDropped(("name",), ("lvl",)),
     HeldOut(7),
     Stratified("class", 2, True),
+    ClassPure("class", 2),
     GROUPED,
     Synthesized("mean and covariance", "uniform along eigenvectors", 100),
     CountsKept(2, 1),
@@ -80,12 +82,22 @@ def test_a_violation_is_never_certified() -> None:
         (dataclasses.replace(GROUPED, tiny=2), "three records or fewer"),
         (dataclasses.replace(GROUPED, alone=5, smallest=1), "published as they are"),
         (Stratified("class", 2, True), "l = 1"),
+        (ClassPure("class", 3), "l = 1"),
         (CountsKept(1, 0), "exact counts"),
     ],
 )
 def test_what_must_not_be_said_is_said(fact: Fact, words: str) -> None:
     _, refused = draw_claims((fact,))
     assert any(words in claim.because for claim in refused)
+
+
+def test_pure_classes_are_claimed_with_their_number_and_that_they_are_certain_is_said() -> None:
+    claims, refused = draw_claims((ClassPure("outcome", 3),))
+    (claim,) = claims
+    assert claim.kind == "proved"
+    assert "no group mixes the 3 classes" in claim.claim
+    assert "KCG12, fig. 5" in claim.basis
+    assert any("cannot be sure of the class 'outcome'" in one.claim for one in refused)
 
 
 def test_a_certificate_comes_back_from_json() -> None:

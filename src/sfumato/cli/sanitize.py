@@ -23,11 +23,11 @@ __all__ = ["sanitize"]
 @click.command()
 @click.argument("source", metavar="INPUT")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
-@click.option("--method", metavar="NAME", help="condense (default) or condense-paper.")
+@click.option("--method", metavar="NAME", help="condense (default), condense-paper, classwise.")
 @click.option(
     "--grouping",
     type=click.Choice(["compact", "mdav", "modified", "holistic"]),
-    help="Grouping of condense.  [default: compact]",
+    help="How records are grouped.  [default: compact; classwise: modified]",
 )
 @click.option(
     "--effort", type=click.Choice(["fast", "default", "thorough"]), help="How long the compact grouping searches."
@@ -155,9 +155,12 @@ def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str,
         )
 
 
-def _floor(options: dict[str, Any]) -> int:
+def _floor(options: dict[str, Any]) -> int | None:
+    """Choose k where none is given; class-wise condensation chooses its own from the classes."""
     if options["k"] is not None:
         return int(options["k"])
+    if options["method"] == "classwise":
+        return None
     if options["level"] is None and options["schema_file"] is None:
         return 10
     return 1 if options["allow_level_1"] else 2 if options["level"] is not None else 10

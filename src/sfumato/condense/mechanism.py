@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from sfumato.errors import LevelError, OptionError, PrivacyLeakWarning
-from sfumato.facts import CountsKept, Fact, Grouped, Shuffled, Synthesized
-from sfumato.mechanism import Sanitized, Workings
-from sfumato.records import BlockKind, Layout, Records
+from sfumato.errors import LevelError, OptionError
+from sfumato.mechanism import Sanitized
+from sfumato.records import Records
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Condensation", "effective_levels"]
+__all__ = ["ALGORITHMS", "Condensation", "check_k", "check_options", "effective_levels"]
 
-_ALGORITHMS = {
+ALGORITHMS = {
     "compact": "principal-axis tree and local search",
     "mdav": "MDAV",
     "paper": "AY05 ConstructGroups",
+    "modified": "KCG12 modified condensation",
+    "holistic": "K-means with small clusters dissolved",
 }
+"""The groupings, and how a certificate names each."""
+
 _EFFORTS = ("fast", "default", "thorough")
-_TINY = 3  # mean and covariance of two records give both away, and three are not far from it
+_WEIGHTED = ("modified", "holistic")  # the groupings that the papers give a weighted distance
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,17 @@ class Condensation:
     ----------
     k : int
         The floor: a record's level is max(k, the level it asks for).
-    grouping : {"compact", "mdav", "paper"}
-        ``"compact"`` searches for groups of low sum of squares with every record's own level, ``"mdav"`` is exact MDAV
-        at the highest level, ``"paper"`` is ConstructGroups [AY05, sec. 2].
+    grouping : {"compact", "mdav", "paper", "modified", "holistic"}
+        ``"compact"`` searches for groups of low sum of squares with every record's own level, ``"paper"`` is
+        ConstructGroups [AY05, sec. 2]. At the highest level of all: ``"mdav"`` is exact MDAV, ``"modified"`` fills the
+        small clusters of K-means [KCG12, fig. 3], ``"holistic"`` dissolves them [BCG10, sec. 3.1].
     effort : {"fast", "default", "thorough"}
         How long the compact grouping searches.
     allow_level_1 : bool
         Level 1 is no protection: such a record may stand alone and is then published as it is.
+    response_weight : float
+        Weight of the target in the distance of ``"modified"`` and ``"holistic"``, the other columns share the rest
+        [BCG10, eq. 1]. Without a target all columns weigh the same; the other groupings do not use it.
 
     Examples
     --------
@@ -58,16 +64,13 @@ class Condensation:
     grouping: str = "compact"
     effort: str = "default"
     allow_level_1: bool = False
+    response_weight: float = 0.8
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise LevelError("k must be a whole number of at least 2")
-        if self.k == 1 and not self.allow_level_1:
-            raise LevelError("k is 1, which is no protection; take k of at least 2 or allow level 1 explicitly")
-        for name, choices in (("grouping", _ALGORITHMS), ("effort", _EFFORTS)):
-            chosen = getattr(self, name)
-            if chosen not in choices:
-                raise OptionError(f"there is no {name} {chosen!r}; choose one of {', '.join(choices)}")
+        check_k(self.k, allow_level_1=self.allow_level_1)
+        check_options(self.grouping, self.effort)
+        if isinstance(self.response_weight, bool) or not 0.0 <= self.response_weight <= 1.0:
+            raise OptionError("response_weight must lie between 0 and 1; the usual one is 0.8")
 
     @property
     def method(self) -> str:
@@ -76,56 +79,35 @@ class Condensation:
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many synthetic ones, drawn from the statistics of their groups."""
-        import numpy as np
-
         from sfumato.condense.partition import partition
+        from sfumato.condense.synthesize import synthesize
         from sfumato.condense.warm import compile_ahead
-        from sfumato.groups import redraw
+        from sfumato.groups import response_weights
 
         compile_ahead()
         levels = effective_levels(records.levels, self.k, allow_level_1=self.allow_level_1)
-        labels = partition(records.values, levels, records.strata, rng, grouping=self.grouping, effort=self.effort)
-        sizes = np.bincount(labels)
-        values = redraw(records.values, labels, records.layout, rng)
-        order = rng.permutation(len(values))
-        values, drawn_from = values[order], np.repeat(np.arange(len(sizes)), sizes)[order]
-        nothing = np.zeros(len(values), dtype=np.int64)
-        released = Records(values, records.layout, nothing, nothing.copy())
-        return Sanitized(
-            released,
-            _facts(_ALGORITHMS[self.grouping], records.layout, sizes, levels, labels),
-            Workings(labels, levels, drawn_from),
+        weights = None
+        if self.grouping in _WEIGHTED:
+            weights = response_weights(records.layout, records.target, self.response_weight)
+        labels = partition(
+            records.values, levels, records.strata, rng, grouping=self.grouping, effort=self.effort, weights=weights
         )
+        return synthesize(records, labels, levels, ALGORITHMS[self.grouping], rng)
 
 
-def _facts(
-    algorithm: str, layout: Layout, sizes: NDArray[np.int64], levels: NDArray[np.int64], labels: NDArray[np.int64]
-) -> tuple[Fact, ...]:
-    """State what was done; warn where groups are so small that their statistics are their members."""
-    tiny = int((sizes <= _TINY).sum())
-    if tiny:
-        warnings.warn(
-            f"{tiny} of {len(sizes)} groups have {_TINY} records or fewer: their mean and covariance nearly or "
-            "exactly give the members away; take a higher k",
-            PrivacyLeakWarning,
-            stacklevel=3,
-        )
-    categories = sum(block.kind is BlockKind.CATEGORY for block in layout)
-    missing = sum(block.kind is BlockKind.MISSING for block in layout)
-    grouped = Grouped(
-        algorithm=algorithm,
-        records=len(labels),
-        groups=len(sizes),
-        smallest=int(sizes.min()),
-        asked_min=int(levels.min()),
-        asked_max=int(levels.max()),
-        violations=int((sizes[labels] < levels).sum()),
-        tiny=tiny,
-        alone=int((sizes == 1).sum()),
-    )
-    drawn = Synthesized(statistics="mean and covariance", law="uniform along eigenvectors", rows=len(labels))
-    kept = (CountsKept(categories, missing),) if categories or missing else ()
-    return (grouped, drawn, *kept, Shuffled(rows=len(labels)))
+def check_k(k: int, *, allow_level_1: bool) -> None:
+    """Refuse a floor that is not a whole number, or no protection."""
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise LevelError("k must be a whole number of at least 2")
+    if k == 1 and not allow_level_1:
+        raise LevelError("k is 1, which is no protection; take k of at least 2 or allow level 1 explicitly")
+
+
+def check_options(grouping: str, effort: str) -> None:
+    """Refuse a grouping or an effort that there is not; loads nothing."""
+    for name, chosen, choices in (("grouping", grouping, ALGORITHMS), ("effort", effort, _EFFORTS)):
+        if chosen not in choices:
+            raise OptionError(f"there is no {name} {chosen!r}; choose one of {', '.join(choices)}")
 
 
 def effective_levels(asked: NDArray[np.int64], k: int, *, allow_level_1: bool) -> NDArray[np.int64]:

@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 from sfumato.compiled import fixed
 from sfumato.condense.compact import EFFORTS, compact_groups
 from sfumato.condense.construct import construct_groups
+from sfumato.condense.holistic import holistic_groups
 from sfumato.condense.mdav import mdav_groups
+from sfumato.condense.modified import modified_groups
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
 
-__all__ = ["GROUPINGS", "check_choice", "check_feasible", "check_partition", "partition"]
+__all__ = ["GROUPINGS", "check_choice", "check_feasible", "check_partition", "check_values", "partition"]
 
-GROUPINGS = ("compact", "mdav", "paper")
+GROUPINGS = ("compact", "mdav", "paper", "modified", "holistic")
 
 
 def partition(
@@ -24,6 +26,7 @@ def partition(
     *,
     grouping: str = "compact",
     effort: str = "default",
+    weights: NDArray[np.float64] | None = None,
     threads: int | None = None,
 ) -> NDArray[np.int64]:
     """Label each record with its group, 0 to g-1.
@@ -36,11 +39,14 @@ def partition(
     strata : ndarray of shape (n,)
         Groups never cross strata.
     rng : numpy.random.Generator
-    grouping : {"compact", "mdav", "paper"}
-        ``"compact"`` searches for groups of low sum of squares, ``"mdav"`` is exact MDAV at the highest level of each
-        stratum, ``"paper"`` is ConstructGroups [AY05, fig. 2].
+    grouping : {"compact", "mdav", "paper", "modified", "holistic"}
+        ``"compact"`` searches for groups of low sum of squares, ``"paper"`` is ConstructGroups [AY05, fig. 2]. The
+        others know one level only and take the highest of each stratum: ``"mdav"`` is exact MDAV, ``"modified"``
+        fills the small clusters of K-means [KCG12, fig. 3], ``"holistic"`` dissolves them [BCG10, sec. 3.1].
     effort : {"fast", "default", "thorough"}
         How long the compact grouping searches.
+    weights : ndarray of shape (d,), optional
+        Weight of each coordinate in the squared distance, by default the same for all.
     threads : int, optional
         Threads of the compact grouping; its partition does not depend on them.
 
@@ -53,11 +59,9 @@ def partition(
     """
     check_choice(grouping, effort)
     check_feasible(levels, strata)
-    if not values.shape[1]:
-        raise TableError("the records have no coordinates to group by; sanitize at least one column")
-    unmeasurable = int((~np.isfinite(values)).any(axis=1).sum())
-    if unmeasurable:
-        raise TableError(f"{unmeasurable} records hold a number that is not finite; remove them or mark them missing")
+    check_values(values)
+    if weights is not None:
+        values = values * np.sqrt(weights)
     labels = np.full(len(values), -1, dtype=np.int64)  # a record that no group takes is refused below
     formed = 0
     for stratum in np.unique(strata):
@@ -66,15 +70,35 @@ def partition(
         asked = fixed(levels[rows], np.int64)
         if grouping == "compact":
             groups = compact_groups(own, asked, rng, effort=effort, threads=threads)
-        elif grouping == "mdav":
-            groups = mdav_groups(own, int(asked.max()))
-        else:
+        elif grouping == "paper":
             groups = construct_groups(own, asked, rng.permutation(len(rows)))
+        else:
+            groups = _one_level_groups(own, int(asked.max()), grouping, rng)
         sizes = [len(group) for group in groups]
         labels[rows[np.concatenate(groups)]] = np.repeat(np.arange(formed, formed + len(groups)), sizes)
         formed += len(groups)
     check_partition(labels, levels)
     return labels
+
+
+def _one_level_groups(
+    values: NDArray[np.float64], k: int, grouping: str, rng: np.random.Generator
+) -> list[NDArray[np.int64]]:
+    """Group the records of a stratum at its highest level."""
+    if grouping == "mdav":
+        return mdav_groups(values, k)
+    if grouping == "modified":
+        return modified_groups(values, k, rng)
+    return holistic_groups(values, k, rng)
+
+
+def check_values(values: NDArray[np.float64]) -> None:
+    """Refuse records that no distance can be taken between."""
+    if not values.shape[1]:
+        raise TableError("the records have no coordinates to group by; sanitize at least one column")
+    unmeasurable = int((~np.isfinite(values)).any(axis=1).sum())
+    if unmeasurable:
+        raise TableError(f"{unmeasurable} records hold a number that is not finite; remove them or mark them missing")
 
 
 def check_choice(grouping: str, effort: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from sfumato.groups.algebra import concat, merge, remove, split_groups
 from sfumato.groups.generate import draw_along_eigenvectors, generate
+from sfumato.groups.kmeans import k_means
 from sfumato.groups.model import Groups, summarize
 from sfumato.groups.redraw import redraw
 from sfumato.groups.settle import category_counts, missing_counts, settle
+from sfumato.groups.weights import response_weights
 
 __all__ = [
     "Groups",
@@ -14,10 +16,12 @@ __all__ = [
     "concat",
     "draw_along_eigenvectors",
     "generate",
+    "k_means",
     "merge",
     "missing_counts",
     "redraw",
     "remove",
+    "response_weights",
     "settle",
     "split_groups",
     "summarize",

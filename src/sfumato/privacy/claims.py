@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sfumato.errors import PrivacyRefusal
-from sfumato.facts import ColumnsDropped, CountsKept, Drawn, Fact, Grouped, HeldOut, Shuffled, Stratified, Synthesized
+from sfumato.facts import (
+    ClassPure,
+    ColumnsDropped,
+    CountsKept,
+    Drawn,
+    Fact,
+    Grouped,
+    HeldOut,
+    Shuffled,
+    Stratified,
+    Synthesized,
+)
 
 __all__ = ["Claim", "Refused", "draw_claims"]
 
@@ -53,6 +64,8 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                 claims.append(_synthetic(fact, facts))
             case Stratified():
                 refused.extend(_of_strata(fact))
+            case ClassPure():
+                _of_classes(fact, claims, refused)
             case ColumnsDropped():
                 claims.extend(_of_columns(fact))
             case Shuffled():
@@ -150,6 +163,25 @@ def _of_strata(fact: Stratified) -> tuple[Refused, ...]:
             f"A reader cannot be sure of {what} of the people behind a row.",
             f"groups never cross {fact.column!r}, so for whoever finds a person's group {what} is certain (l = 1)",
         ),
+    )
+
+
+def _of_classes(fact: ClassPure, claims: list[Claim], refused: list[Refused]) -> None:
+    claims.append(
+        Claim(
+            f"The class {fact.column!r} of every released row is that of all records of its group: no group mixes the "
+            f"{fact.classes} classes.",
+            "proved",
+            "Each class was condensed apart from the others [KCG12, fig. 5]; the finished partition was checked group "
+            "by group.",
+            "the classes in the table are right",
+        )
+    )
+    refused.append(
+        Refused(
+            f"A reader cannot be sure of the class {fact.column!r} of the people behind a row.",
+            "no group mixes classes, so for whoever finds a person's group the class is certain (l = 1)",
+        )
     )
 
 

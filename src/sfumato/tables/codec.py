@@ -138,10 +138,10 @@ class Codec:
         values = np.zeros((table.num_rows, width(layout)))
         for column in self.columns:
             _encode_column(table.column(column.field.name), column, values, strict=strict)
-        nothing = np.zeros(table.num_rows, dtype=np.int64)
-        return Records(
-            values, layout, nothing if levels is None else levels, nothing.copy() if strata is None else strata
-        )
+        levels = np.zeros(table.num_rows, dtype=np.int64) if levels is None else levels
+        strata = np.zeros(table.num_rows, dtype=np.int64) if strata is None else strata
+        target = self.schema.target
+        return Records(values, layout, levels, strata, None if target is None else target.name)
 
     def decode(self, values: NDArray[np.float64], *, native: bool = False) -> pa.Table:
         """Turn coordinates back into a table of the encoded columns, in the order of the schema.

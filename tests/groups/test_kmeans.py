@@ -1,0 +1,66 @@
+"""K-means: each record with its nearest centre, each centre the mean of its records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.groups import k_means
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 120), st.integers(1, 5), st.integers(1, 20), seeds)
+def test_it_ends_where_no_record_has_a_nearer_centre_and_centres_are_means(
+    n: int, d: int, count: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    values, count = rng.normal(size=(n, d)), min(count, n)
+    labels, centres = k_means(values, count, rng)
+    apart = ((values[:, None, :] - centres[None]) ** 2).sum(axis=2)
+    own = apart[np.arange(n), labels]
+    assert (own <= apart.min(axis=1) + 1e-9).all()  # rounds end only then on tables so small
+    for cluster in np.unique(labels):
+        np.testing.assert_allclose(centres[cluster], values[labels == cluster].mean(axis=0), atol=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 4), seeds)
+def test_equal_records_share_the_first_of_their_clusters(n: int, count: int, seed: int) -> None:
+    values = np.full((n, 3), 0.1)
+    labels, centres = k_means(values, min(count, n), np.random.default_rng(seed))
+    assert not labels.any()
+    np.testing.assert_allclose(centres, 0.1)
+
+
+def test_separate_clusters_are_found_from_one_start_in_each() -> None:
+    values = np.repeat([[0.0, 0.0], [50.0, 9.0]], 20, axis=0) + np.random.default_rng(0).normal(size=(40, 2))
+    for seed in range(20):
+        labels, _ = k_means(values, 2, np.random.default_rng(seed))
+        assert len(set(labels[:20].tolist())) == len(set(labels[20:].tolist())) == 1
+
+
+def test_the_table_is_left_as_it_is_and_the_order_of_its_columns_makes_no_difference() -> None:
+    values = np.random.default_rng(0).normal(size=(200, 4)) * [1.0, 5.0, 0.1, 2.0]
+    before = values.copy()
+    labels, centres = k_means(values, 9, np.random.default_rng(1))
+    turned, turned_centres = k_means(values[:, ::-1], 9, np.random.default_rng(1))
+    np.testing.assert_array_equal(values, before)
+    np.testing.assert_array_equal(labels, turned)
+    np.testing.assert_array_equal(centres[:, ::-1], turned_centres)
+
+
+@pytest.mark.parametrize("rounds", [4, 100])
+def test_more_rounds_never_make_clusters_wider(monkeypatch: pytest.MonkeyPatch, rounds: int) -> None:
+    values = np.random.default_rng(0).normal(size=(500, 3))
+    monkeypatch.setattr("sfumato.groups.kmeans._MOST", 1)
+    monkeypatch.setattr("sfumato.groups.kmeans._FEWEST", 1)
+    labels, centres = k_means(values, 40, np.random.default_rng(1))
+    once = ((values - centres[labels]) ** 2).sum()
+    monkeypatch.setattr("sfumato.groups.kmeans._MOST", rounds)
+    monkeypatch.setattr("sfumato.groups.kmeans._FEWEST", rounds)
+    labels, centres = k_means(values, 40, np.random.default_rng(1))
+    assert ((values - centres[labels]) ** 2).sum() < once
