@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import itertools
 import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,11 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import sfumato
 from sfumato.assess import page
 from sfumato.assess.figures import marginals
 from sfumato.assess.figures.association import Links, association_figures
+from sfumato.assess.figures.models import model_figures
+from sfumato.assess.figures.risk import risk_figures
+from sfumato.assess.findings import Family
 from sfumato.assess.report import Report
+from sfumato.assess.words import measured_sentence, spoken_name
+from sfumato.errors import OptionError
 from tests.assess.cases import ROWS, constant_table, draw_table, measure, report_of, workings
+from tests.assess.made_up import attack, attacks, findings
 
 CERTIFICATE: dict[str, Any] = {
     "randomness": "rehearsal",
@@ -146,30 +155,69 @@ def test_the_owner_sees_both_tables_and_the_public_the_released_one() -> None:
     assert not any(public for name, public in figures if name.startswith(("groups", "distances")))
 
 
+CANARIES = (987654.25, -765432.5, 876543.0)
+WORD = "canarybird"
+
+
 def canary_table() -> tuple[pa.Table, pa.Table]:
-    """Plant an extreme number, a text and a date that nobody else has; the released table does without them."""
+    """Plant extreme numbers, a text and a date that nobody else has; the released table does without them."""
     original = draw_table(1)
-    x, count, colour, born = (original.column(name).to_pylist() for name in ("x", "count", "colour", "born"))
-    x[0], count[0], colour[0], born[0] = 987654.25, 876543, "canarybird", datetime.date(2213, 11, 27)
-    for place, name, cells in ((0, "x", x), (2, "count", count), (3, "colour", colour), (5, "born", born)):
-        original = original.set_column(place, name, pa.array(cells, original.schema.field(name).type))
-    return original, draw_table(2)
+    columns = {name: original.column(name).to_pylist() for name in original.column_names}
+    columns["x"][:2] = CANARIES[:2]
+    columns["count"][0], columns["colour"][0] = int(CANARIES[2]), WORD
+    columns["born"][0] = datetime.date(2213, 11, 27)
+    return pa.table({name: pa.array(cells, original.schema.field(name).type) for name, cells in columns.items()}), (
+        draw_table(2)
+    )
 
 
-def test_no_planted_value_is_in_the_public_edition() -> None:
+def numbers_in(text: str) -> list[float]:
+    """Read every number of a text, with the thousands and the signs that pages write."""
+    found = re.findall(r"[-\u2212]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?", text)
+    return [float(number.replace(",", "").replace("\u2212", "-")) for number in found]
+
+
+def near_a_canary(html: str) -> list[float]:
+    """List the numbers that a reader sees within one part in fifty of a planted one, or of its year."""
+    seen = numbers_in(" ".join(Page(html).text))
+    planted = [*CANARIES, *(abs(canary) for canary in CANARIES)]
+    return [each for each in seen if each == 2213 or any(abs(each - one) <= abs(one) / 50 for one in planted)]
+
+
+def test_no_planted_value_is_in_the_public_edition_in_any_rounding() -> None:
     original, released = canary_table()
     report = measure(original, released, workings=workings(), holdout=draw_table(3))
     public = html_of("public", report)
-    for canary in ("canarybird", "987654", "987,654", "876543", "876,543", "2213"):
+    for canary in (WORD, "98765", "987,6", "76543", "765,4", "876,5", "9.9e+05", "2213"):
         assert canary not in public
-    assert "canarybird" in html_of("owner", report)
+    assert near_a_canary(public) == []
+    assert WORD in html_of("owner", report)
 
 
-def test_the_released_table_alone_determines_the_public_figures() -> None:
+def test_the_search_for_planted_values_finds_them_in_other_roundings() -> None:
+    for leak in ("988,000", "9.88e+05", "980000", "-770,000", "\u2212765432", "born 2213"):
+        assert near_a_canary(f"<p>largest {leak}.</p>"), leak
+    assert not near_a_canary("<p>600 rows, 0.75, 12,000, 95 %</p>")
+
+
+def test_no_planted_number_of_a_sanitized_table_is_in_the_public_edition() -> None:
+    original, _ = canary_table()
+    release = sfumato.sanitize(original, sfumato.Condensation(k=20), seed=1, holdout=0.1)
+    assert release.report is not None
+    public = release.report.to_html(edition="public", certificate=release.certificate.to_document())
+    assert near_a_canary(public) == []
+
+
+@pytest.mark.usefixtures("bare")
+def test_the_released_table_alone_determines_the_figures_of_cells_in_the_public_edition() -> None:
     original, released = canary_table()
-    planted = [figure for figure in measure(original, released).figures if figure.public]
-    plain = [figure for figure in measure(draw_table(4), released).figures if figure.public]
+    told = ("attacks/", "models/")  # drawn from public findings, not from cells
+    planted, plain = (
+        [figure for figure in measure(table, released).figures if figure.public and not figure.name.startswith(told)]
+        for table in (original, draw_table(4))
+    )
     assert planted == plain
+    assert {figure.name.partition("/")[0] for figure in plain} == {"components", "association", "marginals"}
 
 
 def test_names_and_categories_stay_text_whatever_they_hold() -> None:
@@ -191,6 +239,7 @@ def test_names_and_categories_stay_text_whatever_they_hold() -> None:
         ElementTree.fromstring(figure.svg)
 
 
+@pytest.mark.usefixtures("bare")
 def test_many_columns_are_drawn_up_to_a_limit_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (marginals, page):
         monkeypatch.setattr(module, "MOST_COLUMNS", 2)
@@ -215,13 +264,189 @@ def test_a_constant_release_is_drawn() -> None:
         assert page.count("<svg") >= 2
 
 
-def test_the_json_form_has_the_keys_that_others_read() -> None:
-    document = json.loads(json.dumps(report_of("redraw").to_json(), allow_nan=False))
-    assert document["format"] == 1
-    wanted = {"name", "family", "value", "interval", "baseline", "control", "direction", "range", "meaning", "status"}
-    for finding in document["findings"]:
-        assert wanted | {"because"} <= set(finding)
-        assert finding["family"] in ("privacy", "utility", "attack")
+def schema() -> dict[str, Any]:
+    text = files("sfumato.assess").joinpath("report-schema.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+def made_up_report() -> Report:
+    """Join what was measured, but for attacks and models, with made-up findings of every kind."""
+    report, more = report_of("redraw"), findings()
+    told = {finding.name.partition("/")[0] for finding in more}
+    kept = [f for f in report.findings if f.family is not Family.ATTACK and f.name.partition("/")[0] not in told]
+    drawn = [figure for figure in report.figures if not figure.name.startswith(("attacks/", "models/"))]
+    figures = (*risk_figures(more), *model_figures(more), *drawn)
+    return dataclasses.replace(report, findings=(*kept, *more), figures=figures)
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the catalogue out, where only figures and columns matter."""
+    monkeypatch.setattr("sfumato.assess.measure.catalogue", lambda: ())
+
+
+def test_every_report_fits_the_published_schema() -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed: schema not checked")
+    validator = jsonschema.Draft202012Validator(schema())
+    validator.check_schema(schema())
+    constant = measure(draw_table(1, 80), constant_table(30), budget=5.0)
+    for report in (report_of("redraw"), made_up_report(), constant, Report((), (), 0, 0)):
+        validator.validate(json.loads(json.dumps(report.to_json(), allow_nan=False)))
+
+
+@pytest.mark.parametrize(
+    "change", [{"family": "luck"}, {"value": None}, {"value": "much"}, {"interval": [0.0]}, {"status": "not-run"}]
+)
+def test_the_schema_refuses_what_is_no_finding(change: dict[str, Any]) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed: schema not checked")
+    document = Report((attack("linkage-rank", 3, 2, 0.1),), (), 5, 5).to_json()
+    document["findings"][0].update(change)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, schema())
+
+
+def test_the_schema_names_every_key_of_a_report() -> None:
+    document = made_up_report().to_json()
+    definitions = schema()["$defs"]
+    assert set(document) == set(schema()["properties"]) == set(schema()["required"])
+    assert document["format"] == schema()["properties"]["format"]["const"]
+    assert set(document["sizes"]) == set(schema()["properties"]["sizes"]["properties"])
+    for kind, name in (("findings", "finding"), ("figures", "figure")):
+        for each in document[kind]:
+            assert set(each) == set(definitions[name]["properties"]) == set(definitions[name]["required"])
+
+
+def test_the_findings_are_a_table() -> None:
+    report = made_up_report()
+    table = report.to_frame()
+    assert isinstance(table, pa.Table)
+    assert table.num_rows == len(report.findings)
+    (row,) = [row for row in table.to_pylist() if row["name"] == "linkage-rank"]
+    assert (row["value"], row["control"], row["attempts"]) == (0.05, 0.048, 2000)
+    assert row["low"] < row["value"] < row["high"]
+    assert (row["range_low"], row["range_high"]) == (0.0, 1.0)
+    (idle,) = [row for row in table.to_pylist() if row["name"] == "label-inference"]
+    assert idle["value"] is None
+    assert idle["because"]
+    assert Report((), (), 0, 0).to_frame().schema == table.schema
+
+
+def test_the_findings_are_a_frame_of_other_libraries() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    report = made_up_report()
+    frame = report.to_frame("pandas")
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame["name"]) == [finding.name for finding in report.findings]
+    assert polars.from_arrow(report.to_frame()).shape == frame.shape
+    with pytest.raises(OptionError, match="ask for 'arrow' or 'pandas'"):
+        report.to_frame("excel")  # type: ignore[arg-type]
+
+
+def test_a_figure_is_found_by_its_name() -> None:
+    report = made_up_report()
+    assert ">original</text>" in report.plot("marginals/x").svg  # of twins the owner's
+    assert report.plot("attacks/all")._repr_svg_().startswith("<svg")
+    with pytest.raises(OptionError, match=r"no figure is named 'risk'; choose one of: 'attacks/all'"):
+        report.plot("risk")
+    with pytest.raises(OptionError, match="no figure was drawn"):
+        Report((), (), 0, 0).plot("attacks/all")
+
+
+def test_a_notebook_shows_the_owners_page_in_a_frame_of_its_own() -> None:
+    report = made_up_report()
+    shown = Page(report._repr_html_())
+    ((tag, attrs),) = shown.tags
+    assert tag == "iframe"
+    assert attrs["sandbox"] == ""
+    assert attrs["title"]
+    assert attrs["srcdoc"] == report.to_html() == report.to_html(edition="owner")
+
+
+def test_each_row_has_all_that_a_finding_says() -> None:
+    text = " ".join(Page(html_of("public", made_up_report())).text)
+    row = re.sub(r"[ \n]+", " ", text[text.index("Linkage by ranks ") :])
+    for part in (
+        "5\u00a0%",
+        "4.13\u00a0% to 6.04\u00a0%",
+        "2,000 attempts",
+        "4.8\u00a0%",
+        "3.95\u00a0% to 5.83\u00a0%",
+    ):
+        assert part in row[:300]
+    assert "lower is better 0\u00a0% to 100\u00a0%" in row[:300]
+    assert "One plain sentence" in row[:400]
+
+
+def test_findings_of_single_columns_and_classes_are_folded_with_their_count() -> None:
+    html = html_of("owner", made_up_report())
+    assert "Marginal distance, column by column (6)" in html
+    assert "Recall, gradient boosting, class by class (4)" in html
+    folds = re.findall(r"<details>\n<summary[^>]*>(.*?)</summary>", html)
+    assert len(folds) == html.count("<details") == html.count("</details>")
+    assert folds[-1] == "Not run, each with its reason (1)"
+    assert "class by class" not in html_of("public", made_up_report())
+
+
+def test_what_was_not_run_says_why_and_is_not_among_the_measured() -> None:
+    idle = Report(tuple(finding for finding in attacks() if finding.value is None), (), 5, 5)
+    html = html_of("public", idle)
+    assert "<details open>" in html  # nothing else is there to be seen
+    assert "not run" in html
+    assert "Because no column is named as the one to predict." in html
+    assert "Not run, each with its reason (1)" in html
+
+
+def test_how_much_was_looked_at_is_told_and_to_the_owner_how_long_it_took() -> None:
+    sizes = {"attempts": 1234, "training": 2345, "testing": 3456, "queries": 456, "estimate": 7.5, "budget": 8.0}
+    seconds = {"columns": 1.25, "slow-attack": 3.75, "all": 6.5}
+    report = dataclasses.replace(report_of("redraw"), sizes=sizes, seconds=seconds)
+    for edition in EDITIONS:
+        text = " ".join(Page(html_of(edition, report)).text)
+        for told in ("1,234", "2,345", "3,456", "456"):
+            assert told in text
+        assert ("6.5" in text and "slow attack 3.8 s" in text) is (edition == "owner")
+        assert ("Seconds granted" in text) is (edition == "owner")
+    assert "seconds" not in report.to_json()
+
+
+def test_the_measured_sentence_says_how_far_attacks_get() -> None:
+    said = measured_sentence(attacks())
+    assert "of 10 attacks tried, 4 succeed on people in the table more often than chance explains" in said
+    assert "most of all \u201cgroup linkage largest\u201d with 45\u00a0% against 1\u00a0% by guessing" in said
+    assert "1 attack was not run, which says nothing about safety" in said
+    alone = measured_sentence([attack("linkage-rank", 300, 20, 0.001)])
+    assert "with 15\u00a0% against 1\u00a0% on people held out, 0.1\u00a0% by guessing" in alone
+
+
+def test_the_measured_sentence_does_not_call_chance_a_success() -> None:
+    said = measured_sentence([attack("linkage-rank", 101, 100, 0.01), attack("linkage-euclid", 90, 100, 0.01)])
+    assert "of 2 attacks tried, none succeeds on people in the table more often than chance explains" in said
+    assert "the nearest to it is \u201clinkage by ranks\u201d" in said
+
+
+def test_without_attacks_the_sentence_is_silent_about_them() -> None:
+    assert "attack" not in measured_sentence(report_of("redraw").findings[:3])
+    assert "nothing could be compared" in measured_sentence([])
+
+
+@pytest.mark.parametrize("finding", findings(), ids=lambda finding: finding.name)
+def test_every_name_is_spoken_without_hyphens(finding: Any) -> None:
+    assert "-" not in spoken_name(finding.name).replace("Re-identification", "").partition(":")[0]
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_page_of_a_wide_table_stays_small() -> None:
+    rng = np.random.default_rng(6)
+    numbers = {f"number {place}": rng.normal(size=800) for place in range(27)}
+    words = {f"word {place}": rng.choice([f"w{each}" for each in range(30)], 800) for place in range(15)}
+    table = pa.table({**numbers, **words})
+    report = measure(table, table, workings=workings(80, 800))
+    kinds = ("attribute-inference-insider", "attribute-inference-registry", "interval-privacy", "entropy-privacy")
+    many = tuple(attack(f"{kind}/{name}", 900, 800, 0.3) for kind in kinds for name in table.column_names)
+    report = dataclasses.replace(report, findings=(*report.findings, *many, *findings()))
+    for edition in EDITIONS:
+        assert len(html_of(edition, report).encode()) < 5_000_000
 
 
 def test_the_summary_is_a_few_plain_lines() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.assess.figures.marginals import MOST_COLUMNS
@@ -13,19 +13,17 @@ from sfumato.assess.words import forbidden_sentence, measured_sentence, promised
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
 
-__all__ = ["write_page"]
+__all__ = ["visible_figures", "write_page"]
 
 _FAMILIES = {
     Family.PRIVACY: "What it may give away",
     Family.UTILITY: "What it is still good for",
     Family.ATTACK: "How far published attacks get",
 }
+_BESIDE = {"distances": Family.PRIVACY, "groups": Family.PRIVACY, "models": Family.UTILITY, "attacks": Family.ATTACK}
+"""Figures that stand beside the findings of a family."""
 _SECTIONS = {
-    "distances": ("How near released rows come to real ones", ""),
-    "groups": (
-        "Groups",
-        "What only the owner may see of the group condensation: how many records were condensed together.",
-    ),
+    "components": ("At one look", ""),
     "association": (
         "Links between columns",
         "How strongly two columns hang together: correlation for numbers, its counterparts where categories are "
@@ -51,6 +49,7 @@ def write_page(report: Report, *, edition: Literal["owner", "public"], certifica
     )
     owner = edition == "owner"
     findings = [finding for finding in report.findings if owner or finding.public]
+    rooms = _rooms(report.figures, owner=owner)
     document = certificate or {}
     return environment.get_template("report.html").render(
         owner=owner,
@@ -60,8 +59,10 @@ def write_page(report: Report, *, edition: Literal["owner", "public"], certifica
         sentences=[promised_sentence(certificate), measured_sentence(findings), forbidden_sentence(certificate)],
         claims=[_claim(claim) for claim in document.get("claims") or []],
         refused=[_claim(claim) for claim in document.get("refused") or []],
-        tables=_tables(findings),
-        sections=_sections(report.figures, owner=owner),
+        families=_families(findings, rooms),
+        looked=_looked(report, owner=owner),
+        slowest=_slowest(report.seconds) if owner else [],
+        sections=_sections(rooms),
     )
 
 
@@ -101,28 +102,62 @@ def _claim(claim: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _tables(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Sort findings into a table a family, and one for those of single columns."""
-    rows: dict[str, list[dict[str, str]]] = {title: [] for title in _FAMILIES.values()}
-    columns: list[dict[str, str]] = []
+def _families(findings: Sequence[Finding], rooms: dict[str, list[Figure]]) -> list[dict[str, Any]]:
+    """Sort findings by family, those of single columns or classes apart, each family with its figures."""
+    families = []
+    for family, title in _FAMILIES.items():
+        some = [finding for finding in findings if finding.family is family]
+        measured = [finding for finding in some if finding.value is not None and "/" not in finding.name]
+        if some:
+            figures = [figure for room, those in rooms.items() if _BESIDE.get(room) is family for figure in those]
+            folds = _folds(some)
+            families.append({"title": title, "table": _table(measured), "folds": folds, "figures": figures})
+    return families
+
+
+def _folds(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Fold what is measured for single columns or classes, and what was not run."""
+    folded: dict[str, list[Finding]] = {}
     for finding in findings:
-        (columns if "/" in finding.name else rows[_FAMILIES[finding.family]]).append(_row(finding))
-    tables = [{"title": title, "rows": some} for title, some in rows.items() if some]
-    return [*tables, {"title": "The same, column by column", "rows": columns}] if columns else tables
+        if "/" in finding.name and finding.value is not None:
+            folded.setdefault(finding.name.partition("/")[0], []).append(finding)
+    folds = [{"title": _fold_title(name, some), "open": False, **_table(some)} for name, some in folded.items()]
+    idle = [finding for finding in findings if finding.value is None]
+    alone = len(idle) == len(findings)
+    return (
+        [*folds, {"title": f"Not run, each with its reason ({len(idle)})", "open": alone, **_table(idle)}]
+        if idle
+        else folds
+    )
+
+
+def _fold_title(name: str, findings: Sequence[Finding]) -> str:
+    kind = "class by class" if name.startswith("recall") else "column by column"
+    return f"{spoken_name(name)}, {kind} ({len(findings)})"
+
+
+def _table(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Make the rows of a table; it has a column for controls where a finding has one."""
+    return {
+        "rows": [_row(finding) for finding in findings],
+        "controlled": any(finding.control is not None for finding in findings),
+    }
 
 
 def _row(finding: Finding) -> dict[str, str]:
     unit = finding.unit
     low, high = finding.range
     bounds = f"{show(low, unit) if low is not None else 'any'} to {show(high, unit) if high is not None else 'any'}"
-    interval = finding.interval
+    tries = "attempts" if finding.family is Family.ATTACK else "tested"
     return {
         "name": spoken_name(finding.name),
         "value": show(finding.value, unit) if finding.value is not None else "not run",
-        "because": finding.because or "",
-        "interval": "exact" if interval is None else f"{show(interval[0], unit)} to {show(interval[1], unit)}",
+        "because": (finding.because or "its reason is not on record") if finding.value is None else "",
+        "interval": "exact" if finding.interval is None else _between(finding.interval, unit),
+        "attempts": "" if finding.attempts is None else f"{finding.attempts:,} {tries}",
         "baseline": show(finding.baseline, unit),
-        "control": show(finding.control, unit) if finding.control is not None else "",
+        "control": show(finding.control, unit),
+        "control_interval": "" if finding.control_interval is None else _between(finding.control_interval, unit),
         "direction": finding.direction.value.replace("-", " "),
         "arrow": "\u2191" if finding.direction.value.startswith("higher") else "\u2193",
         "range": "" if finding.range == (None, None) else bounds,
@@ -130,17 +165,57 @@ def _row(finding: Finding) -> dict[str, str]:
     }
 
 
-def _sections(figures: Iterable[Figure], *, owner: bool) -> list[dict[str, Any]]:
+def _between(interval: tuple[float, float], unit: str) -> str:
+    low, high = (show(end, unit) for end in interval)
+    return low if low == high else f"{low} to {high}"
+
+
+_LOOKED = {
+    "attempts": "People attacked, at most",
+    "training": "Rows a model learnt from, at most",
+    "testing": "Rows a model was tested on, at most",
+    "queries": "Counting queries, at most",
+    "budget": "Seconds granted",
+    "estimate": "Seconds expected",
+}
+
+
+def _looked(report: Report, *, owner: bool) -> list[tuple[str, str]]:
+    """List how much was looked at; how long it took is for the owner."""
+    looked = [
+        (words, f"{report.sizes[key]:,g}" if isinstance(report.sizes[key], int | float) else str(report.sizes[key]))
+        for key, words in _LOOKED.items()
+        if report.sizes.get(key) is not None and (owner or key not in ("budget", "estimate"))
+    ]
+    total = report.seconds.get("all") or sum(report.seconds.values())
+    return [*looked, ("Seconds taken", show(total))] if owner and total else looked
+
+
+def _slowest(seconds: dict[str, float]) -> list[tuple[str, str]]:
+    ranked = sorted(((each, name) for name, each in seconds.items() if name != "all"), reverse=True)
+    return [(name.replace("-", " "), f"{each:.2g} s") for each, name in ranked[:5]] if len(ranked) > 1 else []
+
+
+def _rooms(figures: Iterable[Figure], *, owner: bool) -> dict[str, list[Figure]]:
     """Choose the figures of an edition and put those together that belong together."""
+    rooms: dict[str, list[Figure]] = {}
+    for figure in visible_figures(figures, owner=owner):
+        rooms.setdefault(figure.name.partition("/")[0], []).append(figure)
+    return rooms
+
+
+def visible_figures(figures: Iterable[Figure], *, owner: bool) -> tuple[Figure, ...]:
+    """Choose the figures of an edition; of twins the owner sees the one that shows more."""
     chosen: dict[str, Figure] = {}
     for figure in figures:
-        wanted = figure.name not in chosen if figure.public else owner
-        if wanted:  # of twins the owner sees the one that shows more
+        if figure.name not in chosen if figure.public else owner:
             chosen[figure.name] = figure
-    rooms: dict[str, list[Figure]] = {}
-    for name, figure in chosen.items():
-        rooms.setdefault(name.partition("/")[0], []).append(figure)
-    order = [*_SECTIONS, *(room for room in rooms if room not in _SECTIONS)]
+    return tuple(chosen.values())
+
+
+def _sections(rooms: dict[str, list[Figure]]) -> list[dict[str, Any]]:
+    """Lay out the figures that do not stand beside findings."""
+    order = [*_SECTIONS, *(room for room in rooms if room not in _SECTIONS and room not in _BESIDE)]
     sections = []
     for room in order:
         if room in rooms:

@@ -1,13 +1,18 @@
-"""A report: findings and figures, as JSON, as a page in two editions, and as a few lines."""
+"""A report: findings and figures, as JSON, as a table, as a page in two editions, and as a few lines."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Literal
+
+import pyarrow as pa
 
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Finding
+from sfumato.assess.gains import gains
 from sfumato.assess.words import measured_sentence, show, spoken_name
+from sfumato.errors import OptionError
 
 __all__ = ["Edition", "Figure", "Finding", "Report"]
 
@@ -49,7 +54,10 @@ class Report:
         raise KeyError(name)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the whole report, for the owner, as a JSON document."""
+        """Give the whole report, for the owner, as a JSON document: see ``report-schema.json`` beside this module.
+
+        How long it took is left out, so that a rehearsal gives the same document again.
+        """
         return {
             "format": _FORMAT,
             "rows_original": self.rows_original,
@@ -62,7 +70,7 @@ class Report:
             ],
         }
 
-    def to_html(self, *, edition: Edition, certificate: dict[str, Any] | None = None) -> str:
+    def to_html(self, *, edition: Edition = "owner", certificate: dict[str, Any] | None = None) -> str:
         """Write the report as one self-contained page.
 
         Parameters
@@ -76,23 +84,91 @@ class Report:
 
         return write_page(self, edition=edition, certificate=certificate)
 
+    def to_frame(self, kind: Literal["arrow", "pandas"] = "arrow") -> Any:
+        """Give the findings as a table, one a row, for the owner.
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas"}
+            A pyarrow table, which needs nothing that is not installed with this package, or a pandas frame. Others
+            read the Arrow table themselves, for example ``polars.from_arrow(report.to_frame())``.
+        """
+        if kind not in ("arrow", "pandas"):
+            raise OptionError(f"a report gives no {kind!r} frame; ask for 'arrow' or 'pandas', or read the Arrow table")
+        documents = [finding.to_json() for finding in self.findings]
+        table = pa.table({name: [_cell(each, key, end) for each in documents] for name, key, end in _COLUMNS}, _SCHEMA)
+        return table if kind == "arrow" else table.to_pandas()
+
+    def plot(self, name: str) -> Figure:
+        """Give a figure by its name; a notebook shows it, and its ``to_svg()`` is a file.
+
+        Raises
+        ------
+        OptionError
+            For a name that no figure has; lists those there are.
+        """
+        from sfumato.assess.page import visible_figures
+
+        figures = {figure.name: figure for figure in visible_figures(self.figures, owner=True)}
+        if name not in figures:
+            there = ", ".join(repr(known) for known in figures) or "none, for no figure was drawn"
+            raise OptionError(f"no figure is named {name!r}; choose one of: {there}")
+        return figures[name]
+
+    def _repr_html_(self) -> str:
+        """Show the owner's page in a notebook, in a frame of its own: its style stays inside."""
+        page = escape(self.to_html(edition="owner"), quote=True)
+        style = "width: 100%; height: 40rem; border: 1px solid #888"
+        return f'<iframe title="sfumato report" sandbox="" style="{style}" srcdoc="{page}"></iframe>'
+
     def summary(self) -> str:
         """Say the most telling findings in a few lines of plain text."""
         lines = [
             f"{self.rows_original} original rows, {self.rows_released} released rows",
             measured_sentence(self.findings),
         ]
-        for finding in self.findings:
-            if finding.name in _TOLD and finding.value is not None:
-                beside = "" if finding.baseline is None else f" (baseline {show(finding.baseline, finding.unit)})"
-                way = finding.direction.value.replace("-", " ")
-                lines.append(f"  {spoken_name(finding.name)}: {show(finding.value, finding.unit)}{beside}, {way}")
+        told = [finding for finding in self.findings if finding.name in _TOLD and finding.value is not None]
+        for finding in (*told, *(gain.finding for gain in gains(self.findings)[:3])):
+            beside = [("baseline", finding.baseline), ("control", finding.control)]
+            known = ", ".join(f"{name} {show(value, finding.unit)}" for name, value in beside if value is not None)
+            way = finding.direction.value.replace("-", " ")
+            number = f"{show(finding.value, finding.unit)} ({known})" if known else show(finding.value, finding.unit)
+            lines.append(f"  {spoken_name(finding.name)}: {number}, {way}")
         unknown = [finding for finding in self.findings if finding.value is None]
         if unknown:
             lines.append(f"  not run: {len(unknown)}, for reasons given in the report")
         return "\n".join(lines)
 
 
+def _cell(document: dict[str, Any], key: str, end: int | None) -> Any:
+    value = document[key]
+    return value if end is None or value is None else value[end]
+
+
+_TEXT, _NUMBER = pa.string(), pa.float64()
+_COLUMNS: tuple[tuple[str, str, int | None], ...] = (
+    ("name", "name", None),
+    ("family", "family", None),
+    ("status", "status", None),
+    ("value", "value", None),
+    ("low", "interval", 0),
+    ("high", "interval", 1),
+    ("baseline", "baseline", None),
+    ("control", "control", None),
+    ("control_low", "control_interval", 0),
+    ("control_high", "control_interval", 1),
+    ("attempts", "attempts", None),
+    ("direction", "direction", None),
+    ("range_low", "range", 0),
+    ("range_high", "range", 1),
+    ("unit", "unit", None),
+    ("public", "public", None),
+    ("meaning", "meaning", None),
+    ("because", "because", None),
+)
+_TYPES = {"attempts": pa.int64(), "public": pa.bool_()}
+_WORDS = ("name", "family", "status", "direction", "unit", "meaning", "because")
+_SCHEMA = pa.schema([(name, _TYPES.get(name, _TEXT if name in _WORDS else _NUMBER)) for name, _, _ in _COLUMNS])
 _TOLD = (
     "group-size-smallest",
     "level-met",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sfumato.assess.findings import Finding
+from sfumato.assess.findings import Family, Finding
+from sfumato.assess.gains import Gain, gains
+from sfumato.assess.names import MODELS, SPOKEN
 
 __all__ = ["forbidden_sentence", "measured_sentence", "promised_sentence", "show", "spoken_name"]
 
@@ -43,34 +45,30 @@ def spoken_name(name: str) -> str:
     --------
     >>> spoken_name("marginal-distance/net-pay"), spoken_name("ssq")
     ('Marginal distance: net-pay', 'Sum of squares inside groups')
+    >>> spoken_name("recall-boosting/red"), spoken_name("accuracy-smallest-class-1nn")
+    ('Recall, gradient boosting: red', 'Accuracy on the smallest class, nearest neighbour')
     """
     first, slash, column = name.partition("/")
-    words = _SPOKEN.get(first) or first.replace("-", " ").capitalize()
+    words = SPOKEN.get(first) or _of_model(first) or _plain(first)
     return f"{words}: {column}" if slash else words
 
 
-_SPOKEN = {
-    "ssq": "Sum of squares inside groups",
-    "group-size-smallest": "Smallest group",
-    "group-size-median": "Median group",
-    "group-size-largest": "Largest group",
-    "groups-tiny": "Tiny groups",
-    "level-met": "Records that got their level",
-    "verbatim-rows": "Rows released word for word",
-    "closest-record-distance": "Distance to the closest original row",
-    "closer-than-real-neighbours": "Released rows nearer than real neighbours",
-    "closer-to-originals-than-to-held-out": "Released rows nearer to the original than to people held out",
-    "marginal-distance-largest": "Marginal distance, largest",
-    "association-difference": "Difference of links",
-    "association-difference-largest": "Difference of links, largest",
-    "covariance-compatibility": "Covariance compatibility \u03bc",
-    "covariance-compatibility-standardized": "Covariance compatibility \u03bc, standardized",
-}
+def _of_model(name: str) -> str | None:
+    head, _, tail = name.rpartition("-")
+    if tail not in MODELS:
+        return None
+    return f"{SPOKEN.get(head) or _plain(head)}, {MODELS[tail]}" if head else _plain(MODELS[tail])
+
+
+def _plain(name: str) -> str:
+    words = name.replace("-", " ")
+    return words[:1].upper() + words[1:]
 
 
 def measured_sentence(findings: Iterable[Finding]) -> str:
-    """Say in one sentence what was measured."""
-    known = {finding.name: finding for finding in findings if finding.value is not None}
+    """Say in one sentence what was measured, and how far the attacks get."""
+    all_findings = tuple(findings)
+    known = {finding.name: finding for finding in all_findings if finding.value is not None}
     parts = []
     for name, words in (
         ("marginal-distance", "the columns, each taken alone, moved by {value} on average{beside}"),
@@ -87,9 +85,44 @@ def measured_sentence(findings: Iterable[Finding]) -> str:
                     twins=f" (original rows that have a twin: {base})",
                 )
             )
-    if not parts:
+    attacks = _attacks_told(all_findings)
+    if not parts and not attacks:
         return "Measured: nothing could be compared; the findings say why."
-    return "Measured: " + (", ".join(parts[:-1]) + ", and " if parts[:-1] else "") + parts[-1] + "."
+    compared = (", ".join(parts[:-1]) + ", and " if parts[:-1] else "") + parts[-1] if parts else ""
+    return "Measured: " + "; ".join(part for part in (compared, attacks) if part) + "."
+
+
+def _attacks_told(findings: Sequence[Finding]) -> str:
+    """Say how many attacks succeed on people of the table, and which gains most."""
+    ranked = gains(findings)
+    idle = sum(f.family is Family.ATTACK and f.value is None and "/" not in f.name for f in findings)
+    unknown = f"; {_times(idle, 'attack was', 'attacks were')} not run, which says nothing about safety" if idle else ""
+    if not ranked:
+        return unknown.removeprefix("; ")
+    certain = [gain for gain in ranked if gain.certain]
+    tried = "the one attack tried" if len(ranked) == 1 else f"of {len(ranked)} attacks tried, "
+    if certain:
+        some = " succeeds" if len(ranked) == 1 else _times(len(certain), "succeeds", "succeed")
+        which = f", most of all {_quoted(certain[0])}" if len(certain) > 1 else f": {_quoted(certain[0])}"
+        return f"{tried}{some} on people in the table more often than chance explains{which}{unknown}"
+    none = " does not succeed" if len(ranked) == 1 else "none succeeds"
+    near = f" (the nearest to it is {_quoted(ranked[0])})"
+    return f"{tried}{none} on people in the table more often than chance explains{near}{unknown}"
+
+
+def _quoted(gain: Gain) -> str:
+    finding = gain.finding
+    words = spoken_name(finding.name)
+    told = f"\u201c{words[0].lower()}{words[1:]}\u201d with {show(finding.value, finding.unit)}"
+    against = f"{told} against {show(gain.against, finding.unit)}"
+    if not gain.controlled:
+        return f"{against} by guessing"
+    guess = f", {show(finding.baseline, finding.unit)} by guessing" if finding.baseline is not None else ""
+    return f"{against} on people held out{guess}"
+
+
+def _times(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def promised_sentence(certificate: dict[str, Any] | None) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.columns import Cells, ColumnPair
+from sfumato.assess.figures.bins import bin_edges
 from sfumato.assess.figures.svg import BASE, BASE_FILL, MAIN, MAIN_FILL, Axes, Figure, draw, label
 from sfumato.tables.dates import unit_of
 from sfumato.tables.schema import Field, Kind
@@ -19,7 +20,6 @@ MOST_COLUMNS = 40
 """Most columns that are drawn."""
 
 _BARS = 12  # most categories drawn apart
-_BINS = 30
 _DAY = 86_400_000_000  # microseconds
 _SIZE = (3.6, 2.5)
 _Shares = NDArray[np.float64]
@@ -89,7 +89,7 @@ def _bars(axes: Axes, field: Field, sides: list[_Shares]) -> None:
 
 
 def _histogram(axes: Axes, field: Field, sides: list[_Shares]) -> None:
-    edges = _edges(np.concatenate(sides), field)
+    edges = bin_edges(np.concatenate(sides), field)
     shares = [np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(1, len(values)) for values in sides]
     if field.kind is Kind.DATE:
         edges = _days(edges, field)
@@ -107,18 +107,6 @@ def _histogram(axes: Axes, field: Field, sides: list[_Shares]) -> None:
     _legend(axes)
 
 
-def _edges(values: _Shares, field: Field) -> _Shares:
-    """Lay bins between the 0.5 % and the 99.5 % quantile, so that no extreme decides where a bin ends."""
-    low, high = (float(edge) for edge in np.quantile(values, [0.005, 0.995]))
-    if field.kind is Kind.INTEGER or field.kind is Kind.DATE:
-        step = max(1.0, np.ceil((high - low + 1) / _BINS))
-        return np.arange(np.floor(low) - 0.5, high + step, step)
-    if low == high:
-        reach = abs(low) / 20 or 0.5
-        return np.array([low - reach, low + reach])
-    return np.linspace(low, high, _BINS + 1)
-
-
 def _days(edges: _Shares, field: Field) -> _Shares:
     return np.asarray(edges * (unit_of(field) / _DAY))
 
@@ -134,7 +122,7 @@ def _date_axis(axes: Axes) -> None:
 def _ticks(most: int) -> Any:
     from matplotlib.ticker import MaxNLocator
 
-    return MaxNLocator(most)
+    return MaxNLocator(most, steps=[1, 2, 2.5, 5, 10])
 
 
 def _percent(value: float, _: float) -> str:

@@ -93,6 +93,19 @@ class Figure:
     svg: str
     public: bool
 
+    def __repr__(self) -> str:
+        return f"Figure({self.name!r})"
+
+    def to_svg(self) -> str:
+        """Give the drawing as a file of its own: on paper, with its colours and letters named in it."""
+        from sfumato.assess.figures.alone import stand_alone
+
+        return stand_alone(self.svg)
+
+    def _repr_svg_(self) -> str:
+        """Show itself in a notebook."""
+        return self.to_svg()
+
 
 def draw(
     name: str,
@@ -147,6 +160,7 @@ def _inline(svg: str, prefix: str, alt: str) -> str:
     svg = re.sub(r'(xlink:href="#)([^"]+)"', rf'\1{prefix}-\2"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
     svg = re.sub(r'(style="[^"]*")', lambda match: _colours(match.group(1)), svg)
+    svg = re.sub(r'(\sd=")([^"]*)"', lambda match: f'{match.group(1)}{_short_path(match.group(2))}"', svg)
     svg = re.sub(rf"{_FONT}[^;\"]*sans-serif|{_FONT}", "var(--sans)", svg)
     head = re.match(r'<svg [^>]*?viewBox="0 0 ([0-9.]+) ([0-9.]+)"[^>]*>', svg)
     assert head is not None
@@ -157,6 +171,12 @@ def _inline(svg: str, prefix: str, alt: str) -> str:
         f'aria-labelledby="{prefix}-title"><title id="{prefix}-title">{escape(alt)}</title>'
     )
     return opening + svg[head.end() :]
+
+
+def _short_path(path: str) -> str:
+    """Write a path with hundredths of a point, and a stroke without length as such: less than half as long."""
+    path = re.sub(r"-?\d+\.\d{3,}", lambda match: f"{float(match.group()):.2f}".rstrip("0").rstrip("."), path)
+    return re.sub(r"M (\S+ \S+) L \1(?= M|$)", r"M\1h0", " ".join(path.split())).replace(" M", "M")
 
 
 def _colours(style: str) -> str:

@@ -1,0 +1,150 @@
+"""Both tables from the side where they are widest: the first two principal components [Jolliffe 2002]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.columns import Cells, ColumnPair
+from sfumato.assess.figures.svg import BASE, BASE_FILL, MAIN, Axes, Figure, draw
+from sfumato.assess.study import Study, sample
+from sfumato.tables.schema import Kind
+
+__all__ = ["MOST_POINTS", "component_figures"]
+
+MOST_POINTS = 2_000
+"""Most points that are drawn of a table."""
+
+_FITTED = 5_000  # rows that decide the axes
+_CATEGORIES = 20  # most categories of a column that get a coordinate
+_COORDINATES = 300
+_Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Coordinate:
+    """One coordinate: a number in standard deviations, or whether a cell holds a category."""
+
+    place: int
+    category: int | None
+    centre: float
+    scale: float
+
+    def of(self, side: Sequence[Cells], rows: NDArray[np.int64]) -> _Matrix:
+        cells = side[self.place]
+        values, absent = cells.values[rows], cells.absent[rows]
+        if self.category is None:
+            return np.asarray(np.where(absent, 0.0, (values - self.centre) / self.scale))
+        return np.asarray((((values == self.category) & ~absent) - self.centre) / self.scale)
+
+
+def component_figures(study: Study) -> tuple[Figure, ...]:
+    """Draw the original under the released table for the owner, and the released one on axes of its own."""
+    original = [pair.original for pair in study.pairs]
+    released = [pair.released for pair in study.pairs]
+    both: dict[str, Sequence[Cells]] = {"original": original, "released": released}
+    return (
+        *_figure(study.pairs, original, both, study.generator("components")),
+        *_figure(study.pairs, released, {"released": released}, study.generator("components-released")),
+    )
+
+
+def _figure(
+    pairs: Sequence[ColumnPair], fitted: Sequence[Cells], sides: dict[str, Sequence[Cells]], rng: np.random.Generator
+) -> tuple[Figure, ...]:
+    coordinates = _coordinates(pairs, fitted)
+    if len(coordinates) < 2 or any(len(side[0].values) < 2 for side in sides.values()):
+        return ()
+    rows = sample(len(fitted[0].values), _FITTED, rng)
+    axes, shares = _axes(_values(coordinates, fitted, rows))
+    points, counts = {}, []
+    for name, side in sides.items():
+        drawn = sample(len(side[0].values), MOST_POINTS, rng)
+        points[name] = _values(coordinates, side, drawn) @ axes
+        counts.append(f"{len(drawn):,} of {len(side[0].values):,} {name} rows")
+    both = len(sides) == 2
+    whose = "the original" if both else "the released table"
+    return (
+        draw(
+            "components/first",
+            lambda sheet: _paint(sheet, points, shares),
+            size=(5.2, 4.2),
+            title="Both tables at one look" if both else "The released table at one look",
+            caption=(
+                f"Each point is a row ({' and '.join(counts)}), seen along the two directions in which {whose} varies "
+                "most. Points beyond the frame are drawn on its edge."
+            ),
+            alt=f"Scatter of rows on the first two principal components of {whose}: {' and '.join(counts)}.",
+            public=not both,
+        ),
+    )
+
+
+def _coordinates(pairs: Sequence[ColumnPair], fitted: Sequence[Cells]) -> list[_Coordinate]:
+    """Lay coordinates by one table alone, those of numbers first; what does not vary gets none."""
+    numbers, categories = [], []
+    for place, (pair, cells) in enumerate(zip(pairs, fitted, strict=True)):
+        present = cells.present
+        if not len(present):
+            continue
+        if pair.is_number:
+            centre, scale = float(present.mean()), float(present.std())
+            if np.isfinite(scale) and scale > 1e-12 * max(1.0, abs(centre)):
+                numbers.append(_Coordinate(place, None, centre, scale))
+        else:
+            categories += _of_categories(place, pair, cells)
+    return [*numbers, *sorted(categories, key=lambda each: -each.centre * (1 - each.centre))][:_COORDINATES]
+
+
+def _of_categories(place: int, pair: ColumnPair, cells: Cells) -> list[_Coordinate]:
+    """Give the frequent categories a coordinate each; two rows that differ in the column are at distance 1."""
+    names = [str(name) for name in pair.field.domain.categories or ()]
+    counts = np.bincount(cells.present.astype(np.int64), minlength=len(names))
+    often = sorted(np.flatnonzero(counts), key=lambda code: (-counts[code], names[code]))[:_CATEGORIES]
+    shares = counts / len(cells.values)
+    scale = 1.0 if pair.field.kind is Kind.BOOLEAN else np.sqrt(2.0)
+    return [_Coordinate(place, int(code), float(shares[code]), float(scale)) for code in often if shares[code] < 1.0]
+
+
+def _values(coordinates: Sequence[_Coordinate], side: Sequence[Cells], rows: NDArray[np.int64]) -> _Matrix:
+    return np.column_stack([coordinate.of(side, rows) for coordinate in coordinates])
+
+
+def _axes(values: _Matrix) -> tuple[_Matrix, list[float]]:
+    """Find the two widest directions and the shares of the variance along them."""
+    eigenvalues, vectors = np.linalg.eigh(np.atleast_2d(np.cov(values, rowvar=False)))
+    axes = vectors[:, [-1, -2]]
+    turned = np.where(((values @ axes) ** 3).sum(axis=0) < 0, -1.0, 1.0)  # a direction has no sign: fix one
+    total = max(float(eigenvalues.sum()), np.finfo(np.float64).tiny)
+    return axes * turned, [max(0.0, float(eigenvalues[place])) / total for place in (-1, -2)]
+
+
+def _paint(axes: Axes, points: dict[str, _Matrix], shares: Sequence[float]) -> None:
+    everything = np.concatenate(list(points.values()))
+    low, high = np.quantile(everything, [0.002, 0.998], axis=0)
+    reach = np.maximum(0.03 * (high - low), 1e-9)
+    for name, some in points.items():
+        colour, size = (BASE_FILL, 5.0) if name == "original" else (MAIN, 2.2)
+        _dots(axes, np.clip(some, low, high), colour, size)
+        edge = BASE if name == "original" else MAIN
+        axes.plot([], [], "o", color=colour, markeredgecolor=edge, markersize=size + 1.0, label=name)
+    axes.set_xlim(low[0] - reach[0], high[0] + reach[0])
+    axes.set_ylim(low[1] - reach[1], high[1] + reach[1])
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_xlabel(f"first direction, {100 * shares[0]:.0f} % of the variance")
+    axes.set_ylabel(f"second, {100 * shares[1]:.0f} %")
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
+
+
+def _dots(axes: Axes, points: _Matrix, colour: str, size: float) -> None:
+    """Draw all points as one path of strokes without length and round ends: a fortieth of as many marks."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    path = Path(np.repeat(points, 2, axis=0), np.tile([Path.MOVETO, Path.LINETO], len(points)))
+    path.should_simplify = False
+    axes.add_patch(PathPatch(path, fill=False, edgecolor=colour, linewidth=size, capstyle="round"))

@@ -1,0 +1,197 @@
+"""The page in a real browser: nothing loaded, nothing logged, all drawn, readable by all, on a phone and on paper.
+
+Driven by Playwright with the Chromium of this machine (SFUMATO_CHROMIUM names another one); skipped without them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.assess.test_report import CERTIFICATE, made_up_report
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pages not looked at")
+axe_api = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+EDITIONS = ("owner", "public")
+LOOKS = [(edition, scheme, width) for edition in EDITIONS for scheme in ("light", "dark") for width in (1280, 360)]
+
+
+def chromium() -> str | None:
+    return os.environ.get("SFUMATO_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium on this machine: pages not looked at")
+    with sync_api.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    report = made_up_report()
+    written = {}
+    for edition in EDITIONS:
+        written[edition] = folder / f"{edition}.html"
+        html = report.to_html(edition="owner" if edition == "owner" else "public", certificate=CERTIFICATE)
+        written[edition].write_text(html, encoding="utf-8")
+    written["figure"] = folder / "figure.svg"
+    written["figure"].write_text(report.plot("attacks/all").to_svg(), encoding="utf-8")
+    written["notebook"] = folder / "notebook.html"
+    host = "<!DOCTYPE html><html lang=en><title>host</title><body><h1>Host</h1><table><tr><td>a</table><div>{}</div>"
+    written["notebook"].write_text(host.format(report._repr_html_()), encoding="utf-8")
+    return written
+
+
+class Look:
+    """One page as it is seen: what it logs and what it asks for is kept."""
+
+    def __init__(self, browser: Any, path: Path, scheme: str = "light", width: int = 1280) -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def __enter__(self) -> Look:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+
+    def open_all(self) -> None:
+        self.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+
+
+@pytest.fixture(scope="module", params=LOOKS, ids=lambda look: "-".join(map(str, look)))
+def look(request: pytest.FixtureRequest, browser: Any, pages: dict[str, Path]) -> Iterator[Look]:
+    edition, scheme, width = request.param
+    with Look(browser, pages[edition], scheme, width) as seen:
+        yield seen
+
+
+def test_the_page_logs_nothing_and_asks_for_nothing(look: Look) -> None:
+    look.open_all()
+    assert look.said == []
+    assert [url for url in look.asked if not url.startswith(("file:", "data:"))] == []
+    assert len([url for url in look.asked if url.startswith("file:")]) == 1
+
+
+def test_every_figure_is_drawn_and_no_letter_is_cut(look: Look) -> None:
+    boxes = look.page.evaluate(
+        """() => [...document.querySelectorAll('figure svg')].map(svg => {
+            const box = svg.getBoundingClientRect();
+            const cut = [...svg.querySelectorAll('text')].filter(text => {
+                const each = text.getBoundingClientRect();
+                return each.left < box.left - 2 || each.right > box.right + 2
+                    || each.top < box.top - 2 || each.bottom > box.bottom + 2;
+            }).map(text => text.textContent);
+            return {title: svg.querySelector('title').textContent, width: box.width, height: box.height,
+                    marks: svg.querySelectorAll('path, use, image').length, cut};
+        })"""
+    )
+    assert len(boxes) > 8
+    for box in boxes:
+        assert box["width"] > 200, box["title"]
+        assert box["height"] > 50, box["title"]
+        assert box["marks"] > 0, box["title"]
+        assert box["cut"] == [], box["title"]
+
+
+def test_nothing_has_to_be_scrolled_sideways(look: Look) -> None:
+    look.open_all()
+    wide, seen = look.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide <= seen
+
+
+def test_axe_finds_no_serious_barrier(look: Look) -> None:
+    look.open_all()
+    found = axe_api.Axe().run(look.page).response["violations"]
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+
+
+def test_letters_in_figures_stand_out_from_their_card(look: Look) -> None:
+    lowest = look.page.evaluate(
+        """() => {
+            const part = value => value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+            const light = colour => {
+                const [red, green, blue] = colour.match(/[\\d.]+/g).map(each => part(each / 255));
+                return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+            };
+            const ratios = [...document.querySelectorAll('figure')].flatMap(figure => {
+                const card = light(getComputedStyle(figure).backgroundColor);
+                return [...figure.querySelectorAll('svg text')].map(text => {
+                    const ink = light(getComputedStyle(text).fill);
+                    return (Math.max(ink, card) + 0.05) / (Math.min(ink, card) + 0.05);
+                });
+            });
+            return Math.min(...ratios);
+        }"""
+    )
+    assert lowest >= 4.5
+
+
+def test_a_fold_opens_with_the_keyboard(browser: Any, pages: dict[str, Path]) -> None:
+    with Look(browser, pages["owner"]) as seen:
+        first = seen.page.locator("details").first
+        assert first.get_attribute("open") is None
+        for _ in range(40):
+            seen.page.keyboard.press("Tab")
+            if seen.page.evaluate("document.activeElement.tagName") == "SUMMARY":
+                break
+        seen.page.keyboard.press("Enter")
+        assert first.get_attribute("open") is not None
+        assert seen.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_paper_shows_what_is_folded_in_dark_ink_on_white(
+    browser: Any, pages: dict[str, Path], edition: str, tmp_path: Path
+) -> None:
+    with Look(browser, pages[edition], "dark") as seen:
+        seen.page.emulate_media(media="print")
+        rows = "document.querySelectorAll('details:not([open]) tbody tr')"
+        shown = f"Array.from({rows}, row => row.checkVisibility())"
+        assert set(seen.page.evaluate(shown)) == {True}
+        seen.page.emulate_media(media="screen")
+        assert set(seen.page.evaluate(shown)) == {False}
+        seen.page.emulate_media(media="print")
+        style = "[getComputedStyle({0}).color, getComputedStyle({0}).backgroundColor]"
+        assert seen.page.evaluate(style.format("document.documentElement")) == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]
+        paper = seen.page.pdf(path=tmp_path / "page.pdf", format="A4", print_background=True)
+        assert paper.startswith(b"%PDF")
+        assert seen.said == []
+
+
+def test_a_notebook_keeps_its_own_style(browser: Any, pages: dict[str, Path]) -> None:
+    with Look(browser, pages["notebook"]) as seen:
+        inside = seen.page.frames[1]
+        assert inside.locator("h1").inner_text().startswith("What this table promises")
+        assert inside.locator("figure svg").first.bounding_box()["height"] > 50
+        sizes = seen.page.evaluate("['h1', 'td'].map(tag => getComputedStyle(document.querySelector(tag)).fontFamily)")
+        assert all("system-ui" not in family for family in sizes)
+        assert seen.said == []
+        assert [url for url in seen.asked if not url.startswith(("file:", "about:", "data:"))] == []
+
+
+def test_a_figure_is_a_picture_of_its_own(browser: Any, pages: dict[str, Path]) -> None:
+    with Look(browser, pages["figure"]) as seen:
+        box = seen.page.evaluate("document.documentElement.getBoundingClientRect().toJSON()")
+        assert box["width"] > 200
+        assert seen.page.evaluate("getComputedStyle(document.querySelector('rect')).fill") == "rgb(255, 255, 255)"
+        assert seen.said == []
