@@ -1,0 +1,301 @@
+"""Membership inference: whether somebody was in the original, guessed from how near the released rows come.
+
+Three scores of one person: the distance to the nearest released row; that distance as a ratio to the one to the
+nearest person of a reference sample, since people in thin regions are far from everybody [after Carlini et al. 2022];
+and a classifier that learns from half of the members and non-members what tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.attacks.arms import Arm, success
+from sfumato.assess.findings import Direction, Family, Finding
+from sfumato.assess.frame import Measure, Need
+from sfumato.assess.intervals import wilson
+from sfumato.assess.neighbours import nearest
+from sfumato.assess.study import Study, sample
+
+__all__ = ["MEMBERSHIP", "area", "area_interval"]
+
+FALSE_ALARMS = 0.01
+"""Share of people who were not in whom the accuser may accuse [Carlini et al. 2022]."""
+
+_FEWEST = 10  # people in each half that a classifier learns from
+_NEAR = 5  # neighbours whose distance the classifier sees
+
+_Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _People:
+    """What an attacker sees of people: two scores, more is more suspect, and features that a classifier learns from."""
+
+    distance: _Matrix
+    relative: _Matrix
+    features: _Matrix
+
+    def take(self, places: NDArray[np.int64]) -> _People:
+        return _People(self.distance[places], self.relative[places], self.features[places])
+
+    def __len__(self) -> int:
+        return len(self.distance)
+
+
+def area(members: _Matrix, others: _Matrix) -> float:
+    """Give the area under the ROC curve: how often a member scores above somebody else, ties counting half.
+
+    Examples
+    --------
+    >>> area(np.array([2.0, 3.0]), np.array([1.0, 2.0]))
+    0.875
+    """
+    return float(_placements(members, others).mean())
+
+
+def _placements(these: _Matrix, those: _Matrix) -> _Matrix:
+    """Give, for each score, the share of the other side's scores below it, ties counting half."""
+    ordered = np.sort(those)
+    below, up_to = (np.searchsorted(ordered, these, side=side) for side in ("left", "right"))
+    return np.asarray((below + up_to) / (2 * len(those)))
+
+
+def area_interval(members: _Matrix, others: _Matrix, *, worth: float = 1.0) -> tuple[float, float]:
+    """Give the 95 % interval of an area, from DeLong's variance.
+
+    The variance says how many coin throws the area is worth, and Wilson's interval for these stays within 0 and 1 and
+    is not empty where the variance is 0, as it is for a verbatim copy. ``worth`` is the part of the throws that count
+    where scores are not independent.
+    """
+    value = area(members, others)
+    ups, downs = _placements(members, others), _placements(others, members)
+    throws = min(len(ups), len(downs))
+    if throws > 1:
+        variance = ups.var(ddof=1) / len(ups) + downs.var(ddof=1) / len(downs)
+        even = value * (1 - value) / variance if variance > 0.0 else throws
+        throws = max(1, int(np.rint(worth * min(even, len(ups) + len(downs)))))
+    return wilson(value * throws, throws)
+
+
+def _look(study: Study, rng: np.random.Generator) -> tuple[_People, _People]:
+    """See equally many members and people held out."""
+    assert study.holdout is not None
+    count = min(study.sizes.attempts, len(study.original), len(study.holdout))
+    inside = study.original[sample(len(study.original), count, rng)]
+    outside = sample(len(study.holdout), count, rng)
+    rest = np.setdiff1d(np.arange(len(study.holdout)), outside)
+    more = rest[sample(len(rest), max(0, study.sizes.training - count), rng)]
+    reference = study.holdout[np.concatenate([outside, more])]
+    people = np.concatenate([inside, study.holdout[outside]])
+    seen = _see(study, people, _reference_distance(reference, people, count, rng))
+    return seen.take(np.arange(count)), seen.take(np.arange(count, 2 * count))
+
+
+def _reference_distance(reference: _Matrix, people: _Matrix, count: int, rng: np.random.Generator) -> _Matrix:
+    """Measure how far everybody is from the nearest of the reference sample, oneself excepted.
+
+    The second half of the people are the first of the reference sample. For each of the first half, who are not in it,
+    one of the sample drawn at random is left out instead, so that both halves are compared with equally many.
+    """
+    size = len(reference)
+    if size < 2:
+        return np.ones(len(people))
+    near = nearest(reference, people[:count], 2)[1]
+    without = near[np.arange(count), (rng.random(count) < 1 / size).astype(np.int64)]
+    return np.concatenate([without, nearest(reference, people[count:], own=np.arange(count))[1][:, 0]])
+
+
+def _see(study: Study, people: _Matrix, reference: _Matrix) -> _People:
+    places, distances = nearest(study.released, people, min(_NEAR, len(study.released)))
+    tiny = 1e-3 * (float(np.median(reference)) or 1.0)  # keeps a distance of 0 from being infinitely suspect
+    relative = np.log(distances[:, 0] + tiny) - np.log(reference + tiny)
+    apart = (people - study.released[places[:, 0]]) ** 2
+    blocks = [apart[:, study.coordinates([pair.name])].sum(axis=1) for pair in study.pairs]
+    crowd = np.log(distances.mean(axis=1) + tiny)
+    features = [distances, np.log(distances + tiny), crowd[:, None], relative[:, None], np.stack(blocks, axis=1)]
+    return _People(-distances[:, 0], -relative, np.concatenate(features, axis=1))
+
+
+def _halves(count: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    order = rng.permutation(count)
+    return order[: count // 2], order[count // 2 :]
+
+
+def _suspect(learn: tuple[_People, _People], test: Sequence[_People]) -> list[_Matrix]:
+    """Learn on some people what tells members apart, and say how suspect others are."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from threadpoolctl import threadpool_limits
+
+    features = np.concatenate([side.features for side in learn])
+    classes = np.repeat([1, 0], [len(side) for side in learn])
+    with threadpool_limits(1):
+        model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000)).fit(features, classes)
+        return [np.asarray(model.decision_function(side.features)) for side in test]
+
+
+def _cross(members: _People, others: _People, rng: np.random.Generator) -> Iterator[tuple[_Fold, _Fold]]:
+    """Let each half be learnt from and the other half be tested, with all three scores."""
+    one, two = _halves(len(members), rng), _halves(len(others), rng)
+    for learn, test in ((0, 1), (1, 0)):
+        known = members.take(one[learn]), others.take(two[learn])
+        asked = members.take(one[test]), others.take(two[test])
+        yield _Fold.of(known, _suspect_within(known, rng)), _Fold.of(asked, _suspect(known, asked))
+
+
+def _suspect_within(known: tuple[_People, _People], rng: np.random.Generator) -> list[_Matrix]:
+    """Score the people who were learnt from by a model that has not seen them, so that scores compare fairly."""
+    one, two = (_halves(len(side), rng) for side in known)
+    scores = [np.empty(len(side)) for side in known]
+    for learn, test in ((0, 1), (1, 0)):
+        teach = known[0].take(one[learn]), known[1].take(two[learn])
+        asked = known[0].take(one[test]), known[1].take(two[test])
+        for score, where, said in zip(scores, (one[test], two[test]), _suspect(teach, asked), strict=True):
+            score[where] = said
+    return scores
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Fold:
+    """The scores of members and of others, one row a score: by distance, relative, by the classifier."""
+
+    members: _Matrix
+    others: _Matrix
+
+    @staticmethod
+    def of(sides: tuple[_People, _People], learnt: Sequence[_Matrix]) -> _Fold:
+        rows = [np.stack([side.distance, side.relative, said]) for side, said in zip(sides, learnt, strict=True)]
+        return _Fold(*rows)
+
+    def line(self, score: int) -> float:
+        """Give the score above which `FALSE_ALARMS` of people like the others are expected.
+
+        Above the r-th highest of n scores another one is expected with r / (n + 1).
+        """
+        ordered = np.sort(self.others[score])[::-1]
+        return float(ordered[max(1, int(FALSE_ALARMS * (len(ordered) + 1))) - 1])
+
+    def caught(self, score: int) -> float:
+        """Give the share of members above the line."""
+        return float((self.members[score] > self.line(score)).mean())
+
+
+def _run(study: Study) -> Iterable[Finding]:
+    rng = study.generator("membership")
+    members, others = _look(study, rng)
+    half, rest = (others.take(part) for part in _halves(len(others), rng))
+    note = f"; counted on {len(members)} people of each kind"
+    yield _by_score("membership-distance", members.distance, others.distance, (half.distance, rest.distance), note)
+    yield _by_score(
+        "membership-distance-relative", members.relative, others.relative, (half.relative, rest.relative), note
+    )
+    if len(others) < 4 * _FEWEST:
+        yield from MEMBERSHIP.not_run(f"fewer than {4 * _FEWEST} people on a side are too few to learn from")[2:]
+        return
+    folds, nobody = list(_cross(members, others, rng)), list(_cross(half, rest, rng))
+    yield _by_classifier([test for _, test in folds], [test for _, test in nobody], note)
+    yield _at_one_percent(folds, note)
+
+
+def _by_score(name: str, members: _Matrix, others: _Matrix, nobody: tuple[_Matrix, _Matrix], note: str) -> Finding:
+    control = nobody if len(nobody[0]) else None
+    return _state(
+        name,
+        (area(members, others), area_interval(members, others), len(members)),
+        None if control is None else (area(*control), area_interval(*control)),
+        note,
+    )
+
+
+def _by_classifier(folds: Sequence[_Fold], nobody: Sequence[_Fold], note: str) -> Finding:
+    """Pool the two halves by ranks.
+
+    What both halves have in common by chance helps both models and what they do not hurts both, so that the two tests
+    are worth no more than one.
+    """
+    members, others = _ranked(folds, 2)
+    control = _ranked(nobody, 2)
+    attack = area(members, others), area_interval(members, others, worth=0.5), len(members)
+    return _state("membership-classifier", attack, (area(*control), area_interval(*control, worth=0.5)), note)
+
+
+def _ranked(folds: Sequence[_Fold], score: int) -> tuple[_Matrix, _Matrix]:
+    members, others = [], []
+    for fold in folds:
+        both = np.concatenate([fold.members[score], fold.others[score]])
+        ranks = _placements(both, both)
+        members.append(ranks[: fold.members.shape[1]])
+        others.append(ranks[fold.members.shape[1] :])
+    return np.concatenate(members), np.concatenate(others)
+
+
+def _at_one_percent(folds: Sequence[tuple[_Fold, _Fold]], note: str) -> Finding:
+    """Choose score and line on one half, accuse in the other."""
+    right = wrong = tried = free = 0
+    for learn, test in folds:
+        score = int(np.argmax([learn.caught(place) for place in range(3)]))
+        line = learn.line(score)
+        right, tried = right + int((test.members[score] > line).sum()), tried + test.members.shape[1]
+        wrong, free = wrong + int((test.others[score] > line).sum()), free + test.others.shape[1]
+    few = "" if FALSE_ALARMS * free >= 2 else "; with so few held out the line is above all that it was drawn from"
+    return success(
+        "membership-at-1-percent",
+        _MEANINGS["membership-at-1-percent"] + note + few + ".",
+        Arm(right, tried),
+        guess=FALSE_ALARMS,
+        control=Arm(wrong, free),
+    )
+
+
+def _state(
+    name: str,
+    attack: tuple[float, tuple[float, float], int],
+    control: tuple[float, tuple[float, float]] | None,
+    note: str,
+) -> Finding:
+    value, interval, attempts = attack
+    return Finding(
+        name,
+        Family.ATTACK,
+        value,
+        Direction.LOWER,
+        (0.0, 1.0),
+        _MEANINGS[name] + note + ".",
+        interval=interval,
+        baseline=0.5,
+        control=None if control is None else control[0],
+        control_interval=None if control is None else control[1],
+        attempts=attempts,
+    )
+
+
+_TWO = (
+    "Shown one person of the original and one who was held out, how often an attacker tells who is who {how}; one half "
+    "is a coin, 1 means that anybody can find out who was in, and the control plays the game with held-out people only"
+)
+_MEANINGS = {
+    "membership-distance": _TWO.format(how="by who is nearer to a released row"),
+    "membership-distance-relative": _TWO.format(
+        how="by who is nearer to a released row than people of that kind are to one another"
+    ),
+    "membership-classifier": _TWO.format(how="by a model that learnt on other people how members differ"),
+    "membership-at-1-percent": (
+        "The share of people of the original whom an attacker rightly accuses of being in it, if of the people who "
+        "were not in it only 1 % may be accused; 1 % is guessing, lower is better, and the control is how many "
+        "held-out people were accused by the same rule"
+    ),
+}
+
+MEMBERSHIP = Measure(
+    name="membership",
+    family=Family.ATTACK,
+    source="Shokri et al. 2017; Carlini et al. 2022; DeLong et al. 1988",
+    findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
+    run=_run,
+    needs=(Need.HOLDOUT,),
+)

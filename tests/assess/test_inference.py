@@ -1,0 +1,219 @@
+"""Attribute inference on the three fixed cases and against a slow loop."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE, CLOSE, Reader, attack_column, pool, tolerance_of
+from sfumato.assess.attacks.profiles import INSIDER, NEIGHBOUR, PROFILES, REGISTRY, knowing, rank_columns
+from sfumato.assess.columns import Cells
+from sfumato.assess.findings import Finding
+from sfumato.assess.frame import run_measure
+from sfumato.assess.study import Study, study_of
+from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Schema
+from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
+
+NAMES = tuple(f"attribute-inference-{profile.name}" for profile in PROFILES)
+
+
+def study(original: pa.Table, released: pa.Table, seed: int = 5, target: str | None = None, **more: Any) -> Study:
+    codec = Codec.fit(original, Schema.infer(original, target=target))
+    return study_of(original, released, codec, rng=np.random.default_rng(seed), **more)
+
+
+def findings(*tables: pa.Table, **more: Any) -> dict[str, Finding]:
+    return {finding.name: finding for finding in run_measure(ATTRIBUTE_INFERENCE, study(*tables, **more))}
+
+
+def case(name: str, seed: int = 5) -> dict[str, Finding]:
+    return findings(draw_table(1), released_of(name), seed, holdout=draw_table(3))
+
+
+def ends(interval: tuple[float, float] | None) -> tuple[float, float]:
+    assert interval is not None
+    return interval
+
+
+def assert_no_more_than_control(finding: Finding) -> None:
+    """Allow about three standard errors either way; intervals of 95 % are about two."""
+    assert finding.value is not None
+    assert finding.control is not None
+    (low, high), (bottom, top) = ends(finding.interval), ends(finding.control_interval)
+    gap = finding.value - finding.control
+    reach = np.hypot(finding.value - low, top - finding.control)
+    assert gap <= 1.5 * reach
+    assert -gap <= 1.5 * np.hypot(high - finding.value, finding.control - bottom)
+
+
+def test_an_insider_reads_every_column_off_a_copy() -> None:
+    found = case("copy")
+    for column in ("x", "y", "count", "colour", "shape", "born"):
+        assert found[f"attribute-inference-insider/{column}"].value == 1.0
+    assert found["attribute-inference-insider"].value == 1.0
+    assert (found["attribute-inference-insider"].control or 1.0) < 0.6
+
+
+def test_whoever_knows_more_finds_more_in_a_copy() -> None:
+    found = case("copy")
+    values = [found[name].value or 0.0 for name in NAMES]
+    assert values == sorted(values)
+    assert values[0] < values[-1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_a_redraw_no_attacker_finds_more_than_of_people_held_out(seed: int) -> None:
+    found = findings(draw_table(10 + seed), draw_table(20 + seed), seed, holdout=draw_table(30 + seed))
+    for name in NAMES:
+        assert_no_more_than_control(found[name])
+
+
+def test_a_constant_table_tells_no_attacker_more_than_its_one_guess() -> None:
+    for name, finding in case("constant").items():
+        assert finding.baseline is not None
+        low, high = ends(finding.interval)
+        assert low - 0.02 <= finding.baseline <= high + 0.02, name
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_attack_has_its_guess_its_control_and_its_number_of_attempts(name: str) -> None:
+    found = case(name)
+    assert set(NAMES) <= set(found)
+    for finding in found.values():
+        assert finding.meaning.endswith(".")
+        assert finding.value is not None
+        assert finding.control is not None
+        assert finding.baseline is not None
+        assert (finding.attempts or 0) > 100
+        assert ends(finding.interval)[0] <= finding.value <= ends(finding.interval)[1]
+
+
+def slow_hits(this: Study, secret: str, known: tuple[str, ...]) -> list[bool]:
+    """Attack everybody by comparing with every row; of equally near rows the guess that serves most wins."""
+    pair, where = this.pair(secret), this.coordinates(known)
+    tolerance, right = tolerance_of(pair), []
+    told = [row for row in range(len(this.released)) if not pair.released.absent[row]]
+    for person in np.flatnonzero(~pair.original.absent):
+        squares = [((this.released[row, where] - this.original[person, where]) ** 2).sum() for row in told]
+        near = [pair.released.values[row] for row, square in zip(told, squares, strict=True) if square == min(squares)]
+        windows = [[value for value in near if low <= value <= low + 2 * tolerance] for low in sorted(near)]
+        best = max(windows, key=len)
+        right.append(abs((min(best) + max(best)) / 2 - pair.original.values[person]) <= tolerance * (1 + 1e-9))
+    return right
+
+
+@pytest.mark.parametrize("secret", ["x", "y", "count", "colour", "shape"])
+def test_the_search_finds_what_a_slow_loop_finds(secret: str) -> None:
+    this = study(draw_table(1, 60), draw_table(2, 80))
+    for known in (("colour",), ("count", "colour"), ("born", "x", "shape")):
+        rest = tuple(column for column in known if column != secret)
+        trial = attack_column(this, Reader(this), secret, rest, 60, np.random.default_rng(1))
+        assert trial is not None
+        truth = slow_hits(this, secret, rest)
+        assert (trial.attack.hits, trial.attack.attempts) == (sum(truth), len(truth))
+
+
+def test_guessing_the_commonest_is_the_baseline() -> None:
+    ladder = np.arange(100.0) % 50
+    original = pa.table({"a": ["u"] * 70 + ["v"] * 30, "b": ladder})
+    released = pa.table({"a": ["u"] * 40 + ["v"] * 60, "b": ladder})
+    found = findings(original, released)
+    assert found["attribute-inference-insider/a"].baseline == pytest.approx(0.3)  # the released column misleads
+    window = int(2 * CLOSE * ladder.std()) + 1
+    assert found["attribute-inference-insider/b"].baseline == pytest.approx(2 * window / 100)
+
+
+def test_twins_that_differ_only_in_the_secret_are_outvoted() -> None:
+    original = pa.table({"a": ["u"] * 50 + ["v"] * 50, "b": ["s"] * 40 + ["t"] * 60})
+    found = findings(original, original)
+    assert found["attribute-inference-insider/b"].value == pytest.approx(0.9)
+
+
+def test_profiles_are_nested_and_never_know_the_secret() -> None:
+    this = study(draw_table(1), draw_table(2), target="colour")
+    order = rank_columns(this)
+    assert order[:2] == ("shape", "count")
+    assert order[-1] == "colour"
+    for secret in order:
+        known = [set(profile.choose(order, secret)) for profile in (NEIGHBOUR, REGISTRY, INSIDER)]
+        assert known[0] <= known[1] <= known[2] == set(order) - {secret}
+
+
+def test_an_attacker_can_be_told_which_columns_he_knows() -> None:
+    this = study(draw_table(1), draw_table(2))
+    assert set(knowing("doctor", ["x", "born", "colour"]).choose(rank_columns(this), "x")) == {"born", "colour"}
+
+
+def test_the_sentence_names_the_columns_that_are_known() -> None:
+    found = findings(draw_table(1), draw_table(2), target="colour")
+    for column in NEIGHBOUR.choose(rank_columns(study(draw_table(1), draw_table(2), target="colour")), ""):
+        assert column in found["attribute-inference-neighbour"].meaning
+    assert "no rows were held out" in found["attribute-inference-neighbour"].meaning
+
+
+def test_no_cell_stands_in_a_finding() -> None:
+    said = str([finding.to_json() for finding in case("copy").values()])
+    assert not any(cell in said for cell in ("amber", "crimson", "square", "flat"))
+
+
+def test_missing_secrets_are_not_attacked_and_rows_that_do_not_tell_are_passed_over() -> None:
+    original = pa.table({"a": [1.0, 2.0, 3.0, 4.0], "b": ["s", None, "t", "s"]})
+    released = pa.table({"a": [1.0, 1.1, 3.0, 3.1], "b": [None, "s", None, "t"]})
+    this = study(original, released)
+    trial = attack_column(this, Reader(this), "b", ("a",), 10, np.random.default_rng(1))
+    assert trial is not None
+    assert (trial.attack.hits, trial.attack.attempts) == (2, 3)
+
+
+def test_a_column_that_the_release_never_tells_is_never_found() -> None:
+    original = draw_table(1)
+    empty = original.set_column(0, "x", pa.nulls(original.num_rows, pa.float64()))
+    found = findings(original, empty)
+    assert found["attribute-inference-insider/x"].value == 0.0
+    assert found["attribute-inference-insider/x"].baseline == 0.0
+
+
+@pytest.mark.parametrize(
+    ("original", "released", "holdout"),
+    [
+        (constant_table(40), constant_table(40), constant_table(3)),
+        (constant_table(1), constant_table(1), None),
+        (draw_table(1, 30), draw_table(2, 1), draw_table(3, 2)),
+        (draw_table(1, 2), draw_table(2, 90), draw_table(3, 2)),
+    ],
+)
+def test_tables_with_hardly_anything_in_them_are_attacked_without_a_crash(
+    original: pa.Table, released: pa.Table, holdout: pa.Table | None
+) -> None:
+    found = findings(original, released, holdout=holdout)
+    assert all(found[name].status == "measured" for name in NAMES)
+
+
+def test_an_original_without_any_value_is_not_attacked() -> None:
+    this = study(draw_table(1), draw_table(2))
+    nobody = Cells(np.zeros(ROWS), np.ones(ROWS, dtype=np.bool_))
+    pairs = tuple(dataclasses.replace(pair, original=nobody) for pair in this.pairs)
+    for finding in run_measure(ATTRIBUTE_INFERENCE, dataclasses.replace(this, pairs=pairs)):
+        assert finding.status == "not-run"
+        assert "no cell of the original" in (finding.because or "")
+
+
+def test_a_single_column_is_not_attacked() -> None:
+    found = findings(draw_table(1).select(["x"]), draw_table(2).select(["x"]))
+    assert {finding.because for finding in found.values()} == {"the table has a single column"}
+
+
+def test_pooling_adds_hits_and_weighs_guesses() -> None:
+    this = study(draw_table(1), draw_table(1), holdout=draw_table(3))
+    rng, reader = np.random.default_rng(1), Reader(this)
+    trials = [attack_column(this, reader, name, ("count",), size, rng) for name, size in (("x", 100), ("shape", 300))]
+    known = [trial for trial in trials if trial is not None]
+    whole = pool(known)
+    assert whole.attack.hits == sum(trial.attack.hits for trial in known)
+    assert whole.attack.attempts == 400
+    assert whole.guess == pytest.approx((known[0].guess + 3 * known[1].guess) / 4)

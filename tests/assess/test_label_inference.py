@@ -1,0 +1,148 @@
+"""Label inference on the three fixed cases, and its gain where it is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.assess.attacks.arms import Arm
+from sfumato.assess.attacks.labels import LABEL_INFERENCE, difference_interval
+from sfumato.assess.findings import Finding
+from sfumato.assess.frame import run_measure
+from sfumato.assess.study import study_of
+from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Schema
+from tests.assess.cases import CASES, constant_table, draw_table, released_of
+
+SHARES = ("label-inference", "label-inference-boosting")
+GAINS = ("label-inference-gain", "label-inference-gain-boosting")
+
+
+def findings(
+    original: pa.Table, released: pa.Table, seed: int = 5, target: str | None = "colour", **more: Any
+) -> dict[str, Finding]:
+    codec = Codec.fit(original, Schema.infer(original, target=target))
+    this = study_of(original, released, codec, rng=np.random.default_rng(seed), **more)
+    return {finding.name: finding for finding in run_measure(LABEL_INFERENCE, this)}
+
+
+def case(name: str) -> dict[str, Finding]:
+    return findings(draw_table(1), released_of(name), holdout=draw_table(3))
+
+
+def ends(interval: tuple[float, float] | None) -> tuple[float, float]:
+    assert interval is not None
+    return interval
+
+
+def test_the_class_of_everybody_is_read_off_a_copy() -> None:
+    found = case("copy")
+    assert found["label-inference"].value == 1.0
+    control = found["label-inference"].control
+    assert control is not None
+    assert control < 0.8
+    assert found["label-inference-gain"].value == pytest.approx(1.0 - control)
+    assert ends(found["label-inference-gain"].interval)[0] > 0.2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_redraw_costs_its_people_nothing(seed: int) -> None:
+    found = findings(draw_table(10 + seed), draw_table(20 + seed), seed, holdout=draw_table(30 + seed))
+    for name in GAINS:
+        gain, (low, high) = found[name].value or 0.0, ends(found[name].interval)
+        assert 1.5 * (low - gain) <= gain <= 1.5 * (high - gain)  # about three standard errors
+    for name in SHARES:
+        assert (found[name].value or 0.0) > (found[name].baseline or 1.0)  # it teaches about anybody
+
+
+def test_a_constant_table_gives_one_class_to_all() -> None:
+    found = case("constant")
+    for name in SHARES:
+        assert found[name].value == pytest.approx(found[name].baseline)
+    for name in GAINS:
+        low, high = ends(found[name].interval)
+        assert low <= 0.0 <= high
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_finding_is_complete(name: str) -> None:
+    found = case(name)
+    assert set(found) == {*SHARES, *GAINS}
+    for finding in found.values():
+        assert finding.meaning.endswith(".")
+        assert finding.value is not None
+        assert finding.baseline is not None
+        assert ends(finding.interval)[0] <= finding.value <= ends(finding.interval)[1]
+    assert not any(colour in str([one.to_json() for one in found.values()]) for colour in ("amber", "crimson"))
+
+
+def test_noise_classes_are_learnt_by_heart_only() -> None:
+    rng = np.random.default_rng(1)
+
+    def draw() -> pa.Table:
+        return pa.table({"a": rng.normal(size=800), "b": rng.normal(size=800), "c": rng.choice(["u", "v"], 800)})
+
+    original = draw()
+    found = findings(original, original, target="c", holdout=draw())
+    assert found["label-inference"].value == 1.0
+    assert found["label-inference"].control == pytest.approx(0.5, abs=0.07)
+    assert found["label-inference-gain"].value == pytest.approx(0.5, abs=0.07)
+
+
+def test_without_rows_held_out_only_the_gain_is_not_run() -> None:
+    found = findings(draw_table(1), draw_table(2))
+    for name in SHARES:
+        assert found[name].control is None
+        assert found[name].status == "measured"
+    for name in GAINS:
+        assert "no rows were held out" in (found[name].because or "")
+
+
+def test_a_number_to_predict_is_left_to_attribute_inference() -> None:
+    for finding in findings(draw_table(1), draw_table(2), target="x").values():
+        assert "not a class" in (finding.because or "")
+
+
+def test_without_a_target_nothing_is_run() -> None:
+    for finding in findings(draw_table(1), draw_table(2), target=None).values():
+        assert "--target" in (finding.because or "")
+
+
+def test_a_release_without_classes_is_not_learnt_from() -> None:
+    released = draw_table(2).set_column(3, "colour", pa.nulls(600, pa.string()))
+    for finding in findings(draw_table(1), released).values():
+        assert finding.because == "no released row has a class"
+
+
+@pytest.mark.parametrize(
+    ("original", "released", "holdout"),
+    [
+        (constant_table(30), constant_table(30), constant_table(2)),
+        (constant_table(1), constant_table(1), None),
+        (draw_table(1, 50), draw_table(2, 3), draw_table(3, 2)),
+    ],
+)
+def test_tables_with_hardly_anything_in_them_are_attacked_without_a_crash(
+    original: pa.Table, released: pa.Table, holdout: pa.Table | None
+) -> None:
+    found = findings(original, released, holdout=holdout)
+    assert all(found[name].status == "measured" for name in SHARES)
+
+
+def test_missing_classes_are_not_attacked() -> None:
+    found = findings(draw_table(1), draw_table(1), target="shape", holdout=draw_table(3))
+    assert found["label-inference"].attempts == 600 - draw_table(1).column("shape").null_count
+    assert found["label-inference"].value == 1.0
+
+
+def test_the_interval_of_a_difference_is_that_of_newcombe() -> None:
+    # Newcombe 1998, table II, method 10
+    for first, second, low, high in (
+        (Arm(56, 70), Arm(48, 80), 0.0524, 0.3339),
+        (Arm(9, 10), Arm(3, 10), 0.1705, 0.8090),
+        (Arm(10, 10), Arm(0, 20), 0.6791, 1.0000),
+    ):
+        assert list(difference_interval(first, second)) == pytest.approx([low, high], abs=1e-4)

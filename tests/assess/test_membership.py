@@ -1,0 +1,163 @@
+"""Membership inference on the three fixed cases, and areas and their intervals against what is known of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.assess.attacks.membership import MEMBERSHIP, area, area_interval
+from sfumato.assess.findings import Finding
+from sfumato.assess.frame import run_measure
+from sfumato.assess.study import study_of
+from tests.assess.cases import CASES, constant_table, draw_table, fit, released_of
+
+AREAS = ("membership-distance", "membership-distance-relative", "membership-classifier")
+NAMES = (*AREAS, "membership-at-1-percent")
+
+
+def findings(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> dict[str, Finding]:
+    this = study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more)
+    return {finding.name: finding for finding in run_measure(MEMBERSHIP, this)}
+
+
+def case(name: str, seed: int = 5) -> dict[str, Finding]:
+    return findings(draw_table(1), released_of(name), seed, holdout=draw_table(3))
+
+
+def ends(interval: tuple[float, float] | None) -> tuple[float, float]:
+    assert interval is not None
+    return interval
+
+
+def assert_no_more_than_control(finding: Finding) -> None:
+    """Allow about three standard errors either way; intervals of 95 % are about two."""
+    assert finding.value is not None
+    assert finding.control is not None
+    (low, high), (bottom, top) = ends(finding.interval), ends(finding.control_interval)
+    gap = finding.value - finding.control
+    reach = np.hypot(finding.value - low, top - finding.control)
+    assert gap <= 1.5 * reach
+    assert -gap <= 1.5 * np.hypot(high - finding.value, finding.control - bottom)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_copy_gives_every_member_away(name: str) -> None:
+    finding = case("copy")[name]
+    assert (finding.value or 0.0) > 0.99
+    assert ends(finding.interval)[0] > 0.98
+    assert (finding.control or 1.0) < (0.05 if name.endswith("percent") else 0.6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_redraw_gives_nobody_away(seed: int) -> None:
+    found = findings(draw_table(10 + seed), draw_table(20 + seed), seed, holdout=draw_table(30 + seed))
+    for name in NAMES:
+        assert_no_more_than_control(found[name])
+        assert (found[name].value or 0.0) < (0.05 if name.endswith("percent") else 0.57)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_constant_table_gives_nobody_away(name: str) -> None:
+    finding = case("constant")[name]
+    assert ends(finding.interval)[0] <= max(finding.baseline or 0.0, ends(finding.control_interval)[1])
+
+
+def test_rows_with_a_little_noise_on_them_give_members_away_less_than_a_copy() -> None:
+    rng = np.random.default_rng(1)
+    original, holdout = (pa.table({c: rng.normal(size=500) for c in "abc"}) for _ in range(2))
+    values = []
+    for noise in (0.05, 0.3, 5.0):
+        rows = {c: original.column(c).to_numpy() + noise * rng.normal(size=500) for c in "abc"}
+        values.append(findings(original, pa.table(rows), holdout=holdout)["membership-distance"].value or 0.0)
+    assert values[0] > values[1] + 0.05 > values[2] + 0.1
+    assert values[2] == pytest.approx(0.5, abs=0.07)
+
+
+def test_twins_in_the_population_limit_what_a_copy_gives_away() -> None:
+    rng = np.random.default_rng(1)
+    original, holdout = (pa.table({c: rng.choice(["u", "v"], 300).tolist() for c in "ab"}) for _ in range(2))
+    found = findings(original, original, holdout=holdout)
+    for name in AREAS:
+        assert found[name].value == pytest.approx(0.5, abs=0.08)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_finding_is_complete(name: str) -> None:
+    found = case(name)
+    assert tuple(found) == NAMES
+    for finding in found.values():
+        assert finding.meaning.endswith("counted on 600 people of each kind.")
+        assert finding.value is not None
+        assert ends(finding.interval)[0] <= finding.value <= ends(finding.interval)[1]
+        assert finding.control is not None
+        assert ends(finding.control_interval)[0] <= finding.control <= ends(finding.control_interval)[1]
+        assert finding.baseline == (0.01 if finding.name.endswith("percent") else 0.5)
+        assert finding.attempts == 600
+
+
+def test_without_rows_held_out_nothing_is_run() -> None:
+    for finding in findings(draw_table(1), draw_table(2)).values():
+        assert "no rows were held out" in (finding.because or "")
+
+
+@pytest.mark.parametrize(
+    ("original", "released", "holdout"),
+    [
+        (draw_table(1), draw_table(2), draw_table(3, 1)),
+        (draw_table(1), draw_table(2), draw_table(3, 2)),
+        (draw_table(1, 2), draw_table(2, 1), draw_table(3, 30)),
+        (constant_table(60), constant_table(60), constant_table(60)),
+    ],
+)
+def test_few_or_equal_people_are_attacked_without_a_crash(
+    original: pa.Table, released: pa.Table, holdout: pa.Table
+) -> None:
+    found = findings(original, released, holdout=holdout)
+    assert tuple(found) == NAMES
+    assert found["membership-distance"].status == "measured"
+    classifier = found["membership-classifier"]
+    assert classifier.status == ("measured" if holdout.num_rows == 60 else "not-run")
+    assert classifier.value == 0.5 if classifier.because is None else "too few" in classifier.because
+
+
+def slow_area(members: list[float], others: list[float]) -> float:
+    wins = [1.0 if this > that else 0.5 if this == that else 0.0 for this in members for that in others]
+    return sum(wins) / len(wins)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_area_is_the_share_of_pairs_in_the_right_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    members, others = (np.rint(rng.normal(centre, 2, size=size)) for centre, size in ((1, 40), (0, 25)))
+    assert area(members, others) == pytest.approx(slow_area(members.tolist(), others.tolist()))
+
+
+def test_the_interval_of_an_area_holds_the_true_one_about_95_times_in_100() -> None:
+    from math import erf
+
+    rng = np.random.default_rng(1)
+    truth = 0.5 * (1 + erf(0.8 / 2))  # two unit normals, 0.8 apart
+    held = 0
+    for _ in range(400):
+        low, high = area_interval(rng.normal(0.8, 1, 60), rng.normal(0, 1, 60))
+        held += low <= truth <= high
+    assert 0.91 <= held / 400 <= 0.985
+
+
+def test_the_interval_of_a_perfect_area_is_not_empty() -> None:
+    low, high = area_interval(np.ones(50), np.zeros(50))
+    assert 0.9 < low < high == 1.0
+
+
+def test_the_false_alarms_that_were_asked_for_are_the_ones_that_are_raised() -> None:
+    rng = np.random.default_rng(2)
+    original, holdout = (pa.table({c: rng.normal(size=3000) for c in "abcd"}) for _ in range(2))
+    released = pa.table({c: original.column(c).to_numpy() + 0.2 * rng.normal(size=3000) for c in "abcd"})
+    finding = findings(original, released, holdout=holdout)["membership-at-1-percent"]
+    bottom, top = ends(finding.control_interval)
+    assert bottom <= 0.02
+    assert top >= 0.005
+    assert (finding.value or 0.0) > 3 * top
