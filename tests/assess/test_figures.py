@@ -153,6 +153,12 @@ def test_models_are_drawn_for_all_and_classes_for_the_owner() -> None:
     assert not any("recall" in figure.name for figure in figures if figure.public)
 
 
+def test_models_that_are_worse_than_nothing_are_drawn_left_of_zero() -> None:
+    findings = [dataclasses.replace(each, value=-0.4, interval=(-0.9, 0.1)) for each in models()]
+    (figure, *_) = model_figures(findings)
+    assert "<svg" in figure.svg
+
+
 def test_a_model_without_a_baseline_or_a_value_is_not_drawn() -> None:
     lonely = dataclasses.replace(model("accuracy-1nn", 0.5, 0.5), baseline=None)
     idle = dataclasses.replace(model("accuracy-logistic", 0.5, 0.5), value=None, because="of something")

@@ -120,7 +120,8 @@ def _finish(axes: Axes, rows: Sequence[Row], marks: dict[str, Any]) -> None:
     axes.set_yticks([])
     axes.spines["left"].set_visible(low >= 0)
     if low < 0:
-        axes.vlines(0.0, np.arange(len(rows)) - 0.25, np.arange(len(rows)) + 0.35, color=INK, linewidth=0.8)
+        places = np.arange(len(rows), dtype=np.float64)
+        axes.vlines(np.zeros(len(rows)), places - 0.25, places + 0.35, color=INK, linewidth=0.8)
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axes.legend(
         marks.values(), marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2, handlelength=1.4

@@ -1,0 +1,165 @@
+"""What came of tuning: the sizes tried, the choices marked on the frontier, and the recipe to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.assess.intervals import wilson
+from sfumato.recipe import Recipe
+from sfumato.tune.frontier import Choice
+from sfumato.tune.trials import Trial
+
+__all__ = ["Mark", "Plan", "Tuning"]
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A group size that a rule chose, how many sizes it looked at, and the seconds that they took."""
+
+    rule: str
+    size: int
+    tried: tuple[int, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is tried: sizes from ``low`` to ``high``, each on so many splits, with so many rows held out.
+
+    ``least`` is where the searches of the paper begin, its t.
+    """
+
+    low: int
+    least: int
+    high: int
+    steps: int
+    repeats: int
+    holdout: float
+    budget: float | None = None
+    estimate: float | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuning:
+    """Group sizes tried, what each gave, and which one to take.
+
+    Parameters
+    ----------
+    trials : tuple of Trial
+        In rising order of size.
+    choice : Choice
+        The recommended size and why.
+    marks : tuple of Mark
+        What the approximate GCD, the rule-based search and the brute force chose.
+    front : tuple of int
+        The sizes that no other beats in both utility and attack success.
+    recipe : Recipe
+        Runs the recommended size.
+    plan : Plan
+    metric, words : str
+        The utility's name, and how it is called.
+    baseline : float or None
+        The utility of the original rows themselves.
+    seconds : float
+        The whole run.
+    """
+
+    trials: tuple[Trial, ...]
+    choice: Choice
+    marks: tuple[Mark, ...]
+    front: tuple[int, ...]
+    recipe: Recipe
+    plan: Plan
+    metric: str
+    words: str
+    baseline: float | None
+    seconds: float
+
+    def __repr__(self) -> str:
+        return f"Tuning(k={self.choice.size}, {len(self.trials)} sizes tried)"
+
+    def __getitem__(self, size: int) -> Trial:
+        """Find the trial of a size."""
+        return next(trial for trial in self.trials if trial.size == size)
+
+    @property
+    def passes(self) -> float:
+        """Time of the whole search as a multiple of one sanitize-and-evaluate pass at the recommended size."""
+        return self.seconds / max(self[self.choice.size].seconds, 1e-9)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give everything that was tried as a JSON document."""
+        plan = self.plan
+        return {
+            "format": _FORMAT,
+            "kind": "tuning",
+            "k": self.choice.size,
+            "reason": self.choice.reason,
+            "method": self.recipe.method,
+            "metric": self.metric,
+            "utility_of_original": self.baseline,
+            "repeats": plan.repeats,
+            "holdout": plan.holdout,
+            "budget": plan.budget,
+            "estimate": plan.estimate,
+            "seconds": round(self.seconds, 3),
+            "passes": round(self.passes, 1),
+            "frontier": list(self.front),
+            "marks": {
+                mark.rule: {"k": mark.size, "sizes": list(mark.tried), "seconds": round(mark.seconds, 3)}
+                for mark in self.marks
+            },
+            "tried": [self._tried(trial) for trial in self.trials],
+        }
+
+    def _tried(self, trial: Trial) -> dict[str, Any]:
+        return {
+            "k": trial.size,
+            "groups": round(sum(reading.groups for reading in trial.readings) / len(trial.readings), 1),
+            "utility": trial.utility,
+            "utility_interval": trial.utility_interval,
+            "utility_spread": trial.spread,
+            "utility_smallest_class": trial.smallest,
+            "linkage": trial.linkage.share,
+            "linkage_interval": trial.linkage_interval,
+            "linkage_attempts": trial.linkage.attempts,
+            "linkage_control": trial.control.share,
+            "linkage_control_interval": wilson(trial.control.hits, trial.control.attempts),
+            "interval_privacy": trial.interval,
+            "seconds": round(trial.seconds, 4),
+            "on_frontier": trial.size in self.front,
+        }
+
+    def summary(self) -> str:
+        """Say the recommendation and list what was tried."""
+        smallest = any(trial.smallest is not None for trial in self.trials)
+        lines = [self.choice.reason, "", self._head(smallest)]
+        marks: dict[int, list[str]] = {self.choice.size: ["recommended"]}
+        for mark in self.marks:
+            marks.setdefault(mark.size, []).append(mark.rule)
+        for trial in self.trials:
+            spread = "" if trial.utility_interval is None else f" ±{trial.utility_interval[1] - trial.utility:.3f}"
+            low, high = trial.linkage_interval
+            cells = [f"{trial.size:>7}", f"{trial.utility:.3f}{spread}".rjust(14)]
+            if smallest:
+                cells.append(f"{'' if trial.smallest is None else f'{trial.smallest:.3f}':>9}")
+            cells += [
+                f"{100 * trial.linkage.share:.2f} % ({100 * low:.2f} to {100 * high:.2f})".rjust(25),
+                f"{'' if trial.interval is None else f'{trial.interval:.3f}':>9}",
+                f"{trial.seconds:8.2f}",
+            ]
+            lines.append("".join(cells) + ("  " + ", ".join(marks[trial.size]) if trial.size in marks else ""))
+        lines.append("")
+        lines.append(
+            f"{len(self.trials)} sizes on {self.plan.repeats} splits in {self.seconds:.1f} s, {self.passes:.0f} times "
+            f"one sanitize-and-evaluate pass; utility is {self.words}"
+            + ("." if self.baseline is None else f", that of the original {self.baseline:.3f}.")
+        )
+        return "\n".join(lines)
+
+    def _head(self, smallest: bool) -> str:
+        names = [f"{'k':>7}", f"{'utility':>14}", *([f"{'smallest':>9}"] if smallest else [])]
+        return "".join([*names, f"{'linked (95 %)':>25}", f"{'interval':>9}", f"{'s/pass':>8}"])

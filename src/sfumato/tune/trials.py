@@ -1,0 +1,159 @@
+"""Trying group sizes: the same splits for every size, and whatever does not depend on the size done once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from sfumato.assess.attacks.arms import Arm
+from sfumato.assess.columns import read_cells
+from sfumato.assess.intervals import wilson
+from sfumato.assess.study import Study
+from sfumato.mechanism import Mechanism, Sanitized
+from sfumato.records import Records
+from sfumato.tables.codec import Codec
+from sfumato.tune.metrics import Metric, Score
+from sfumato.tune.risks import interval_of, linkage_of
+
+__all__ = ["Reading", "Split", "Trial", "try_size"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Split:
+    """One way to hold rows out. Encoding and what is read of the original are shared by all sizes."""
+
+    codec: Codec
+    records: Records
+    study: Study
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one group size gave on one split."""
+
+    utility: Score
+    interval: float | None
+    linkage: Arm
+    control: Arm
+    groups: int
+    seconds_sanitize: float
+    seconds_measure: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A group size and what it gave on every split.
+
+    ``share`` is test rows to training rows, by which the spread over overlapping splits is corrected.
+    """
+
+    size: int
+    readings: tuple[Reading, ...]
+    share: float
+
+    @property
+    def utility(self) -> float:
+        """The mean over the splits."""
+        return float(np.mean([reading.utility.value for reading in self.readings]))
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation over the splits; 0 for a single one."""
+        values = [reading.utility.value for reading in self.readings]
+        return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+    @property
+    def utility_interval(self) -> tuple[float, float] | None:
+        """Where the mean may lie, 95 %; None for a single split.
+
+        The splits share rows, so the variance of their mean is s^2 (1/r + test/train), not s^2/r [Nadeau and Bengio
+        2003].
+        """
+        from scipy.stats import t
+
+        count = len(self.readings)
+        if count < 2:
+            return None
+        reach = float(t.ppf(0.975, count - 1)) * self.spread * np.sqrt(1 / count + self.share)
+        return self.utility - float(reach), self.utility + float(reach)
+
+    @property
+    def smallest(self) -> float | None:
+        """The mean utility on the smallest class, where there are classes."""
+        values = [reading.utility.smallest for reading in self.readings if reading.utility.smallest is not None]
+        return float(np.mean(values)) if values else None
+
+    @property
+    def interval(self) -> float | None:
+        """The mean of the 95 % interval metric, where there are numbers."""
+        values = [reading.interval for reading in self.readings if reading.interval is not None]
+        return float(np.mean(values)) if values else None
+
+    @property
+    def linkage(self) -> Arm:
+        """Successful links of all splits together."""
+        return _pool([reading.linkage for reading in self.readings])
+
+    @property
+    def control(self) -> Arm:
+        """The same for people held out."""
+        return _pool([reading.control for reading in self.readings])
+
+    @property
+    def linkage_interval(self) -> tuple[float, float]:
+        """Where the share of successful links may lie, 95 %."""
+        return wilson(self.linkage.hits, self.linkage.attempts)
+
+    @property
+    def seconds(self) -> float:
+        """Time of one sanitize-and-evaluate pass, the mean over the splits."""
+        return float(np.mean([reading.seconds_sanitize + reading.seconds_measure for reading in self.readings]))
+
+
+def _pool(arms: Sequence[Arm]) -> Arm:
+    return Arm(sum(arm.hits for arm in arms), sum(arm.attempts for arm in arms))
+
+
+def try_size(
+    size: int,
+    splits: Sequence[Split],
+    make: Callable[[int], Mechanism],
+    metric: Metric,
+    rngs: Sequence[np.random.Generator],
+) -> Trial:
+    """Sanitize every split with groups of that size, and measure each."""
+    mechanism = make(size)
+    readings = tuple(_read(split, mechanism, metric, rng) for split, rng in zip(splits, rngs, strict=True))
+    first = splits[0].study
+    share = 0.0 if first.holdout is None else len(first.holdout) / len(first.original)
+    return Trial(size, readings, share)
+
+
+def _read(split: Split, mechanism: Mechanism, metric: Metric, rng: np.random.Generator) -> Reading:
+    begin = perf_counter()
+    sanitized = mechanism.sanitize(split.records, rng=rng)
+    study = _study_with(split, sanitized)
+    made = perf_counter()
+    utility = metric.run(study)
+    interval = interval_of(study)
+    linkage, control = linkage_of(study)
+    labels = None if sanitized.workings is None else sanitized.workings.labels
+    groups = 0 if labels is None else int(labels.max()) + 1
+    return Reading(utility, interval, linkage, control, groups, made - begin, perf_counter() - made)
+
+
+def _study_with(split: Split, sanitized: Sanitized) -> Study:
+    """Put the released rows, as a recipient would read them, into a split's study."""
+    table = split.codec.decode(sanitized.records.values)
+    cells = read_cells(table, split.codec)
+    pairs = tuple(
+        dataclasses.replace(pair, released=column) for pair, column in zip(split.study.pairs, cells, strict=True)
+    )
+    released = split.codec.encode(table, unseen="mean").values
+    return dataclasses.replace(
+        split.study, pairs=pairs, released=released, facts=sanitized.facts, workings=sanitized.workings
+    )

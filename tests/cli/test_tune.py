@@ -1,0 +1,52 @@
+"""The verb tune: three files, whole or not at all, and a recipe that sanitize runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.csv
+import pytest
+
+from tests.cli.conftest import Run
+from tests.tune.test_tune import people
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    pyarrow.csv.write_csv(people(160), path)
+    return path
+
+
+def test_tune_writes_a_recipe_that_sanitize_runs(run: Run, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "tuning"
+    done = run("tune", table, "--target", "state", "-o", out, "--budget", "0.5", "--repeats", "1")
+    assert done.code == 0, done.err
+    assert done.out.startswith("k = ")
+    assert sorted(file.name for file in out.iterdir()) == ["recipe.toml", "report.html", "report.json"]
+    report = json.loads((out / "report.json").read_text())
+    done = run("sanitize", table, "-o", tmp_path / "out", "--recipe", out / "recipe.toml", "--no-report")
+    assert done.code == 0, done.err
+    certificate = json.loads((tmp_path / "out" / "release" / "certificate.json").read_text())
+    assert certificate["parameters"]["k"] == report["k"]
+    assert certificate["method"] == "classwise"
+
+
+def test_tune_speaks_json_and_replaces_only_a_tuning(run: Run, table: Path, tmp_path: Path) -> None:
+    options = ("--budget", "0.5", "--repeats", "1", "--json")
+    done = run("tune", table, "-o", tmp_path / "tuning", *options)
+    assert json.loads(done.out)["metric"] == "covariance"
+    again = run("tune", table, "-o", tmp_path / "tuning", *options)
+    assert (again.code, "exists" in again.err) == (2, True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("do not lose me")
+    kept = run("tune", table, "-o", tmp_path / "mine", "--overwrite", *options)
+    assert (kept.code, (tmp_path / "mine" / "thesis.txt").exists()) == (2, True)
+
+
+def test_a_target_that_is_not_there_is_one_sentence_and_leaves_nothing(run: Run, table: Path, tmp_path: Path) -> None:
+    done = run("tune", table, "--target", "colour", "-o", tmp_path / "tuning")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+    assert not (tmp_path / "tuning").exists()
