@@ -12,7 +12,7 @@ from sfumato.assess.sizes import Sizes, choose_sizes
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_speed", lambda _coordinates: 1e-3)
+    monkeypatch.setattr(module, "_slowness", lambda: 1.0)
 
 
 def test_without_a_budget_sizes_are_the_usual_ones() -> None:
@@ -24,7 +24,7 @@ def test_a_huge_table_gets_fewer_attempts_but_never_a_handful() -> None:
 
 
 def test_more_budget_never_means_fewer_rows() -> None:
-    chosen = [choose_sizes(30_000, 100, 14, budget) for budget in (0.1, 3.0, 10.0, 30.0, 100.0, 1e6)]
+    chosen = [choose_sizes(30_000, 100, 14, budget) for budget in (0.1, 10.0, 20.0, 40.0, 100.0, 1e6)]
     for name in ("attempts", "training", "testing", "queries"):
         counts = [getattr(each, name) for each in chosen]
         assert counts == sorted(counts)

@@ -32,13 +32,19 @@ def test_a_trial_tells_mean_spread_and_pooled_links() -> None:
 
 
 def test_the_interval_of_the_mean_is_wider_where_splits_share_rows() -> None:
-    values = [0.80, 0.84, 0.90, 0.86, 0.81]
+    values = [0.30, 0.34, 0.40, 0.36, 0.31]
     plain, shared = trial(5, values, 0).utility_interval, trial(5, values, 0, share=1 / 9).utility_interval
     assert plain is not None
     assert shared is not None
     reach = 2.7764451 * np.std(values, ddof=1)  # Student's t with 4 degrees of freedom
     assert plain[1] - plain[0] == pytest.approx(2 * reach * np.sqrt(1 / 5), rel=1e-6)
     assert shared[1] - shared[0] == pytest.approx(2 * reach * np.sqrt(1 / 5 + 1 / 9), rel=1e-6)
+
+
+def test_no_interval_reaches_beyond_one() -> None:
+    interval = trial(5, [0.9, 1.0], 0).utility_interval
+    assert interval is not None
+    assert interval[1] == 1.0
 
 
 def test_a_single_split_has_no_interval() -> None:

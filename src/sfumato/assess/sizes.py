@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -13,10 +13,12 @@ __all__ = ["Sizes", "choose_sizes"]
 _SCALES = tuple(2.0 ** (step / 2) for step in range(-10, 7))  # 1/32 to 8 in steps of the square root of 2
 _FEWEST = 100
 _EASY = 2e7  # numbers in a table up to which every attack is tried the usual number of times
-_WORK = {"pairs": 26.0, "models": 34.0, "rows": 9.0}
-"""Work of a whole report: neighbour searches of ``attempts`` over all rows, models trained on ``training`` rows and
-passes over all cells, each in units that `_speed` times. Fitted to reports of six tables; benchmarks/speed/report.py
-prints estimate beside actual."""
+_COLUMN, _PAIRS, _TRAINING, _CELLS = 1.0, 0.15, 5.8, 5.0
+"""Seconds of a whole report on the machine of `_TRIAL`: for each column (mostly its figures), for a million pairs of a
+person and a row compared, twice that at 100 coordinates, for 100,000 cells that a model learns from, and for a million
+cells read. Fitted to reports of ten tables with a sixth on top; benchmarks/speed/evaluation.py prints estimate and
+actual."""
+_TRIAL = 0.055  # seconds that the trial of `_slowness` took there
 
 
 @dataclass(frozen=True)
@@ -65,15 +67,15 @@ def choose_sizes(rows: int, coordinates: int, columns: int, budget: float | None
     usual = _scaled(1.0, rows, coordinates)
     if budget is None:
         return usual
-    speed = _speed(coordinates)
-    best = None
+    slowness = _slowness()
+    chosen = None
     for scale in _SCALES:
         sizes = _scaled(scale, rows, coordinates)
-        seconds = _seconds(sizes, rows, coordinates, columns, speed)
-        if best is None or seconds <= budget:
-            best = Sizes(sizes.attempts, sizes.training, sizes.testing, sizes.queries, round(seconds, 1), budget)
-    assert best is not None
-    return best
+        seconds = slowness * _seconds(sizes, rows, coordinates, columns)
+        if chosen is None or seconds <= budget:
+            chosen = replace(sizes, estimate=round(seconds, 1), budget=budget)
+    assert chosen is not None
+    return chosen
 
 
 def _scaled(scale: float, rows: int, coordinates: int) -> Sizes:
@@ -88,22 +90,19 @@ def _scaled(scale: float, rows: int, coordinates: int) -> Sizes:
     )
 
 
-def _seconds(sizes: Sizes, rows: int, coordinates: int, columns: int, speed: float) -> float:
-    """Expect so many seconds for a whole report; ``speed`` is seconds for a million coordinate differences."""
-    pairs = min(sizes.attempts, rows) * rows * coordinates / 1e6
-    models = min(sizes.training, rows) * columns / 1e2
-    passes = rows * columns / 1e3
-    return speed * (_WORK["pairs"] * pairs + _WORK["models"] * models + _WORK["rows"] * passes)
+def _seconds(sizes: Sizes, rows: int, coordinates: int, columns: int) -> float:
+    """Expect so many seconds for a whole report on the machine of `_TRIAL`."""
+    pairs = min(sizes.attempts, rows) * rows / 1e6 * (1 + coordinates / 100)
+    learned = min(sizes.training, rows) * columns / 1e5
+    return _COLUMN * columns + _PAIRS * pairs + _TRAINING * learned + _CELLS * rows * columns / 1e6
 
 
-def _speed(coordinates: int) -> float:
-    """Time a small search of the kind that the attacks make."""
+def _slowness() -> float:
+    """Time a small search of the kind that the attacks make, against what it took on the machine of `_TRIAL`."""
     from sfumato.assess.neighbours import nearest
 
-    rng = np.random.default_rng(0)  # made-up points for a stop-watch: nothing of it is released
-    width = max(coordinates, 13)
-    points = rng.normal(size=(8_000, width))
+    points = np.random.default_rng(0).normal(size=(8_000, 20))  # made-up points for a stop-watch: never released
     nearest(points[:500], points[:100])
     begin = perf_counter()
     nearest(points, points[:1_000])
-    return (perf_counter() - begin) / (8.0 * width)
+    return float(np.clip((perf_counter() - begin) / _TRIAL, 0.2, 20.0))

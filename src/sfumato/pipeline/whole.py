@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from time import perf_counter
 from typing import Any
 
 from sfumato import __version__
@@ -88,7 +89,9 @@ def sanitize(
     schema = schema_of(arrow, schema, target, identifiers, public)
     _refuse_public(schema, mechanism)
     job = prepare(arrow, mechanism, schema, level, strata, holdout, randomness)
+    begin = perf_counter()
     sanitized = mechanism.sanitize(job.records, rng=randomness.generator("sanitize"))
+    taken = perf_counter() - begin
     released = job.codec.decode(sanitized.records.values, native=native)
     facts = (*job.facts, *sanitized.facts)
     measured = None
@@ -103,6 +106,7 @@ def sanitize(
             budget=budget,
             rng=randomness.generator("assess"),
         )
+        measured = dataclasses.replace(measured, seconds={"sanitizing": taken, **measured.seconds})
     parameters = dataclasses.asdict(mechanism)  # type: ignore[call-overload]
     certificate = certify(
         facts,

@@ -45,6 +45,20 @@ def tuning_figures(tuning: Tuning) -> tuple[Figure, ...]:
             public=False,
         ),
     ]
+    figures.append(
+        draw(
+            "frontier/people",
+            lambda axes: _people(axes, trials),
+            size=_SIZE,
+            title="People linked, over the group size",
+            caption=(
+                "Line: people of the table, with 95 % intervals. Dashed: people who are not in it. What lies between "
+                "is the price of being in the table; less is better."
+            ),
+            alt=f"Lines of the share of people linked, in the table and held out, over {len(trials)} group sizes.",
+            public=False,
+        )
+    )
     if any(trial.interval is not None for trial in trials):
         figures.append(
             draw(
@@ -132,6 +146,17 @@ def _over_size(axes: Axes, tuning: Tuning) -> None:
         axes.axhline(tuning.baseline, color=INK, linestyle=":", linewidth=1.0, label="original")
     axes.axvline(tuning.choice.size, color=FAINT, linewidth=1.5)
     _size_axis(axes, tuning.words)
+
+
+def _people(axes: Axes, trials: Sequence[Trial]) -> None:
+    sizes = [trial.size for trial in trials]
+    axes.plot(sizes, [100 * trial.linkage.share for trial in trials], "o-", color=MAIN, markersize=4.0, label="linked")
+    for trial in trials:
+        axes.plot([trial.size] * 2, [100 * edge for edge in trial.linkage_interval], color=MAIN, linewidth=0.9)
+    controls = [100 * trial.control.share for trial in trials]
+    axes.plot(sizes, controls, "o--", color=BASE, markersize=4.0, label="people held out")
+    axes.set_ylim(bottom=0.0)
+    _size_axis(axes, "people linked, %")
 
 
 def _interval(axes: Axes, trials: Sequence[Trial]) -> None:

@@ -79,7 +79,7 @@ class Trial:
         if count < 2:
             return None
         reach = float(t.ppf(0.975, count - 1)) * self.spread * np.sqrt(1 / count + self.share)
-        return self.utility - float(reach), self.utility + float(reach)
+        return self.utility - float(reach), min(1.0, self.utility + float(reach))  # of no metric there is more than 1
 
     @property
     def smallest(self) -> float | None:
