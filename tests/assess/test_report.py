@@ -454,3 +454,10 @@ def test_the_summary_is_a_few_plain_lines() -> None:
     assert len(summary.splitlines()) < 15
     assert "Smallest group: 10" in summary
     assert repr(report_of("redraw")).startswith("Report(")
+
+
+def test_the_owner_reads_how_long_sanitizing_and_measuring_took_and_the_public_does_not() -> None:
+    report = dataclasses.replace(made_up_report(), seconds={"sanitizing": 1.5, "all": 3.25, "linkage": 2.0})
+    assert "Seconds of sanitizing" in report.to_html(edition="owner")
+    assert "Seconds of measuring" in report.to_html(edition="owner")
+    assert "Seconds of" not in report.to_html(edition="public")

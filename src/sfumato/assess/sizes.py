@@ -13,11 +13,12 @@ __all__ = ["Sizes", "choose_sizes"]
 _SCALES = tuple(2.0 ** (step / 2) for step in range(-10, 7))  # 1/32 to 8 in steps of the square root of 2
 _FEWEST = 100
 _EASY = 2e7  # numbers in a table up to which every attack is tried the usual number of times
-_COLUMN, _PAIRS, _TRAINING, _CELLS = 1.0, 0.15, 5.8, 5.0
+_COLUMN, _PAIRS, _TRAINING, _CELLS = 1.0, 0.15, 5.5, 6.0
 """Seconds of a whole report on the machine of `_TRIAL`: for each column (mostly its figures), for a million pairs of a
-person and a row compared, twice that at 100 coordinates, for 100,000 cells that a model learns from, and for a million
+person and a row compared (up to `_MOST_PAIRS`, beyond which attacks try fewer people), twice that at 100 coordinates, for 100,000 cells that a model learns from, and for a million
 cells read. Fitted to reports of ten tables with a sixth on top; benchmarks/speed/evaluation.py prints estimate and
 actual."""
+_MOST_PAIRS = 6e8
 _TRIAL = 0.055  # seconds that the trial of `_slowness` took there
 
 
@@ -92,7 +93,7 @@ def _scaled(scale: float, rows: int, coordinates: int) -> Sizes:
 
 def _seconds(sizes: Sizes, rows: int, coordinates: int, columns: int) -> float:
     """Expect so many seconds for a whole report on the machine of `_TRIAL`."""
-    pairs = min(sizes.attempts, rows) * rows / 1e6 * (1 + coordinates / 100)
+    pairs = min(min(sizes.attempts, rows) * rows, _MOST_PAIRS) / 1e6 * (1 + coordinates / 100)
     learned = min(sizes.training, rows) * columns / 1e5
     return _COLUMN * columns + _PAIRS * pairs + _TRAINING * learned + _CELLS * rows * columns / 1e6
 
