@@ -15,10 +15,10 @@ _FEWEST = 100
 _EASY = 2e7  # numbers in a table up to which every attack is tried the usual number of times
 _COLUMN, _PAIRS, _TRAINING, _CELLS = 1.0, 0.15, 5.5, 6.0
 """Seconds of a whole report on the machine of `_TRIAL`: for each column (mostly its figures), for a million pairs of a
-person and a row compared (up to `_MOST_PAIRS`, beyond which attacks try fewer people), twice that at 100 coordinates, for 100,000 cells that a model learns from, and for a million
-cells read. Fitted to reports of ten tables with a sixth on top; benchmarks/speed/evaluation.py prints estimate and
+person and a row compared, twice that at 100 coordinates, for 100,000 cells that a model learns from, and for a million
+cells read. Fitted to reports of nine tables, with a sixth on top; benchmarks/speed/evaluation.py prints estimate and
 actual."""
-_MOST_PAIRS = 6e8
+_MOST_PAIRS = 6e8  # in larger tables attacks try fewer people
 _TRIAL = 0.055  # seconds that the trial of `_slowness` took there
 
 
