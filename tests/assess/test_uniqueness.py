@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.risk.uniqueness import UNIQUENESS, matched, row_keys
+from sfumato.assess.keys import row_keys
+from sfumato.assess.risk.uniqueness import UNIQUENESS, matched
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, overlap, redraw, study, value
 
 
@@ -55,7 +56,10 @@ def test_numbers_are_known_only_to_the_tenth() -> None:
 def test_keys_agree_with_a_slow_count() -> None:
     rng = np.random.default_rng(2)
     here, there = rng.integers(0, 4, size=(2, 3, 150))
-    keys, others = row_keys(list(here)), row_keys(list(there))
+    keys, others = (
+        row_keys(codes.astype(np.uint64) for codes in here),
+        row_keys(codes.astype(np.uint64) for codes in there),
+    )
     rows, released = [tuple(row) for row in here.T], [tuple(row) for row in there.T]
     alone = [row for row in rows if rows.count(row) == 1]
     assert matched(keys, keys, others, inside=True) == (len(alone), sum(released.count(row) == 1 for row in alone))

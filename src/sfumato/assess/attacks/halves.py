@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato.assess.attacks.arms import Arm, success
 from sfumato.assess.findings import Family, Finding
 from sfumato.assess.frame import Measure, Need
+from sfumato.assess.keys import bits_of, row_keys
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study, sample
 
@@ -25,7 +26,6 @@ _Places = NDArray[np.int64]
 
 _SPLITS = 4  # ways to halve the columns, each tried on its own share of the people
 _NEAR = {"linkability": 1, "linkability-near": 10}
-_ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 _MEANINGS = {
     "linkability": "How often two halves of a person's columns lead to the same released row, so that two sources can "
@@ -108,10 +108,7 @@ class _Spots:
 
 
 def _spots(rows: _Matrix, rng: np.random.Generator) -> _Spots:
-    mixed = np.zeros(len(rows), dtype=np.uint64)
-    for column in range(rows.shape[1]):
-        mixed = (mixed ^ (rows[:, column] + 0.0).view(np.uint64)) * _ODD  # of the two zeros, one
-        mixed ^= mixed >> np.uint64(29)
+    mixed = row_keys(bits_of(column) for column in rows.T)
     shuffled = rng.permutation(len(rows))
     order = shuffled[np.argsort(mixed[shuffled], kind="stable")]
     ordered = mixed[order]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.assess.columns import Cells
 from sfumato.assess.findings import Direction, Family, Finding, not_run
 from sfumato.assess.intervals import median_interval, wilson
+from sfumato.assess.keys import bits_of, row_keys
 from sfumato.assess.neighbours import TREE, nearest
 from sfumato.assess.study import sample
 
@@ -27,7 +28,6 @@ _FEWEST = 500
 
 _Matrix = NDArray[np.float64]
 _ABSENT = np.uint64(0x7FF8_0000_0000_0001)  # the bits of no number
-_ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _WARNING = "passing this proves nothing, for tables that pass have still given people away (Yao et al. 2025)"
 _NO_HOLDOUT = "no rows were held out"
 
@@ -203,10 +203,4 @@ def _count_equal(original: Sequence[Cells], released: Sequence[Cells]) -> tuple[
 
 def _hash_rows(cells: Sequence[Cells]) -> NDArray[np.uint64]:
     """Mix the cells of each row into one number; equal rows have equal numbers."""
-    mixed = np.zeros(len(cells[0].values), dtype=np.uint64)
-    for column in cells:
-        bits = (column.values + 0.0).view(np.uint64)  # of the two zeros, one
-        bits[column.absent] = _ABSENT
-        mixed = (mixed ^ bits) * _ODD
-        mixed ^= mixed >> np.uint64(29)
-    return mixed
+    return row_keys(np.where(column.absent, _ABSENT, bits_of(column.values)) for column in cells)

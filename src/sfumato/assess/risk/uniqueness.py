@@ -14,16 +14,15 @@ from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.findings import Direction, Family, Finding, not_run
 from sfumato.assess.frame import Measure
 from sfumato.assess.intervals import holding, wilson
+from sfumato.assess.keys import row_keys
 from sfumato.assess.study import Study
 
-__all__ = ["UNIQUENESS", "coarse", "matched", "row_keys"]
+__all__ = ["UNIQUENESS", "coarse", "matched"]
 
 _PARTS = 10  # numbers are known to the tenth of the table that they lie in
 _FEW = 3
 _DRAWS = 10
 _REDRAWS = 200
-_ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
-_MIX = np.uint64(0xBF58_476D_1CE4_E5B9)
 
 _Keys = NDArray[np.uint64]
 _Codes = NDArray[np.int64]
@@ -60,14 +59,8 @@ def _code(cells: Cells, cuts: NDArray[np.float64] | None) -> _Codes:
     return np.where(cells.absent, 0, codes + 1)
 
 
-def row_keys(columns: Sequence[_Codes]) -> _Keys:
-    """Mix the codes of each row into one number; equal rows have equal keys, and others as good as never."""
-    keys = np.zeros(len(columns[0]), dtype=np.uint64)
-    for codes in columns:
-        keys = (keys ^ codes.astype(np.uint64)) * _ODD
-        keys = (keys ^ (keys >> np.uint64(29))) * _MIX
-        keys ^= keys >> np.uint64(32)
-    return keys
+def _keys(columns: Sequence[_Codes]) -> _Keys:
+    return row_keys(codes.astype(np.uint64) for codes in columns)
 
 
 def _count(keys: _Keys, among: _Keys) -> _Codes:
@@ -106,7 +99,7 @@ def _run(study: Study) -> Iterable[Finding]:
 
 
 def _share_alone(columns: Sequence[_Codes]) -> float:
-    keys = np.sort(row_keys(columns))
+    keys = np.sort(_keys(columns))
     apart = np.concatenate([[True], keys[1:] != keys[:-1], [True]])
     return float((apart[1:] & apart[:-1]).mean())
 
@@ -133,12 +126,12 @@ def _matches(
     before: Sequence[_Codes], after: Sequence[_Codes], held: Sequence[_Codes] | None, rng: np.random.Generator
 ) -> Finding:
     """State how many people who are alone have one match, beside columns shuffled and people held out."""
-    original, released = row_keys(before), row_keys(after)
+    original, released = _keys(before), _keys(after)
     people, hits = matched(original, original, released, inside=True)
     if not people:
         return _nothing("unique-matches", _NOBODY)
-    shuffled = row_keys([rng.permutation(codes) for codes in after])
-    others, caught = (0, 0) if held is None else matched(row_keys(held), original, released, inside=False)
+    shuffled = _keys([rng.permutation(codes) for codes in after])
+    others, caught = (0, 0) if held is None else matched(_keys(held), original, released, inside=False)
     missing = "no rows were held out" if held is None else "nobody held out is alone"
     return Finding(
         "unique-matches",
