@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +13,7 @@ __all__ = ["TREE", "nearest"]
 TREE = 12
 """Coordinates up to which a tree finds neighbours faster than comparing with every row."""
 
+_PART = 250  # queries that one thread looks up at a time
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]
 
@@ -68,7 +72,17 @@ def _tree_search(rows: _Matrix, queries: _Matrix, count: int) -> _Places:
     from scipy.spatial import KDTree
 
     tree = KDTree(rows, leafsize=32, balanced_tree=False)
-    return np.asarray(tree.query(queries, k=np.arange(1, count + 1), workers=-1)[1], dtype=np.int64)
+    ranks = np.arange(1, count + 1)
+    parts = [queries[start : start + _PART] for start in range(0, len(queries), _PART)]
+    if len(parts) < 2:
+        return np.asarray(tree.query(queries, k=ranks)[1], dtype=np.int64)
+    # not with the tree's own workers: they go on after an interrupt, over memory that is gone by then
+    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+    try:
+        found = list(pool.map(lambda part: tree.query(part, k=ranks)[1], parts))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return np.asarray(np.concatenate(found), dtype=np.int64)
 
 
 def _full_search(rows: _Matrix, queries: _Matrix, count: int) -> _Places:
