@@ -1,0 +1,186 @@
+"""Filters against noise: known errors, the three fixed cases, and when they are not run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+from sfumato.assess.attacks.spectral import SPECTRAL, bayes_estimate, spectral_filter
+from sfumato.assess.findings import Finding
+from sfumato.assess.frame import run_measure
+from sfumato.assess.study import Study
+from sfumato.facts import Noised
+from sfumato.mechanism import Workings
+from tests.assess.cases import draw_table, released_of
+from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
+
+ERROR, NEAR = "noise-filtered-error", "noise-cells-near"
+_Matrix = NDArray[np.float64]
+
+
+def noised(size: float = 1.0, *, correlated: bool = False) -> tuple[Noised]:
+    return (Noised("gaussian", "additive", size, 3, correlated, 2.0**-16),)
+
+
+def of(rows: _Matrix, released: _Matrix, *, seed: int = 5, correlated: bool = False) -> dict[str, Finding]:
+    """Shuffle the released rows and give what is found."""
+    order = np.random.default_rng(seed + 50).permutation(len(rows))
+    facts, workings = noised(correlated=correlated), Workings(origin=order)
+    made = study(numbers(rows), numbers(released[order]), seed=seed, facts=facts, workings=workings)
+    check_sound(SPECTRAL, made)
+    return found(SPECTRAL, made)
+
+
+def standard(rows: _Matrix) -> _Matrix:
+    return np.asarray((rows - rows.mean(axis=0)) / rows.std(axis=0))
+
+
+def table(name: str) -> _Matrix:
+    from sklearn import datasets
+
+    return standard(getattr(datasets, f"load_{name}")().data)
+
+
+def rms(errors: _Matrix) -> float:
+    return float(np.sqrt(np.mean(errors**2)))
+
+
+def with_origin(of_study: Study, facts: Any) -> Study:
+    import dataclasses
+
+    origin = np.arange(len(of_study.released), dtype=np.int64) % len(of_study.original)
+    return dataclasses.replace(of_study, facts=facts, workings=Workings(origin=origin))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "spectral", "bayes"),
+    [
+        ("breast_cancer", 1.0, 0.64, 0.51),
+        ("breast_cancer", 2.0, None, 0.75),
+        ("wine", 1.0, None, 0.67),
+        ("diabetes", 1.0, None, 0.64),
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_errors_that_were_measured_before_come_out_again(
+    name: str, size: float, spectral: float | None, bayes: float, seed: int
+) -> None:
+    rows = table(name)
+    released = rows + size * np.random.default_rng(seed).normal(size=rows.shape)
+    noise = size**2 * np.eye(rows.shape[1])
+    assert rms(bayes_estimate(released, noise) - rows) == pytest.approx(bayes, abs=0.06)
+    if spectral is not None:
+        assert rms(spectral_filter(released, noise) - rows) == pytest.approx(spectral, abs=0.08)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_finding_is_the_best_attackers_error_beside_the_size_of_the_noise(seed: int) -> None:
+    rows = table("breast_cancer")
+    findings = of(rows, rows + np.random.default_rng(seed).normal(size=rows.shape), seed=seed)
+    assert findings[ERROR].value == pytest.approx(0.51, abs=0.04)
+    assert findings[ERROR].baseline == pytest.approx(1.0, abs=0.04)
+    assert "the Bayes estimate" in findings[ERROR].meaning
+    single = [finding.value or 0.0 for name, finding in findings.items() if name.startswith(f"{ERROR}/")]
+    assert len(single) == rows.shape[1]
+    assert math.sqrt(np.mean(np.square(single))) <= (findings[ERROR].value or 0.0) + 1e-9
+
+
+def test_noise_with_the_shape_of_the_data_is_not_filtered_but_only_drawn_to_the_mean() -> None:
+    rows = table("breast_cancer")
+    eigenvalues, eigenvectors = np.linalg.eigh(np.corrcoef(rows.T))
+    root = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0.0)) @ eigenvectors.T
+    released = rows + np.random.default_rng(1).normal(size=rows.shape) @ root
+    theory = math.sqrt(1 / 2)  # s / sqrt(1 + s^2) for noise s = 1, whatever the columns
+    assert of(rows, released, correlated=True)[ERROR].value == pytest.approx(theory, abs=0.08)
+
+
+def test_on_one_column_the_bayes_estimate_has_the_error_of_theory() -> None:
+    rng = np.random.default_rng(3)
+    rows = standard(rng.normal(size=(5000, 1)))
+    for size in (0.5, 2.0):
+        finding = of(rows, rows + size * rng.normal(size=rows.shape))[ERROR]
+        assert finding.value == pytest.approx(size / math.sqrt(1 + size**2), rel=0.06)
+
+
+def test_the_bayes_estimate_is_that_of_a_slow_loop() -> None:
+    rng = np.random.default_rng(4)
+    released, noise = rng.normal(size=(30, 3)) * 3.0, np.diag([0.5, 1.0, 0.1])
+    mean = released.mean(axis=0)
+    covariance = sum(np.outer(row - mean, row - mean) for row in released) / 30
+    slow = [mean + (covariance - noise) @ np.linalg.solve(covariance, row - mean) for row in released]
+    np.testing.assert_allclose(bayes_estimate(released, noise), slow, atol=1e-9)
+
+
+def test_the_spectral_filter_keeps_a_line_and_drops_what_is_noise() -> None:
+    rng = np.random.default_rng(5)
+    line = 10.0 * rng.normal(size=(2000, 1)) * np.ones(40) / math.sqrt(40)
+    released = line + rng.normal(size=line.shape)
+    few = 3.5 / 40  # the line, and at most two directions more by chance
+    assert 0.9 / 40 < rms(spectral_filter(released, np.eye(40)) - line) ** 2 < few
+    alone = rng.normal(size=(2000, 40))
+    assert rms(spectral_filter(alone, np.eye(40)) - alone.mean(axis=0)) ** 2 < few
+
+
+def test_a_copy_leaves_no_error_and_every_cell_near() -> None:
+    rows = np.random.default_rng(1).normal(size=(200, 3))
+    findings = of(rows, rows)
+    assert findings[ERROR].value == pytest.approx(0.0, abs=1e-9)
+    assert findings[NEAR].value == 1.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_independent_redraw_gives_no_more_than_guessing(seed: int) -> None:
+    rows, other = np.random.default_rng(seed).normal(size=(2, 3000, 3))
+    findings = of(rows, other, seed=seed)
+    assert findings[ERROR].value == pytest.approx(1.0, abs=0.1)
+    near = findings[NEAR]
+    assert near.interval is not None
+    assert near.baseline is not None
+    assert near.interval[0] <= near.baseline + 0.02
+
+
+def test_a_constant_table_gives_no_more_than_guessing() -> None:
+    rows = np.random.default_rng(6).normal(size=(300, 2))
+    findings = of(rows, np.zeros_like(rows))
+    assert findings[ERROR].value == pytest.approx(1.0, abs=0.1)
+    assert findings[NEAR].value == pytest.approx(findings[NEAR].baseline)
+
+
+@pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
+def test_tables_of_mixed_kinds_with_missing_cells_go_through(name: str) -> None:
+    made = study(
+        draw_table(1), released_of(name), facts=noised(), workings=Workings(origin=np.arange(600, dtype=np.int64))
+    )
+    check_sound(SPECTRAL, made)
+    findings = found(SPECTRAL, made)
+    assert {f"{ERROR}/{column}" for column in ("x", "y", "count", "born")} <= set(findings)
+    assert f"{ERROR}/colour" not in findings
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+@pytest.mark.parametrize("correlated", [False, True])
+def test_no_awkward_table_stops_it(name: str, correlated: bool) -> None:
+    check_sound(SPECTRAL, with_origin(awkward(name), noised(correlated=correlated)))
+
+
+def test_without_noise_or_known_origins_it_is_not_run() -> None:
+    assert "no noise" in (found(SPECTRAL, case("copy"))[ERROR].because or "")
+    made = study(numbers(np.ones((5, 2))), numbers(np.ones((5, 2))), facts=noised())
+    assert "descends" in (found(SPECTRAL, made)[ERROR].because or "")
+
+
+def test_it_says_of_how_many_rows_it_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.assess.attacks.spectral._ROWS", 50)
+    rows = np.random.default_rng(1).normal(size=(200, 2))
+    assert "counted on 50 rows drawn at random" in of(rows, rows + 1.0)[ERROR].meaning
+
+
+def test_a_table_without_numbers_is_not_run() -> None:
+    words = pa.table({"town": ["a", "b"] * 10})
+    made = study(words, words, facts=noised(), workings=Workings(origin=np.arange(20)))
+    assert all(finding.value is None and "number" in (finding.because or "") for finding in run_measure(SPECTRAL, made))
