@@ -9,22 +9,32 @@ if TYPE_CHECKING:
     from sfumato.assess.report import Report
     from sfumato.condense.classwise import ClasswiseCondensation
     from sfumato.condense.mechanism import Condensation
+    from sfumato.geometry.key import Key
+    from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+    from sfumato.perturb import AdditiveNoise, MultiplicativeNoise
     from sfumato.pipeline import evaluate, sanitize
     from sfumato.privacy.certificate import Certificate
     from sfumato.release import Release
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
 __all__ = [
+    "AdditiveNoise",
     "Certificate",
     "ClasswiseCondensation",
     "Condensation",
     "Domain",
     "Field",
+    "Hybrid",
+    "Key",
     "Kind",
+    "MultiplicativeNoise",
     "Release",
     "Report",
     "Role",
+    "Rotation",
+    "Scaling",
     "Schema",
+    "Translation",
     "__version__",
     "evaluate",
     "sanitize",
@@ -33,16 +43,23 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AdditiveNoise": "sfumato.perturb",
     "Certificate": "sfumato.privacy.certificate",
     "ClasswiseCondensation": "sfumato.condense.classwise",
     "Condensation": "sfumato.condense.mechanism",
     "Domain": "sfumato.tables.schema",
     "Field": "sfumato.tables.schema",
+    "Hybrid": "sfumato.geometry.mechanism",
+    "Key": "sfumato.geometry.key",
     "Kind": "sfumato.tables.schema",
+    "MultiplicativeNoise": "sfumato.perturb",
     "Release": "sfumato.release",
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
+    "Rotation": "sfumato.geometry.mechanism",
+    "Scaling": "sfumato.geometry.mechanism",
     "Schema": "sfumato.tables.schema",
+    "Translation": "sfumato.geometry.mechanism",
     "evaluate": "sfumato.pipeline",
     "sanitize": "sfumato.pipeline",
 }

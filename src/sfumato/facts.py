@@ -17,12 +17,16 @@ __all__ = [
     "ColumnsDropped",
     "CountsKept",
     "Drawn",
+    "Enhanced",
     "Fact",
     "Grouped",
     "HeldOut",
+    "Noised",
     "Shuffled",
     "Stratified",
     "Synthesized",
+    "Transformed",
+    "Untouched",
     "fact_from_json",
     "fact_to_json",
 ]
@@ -127,6 +131,55 @@ class Shuffled(Fact):
     rows: int
 
 
+@dataclass(frozen=True)
+class Noised(Fact):
+    """Every number got noise of a law, in so many columns.
+
+    ``size`` is its standard deviation: of additive noise in standard deviations of the column, of multiplicative noise
+    that of the factor. ``grid`` is the step, in standard deviations of the column, that numbers were brought to.
+    ``correlated`` noise has the correlations of the data.
+    """
+
+    fact: ClassVar[str] = "noised"
+    law: str
+    kind: str
+    size: float
+    columns: int
+    correlated: bool
+    grid: float
+
+
+@dataclass(frozen=True)
+class Enhanced(Fact):
+    """A share of the rows, drawn at random, got more noise on top."""
+
+    fact: ClassVar[str] = "enhanced"
+    share: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Untouched(Fact):
+    """Categories, and which cells are missing, are published as they are in so many columns."""
+
+    fact: ClassVar[str] = "untouched"
+    category_columns: int
+    missing_columns: int
+
+
+@dataclass(frozen=True)
+class Transformed(Fact):
+    """The numbers of these columns were moved by a secret key, in the same way for every row.
+
+    ``operations`` are kinds (add, mult, rotate), never terms; ``known_rows`` original rows suffice to undo it.
+    """
+
+    fact: ClassVar[str] = "transformed"
+    operations: tuple[str, ...]
+    columns: tuple[str, ...]
+    known_rows: int
+
+
 _VOCABULARY: dict[str, type[Fact]] = {
     kind.fact: kind
     for kind in (
@@ -139,6 +192,10 @@ _VOCABULARY: dict[str, type[Fact]] = {
         Synthesized,
         CountsKept,
         Shuffled,
+        Noised,
+        Enhanced,
+        Untouched,
+        Transformed,
     )
 }
 
@@ -168,6 +225,7 @@ def fact_from_json(document: dict[str, Any]) -> Fact:
         expected = str(wanted[key].type)
         ok = (
             (expected == "int" and isinstance(value, int) and not isinstance(value, bool))
+            or (expected == "float" and isinstance(value, (int, float)) and not isinstance(value, bool))
             or (expected == "str" and isinstance(value, str))
             or (expected == "bool" and isinstance(value, bool))
             or (expected.startswith("tuple") and isinstance(value, (list, tuple)))

@@ -10,7 +10,9 @@ from typing import Any
 from sfumato.condense.classwise import ClasswiseCondensation
 from sfumato.condense.mechanism import Condensation
 from sfumato.errors import OptionError
+from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanism import Mechanism
+from sfumato.perturb import make_noise
 
 __all__ = ["DEFAULT_METHOD", "METHODS", "make_mechanism"]
 
@@ -20,6 +22,11 @@ METHODS: dict[str, Callable[..., Mechanism]] = {
     "condense": partial(Condensation, grouping="compact"),
     "condense-paper": partial(Condensation, grouping="paper"),
     "classwise": ClasswiseCondensation,
+    "translate": Translation,
+    "scale": Scaling,
+    "rotate": Rotation,
+    "hybrid": Hybrid,
+    "noise": make_noise,
 }
 
 

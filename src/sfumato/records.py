@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,8 @@ class Block:
     """Coordinates ``start`` to ``stop`` of one column.
 
     ``fill`` is what a missing cell takes in these coordinates: the column's mean, so that it pulls
-    no distance either way.
+    no distance either way. Of a column of plain numbers the coordinate times ``scale`` plus ``centre`` is the number in
+    the column's own units; None for categories, places in an order and dates.
     """
 
     column: str
@@ -40,6 +41,8 @@ class Block:
     start: int
     stop: int
     fill: tuple[float, ...] = ()
+    centre: float | None = field(default=None, repr=False)
+    scale: float | None = field(default=None, repr=False)
 
     @property
     def where(self) -> slice:
@@ -71,6 +74,9 @@ class Records:
         Groups never cross a stratum; all zero where there is one.
     target : str, optional
         The column that will be mined: a class or a response.
+    moved : frozenset of str
+        Columns whose numbers were moved out of their domain on purpose: they are written as plain numbers, neither
+        brought inside old bounds nor onto an old step.
     """
 
     values: NDArray[np.float64]
@@ -78,6 +84,7 @@ class Records:
     levels: NDArray[np.int64]
     strata: NDArray[np.int64]
     target: str | None = None
+    moved: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         n, d = self.values.shape
@@ -85,6 +92,9 @@ class Records:
             raise ValueError(f"records of shape ({n}, {d}) do not fit their layout, levels or strata")
         if self.target is not None and all(block.column != self.target for block in self.layout):
             raise ValueError(f"the target {self.target!r} is not a column of the layout")
+        numbers = {block.column for block in self.layout if block.scale is not None}
+        if not self.moved <= numbers:
+            raise ValueError(f"{len(self.moved - numbers)} columns were moved that are no plain numbers of the layout")
         for array in (self.values, self.levels, self.strata):
             array.setflags(write=False)
 

@@ -11,8 +11,11 @@ import pytest
 from sfumato.condense.classwise import ClasswiseCondensation
 from sfumato.condense.mechanism import Condensation
 from sfumato.facts import fact_from_json, fact_to_json
+from sfumato.geometry.key import Add, Key, Mult
+from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanism import Mechanism
 from sfumato.methods import METHODS, make_mechanism
+from sfumato.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.privacy.claims import draw_claims
 from sfumato.records import Records
 from sfumato.tables.codec import Codec
@@ -27,6 +30,14 @@ MECHANISMS: list[Mechanism] = [
     Condensation(k=4, grouping="holistic"),
     ClasswiseCondensation(k=4),
     ClasswiseCondensation(tolerance=0.2, grouping="compact"),
+    Translation(pass_categories=True),
+    Scaling(factors={"pay": (0.5, 0.9)}, pass_categories=True),
+    Rotation(units={"pay": 1000}, pass_categories=True),
+    Hybrid(key=Key((Add("age", 5), Mult("pay", 2))), pass_categories=True),
+    AdditiveNoise(size=0.5, pass_categories=True),
+    AdditiveNoise(law="laplace", enhance=0.1, enhance_laws=(("pay", "uniform"),), pass_categories=True),
+    AdditiveNoise(correlated=True, pass_categories=True),
+    MultiplicativeNoise(law="uniform", size=0.2, pass_categories=True),
 ]
 
 

@@ -13,12 +13,15 @@ from sfumato.facts import (
     ColumnsDropped,
     CountsKept,
     Drawn,
+    Enhanced,
     Fact,
     Grouped,
     HeldOut,
+    Noised,
     Shuffled,
     Stratified,
     Synthesized,
+    Untouched,
     fact_from_json,
     fact_to_json,
 )
@@ -36,6 +39,9 @@ FACTS: tuple[Fact, ...] = (
     Synthesized("mean and covariance", "uniform along eigenvectors", 100),
     CountsKept(2, 1),
     Shuffled(100),
+    Noised("gaussian", "additive", 0.5, 3, False, 2.0**-17),
+    Enhanced(0.05, 5),
+    Untouched(1, 2),
 )
 
 
@@ -84,6 +90,13 @@ def test_a_violation_is_never_certified() -> None:
         (Stratified("class", 2, True), "l = 1"),
         (ClassPure("class", 3), "l = 1"),
         (CountsKept(1, 0), "exact counts"),
+        (Noised("laplace", "additive", 1.0, 3, False, 2.0**-16), "the report measures the error that is left"),
+        (Noised("gaussian", "additive", 1.0, 3, True, 2.0**-16), "half the noise's variance"),
+        (Noised("uniform", "additive", 1.0, 3, False, 2.0**-16), "the amplification is infinite"),
+        (Noised("gaussian", "multiplicative", 0.1, 3, False, 2.0**-20), "a product with 0 is 0"),
+        (Enhanced(0.05, 5), "all others got nothing"),
+        (Untouched(2, 0), "categories of 2 columns"),
+        (Untouched(0, 1), "missing in 1 columns"),
     ],
 )
 def test_what_must_not_be_said_is_said(fact: Fact, words: str) -> None:
@@ -126,3 +139,21 @@ def test_a_certificate_comes_back_from_json() -> None:
 def test_a_damaged_certificate_is_bad_input(text: str) -> None:
     with pytest.raises(BadInput):
         Certificate.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [
+        (Noised("laplace", "additive", 0.5, 3, False, 2.0**-17), "0.5 times the column's own, drawn afresh"),
+        (Noised("gaussian", "additive", 0.5, 3, True, 2.0**-17), "with the correlations of the data"),
+        (Noised("uniform", "multiplicative", 0.1, 3, False, 2.0**-20), "multiplied by a factor of mean 1"),
+    ],
+)
+def test_the_law_and_the_size_of_noise_are_proved_and_nothing_is_said_of_what_they_hide(fact: Fact, words: str) -> None:
+    (claim,), refused = draw_claims((fact,))
+    assert claim.kind == "proved"
+    assert words in claim.claim
+    assert "3 columns" in claim.claim
+    assert any("differentially private" in one.claim for one in refused)
+    bounded = any("proves anything" in one.claim for one in refused)
+    assert bounded == ("uniform" in claim.claim)

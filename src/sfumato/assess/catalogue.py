@@ -39,14 +39,18 @@ def _risk() -> tuple[Measure, ...]:
 
 
 def _attacks() -> tuple[Measure, ...]:
+    from sfumato.assess.attacks.components import COMPONENTS
     from sfumato.assess.attacks.groups import GROUP_LINKAGE
     from sfumato.assess.attacks.halves import LINKABILITY
     from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
+    from sfumato.assess.attacks.known_input import KNOWN_INPUT
     from sfumato.assess.attacks.labels import LABEL_INFERENCE
     from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE
     from sfumato.assess.attacks.membership import MEMBERSHIP
+    from sfumato.assess.attacks.public_moments import PUBLIC_MOMENTS
     from sfumato.assess.attacks.rare import RARE_COMBINATIONS
     from sfumato.assess.attacks.singling import SINGLING_OUT
+    from sfumato.assess.attacks.spectral import SPECTRAL
 
     return (
         LINKAGE,
@@ -58,4 +62,8 @@ def _attacks() -> tuple[Measure, ...]:
         LABEL_INFERENCE,
         MEMBERSHIP,
         RARE_COMBINATIONS,
+        SPECTRAL,
+        KNOWN_INPUT,
+        COMPONENTS,
+        PUBLIC_MOMENTS,
     )

@@ -86,6 +86,10 @@ SPOKEN = {
     "membership-distance-relative": "Membership told by relative distance",
     "membership-classifier": "Membership told by a classifier",
     "membership-at-1-percent": "Membership told at 1\u00a0% false alarms",
+    "recovered-cells": "Numbers recovered with known rows",
+    "recovered-cells-public-moments": "Numbers recovered with public mean and deviation",
+    "known-rows-needed": "Known rows that undo it",
+    "ica-correlation": "Columns recovered by independent components",
     "label-inference": "Inference of the label",
     "label-inference-gain": "Gain in inferring the label",
 }

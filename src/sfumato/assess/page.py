@@ -133,6 +133,7 @@ def _folds(findings: Sequence[Finding]) -> list[dict[str, Any]]:
 
 def _fold_title(name: str, findings: Sequence[Finding]) -> str:
     kind = "class by class" if name.startswith("recall") else "column by column"
+    kind = "by the number of rows known" if name == "recovered-cells" else kind
     return f"{spoken_name(name)}, {kind} ({len(findings)})"
 
 

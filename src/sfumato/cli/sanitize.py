@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
+from sfumato.cli.mechanisms import METHOD_OPTIONS, check_key, mechanism_of, method_options
 from sfumato.cli.options import budget_option, budget_words, read_input, reading_options
 from sfumato.errors import OptionError
 
@@ -23,16 +24,7 @@ __all__ = ["sanitize"]
 @click.command()
 @click.argument("source", metavar="INPUT")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
-@click.option("--method", metavar="NAME", help="condense (default), condense-paper, classwise.")
-@click.option(
-    "--grouping",
-    type=click.Choice(["compact", "mdav", "modified", "holistic"]),
-    help="How records are grouped.  [default: compact; classwise: modified]",
-)
-@click.option(
-    "--effort", type=click.Choice(["fast", "default", "thorough"]), help="How long the compact grouping searches."
-)
-@click.option("--k", type=int, help="Floor of every record's privacy level.  [default: 10, or 2 with --level]")
+@method_options
 @click.option("--level", metavar="COL|N|RULE", help="Privacy level: a column, a number, or 'age > 60: 12, else: 5'.")
 @click.option("--strata", metavar="COL", help="Groups never cross this column; makes its value certain.")
 @click.option("--target", metavar="COL", help="The class or response that will be mined.")
@@ -40,7 +32,6 @@ __all__ = ["sanitize"]
 @click.option("--public", multiple=True, metavar="COL", help="A column to pass through; repeatable.")
 @click.option("--schema", "schema_file", type=click.Path(path_type=Path), help="Schema written by inspect.")
 @click.option("--holdout", metavar="FILE|FRACTION", help="Rows kept out of the release, for measuring.")
-@click.option("--allow-level-1", is_flag=True, help="Let records ask for no protection at all.")
 @click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Replay owner/recipe.toml of a run.")
 @click.option("--seed", type=click.IntRange(min=0), help="Rehearse: reproducible, and marked as not for release.")
 @click.option("--format", "format_", type=click.Choice(["csv", "parquet", "arrow"]), help="[default: the input's]")
@@ -61,11 +52,14 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
 
     check_folder(output, overwrite=options["overwrite"])
     recipe = _recipe(options)
+    check_key(output, recipe, options)
     signer = _signer(output, recipe, options)
     table, form = read_input(source, encoding=options["encoding"], query=options["query"])
     wanted = form if options["format_"] is None else FileForm(FileFormat(options["format_"]), form.delimiter)
     native = form.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
     release = _run(console, table, recipe, options, native=native)
+    if options["new_key_file"] is not None and release.key is not None:
+        release.key.save(options["new_key_file"], apart_from=output)  # first: a release without its key is lost
     with console.progress():
         release.save(output, form=wanted, overwrite=options["overwrite"], sign=signer)
     _tell(console, release, output, wanted, signer)
@@ -96,19 +90,7 @@ def _recipe(options: dict[str, Any]) -> Recipe | None:
 
     if options["recipe_file"] is None:
         return None
-    told = (
-        "method",
-        "grouping",
-        "effort",
-        "k",
-        "level",
-        "strata",
-        "target",
-        "identifier",
-        "public",
-        "schema_file",
-        "allow_level_1",
-    )
+    told = (*METHOD_OPTIONS, "level", "strata", "target", "identifier", "public", "schema_file")
     double = [name for name in told if options[name]]
     if double:
         name = double[0].removesuffix("_file").replace("_", "-")
@@ -118,25 +100,15 @@ def _recipe(options: dict[str, Any]) -> Recipe | None:
 
 def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str, Any], *, native: bool) -> Release:
     from sfumato import pipeline
-    from sfumato.methods import DEFAULT_METHOD, make_mechanism
     from sfumato.tables.schema import Schema
 
     schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
-    method, level, strata, seed = (
-        options["method"] or DEFAULT_METHOD,
-        options["level"],
-        options["strata"],
-        options["seed"],
-    )
-    holdout = _holdout(options)
-    parameters: dict[str, Any] = {"k": _floor(options), "allow_level_1": options["allow_level_1"]}
-    parameters |= {name: options[name] for name in ("grouping", "effort") if options[name] is not None}
+    level, strata, seed, holdout = options["level"], options["strata"], options["seed"], _holdout(options)
     if recipe is not None:
-        method, parameters, schema = recipe.method, recipe.parameters, recipe.schema
-        level, strata = recipe.level, recipe.strata
+        schema, level, strata = recipe.schema, recipe.level, recipe.strata
         seed = recipe.seed if seed is None else seed
         holdout = recipe.holdout if holdout is None else holdout
-    mechanism = make_mechanism(method, parameters)
+    mechanism = mechanism_of(recipe, options)
     with console.progress():
         return pipeline.sanitize(
             table,
@@ -155,17 +127,6 @@ def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str,
         )
 
 
-def _floor(options: dict[str, Any]) -> int | None:
-    """Choose k where none is given; class-wise condensation chooses its own from the classes."""
-    if options["k"] is not None:
-        return int(options["k"])
-    if options["method"] == "classwise":
-        return None
-    if options["level"] is None and options["schema_file"] is None:
-        return 10
-    return 1 if options["allow_level_1"] else 2 if options["level"] is not None else 10
-
-
 def _holdout(options: dict[str, Any]) -> Any:
     text = options["holdout"]
     if text is None:
@@ -177,13 +138,22 @@ def _holdout(options: dict[str, Any]) -> Any:
 
 
 def _tell(console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None) -> None:
+    from sfumato.facts import Transformed
+
     certificate = release.certificate
     rehearsal = certificate.randomness != "release"
     levels = certificate.levels
-    console.say(
-        f"{certificate.rows_in} records in, {certificate.rows_out} synthetic rows out; {levels['groups']} groups, the "
-        f"smallest of {levels['smallest_group']}; levels {levels['asked_min']} to {levels['asked_max']}, all met."
-    )
+    if levels:
+        console.say(
+            f"{certificate.rows_in} records in, {certificate.rows_out} synthetic rows out; {levels['groups']} groups, "
+            f"the smallest of {levels['smallest_group']}; levels {levels['asked_min']} to {levels['asked_max']}, all "
+            "met."
+        )
+    else:
+        console.say(f"{certificate.rows_in} records in, {certificate.rows_out} rows out; no groups, no privacy level.")
+    for fact in certificate.facts:
+        if isinstance(fact, Transformed):
+            console.say(f"Outsourcing obfuscation: reversible by anyone who knows {fact.known_rows} rows.")
     if release.report is not None:
         console.say(release.report.summary())
         if (words := budget_words(release.report)) is not None:

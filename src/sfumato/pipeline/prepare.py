@@ -35,6 +35,7 @@ class Job:
     codec: Codec
     records: Records
     facts: tuple[Fact, ...]
+    public: pa.Table | None = None
 
 
 def prepare(
@@ -65,7 +66,9 @@ def prepare(
     records = codec.encode(original, levels=asked[kept], strata=codes[kept])
     names = [field.name for field in schema.encoded]
     facts = _facts(schema, strata, codes[kept], outside if isinstance(holdout, float) else None, randomness)
-    return Job(original.select(names), outside, codec, records, facts)
+    passed = [field.name for field in schema if field.role is Role.PUBLIC]
+    public = original.select(passed) if passed else None
+    return Job(original.select(names), outside, codec, records, facts, public)
 
 
 def schema_of(

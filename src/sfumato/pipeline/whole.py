@@ -7,17 +7,20 @@ from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
+import pyarrow as pa
+
 from sfumato import __version__
 from sfumato.assess.measure import assess
 from sfumato.condense.mechanism import Condensation
 from sfumato.errors import PrivacyRefusal
-from sfumato.mechanism import Mechanism
-from sfumato.pipeline.prepare import check_budget, prepare, schema_of
+from sfumato.mechanism import Mechanism, Workings
+from sfumato.pipeline.prepare import Job, check_budget, prepare, schema_of
 from sfumato.privacy.certificate import certify
 from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
 from sfumato.release.model import Release
 from sfumato.tables.frames import restore, to_arrow
+from sfumato.tables.moved import free_fields
 from sfumato.tables.schema import Role, Schema
 
 __all__ = ["sanitize"]
@@ -92,13 +95,14 @@ def sanitize(
     begin = perf_counter()
     sanitized = mechanism.sanitize(job.records, rng=randomness.generator("sanitize"))
     taken = perf_counter() - begin
-    released = job.codec.decode(sanitized.records.values, native=native)
+    moved = sanitized.records.moved
+    released = job.codec.decode(sanitized.records.values, native=native, moved=moved)
     facts = (*job.facts, *sanitized.facts)
     measured = None
     if report:
         measured = assess(
             job.original,
-            job.codec.decode(sanitized.records.values) if native else released,
+            job.codec.decode(sanitized.records.values, moved=moved) if native else released,
             job.codec,
             facts=facts,
             workings=sanitized.workings,
@@ -116,12 +120,26 @@ def sanitize(
         parameters=parameters,
         rows_in=job.original.num_rows,
         rows_out=released.num_rows,
-        schema_sha256=job.codec.schema.public_part().digest,
+        schema_sha256=free_fields(job.codec.schema, moved).public_part().digest,
     )
     share = holdout if isinstance(holdout, float) else None
     recipe = Recipe(mechanism.method, parameters, job.codec.schema, level, strata, share, seed, __version__)
-    table = released if native else restore(released, origin)
-    return Release(table, job.codec.schema, certificate, measured, recipe)
+    released = _beside(released, job, sanitized.workings)
+    table = released if native else restore(released, origin, moved)
+    key = getattr(sanitized.workings, "key", None)
+    return Release(table, job.codec.schema, certificate, measured, recipe, moved, key)
+
+
+def _beside(released: pa.Table, job: Job, workings: Workings | None) -> pa.Table:
+    """Put the public columns of each row's original beside it, in the order of the schema."""
+    if job.public is None:
+        return released
+    if workings is None or workings.origin is None:
+        raise PrivacyRefusal("public columns have no rows to stand beside; drop or sanitize them")
+    passed = job.public.take(pa.array(workings.origin))
+    for name in passed.column_names:
+        released = released.append_column(name, passed.column(name))
+    return released.select([field.name for field in job.codec.schema.released])
 
 
 def _refuse_public(schema: Schema, mechanism: Mechanism) -> None:

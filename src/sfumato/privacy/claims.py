@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from sfumato.errors import PrivacyRefusal
 from sfumato.facts import (
     ClassPure,
     ColumnsDropped,
     CountsKept,
     Drawn,
+    Enhanced,
     Fact,
     Grouped,
     HeldOut,
+    Noised,
     Shuffled,
     Stratified,
     Synthesized,
+    Transformed,
+    Untouched,
 )
+from sfumato.privacy.perturbed import of_enhance, of_noise, of_transformation, of_untouched
+from sfumato.privacy.statements import Claim, Refused
 
 __all__ = ["Claim", "Refused", "draw_claims"]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What may be said of a release."""
-
-    claim: str
-    kind: Literal["proved", "assumed"]
-    basis: str
-    assumes: str
-
-
-@dataclass(frozen=True)
-class Refused:
-    """What must not be said of a release, and why."""
-
-    claim: str
-    because: str
 
 
 def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refused, ...]]:
@@ -87,6 +72,14 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                         "person has appears once in the release",
                     )
                 )
+            case Noised():
+                of_noise(fact, claims, refused)
+            case Enhanced():
+                of_enhance(fact, claims, refused)
+            case Untouched():
+                refused.append(of_untouched(fact))
+            case Transformed():
+                refused.extend(of_transformation(fact))
             case HeldOut():
                 pass  # a matter of measuring: it makes no claim
             case _:

@@ -19,10 +19,13 @@ from sfumato.release.folder import replacing_folder
 from sfumato.release.signature import SIGNATURE_FILE, Signer
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.moved import free_fields
 from sfumato.tables.schema import Schema
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from sfumato.geometry.key import Key
 
 __all__ = ["Release", "refuse_to_sign_rehearsal"]
 
@@ -49,6 +52,8 @@ class Release:
     certificate: Certificate
     report: Report | None
     recipe: Recipe
+    moved: frozenset[str] = frozenset()
+    key: Key | None = None
 
     def __repr__(self) -> str:
         return f"Release({self.certificate!r})"
@@ -95,7 +100,7 @@ class Release:
         folder.mkdir()
         name = f"table.{form.format.value}"
         write_file(to_arrow(self.table)[0], folder / name, form)
-        write_text(folder / "schema.toml", self.schema.public_part().to_toml())
+        write_text(folder / "schema.toml", free_fields(self.schema, self.moved).public_part().to_toml())
         files = {name: sha256_of(folder / name), "schema.toml": sha256_of(folder / "schema.toml")}
         certificate = dataclasses.replace(
             self.certificate, table_sha256=files[name], schema_sha256=files["schema.toml"], files=files

@@ -31,8 +31,10 @@ from sfumato.tables.cells import (
     write_numbers,
 )
 from sfumato.tables.field import DateStep, Field, Kind
+from sfumato.tables.fits import check_columns, check_extra, check_lacking
 from sfumato.tables.grid import Grid, fit_grid, mean_and_scale, refuse_misfits
 from sfumato.tables.infer import complete_field
+from sfumato.tables.moved import own_units, write_moved
 from sfumato.tables.schema import Schema
 
 __all__ = ["MOST_CATEGORIES", "Codec", "Unseen", "check_columns"]
@@ -131,9 +133,9 @@ class Codec:
             lies, and columns that the schema does not know are left out.
         """
         strict = _is_strict(unseen)
-        _check_lacking(table, [column.field.name for column in self.columns])
+        check_lacking(table, [column.field.name for column in self.columns])
         if strict:
-            _check_extra(table, self.schema)
+            check_extra(table, self.schema)
         layout = self.layout
         values = np.zeros((table.num_rows, width(layout)))
         for column in self.columns:
@@ -143,16 +145,20 @@ class Codec:
         target = self.schema.target
         return Records(values, layout, levels, strata, None if target is None else target.name)
 
-    def decode(self, values: NDArray[np.float64], *, native: bool = False) -> pa.Table:
+    def decode(
+        self, values: NDArray[np.float64], *, native: bool = False, moved: frozenset[str] = frozenset()
+    ) -> pa.Table:
         """Turn coordinates back into a table of the encoded columns, in the order of the schema.
 
-        Any finite coordinates give cells of the domain.
+        Any finite coordinates give cells of the domain, columns that were moved aside.
 
         Parameters
         ----------
         values : ndarray of shape (n, d)
         native : bool
             Write numbers and dates that came as text in types of their own.
+        moved : frozenset of str
+            Columns whose numbers left their domain on purpose (`Records.moved`): they are written as they are.
         """
         if values.ndim != 2 or values.shape[1] != width(self.layout):
             raise ValueError(f"coordinates of shape {values.shape} do not fit a layout of {width(self.layout)}")
@@ -161,7 +167,7 @@ class Codec:
         arrays = []
         for column in self.columns:
             kind = _native_type(column) if native else column.kind
-            arrays.append(_decode_column(values, column, kind))
+            arrays.append(_decode_column(values, column, kind, moved=column.field.name in moved))
             tell("writing columns", len(arrays) / len(self.columns))
         return pa.table(arrays, names=[column.field.name for column in self.columns])
 
@@ -198,29 +204,6 @@ def _is_strict(unseen: str) -> bool:
     return unseen == "refuse"
 
 
-def check_columns(table: pa.Table, schema: Schema) -> None:
-    """Refuse a table that lacks a column of the schema or has one that the schema does not know."""
-    _check_lacking(table, list(schema.names))
-    _check_extra(table, schema)
-
-
-def _check_lacking(table: pa.Table, needed: list[str]) -> None:
-    lacking = [name for name in needed if name not in set(table.column_names)]
-    if lacking:
-        raise OptionError(
-            f"the table lacks {len(lacking)} columns of the schema, the first is {lacking[0]!r}; use its own schema"
-        )
-
-
-def _check_extra(table: pa.Table, schema: Schema) -> None:
-    extra = [name for name in table.column_names if name not in set(schema.names)]
-    if extra:
-        raise OptionError(
-            f"the table has {len(extra)} columns that the schema does not know, the first is {extra[0]!r}; add them "
-            "to the schema"
-        )
-
-
 def _fit_column(cells: pa.ChunkedArray, field: Field, start: int, crowd: int) -> Column:
     field = complete_field(field, cells)
     array = plain(cells)
@@ -233,9 +216,10 @@ def _fit_column(cells: pa.ChunkedArray, field: Field, start: int, crowd: int) ->
         column = Column(field, _written_type(cells.type), ())
     else:
         numbers, absent = numbers_of_cells(cells, field)
-        blocks = [Block(field.name, BlockKind.NUMBER, start, start + 1, (0.0,))]
         grid = fit_grid(numbers[~absent], field, cells.type, crowd)
         mean, scale = mean_and_scale(numbers[~absent], grid, field)
+        centre, unit = own_units(grid, mean, scale, field) or (None, None)
+        blocks = [Block(field.name, BlockKind.NUMBER, start, start + 1, (0.0,), centre, unit)]
         column = Column(field, _written_type(cells.type), (), grid, mean, scale)
     if absent.any():
         blocks.append(Block(field.name, BlockKind.MISSING, blocks[0].stop, blocks[0].stop + 1))
@@ -280,13 +264,15 @@ def _encode_column(cells: pa.ChunkedArray, column: Column, values: NDArray[np.fl
         )
 
 
-def _decode_column(values: NDArray[np.float64], column: Column, kind: pa.DataType) -> pa.Array:
+def _decode_column(values: NDArray[np.float64], column: Column, kind: pa.DataType, *, moved: bool) -> pa.Array:
     block = column.blocks[0]
     absent = np.zeros(len(values), dtype=np.bool_)
     if len(column.blocks) > 1:
         absent = values[:, column.blocks[1].start] > 0.5
     if column.grid is None:
         return write_codes(np.argmax(values[:, block.where], axis=1), absent, column.field, kind, column.gap)
+    if moved and block.centre is not None and block.scale is not None:
+        return write_moved(values[:, block.start] * block.scale + block.centre, absent, column.field, kind, column.gap)
     with np.errstate(over="ignore"):  # what overflows lies beyond every bound, and is brought inside
         places = values[:, block.start] * column.scale + column.mean
     return write_numbers(column.grid.to_numbers(places), absent, column.field, kind, column.gap)

@@ -100,16 +100,21 @@ def _object_gaps(frame: Any) -> dict[str, Any]:
     return gaps
 
 
-def restore(table: pa.Table, origin: Origin) -> Any:
-    """Give an Arrow table the frame type, and its columns the types, that they came with."""
+def restore(table: pa.Table, origin: Origin, moved: frozenset[str] = frozenset()) -> Any:
+    """Give an Arrow table the frame type, and its columns the types, that they came with; moved numbers are doubles."""
+    free = {name for name in moved if pa.types.is_floating(table.schema.field(name).type)}
     if origin.library == "pyarrow":
-        return table.cast(pa.schema([origin.empty.schema.field(name) for name in table.column_names]))
+        fields = (table.schema if name in free else origin.empty.schema for name in table.column_names)
+        return table.cast(pa.schema([of.field(name) for of, name in zip(fields, table.column_names, strict=True)]))
     if origin.library == "polars":
         import narwhals as nw
 
         frame = nw.from_arrow(table, backend="polars").to_native()
-        return frame.cast({name: origin.empty.schema[name] for name in table.column_names})
-    columns = {name: _pandas_column(table.column(name), name, origin) for name in table.column_names}
+        return frame.cast({name: origin.empty.schema[name] for name in table.column_names if name not in free})
+    columns = {
+        name: table.column(name).to_pandas() if name in free else _pandas_column(table.column(name), name, origin)
+        for name in table.column_names
+    }
     return type(origin.empty)(columns)
 
 

@@ -64,9 +64,12 @@ def _run(study: Study) -> tuple[Finding, ...]:
 
 
 def _lessons(study: Study, rng: np.random.Generator) -> tuple[_Matrix, _Matrix]:
-    """Draw the rows in which clusters are sought; the same places where the tables have as many rows."""
+    """Draw the rows in which clusters are sought; the same people, or places where the tables have as many rows."""
     most = study.sizes.training // 2
     chosen = sample(len(study.original), most, rng)
+    origin = None if study.workings is None else study.workings.origin
+    if origin is not None and np.array_equal(np.sort(origin), np.arange(len(study.original))):
+        return within(study.original[chosen]), within(study.released[np.argsort(origin)[chosen]])
     if len(study.original) == len(study.released):
         return within(study.original[chosen]), within(study.released[chosen])
     return within(study.original[chosen]), within(study.released[sample(len(study.released), most, rng)])

@@ -1,0 +1,109 @@
+"""Undoing a shift, a change of scale or a turn from a few rows that are known before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["undo", "undo_lines", "undo_turn"]
+
+_EXACT = 1e-6  # misfit, in parts of a column's spread, below which known rows are explained
+_TURN = 1e-4  # how far the columns of a turn may be from unit length
+_PAIRS = 40  # columns up to which every pair is tried
+
+_Matrix = NDArray[np.float64]
+
+
+def undo(before: _Matrix, after: _Matrix, released: _Matrix, operations: Sequence[str]) -> _Matrix:
+    """Estimate original rows from released ones, given rows known before and after.
+
+    Columns that were never turned are lines of their own. Of the others, those that a line or another column explains
+    on all known rows are taken so, and the rest is undone together: as a turn where nothing else was done, else as an
+    affine map.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (m, d)
+        The known rows, each column counted in the unit in which it was turned.
+    released : ndarray of shape (n, d)
+    operations : sequence of str
+        What was done: add, mult, rotate.
+    """
+    if set(operations) == {"mult"} and len(before) == 1:
+        factor = np.divide(before, after, out=np.ones_like(before), where=after != 0)
+        return np.asarray(released * factor)
+    if "rotate" not in operations:
+        return undo_lines(before, after, released)
+    pure = set(operations) == {"rotate"}
+    guess = np.zeros_like(released)
+    rest = np.ones(before.shape[1], dtype=np.bool_)
+    if not pure and len(before) > 2:
+        rest = ~_are_lines(before, after)
+        guess[:, ~rest] = undo_lines(before, after, released)[:, ~rest]
+    elif pure and len(before) > 2 and 2 < before.shape[1] <= _PAIRS:
+        rest = ~_undo_pairs(before, after, released, guess)
+    if rest.any():
+        together = undo_turn if pure else _undo_affine
+        guess[:, rest] = together(before[:, rest], after[:, rest], released[:, rest])
+    return guess
+
+
+def undo_lines(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
+    """Take each column as a line through its known values; through one value, or equal ones, as a shift.
+
+    Examples
+    --------
+    >>> known = np.array([[20.0], [30.0]])
+    >>> undo_lines(known, 2 * known + 5, np.array([[85.0]])).tolist()
+    [[40.0]]
+    """
+    x, y = before - before.mean(axis=0), after - after.mean(axis=0)
+    square = (y * y).sum(axis=0)
+    slope = np.divide((x * y).sum(axis=0), square, out=np.ones(len(square)), where=square > 0)
+    return np.asarray(before.mean(axis=0) + slope * (released - after.mean(axis=0)))
+
+
+def undo_turn(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
+    """Turn rows back by the rotation that the known rows fix.
+
+    One row fewer than columns fix all of it. With fewer rows, what lies outside the space that they span has no
+    direction that is likelier than another, so its mean, 0, is taken: the map of least norm.
+    """
+    d = before.shape[1]
+    if np.linalg.matrix_rank(after) < d - 1:
+        return np.asarray(released @ np.linalg.lstsq(after, before, rcond=None)[0])
+    left, _, right = np.linalg.svd(after.T @ before)
+    flip = np.ones(d)
+    flip[-1] = np.sign(np.linalg.det(left) * np.linalg.det(right))  # a turn, not a mirror
+    return np.asarray(released @ ((left * flip) @ right))
+
+
+def _undo_affine(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
+    """Fit the affine map of least norm to the known rows."""
+    x, y = before.mean(axis=0), after.mean(axis=0)
+    return np.asarray(x + (released - y) @ np.linalg.lstsq(after - y, before - x, rcond=None)[0])
+
+
+def _undo_pairs(before: _Matrix, after: _Matrix, released: _Matrix, guess: _Matrix) -> NDArray[np.bool_]:
+    """Fill in the pairs of columns that a turn of their own explains on all known rows; tells which."""
+    d = before.shape[1]
+    first, second = np.triu_indices(d, 1)
+    was, became = (np.stack([part[:, first], part[:, second]], axis=-1).transpose(1, 0, 2) for part in (before, after))
+    weights = np.linalg.pinv(became) @ was  # for each pair (2, 2)
+    misfit = np.abs(became @ weights - was).max(axis=(1, 2))
+    bent = np.abs(weights.transpose(0, 2, 1) @ weights - np.eye(2)).max(axis=(1, 2))  # 0 for a turn
+    found = np.zeros(d, dtype=np.bool_)
+    for pair in np.flatnonzero((misfit <= _EXACT * np.abs(became).max(axis=(1, 2))) & (bent <= _TURN)):
+        couple = [first[pair], second[pair]]
+        guess[:, couple] = released[:, couple] @ weights[pair]
+        found[couple] = True
+    return found
+
+
+def _are_lines(before: _Matrix, after: _Matrix) -> NDArray[np.bool_]:
+    """Tell which columns a line explains on all known rows; one of slope 0 would have wiped the column out."""
+    size = np.abs(before).max(axis=0)
+    close = np.abs(undo_lines(before, after, after) - before).max(axis=0) <= _EXACT * np.where(size > 0, size, 1.0)
+    return np.asarray(close & ((np.ptp(before, axis=0) > 0) | (np.ptp(after, axis=0) <= _EXACT)))

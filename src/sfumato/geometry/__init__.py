@@ -1,0 +1,10 @@
+"""Geometric transformations of confidential numbers for clustering: outsourcing obfuscation [OZ03]."""
+
+from __future__ import annotations
+
+from sfumato.geometry.draw import Ranges
+from sfumato.geometry.hybrid import invert
+from sfumato.geometry.key import Add, Key, Mult, Rotate
+from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+
+__all__ = ["Add", "Hybrid", "Key", "Mult", "Ranges", "Rotate", "Rotation", "Scaling", "Translation", "invert"]

@@ -1,0 +1,135 @@
+"""The key as a TOML file of its own, closed to others and kept apart from every release."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
+from sfumato.geometry.key import Add, Key, Mult, Rotate, Step
+
+__all__ = ["check_key_path", "key_from_toml", "key_to_toml", "load_key", "save_key"]
+
+_FORMAT = 1
+_ENTRIES = {
+    "add": {"op", "column", "term"},
+    "mult": {"op", "column", "term"},
+    "rotate": {"op", "columns", "degrees", "units"},
+}
+
+
+def key_to_toml(key: Key) -> str:
+    """Write a key as TOML, terms included."""
+    import tomlkit
+
+    steps = tomlkit.array()
+    steps.multiline(True)
+    for step in key.steps:
+        steps.append(_inline(_to_document(step)))
+    document = tomlkit.document()
+    document.add(tomlkit.comment("Key of a table that was moved: whoever has it has the original."))
+    document.add(tomlkit.comment("Keep it apart from the release, and never send it along."))
+    document.add("format", tomlkit.item(_FORMAT))
+    document.add("step", steps)
+    return tomlkit.dumps(document)
+
+
+def _inline(document: dict[str, Any]) -> Any:
+    """Write a table on one line, as the interface shows keys."""
+    import tomlkit
+
+    table = tomlkit.inline_table()
+    for name, value in document.items():
+        table.append(name, _inline(value) if isinstance(value, dict) else value)
+    return table
+
+
+def _to_document(step: Step) -> dict[str, Any]:
+    if not isinstance(step, Rotate):
+        return {"op": step.op, "column": step.column, "term": step.term}
+    units = {column: unit for column, unit in zip(step.pair, step.units, strict=True) if unit != 1}
+    turn = {"op": step.op, "columns": list(step.pair), "degrees": step.degrees}
+    return turn | {"units": units} if units else turn
+
+
+def key_from_toml(text: str) -> Key:
+    r"""Read a key from TOML.
+
+    Examples
+    --------
+    >>> key_from_toml('format = 1\nstep = [{ op = "add", column = "age", term = -3 }]')
+    Key(add; 1 columns)
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:  # its own words would quote a term
+        raise OptionError("the key is not valid TOML; write it as the documentation shows") from None
+    if document.get("format") != _FORMAT:
+        raise OptionError(f"the key has no 'format = {_FORMAT}'; this version reads no other")
+    unknown = sorted(set(document) - {"format", "step"})
+    if unknown:
+        raise OptionError(f"the key has an unknown entry {unknown[0]!r}; remove it")
+    steps = document.get("step")
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+        raise OptionError("the key has no list 'step'; write one with a table for each operation")
+    return Key(tuple(_step(step, place) for place, step in enumerate(steps, start=1)))
+
+
+def _step(document: dict[str, Any], place: int) -> Step:
+    op = document.get("op")
+    if not isinstance(op, str) or op not in _ENTRIES:
+        raise OptionError(f"step {place} of the key has no operation; choose one of {', '.join(_ENTRIES)}")
+    wrong = sorted(set(document) - _ENTRIES[op]) + sorted(_ENTRIES[op] - set(document) - {"units"})
+    if wrong:
+        raise OptionError(f"step {place} of the key lacks or should not have the entry {wrong[0]!r}; mend it")
+    if op != "rotate":
+        if not isinstance(document["column"], str):
+            raise OptionError(f"the column of step {place} of the key is not a name; write it in quotes")
+        return (Add if op == "add" else Mult)(document["column"], document["term"])
+    pair, units = document["columns"], document.get("units", {})
+    if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(name, str) for name in pair):
+        raise OptionError(f"step {place} of the key does not name two columns to turn; write columns = ['a', 'b']")
+    if not isinstance(units, dict) or not set(units) <= set(pair):
+        raise OptionError(f"the units of step {place} of the key are not those of its two columns; mend them")
+    return Rotate((pair[0], pair[1]), document["degrees"], (units.get(pair[0], 1.0), units.get(pair[1], 1.0)))
+
+
+def load_key(path: str | Path) -> Key:
+    """Read a key from a file."""
+    try:
+        return key_from_toml(Path(path).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise OptionError(f"there is no key file {str(path)!r}; make one with --new-key") from None
+    except (UnicodeDecodeError, IsADirectoryError):
+        raise OptionError(f"the key file {str(path)!r} is not UTF-8 text; name another") from None
+    except PermissionError:
+        raise OptionError(f"the key file {str(path)!r} may not be read; it opens for its owner only") from None
+
+
+def check_key_path(path: str | Path, *, apart_from: str | Path | None = None) -> Path:
+    """Refuse a place where a new key must not be written: over a file, or into the folder of a release."""
+    place = Path(path)
+    if apart_from is not None:
+        folder, real = Path(apart_from).resolve(), place.resolve()
+        if folder == real or folder in real.parents:
+            raise PrivacyRefusal("the key would lie in the output folder, part of which leaves; keep it elsewhere")
+    if place.exists() or place.is_symlink():
+        raise OptionError(f"there is a file {str(path)!r} already and a key that is overwritten is lost; name another")
+    return place
+
+
+def save_key(key: Key, path: str | Path, *, apart_from: str | Path | None = None) -> Path:
+    """Write a key to a new file of mode 600, and never into the folder of a release."""
+    place = check_key_path(path, apart_from=apart_from)
+    try:
+        opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(opened, "w", encoding="utf-8", newline="\n") as file:
+            file.write(key.to_toml())
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise SfumatoError(f"the key could not be written ({reason}); name another file") from None
+    return place

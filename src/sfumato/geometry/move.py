@@ -1,0 +1,82 @@
+"""Moving the numbers of records by a key, in the columns' own units; everything else passes only if told to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sfumato.errors import OptionError, PrivacyRefusal
+from sfumato.facts import Fact, Shuffled, Transformed, Untouched
+from sfumato.geometry.hybrid import hybrid
+from sfumato.geometry.key import Key
+from sfumato.mechanism import Sanitized, Workings
+from sfumato.records import Block, BlockKind, Layout, Records
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["KeyedWorkings", "move", "number_blocks"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeyedWorkings(Workings):
+    """The owner's workings with the key, and the unit in which each column was turned."""
+
+    key: Key | None = None
+    units: dict[str, float] = field(default_factory=dict)
+
+
+def number_blocks(layout: Layout) -> tuple[Block, ...]:
+    """Give the blocks of plain numbers, which can be moved."""
+    return tuple(block for block in layout if block.scale is not None and block.centre is not None)
+
+
+def move(records: Records, key: Key, *, pass_categories: bool, method: str, rng: np.random.Generator) -> Sanitized:
+    """Move every number by the key and shuffle the rows.
+
+    A missing cell counts as its column's mean where it is turned with another, and stays missing.
+    """
+    import numpy as np
+
+    _refuse_asked(records, method)
+    blocks = number_blocks(records.layout)
+    untouched = _untouched(records.layout, pass_categories=pass_categories)
+    places = [block.start for block in blocks]
+    centre, scale = (np.array([getattr(block, name) for block in blocks]) for name in ("centre", "scale"))
+    names = tuple(block.column for block in blocks)
+    own = records.values[:, places] * scale + centre
+    order = rng.permutation(len(records))
+    values = records.values.copy()
+    values[:, places] = (hybrid(own, key, names) - centre) / scale
+    values = values[order]
+    beyond = int((~np.isfinite(values)).sum())
+    if beyond:
+        raise OptionError(f"the key moves {beyond} numbers beyond what a double holds; choose smaller terms")
+    nothing = np.zeros(len(records), dtype=np.int64)
+    moved = Records(values, records.layout, nothing, nothing.copy(), records.target, frozenset(names))
+    facts = (Transformed(key.operations, names, key.known_rows), *untouched, Shuffled(len(records)))
+    return Sanitized(moved, facts, KeyedWorkings(origin=order.astype(np.int64), key=key, units=key.units))
+
+
+def _refuse_asked(records: Records, method: str) -> None:
+    """Refuse what these methods cannot give: privacy levels and groups."""
+    asked = int((records.levels > 0).sum())
+    if asked:
+        raise PrivacyRefusal(
+            f"{asked} records ask for a privacy level and {method!r} gives none; leave the levels out, or condense"
+        )
+    if records.strata.any():
+        raise OptionError(f"{method!r} makes no groups, so there are none to keep apart; leave the strata out")
+
+
+def _untouched(layout: Layout, *, pass_categories: bool) -> tuple[Fact, ...]:
+    """State what is released as it is; columns that are no numbers are refused unless that was allowed."""
+    numbers = {block.column for block in number_blocks(layout)}
+    gaps = sum(block.kind is BlockKind.MISSING for block in layout)
+    passed = [block.column for block in layout if block.column not in numbers and block.kind is not BlockKind.MISSING]
+    if passed and not pass_categories:
+        raise PrivacyRefusal(
+            f"{len(passed)} columns are no plain numbers and would be released as they are, the first is "
+            f"{passed[0]!r}; drop them as identifiers, or allow it with pass_categories"
+        )
+    return (Untouched(len(passed), gaps),) if passed or gaps else ()

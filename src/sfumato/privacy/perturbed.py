@@ -1,0 +1,108 @@
+"""What follows from facts about rows that were changed one by one: noise and geometric transformations."""
+
+from __future__ import annotations
+
+from sfumato.facts import Enhanced, Noised, Transformed, Untouched
+from sfumato.privacy.statements import Claim, Refused
+
+__all__ = ["of_enhance", "of_noise", "of_transformation", "of_untouched"]
+
+
+def of_noise(fact: Noised, claims: list[Claim], refused: list[Refused]) -> None:
+    """Say what noise is proved to be, and what it does not hide."""
+    what = "a factor of mean 1" if fact.kind == "multiplicative" else "noise"
+    size = f"{fact.size:g}" if fact.kind == "multiplicative" else f"{fact.size:g} times the column's own"
+    how = "multiplied by" if fact.kind == "multiplicative" else "given"
+    each = "with the correlations of the data" if fact.correlated else "independent of all else"
+    claims.append(
+        Claim(
+            f"Every number of {fact.columns} columns was {how} {what} of a {fact.law} law with standard deviation "
+            f"{size}, drawn afresh for each row, {each}.",
+            "proved",
+            "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] and every result lies "
+            f"on one grid of {fact.grid:g} standard deviations, so that its last digits say nothing [Mironov 2012].",
+            "the source of randomness is not known to the attacker; numbers beyond the bounds of a column or off its "
+            "step are brought back afterwards",
+        )
+    )
+    refused.extend(_not_of_noise(fact))
+
+
+def _not_of_noise(fact: Noised) -> list[Refused]:
+    refused = [
+        Refused(
+            "An attacker stays as far from the true numbers as the noise is large.",
+            "a filter takes off much of the noise where columns go together, and an estimate draws the rest towards "
+            "the mean: the report measures the error that is left",
+        ),
+        Refused(
+            "The release is differentially private.",
+            "the noise is measured by each column's own standard deviation, which is data and can be read off the "
+            "release, and not by how much one person could change",
+        ),
+        Refused("The table may be made again with fresh noise.", "two releases average to half the noise's variance"),
+    ]
+    if fact.law == "uniform":
+        refused.append(
+            Refused(
+                "No released number proves anything about its original.",
+                "uniform noise is bounded: every released number proves between which two numbers its original lies, "
+                "and no factor bounds what is learned (the amplification is infinite)",
+            )
+        )
+    if fact.kind == "multiplicative":
+        refused.append(
+            Refused(
+                "Zeros and small numbers are hidden.",
+                "a product with 0 is 0, and a number near 0 is changed by little",
+            )
+        )
+    return refused
+
+
+def of_enhance(fact: Enhanced, claims: list[Claim], refused: list[Refused]) -> None:
+    """Say that some rows got more noise, and that the others did not."""
+    claims.append(
+        Claim(
+            f"{fact.rows} rows, drawn at random, got more noise on top.",
+            "proved",
+            "A share of the rows was drawn without replacement [OZ03, sec. 5.4].",
+            "the source of randomness is not known to the attacker",
+        )
+    )
+    refused.append(
+        Refused(
+            "The extra noise protects every row.",
+            f"the share of rows that got it is {fact.share:g}; all others got nothing of it",
+        )
+    )
+
+
+def of_untouched(fact: Untouched) -> Refused:
+    """Refuse that every column is protected."""
+    parts = []
+    if fact.category_columns:
+        parts.append(f"the categories of {fact.category_columns} columns")
+    if fact.missing_columns:
+        parts.append(f"which cells are missing in {fact.missing_columns} columns")
+    return Refused(
+        "Every column is protected.",
+        " and ".join(parts) + " are published as they are, and may be enough to find a person",
+    )
+
+
+def of_transformation(fact: Transformed) -> tuple[Refused, ...]:
+    """Say by how many known rows a transformation is undone."""
+    what = ", ".join(fact.operations)
+    return (
+        Refused(
+            f"The numbers of the {len(fact.columns)} columns that were moved ({what}) are hidden from a recipient.",
+            f"the table is reversible by anyone who knows {fact.known_rows} rows: one key moved all rows alike, and so "
+            "many original rows, independent of each other, with their places in the release fix it; public figures, "
+            "or the shape of the data alone, may do as well",
+        ),
+        Refused(
+            "The release is differentially private.",
+            "nothing was drawn for each row: one secret key moves all of them alike",
+        ),
+    )

@@ -1,0 +1,51 @@
+"""Geometric methods on the command line: a key is read or made, and lies apart."""
+
+from __future__ import annotations
+
+import csv
+import json
+import stat
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.geometry.hybrid import invert
+from sfumato.geometry.key import Key
+from sfumato.release.verify import verify_release
+from tests.cli.conftest import Run
+
+PEOPLE = "age,salary\n29,48000\n38,72000\n34,51000\n43,65000\n42,60000\n48,53000\n"
+KEY = 'format = 1\nstep = [{ op = "rotate", columns = ["age", "salary"], degrees = 13.7, units = { salary = 1000 } }]\n'
+FIGURE_4 = {(40, 39_766), (54, 60_951), (45, 41_496), (57, 52_966), (55, 48_345), (59, 40_123)}
+
+
+def test_the_command_line_gives_figure_4_and_says_how_many_rows_undo_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(PEOPLE)
+    (tmp_path / "key.toml").write_text(KEY)
+    arguments = ("sanitize", tmp_path / "in.csv", "-o", tmp_path / "out", "--method", "rotate")
+    assert run(*arguments, "--key", tmp_path / "key.toml").code == 0
+    rows = list(csv.DictReader((tmp_path / "out" / "release" / "table.csv").read_text().splitlines()))
+    assert {(round(float(row["age"])), int(float(row["salary"]))) for row in rows} == FIGURE_4
+    certificate = json.loads((tmp_path / "out" / "release" / "certificate.json").read_text())
+    assert any("reversible by anyone who knows 2 rows" in each["because"] for each in certificate["refused"])
+    assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
+
+
+def test_a_new_key_is_written_apart_and_gives_the_original_back(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(PEOPLE)
+    place = tmp_path / "key.toml"
+    arguments = ("sanitize", tmp_path / "in.csv", "-o", tmp_path / "out", "--method", "hybrid", "--new-key")
+    assert run(*arguments, tmp_path / "out" / "key.toml").code == 3
+    assert run(*arguments, place).code == 0
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    table = np.loadtxt(tmp_path / "out" / "release" / "table.csv", delimiter=",", skiprows=1)
+    back = invert(table, Key.load(place), ("age", "salary"))
+    assert {tuple(row) for row in np.rint(back).astype(int).tolist()} == {
+        tuple(map(int, line.split(","))) for line in PEOPLE.split()[1:]
+    }
+
+
+def test_a_geometric_method_takes_exactly_one_key(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(PEOPLE)
+    arguments = ("sanitize", tmp_path / "in.csv", "-o", tmp_path / "out", "--method", "rotate")
+    assert run(*arguments).code == 2

@@ -1,0 +1,214 @@
+"""The four mechanisms: own units, what passes, what is refused, and that the key shows nowhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.errors import OptionError, PrivacyRefusal
+from sfumato.facts import Shuffled, Transformed, Untouched
+from sfumato.geometry.hybrid import hybrid, invert
+from sfumato.geometry.key import Add, Key, Mult, Rotate
+from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.geometry.move import KeyedWorkings
+from sfumato.mechanism import Mechanism, Sanitized
+from sfumato.privacy.claims import draw_claims
+from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Domain, Field, Kind, Schema
+
+MECHANISMS: list[Any] = [Translation(), Scaling(), Rotation(), Rotation(pairs="disjoint"), Hybrid()]
+KEY = Key((Add("age", -3.21875), Mult("salary", 1.03515625), Rotate(("age", "salary"), 13.70703125, (1.0, 1000.0))))
+TERMS = ("3.21875", "1.03515625", "1.035156", "13.70703125", "13.70703")
+
+
+def people(rows: int = 60, *, categories: bool = False, missing: bool = False) -> pa.Table:
+    rng = np.random.default_rng(1)
+    age = rng.integers(20, 65, rows)
+    salary = (1000 * age + rng.normal(0, 8000, rows)).round()
+    table = {"age": pa.array(age, mask=np.arange(rows) < 3 if missing else None), "salary": pa.array(salary)}
+    town = {"town": pa.array(rng.choice(["a", "b"], rows))} if categories else {}
+    return pa.table(table | town)
+
+
+def run(mechanism: Mechanism, table: pa.Table, seed: int = 4) -> tuple[Codec, Sanitized]:
+    codec = Codec.fit(table, Schema.infer(table))
+    return codec, mechanism.sanitize(codec.encode(table), rng=np.random.default_rng(seed))
+
+
+def released(codec: Codec, sanitized: Sanitized) -> pa.Table:
+    return codec.decode(sanitized.records.values, moved=sanitized.records.moved)
+
+
+def matrix(table: pa.Table) -> np.ndarray:
+    return np.column_stack([table.column(name).to_numpy() for name in ("age", "salary")])
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.method)
+def test_the_key_in_the_workings_moves_the_original_in_its_own_units_to_the_released_rows(mechanism: Any) -> None:
+    table = people()
+    codec, sanitized = run(mechanism, table)
+    workings = sanitized.workings
+    assert isinstance(workings, KeyedWorkings)
+    assert workings.key is not None
+    assert workings.origin is not None
+    wanted = hybrid(matrix(table).astype(float), workings.key, ("age", "salary"))
+    found = matrix(released(codec, sanitized))
+    np.testing.assert_allclose(found, wanted[workings.origin], rtol=1e-9)
+    back = invert(found, workings.key, ("age", "salary"))
+    np.testing.assert_allclose(back, matrix(table)[workings.origin], rtol=1e-9)
+    assert sorted(workings.origin.tolist()) == list(range(60))
+
+
+def test_moved_numbers_are_neither_clipped_nor_rounded() -> None:
+    table = people()
+    fields = (Field("age", Kind.INTEGER, domain=Domain(declared=True, low=0, high=120)), Field("salary", Kind.INTEGER))
+    codec = Codec.fit(table, Schema(fields))
+    key = Key((Add("age", 500.25), Mult("salary", -2.5)))
+    sanitized = Hybrid(key=key).sanitize(codec.encode(table), rng=np.random.default_rng(1))
+    found = released(codec, sanitized)
+    assert [field.type for field in found.schema] == [pa.float64(), pa.float64()]
+    assert np.allclose(found.column("age").to_numpy() % 1, 0.25)
+    assert found.column("age").to_numpy().min() > 500
+    assert found.column("salary").to_numpy().max() < 0
+
+
+def test_units_decide_what_is_turned() -> None:
+    table = people()
+    key = Rotation(units={"salary": 1000}, degrees=(40, 50)).new_key(
+        run(Rotation(), table)[1].records.layout, rng=rng()
+    )
+    turn = key.steps[0]
+    assert isinstance(turn, Rotate)
+    units = dict(zip(turn.pair, turn.units, strict=True))
+    assert units["salary"] == 1000
+    assert units["age"] == pytest.approx(np.std(table.column("age").to_numpy()))
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(6)
+
+
+def test_categories_are_refused_with_column_and_count_unless_they_may_pass() -> None:
+    table = people(categories=True)
+    with pytest.raises(PrivacyRefusal, match=r"1 columns are no plain numbers .* 'town'"):
+        run(Rotation(), table)
+    codec, sanitized = run(Rotation(pass_categories=True), table)
+    origin = sanitized.workings.origin if sanitized.workings is not None else None
+    assert released(codec, sanitized).column("town").equals(table.column("town").take(pa.array(origin)))
+    assert Untouched(1, 0) in sanitized.facts
+
+
+@pytest.mark.parametrize("kind", [Kind.DATE, Kind.ORDINAL])
+def test_dates_and_orders_are_no_plain_numbers(kind: Kind) -> None:
+    cells = ["2020-01-31", "2021-01-31", "2022-01-31"] if kind is Kind.DATE else ["low", "mid", "high"]
+    domain = Domain() if kind is Kind.DATE else Domain(categories=tuple(cells))
+    table = pa.table({"a": [1.5, 2.5, 4.0], "b": [1.5, 3.5, 3.0], "c": cells})
+    schema = Schema((Field("a", Kind.CONTINUOUS), Field("b", Kind.CONTINUOUS), Field("c", kind, domain=domain)))
+    records = Codec.fit(table, schema).encode(table)
+    with pytest.raises(PrivacyRefusal, match="'c'"):
+        Rotation().sanitize(records, rng=rng())
+    assert Rotation(pass_categories=True).sanitize(records, rng=rng()).records.moved == {"a", "b"}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.method)
+def test_missing_cells_stay_missing_and_no_other_cell_does(mechanism: Any) -> None:
+    table = people(missing=True)
+    codec, sanitized = run(mechanism, table)
+    found = released(codec, sanitized)
+    assert [found.column(name).null_count for name in ("age", "salary")] == [3, 0]
+    assert sanitized.workings is not None
+    gone = np.asarray(found.column("age").is_null())
+    assert (np.asarray(sanitized.workings.origin)[gone] < 3).all()
+
+
+def test_no_cell_of_a_turned_row_with_a_missing_cell_is_released_as_it_is() -> None:
+    table = people(missing=True)
+    codec, sanitized = run(Rotation(), table)
+    assert sanitized.workings is not None
+    origin = sanitized.workings.origin
+    before = table.column("salary").take(pa.array(origin)).to_numpy()
+    assert (before != released(codec, sanitized).column("salary").to_numpy()).all()
+
+
+def test_levels_and_strata_are_refused_for_nothing_meets_them() -> None:
+    table = people()
+    codec = Codec.fit(table, Schema.infer(table))
+    levels = np.zeros(60, dtype=np.int64)
+    levels[:7] = 5
+    with pytest.raises(PrivacyRefusal, match="7 records ask for a privacy level"):
+        Rotation().sanitize(codec.encode(table, levels=levels), rng=rng())
+    with pytest.raises(OptionError, match="strata"):
+        Rotation().sanitize(codec.encode(table, strata=levels), rng=rng())
+
+
+def test_facts_name_kinds_and_columns_and_the_certificate_says_how_many_rows_undo_it() -> None:
+    facts = run(Hybrid(key=KEY), people())[1].facts
+    assert facts == (Transformed(("add", "mult", "rotate"), ("age", "salary"), 3), Shuffled(60))
+    _, refused = draw_claims(facts)
+    assert any("reversible by anyone who knows 3 rows" in each.because for each in refused)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (lambda: Translation(key=KEY), "hybrid"),
+        (lambda: Rotation(key="key.toml"), "Key.load"),  # type: ignore[arg-type]
+        (lambda: Rotation(pairs="magic"), "pairs"),
+        (lambda: Rotation(degrees=(20, 20)), "degrees"),
+        (lambda: Rotation(units={"age": 0}), "'age'"),
+        (lambda: Translation(shifts={"age": (3, 1)}), "'age'"),
+        (lambda: Scaling(factor=(1, float("inf"))), "factor"),
+        (lambda: Scaling(factor=2), "factor"),  # type: ignore[arg-type]
+        (lambda: Rotation(units=7), "by column"),  # type: ignore[arg-type]
+        (lambda: Rotation(pass_categories="no"), "neither true nor false"),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_parameters_are_refused(mechanism: Any, words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        mechanism()
+
+
+def test_a_range_for_a_column_that_is_not_there_is_refused() -> None:
+    with pytest.raises(OptionError, match="'wage'"):
+        run(Rotation(units={"wage": 1000}), people())
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.method)
+def test_a_mechanism_can_be_varied_and_keeps_its_key_which_is_no_field(mechanism: Any) -> None:
+    key = mechanism.new_key(run(mechanism, people())[1].records.layout, rng=rng())
+    keyed = dataclasses.replace(mechanism, key=key)
+    assert dataclasses.replace(keyed, pass_categories=True).key is key
+    assert keyed == mechanism
+    assert "key" not in dataclasses.asdict(keyed)
+    assert "key" not in repr(keyed)
+
+
+def test_no_output_of_a_release_but_the_table_shows_a_term_of_the_key(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        mechanism = Hybrid(key=KEY)
+        release = sf.sanitize(people(), mechanism, holdout=0.2)
+        folder = release.save(tmp_path / "out")
+    texts = [path.read_text() for path in sorted(folder.rglob("*")) if path.is_file() and path.stem != "table"]
+    assert len(texts) == 7
+    texts += [repr(each) for each in (mechanism, release, release.recipe, release.certificate, release.report)]
+    texts += [str(release.certificate.to_document()), caplog.text, *capsys.readouterr()]
+    assert any(term in KEY.to_toml() for term in TERMS)
+    for text in texts:
+        assert not any(re.search(rf"(?<![\d.]){re.escape(term)}", text) for term in TERMS)
+
+
+def test_no_error_shows_a_term_of_the_key() -> None:
+    for table, words in ((people().select(["age"]), "'salary'"), (people(categories=True), "'town'")):
+        with pytest.raises((OptionError, PrivacyRefusal), match=words) as caught:
+            run(Hybrid(key=KEY), table)
+        assert not any(term in str(caught.value) for term in TERMS)
