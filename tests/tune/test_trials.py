@@ -13,9 +13,24 @@ from sfumato.tune.metrics import Score
 from sfumato.tune.trials import Reading, Trial
 
 
-def trial(size: int, utilities: list[float], linked: int, attempts: int = 1000, share: float = 0.0) -> Trial:
+def trial(
+    size: int,
+    utilities: list[float],
+    linked: int,
+    attempts: int = 1000,
+    share: float = 0.0,
+    smallest: float | None = None,
+) -> Trial:
     readings = tuple(
-        Reading(Score(value, value / 2), 0.3, Arm(linked, attempts), Arm(10, attempts), 5, 0.1, 0.2)
+        Reading(
+            Score(value, value / 2 if smallest is None else smallest),
+            0.3,
+            Arm(linked, attempts),
+            Arm(10, attempts),
+            5,
+            0.1,
+            0.2,
+        )
         for value in utilities
     )
     return Trial(size, readings, share)
@@ -70,7 +85,8 @@ def test_the_size_that_is_linked_least_within_the_gap_is_recommended() -> None:
     choice = recommend(trials, "1-NN accuracy")
     assert choice.size == 20
     assert choice.reason.startswith(
-        "k = 20: its 1-NN accuracy of 0.870 stays within 5 % of the best tried (0.900 at 5)"
+        "k = 20: its 1-NN accuracy of 0.870 (and 0.435 on the smallest class) stays within 5 % of the best tried "
+        "(0.900 at 5)"
     )
     assert choice.reason.count(".\n") == 0
 
@@ -78,3 +94,17 @@ def test_the_size_that_is_linked_least_within_the_gap_is_recommended() -> None:
 def test_of_sizes_that_cannot_be_told_apart_the_largest_is_recommended() -> None:
     trials = [trial(5, [0.90], 100), trial(10, [0.90], 101), trial(20, [0.90], 104), trial(40, [0.90], 300)]
     assert recommend(trials, "accuracy").size == 20
+
+
+def test_a_size_that_no_longer_sees_the_smallest_class_is_not_recommended() -> None:
+    trials = [
+        trial(5, [0.90], 600, smallest=0.70),
+        trial(10, [0.89], 300, smallest=0.66),
+        trial(20, [0.89], 100, smallest=0.30),
+    ]
+    assert recommend(trials, "accuracy").size == 10
+
+
+def test_where_no_size_keeps_both_the_most_useful_one_is_recommended() -> None:
+    trials = [trial(5, [0.90], 600, smallest=0.50), trial(10, [0.70], 300, smallest=0.80)]
+    assert recommend(trials, "accuracy").size == 5

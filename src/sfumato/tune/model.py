@@ -107,6 +107,7 @@ class Tuning:
             "estimate": plan.estimate,
             "seconds": round(self.seconds, 3),
             "passes": round(self.passes, 1),
+            "passes_made": sum(len(trial.readings) for trial in self.trials),
             "frontier": list(self.front),
             "marks": {
                 mark.rule: {"k": mark.size, "sizes": list(mark.tried), "seconds": round(mark.seconds, 3)}
