@@ -103,7 +103,9 @@ def _slowness() -> float:
     from sfumato.assess.neighbours import nearest
 
     points = np.random.default_rng(0).normal(size=(8_000, 20))  # made-up points for a stop-watch: never released
-    nearest(points[:500], points[:100])
-    begin = perf_counter()
-    nearest(points, points[:1_000])
-    return float(np.clip((perf_counter() - begin) / _TRIAL, 0.2, 20.0))
+    taken = []
+    for _ in range(4):  # the first warms up, and the quickest is the least disturbed by other work
+        begin = perf_counter()
+        nearest(points, points[:1_000])
+        taken.append(perf_counter() - begin)
+    return float(np.clip(min(taken) / _TRIAL, 0.2, 20.0))

@@ -47,7 +47,7 @@ def check_records(records: Records, noise: Noise) -> None:
     if categories and not noise.pass_categories:
         raise PrivacyRefusal(
             f"{len(categories)} columns are categories, the first is {categories[0]!r}: noise would publish them as "
-            "they are; leave them out, use another method, or allow it with pass_categories"
+            "they are; leave them out, use another method, or allow it with pass_categories (--pass-categories)"
         )
     asked = int((records.levels > 0).sum())
     if asked:
