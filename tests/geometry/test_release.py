@@ -34,3 +34,13 @@ def test_public_columns_stay_beside_their_own_rows() -> None:
     values = np.column_stack([release.table.column(name).to_numpy() for name in ("a", "b")])
     back = invert(values, release.key, ("a", "b"))
     assert ((back[:, 0] > 500) == (release.table.column("g").to_numpy(zero_copy_only=False) == "x")).all()
+
+
+def test_a_rotation_keeps_the_clusters_of_its_rows_and_its_centres_are_not_compared() -> None:
+    rng = np.random.default_rng(3)
+    far = np.repeat([[0.0, 0.0, 0.0], [9.0, 9.0, 9.0]], 60, axis=0) + rng.normal(size=(120, 3))
+    table = pa.table({name: far[:, place] for place, name in enumerate("abc")})
+    report = sf.sanitize(table, sf.Rotation(), seed=1).report
+    assert report is not None
+    assert report["clustering-error-own-rows"].value == 0.0
+    assert report["clustering-error"].status == "not-run"

@@ -90,6 +90,8 @@ SPOKEN = {
     "recovered-cells-public-moments": "Numbers recovered with public mean and deviation",
     "known-rows-needed": "Known rows that undo it",
     "ica-correlation": "Columns recovered by independent components",
+    "noise-filtered-error": "Error that is left after filtering the noise",
+    "noise-cells-near": "Numbers found to a tenth of their range",
     "label-inference": "Inference of the label",
     "label-inference-gain": "Gain in inferring the label",
 }

@@ -17,6 +17,7 @@ from sfumato.assess.frame import Measure, Need
 from sfumato.assess.intervals import around, wilson
 from sfumato.assess.study import Study, sample
 from sfumato.assess.utility.learning import FEW, is_class, one_thread, within
+from sfumato.facts import Transformed
 
 __all__ = ["CLUSTERING", "agreement", "error"]
 
@@ -42,6 +43,11 @@ _OWN = (
 _FINDINGS = {"clustering-error": _ERROR, "clustering-agreement": _AGREEMENT, "clustering-error-own-rows": _OWN}
 
 
+_MOVED = (
+    "every row was moved by a secret key, so that original rows have no place among the clusters of the released ones"
+)
+
+
 def _run(study: Study) -> tuple[Finding, ...]:
     rng = study.generator(CLUSTERING.name)
     lessons = _lessons(study, rng)
@@ -60,7 +66,10 @@ def _run(study: Study) -> tuple[Finding, ...]:
         _finding(name, how(first, second), bounds, note, strays[place], float(others[place].mean()))
         for place, (name, how, bounds) in enumerate(_COMPARED)
     )
-    return wrong, alike, _own_rows(study, models, count, wrong.baseline, rng)
+    own = _own_rows(study, models, count, wrong.baseline, rng)
+    if study.fact(Transformed) is not None:  # its centres lie elsewhere: original rows have no place among them
+        return (*(each for each in CLUSTERING.not_run(_MOVED) if each.name != own.name), own)
+    return wrong, alike, own
 
 
 def _lessons(study: Study, rng: np.random.Generator) -> tuple[_Matrix, _Matrix]:
