@@ -23,6 +23,7 @@ __all__ = [
     "HeldOut",
     "Noised",
     "Shuffled",
+    "ShuffledWithin",
     "Stratified",
     "Synthesized",
     "Transformed",
@@ -132,6 +133,17 @@ class Shuffled(Fact):
 
 
 @dataclass(frozen=True)
+class ShuffledWithin(Fact):
+    """The order of the released rows was drawn uniformly inside runs of at least so many, which keep their order.
+
+    1 where rows stand in the order of the original.
+    """
+
+    fact: ClassVar[str] = "shuffled-within"
+    rows: int
+
+
+@dataclass(frozen=True)
 class Noised(Fact):
     """Every number got noise of a law, in so many columns.
 
@@ -192,6 +204,7 @@ _VOCABULARY: dict[str, type[Fact]] = {
         Synthesized,
         CountsKept,
         Shuffled,
+        ShuffledWithin,
         Noised,
         Enhanced,
         Untouched,

@@ -19,6 +19,7 @@ from sfumato.facts import (
     HeldOut,
     Noised,
     Shuffled,
+    ShuffledWithin,
     Stratified,
     Synthesized,
     Untouched,
@@ -157,3 +158,11 @@ def test_the_law_and_the_size_of_noise_are_proved_and_nothing_is_said_of_what_th
     assert any("differentially private" in one.claim for one in refused)
     bounded = any("proves anything" in one.claim for one in refused)
     assert bounded == ("uniform" in claim.claim)
+
+
+@pytest.mark.parametrize(("rows", "claims"), [(1, 0), (300, 1)])
+def test_an_order_that_was_mixed_in_runs_is_claimed_for_the_runs_alone(rows: int, claims: int) -> None:
+    drawn = Drawn("release", "ChaCha20")
+    said, refused = draw_claims((drawn, ShuffledWithin(rows)))
+    assert len(said) == claims
+    assert any("order of the rows says nothing" in each.claim for each in refused)

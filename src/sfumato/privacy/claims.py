@@ -14,12 +14,13 @@ from sfumato.facts import (
     HeldOut,
     Noised,
     Shuffled,
+    ShuffledWithin,
     Stratified,
     Synthesized,
     Transformed,
     Untouched,
 )
-from sfumato.privacy.perturbed import of_enhance, of_noise, of_transformation, of_untouched
+from sfumato.privacy.perturbed import of_enhance, of_noise, of_runs, of_transformation, of_untouched
 from sfumato.privacy.statements import Claim, Refused
 
 __all__ = ["Claim", "Refused", "draw_claims"]
@@ -72,6 +73,8 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                         "person has appears once in the release",
                     )
                 )
+            case ShuffledWithin():
+                of_runs(fact, claims, refused)
             case Noised():
                 of_noise(fact, claims, refused)
             case Enhanced():

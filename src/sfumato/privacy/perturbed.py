@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sfumato.facts import Enhanced, Noised, Transformed, Untouched
+from sfumato.facts import Enhanced, Noised, ShuffledWithin, Transformed, Untouched
 from sfumato.privacy.statements import Claim, Refused
 
-__all__ = ["of_enhance", "of_noise", "of_transformation", "of_untouched"]
+__all__ = ["of_enhance", "of_noise", "of_runs", "of_transformation", "of_untouched"]
 
 
 def of_noise(fact: Noised, claims: list[Claim], refused: list[Refused]) -> None:
@@ -105,4 +105,26 @@ def of_transformation(fact: Transformed) -> tuple[Refused, ...]:
             "The release is differentially private.",
             "nothing was drawn for each row: one secret key moves all of them alike",
         ),
+    )
+
+
+def of_runs(fact: ShuffledWithin, claims: list[Claim], refused: list[Refused]) -> None:
+    """Say how far the order of the rows was mixed."""
+    where = "rows stand in the order of the original"
+    if fact.rows > 1:
+        where = f"every row stays in its run of at least {fact.rows} rows"
+        claims.append(
+            Claim(
+                f"Within runs of at least {fact.rows} consecutive rows the order says nothing of that of the original.",
+                "proved",
+                "The order of each run was drawn uniformly.",
+                "the source of randomness is not known to the attacker",
+            )
+        )
+    refused.append(
+        Refused(
+            "The order of the rows says nothing of the order of the original records.",
+            f"the file was moved in one pass and {where}, so whoever knows the order of the original knows about where "
+            "a person's row is",
+        )
     )
