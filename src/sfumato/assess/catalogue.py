@@ -14,6 +14,7 @@ def catalogue() -> tuple[Measure, ...]:
 
 def _utility() -> tuple[Measure, ...]:
     from sfumato.assess.utility.clustering import CLUSTERING
+    from sfumato.assess.utility.distances import DISTANCES
     from sfumato.assess.utility.endurance import ENDURANCE
     from sfumato.assess.utility.prediction import PREDICTION
     from sfumato.assess.utility.propensity import PROPENSITY
@@ -22,7 +23,7 @@ def _utility() -> tuple[Measure, ...]:
     from sfumato.assess.utility.responses import RESPONSES
     from sfumato.assess.utility.rules import RULES
 
-    return (PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING)
+    return (PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES)
 
 
 def _risk() -> tuple[Measure, ...]:

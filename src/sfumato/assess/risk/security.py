@@ -96,6 +96,7 @@ def _finding(name: str, meaning: str, draws: _Values, baseline: float, rows: int
         interval=holding(float(draws[0]), draws[1:]),
         baseline=baseline,
         attempts=rows,
+        unit="share",
     )
 
 
