@@ -34,6 +34,8 @@ class Report:
         How many rows were looked at, and the budget where one was given.
     seconds : dict
         How long each measure took.
+    notes : tuple of str
+        What a reader must know of the rows and cells that were measured.
     """
 
     findings: tuple[Finding, ...]
@@ -42,6 +44,7 @@ class Report:
     rows_released: int
     sizes: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Report({len(self.findings)} findings, {len(self.figures)} figures)"
@@ -63,6 +66,7 @@ class Report:
             "rows_original": self.rows_original,
             "rows_released": self.rows_released,
             "sizes": self.sizes,
+            "notes": list(self.notes),
             "findings": [finding.to_json() for finding in self.findings],
             "figures": [
                 {key: getattr(figure, key) for key in ("name", "title", "caption", "alt", "public")}
@@ -124,6 +128,7 @@ class Report:
     def summary(self) -> str:
         """Say the most telling findings in a few lines of plain text."""
         lines = [
+            *self.notes,
             f"{self.rows_original} original rows, {self.rows_released} released rows",
             measured_sentence(self.findings),
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +128,7 @@ def _tell(console: Console, evaluation: Evaluation, folder: Path | None) -> None
     report = evaluation.report
     for note in evaluation.notes:
         console.note(f"Note: {note}.")
-    console.say(report.summary())
+    console.say(dataclasses.replace(report, notes=()).summary())  # the notes were warnings already
     if (words := budget_words(report)) is not None:
         console.say(words)
     if evaluation.certificate is None:

@@ -14,6 +14,7 @@ from sfumato.cli.options import budget_option, budget_words, read_input, reading
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
+    from sfumato.pipeline import FileRelease
     from sfumato.recipe import Recipe
     from sfumato.release import Release, Signer
     from sfumato.tables.files import FileForm
@@ -38,6 +39,10 @@ __all__ = ["sanitize"]
 @click.option("--no-report", is_flag=True, help="Do not measure.")
 @click.option("--sign", type=click.Path(path_type=Path), help="Private key (Ed25519) to sign the certificate with.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
+@click.option(
+    "--chunked", is_flag=True, help="translate, scale, rotate, hybrid: a file larger than memory, in batches."
+)
+@click.option("--batch-rows", type=click.IntRange(min=1), help="Rows of a batch.  [default: about 32 MB of them]")
 @budget_option
 @reading_options
 @verb
@@ -54,6 +59,9 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
     recipe = _recipe(options)
     check_key(output, recipe, options)
     signer = _signer(output, recipe, options)
+    if options["chunked"] or options["batch_rows"] is not None:
+        _in_chunks(console, source, output, recipe, signer, options)
+        return
     table, form = read_input(source, encoding=options["encoding"], query=options["query"])
     wanted = form if options["format_"] is None else FileForm(FileFormat(options["format_"]), form.delimiter)
     native = form.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
@@ -127,6 +135,56 @@ def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str,
         )
 
 
+def _in_chunks(
+    console: Console, source: str, output: Path, recipe: Recipe | None, signer: Signer | None, options: dict[str, Any]
+) -> None:
+    """Release a file that is never read whole."""
+    from sfumato import pipeline
+    from sfumato.scale.source import form_of
+    from sfumato.tables.schema import Schema
+
+    _refuse_in_chunks(source, recipe, options)
+    schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
+    seed = options["seed"]
+    if recipe is not None:
+        schema, seed = recipe.schema, recipe.seed if seed is None else seed
+    with console.progress():
+        release = pipeline.release_file(
+            source,
+            output,
+            mechanism_of(recipe, options),  # type: ignore[arg-type]  # others are refused there
+            schema=schema,
+            target=options["target"],
+            identifiers=options["identifier"],
+            public=options["public"],
+            new_key=options["new_key_file"],
+            batch_rows=options["batch_rows"],
+            seed=seed,
+            report=not options["no_report"],
+            budget=options["budget"],
+            encoding=options["encoding"],
+            sign=signer,
+            overwrite=options["overwrite"],
+        )
+    _tell(console, release, output, form_of(Path(source)), signer)
+
+
+def _refuse_in_chunks(source: str, recipe: Recipe | None, options: dict[str, Any]) -> None:
+    """Refuse what needs all rows at once, before anything is read."""
+    from sfumato.scale.source import form_of
+
+    if not options["chunked"]:
+        raise OptionError("--batch-rows is for files that go through in batches; add --chunked or leave it out")
+    if source == "-" or "://" in source or options["query"] is not None:
+        raise OptionError("--chunked reads a file, some of it twice; write standard input or the query to a file first")
+    for name in ("holdout", "level", "strata"):
+        if options[name] is not None or getattr(recipe, name, None) is not None:
+            raise OptionError(f"--{name} needs all rows at once; leave it out, or leave out --chunked")
+    form = form_of(Path(source))
+    if options["format_"] not in (None, form.format.value):
+        raise OptionError("--chunked writes the format that it reads; leave out --format, or convert the file first")
+
+
 def _holdout(options: dict[str, Any]) -> Any:
     text = options["holdout"]
     if text is None:
@@ -137,7 +195,9 @@ def _holdout(options: dict[str, Any]) -> Any:
         return read_input(text, encoding=options["encoding"], query=None)[0]
 
 
-def _tell(console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None) -> None:
+def _tell(
+    console: Console, release: Release | FileRelease, folder: Path, form: FileForm, signer: Signer | None
+) -> None:
     from sfumato.facts import Transformed
 
     certificate = release.certificate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Give the report as a JSON document, with the notes."""
-        return {**self.report.to_json(), "notes": [str(note) for note in self.notes]}
+        return self.report.to_json()
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``report.html``, ``report-public.html`` and ``report.json``, whole or not at all.
@@ -140,7 +141,8 @@ def measure_released(
         budget=budget,
         rng=rng,
     )
-    return Evaluation(report, tuple(notes), certificate)
+    told = tuple(str(note) for note in notes)
+    return Evaluation(dataclasses.replace(report, notes=told), tuple(notes), certificate)
 
 
 def _aligned_holdout(table: pa.Table, codec: Codec) -> Aligned:

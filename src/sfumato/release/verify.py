@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from sfumato.facts import Drawn, Grouped, Synthesized
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
 from sfumato.randomness import Mode
+from sfumato.release.files import sha256_of
 from sfumato.release.signature import SIGNATURE_FILE, Verifier, read_signature
 from sfumato.tables.files import read_file
 from sfumato.tables.schema import Kind, Schema
@@ -75,7 +75,7 @@ def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:
     digest = certificate.files.get(table.name)
     if digest is None:
         return None, None
-    if digest != certificate.table_sha256 or hashlib.sha256(table.read_bytes()).hexdigest() != digest:
+    if digest != certificate.table_sha256 or sha256_of(table) != digest:
         return None, "the released table is not the one that the certificate beside it speaks of, which was not used"
     if not _claims(certificate).holds or not _levels(certificate).holds:
         return None, "the certificate beside the released table contradicts itself and was not used"
@@ -117,7 +117,7 @@ def _files(path: Path, certificate: Certificate) -> Check:
     wrong = []
     for name, digest in certificate.files.items():
         file = path / name
-        if Path(name).name != name or not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+        if Path(name).name != name or not file.is_file() or sha256_of(file) != digest:
             wrong.append(name)
     tables = [name for name in certificate.files if name.startswith("table.")]
     if len(tables) != 1 or certificate.files[tables[0]] != certificate.table_sha256:

@@ -1,0 +1,192 @@
+"""Files read in record batches, so that memory does not grow with their rows: Parquet, CSV and Arrow."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from sfumato.errors import OptionError, TableError
+from sfumato.tables.files import FileForm, FileFormat
+
+__all__ = ["Source", "form_of", "open_source"]
+
+_ENDINGS = {
+    ".csv": FileFormat.CSV,
+    ".csv.gz": FileFormat.CSV,
+    ".parquet": FileFormat.PARQUET,
+    ".arrow": FileFormat.ARROW,
+    ".feather": FileFormat.ARROW,
+}
+_DELIMITERS = ",;\t|"
+_BLOCK = 1 << 22  # bytes of CSV that are parsed at once
+_BUFFER = 1 << 20  # bytes of a Parquet column that are read ahead; without it a whole column of a row group is
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file whose rows come in batches.
+
+    ``schema`` names columns and types; all are texts in CSV, as everywhere in this package. ``rows`` is None where the
+    format does not say.
+    """
+
+    path: Path
+    form: FileForm
+    schema: pa.Schema
+    rows: int | None
+    encoding: str = "utf-8"
+
+    def batches(self, columns: Sequence[str], rows: int, *, threads: bool = True) -> Iterator[pa.RecordBatch]:
+        """Read some columns from the first row to the last; batches of Parquet have so many rows."""
+        names = list(columns)
+        with _plain_errors(self.path):
+            if self.form.format is FileFormat.PARQUET:
+                yield from self._parquet(names, rows, threads=threads)
+            elif self.form.format is FileFormat.CSV:
+                yield from self._csv(names, threads=threads)
+            else:
+                yield from self._arrow(names)
+
+    def head(self, columns: Sequence[str], rows: int) -> pa.Table:
+        """Read the first rows."""
+        parts: list[pa.RecordBatch] = []
+        for batch in self.batches(columns, rows, threads=False):
+            parts.append(batch)
+            if sum(map(len, parts)) >= rows:
+                break
+        if not sum(map(len, parts)):
+            raise TableError(f"{str(self.path)!r} has a header but no rows; bring some")
+        return pa.Table.from_batches(parts).slice(0, rows)
+
+    def _parquet(self, columns: list[str], rows: int, *, threads: bool) -> Iterator[pa.RecordBatch]:
+        with pa.parquet.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False) as file:
+            yield from file.iter_batches(batch_size=rows, columns=columns, use_threads=threads)
+
+    def _arrow(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        with pa.memory_map(str(self.path)) as mapped, pa.ipc.open_file(mapped) as reader:
+            for number in range(reader.num_record_batches):
+                yield reader.get_batch(number).select(columns)
+
+    def _csv(self, columns: list[str], *, threads: bool) -> Iterator[pa.RecordBatch]:
+        ragged = 0
+
+        def skip(_: Any) -> str:
+            nonlocal ragged
+            ragged += 1
+            return "skip"
+
+        names = self.schema.names
+        with (
+            pa.input_stream(str(self.path), compression="detect") as stream,
+            pa.csv.open_csv(
+                stream,
+                read_options=pa.csv.ReadOptions(use_threads=threads, block_size=_BLOCK, encoding=self.encoding),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=self.form.delimiter,
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(names) > 1,
+                    invalid_row_handler=skip,
+                ),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), include_columns=columns, strings_can_be_null=False
+                ),
+            ) as reader,
+        ):
+            for batch in reader:
+                if ragged:
+                    break
+                yield batch
+        if ragged:
+            raise TableError(
+                f"{ragged} rows near each other in {str(self.path)!r} do not have the {len(names)} cells of the "
+                "header; mend them"
+            )
+
+
+def form_of(path: Path) -> FileForm:
+    """Tell from its ending how a file is written."""
+    name = path.name.lower()
+    ending = next((ending for ending in sorted(_ENDINGS, key=len, reverse=True) if name.endswith(ending)), None)
+    if ending is None:
+        raise TableError(f"{str(path)!r} is not of a known kind; known endings are {', '.join(_ENDINGS)}")
+    return FileForm(_ENDINGS[ending])
+
+
+def open_source(path: str | Path, *, encoding: str = "utf-8") -> Source:
+    """Look at a file: its format, its columns and, where the format says, its rows.
+
+    Raises
+    ------
+    TableError
+        For a file that is not there, empty, of no known ending, or not what its ending says.
+    """
+    place = Path(path)
+    form = form_of(place)
+    if not place.is_file():
+        raise TableError(f"there is no file {str(place)!r}; check its name")
+    rows: int | None = None
+    with _plain_errors(place):
+        if form.format is FileFormat.PARQUET:
+            with pa.parquet.ParquetFile(place) as file:
+                schema, rows = file.schema_arrow, file.metadata.num_rows
+        elif form.format is FileFormat.ARROW:
+            with pa.memory_map(str(place)) as mapped, pa.ipc.open_file(mapped) as reader:
+                schema = reader.schema
+        else:
+            delimiter, names = _header(place, encoding)
+            schema, form = pa.schema([(name, pa.string()) for name in names]), FileForm(FileFormat.CSV, delimiter)
+    _check_names(schema.names, place)
+    return Source(place, form, schema, rows, encoding)
+
+
+def _header(path: Path, encoding: str) -> tuple[str, list[str]]:
+    try:
+        codec = codecs.lookup(encoding)
+    except LookupError:
+        raise OptionError(f"there is no encoding {encoding!r}; try utf-8, latin-1 or cp1252") from None
+    with pa.input_stream(str(path), compression="detect") as stream:
+        data = stream.read(1 << 20)
+    text = codec.decode(data, "ignore")[0].removeprefix("\ufeff").lstrip("\r\n")
+    if not text.strip():
+        raise TableError(f"{str(path)!r} is empty; bring a header and rows")
+    line = text.splitlines()[0]
+    delimiter = max(_DELIMITERS, key=line.count) if any(mark in line for mark in _DELIMITERS) else ","
+    try:
+        return delimiter, next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except (csv.Error, StopIteration):
+        raise TableError(f"the header of {str(path)!r} cannot be read as CSV; its first line names columns") from None
+
+
+def _check_names(names: list[str], path: Path) -> None:
+    if not names:
+        raise TableError(f"{str(path)!r} has no columns; bring a header and rows")
+    nameless = [place for place, name in enumerate(names, 1) if not name.strip()]
+    if nameless:
+        raise TableError(
+            f"{str(path)!r} has {len(nameless)} columns without a name, the first is number {nameless[0]}; name them"
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise TableError(f"column {twice[0]!r} stands {names.count(twice[0])} times in {str(path)!r}; name it once")
+
+
+@contextmanager
+def _plain_errors(path: Path) -> Iterator[None]:
+    """Say in our own words what cannot be read; those of Arrow would quote a row."""
+    try:
+        yield
+    except PermissionError:
+        raise TableError(f"{str(path)!r} may not be read by you; ask for permission") from None
+    except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError):
+        raise TableError(f"{str(path)!r} cannot be read as its ending says; it may be damaged or misnamed") from None

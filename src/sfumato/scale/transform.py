@@ -1,0 +1,180 @@
+"""Moving the numbers of a file by a key, in one pass and in bounded memory [OZ03, sec. 4]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+from sfumato.errors import OptionError, TableError
+from sfumato.facts import ColumnsDropped, Drawn, Fact, Shuffled, ShuffledWithin, Transformed, Untouched
+from sfumato.geometry.key import Key
+from sfumato.progress import tell
+from sfumato.randomness import Randomness
+from sfumato.scale.move import Mover
+from sfumato.scale.order import runs_of_rows
+from sfumato.scale.plan import Plan, plan_columns
+from sfumato.scale.sink import check_target, replacing_file, writing
+from sfumato.scale.source import Source, form_of, open_source
+from sfumato.tables.cells import is_text
+from sfumato.tables.files import FileForm, FileFormat
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sfumato.tables.schema import Schema
+
+__all__ = ["MovedFile", "Shuffle", "transform_file"]
+
+Shuffle = Literal["batches", "none"]
+
+_BATCH_BYTES = 1 << 25  # of a batch whose rows are not told
+_NUMBER_BYTES, _TEXT_BYTES = 8, 24  # of a cell, as counted for that
+
+
+@dataclass(frozen=True)
+class MovedFile:
+    """What was written, and the facts of it for a certificate.
+
+    ``batch_rows`` are the rows of the smallest batch; ``schema`` is the part that may leave with the table.
+    """
+
+    path: Path
+    rows: int
+    batches: int
+    batch_rows: int
+    schema: Schema
+    facts: tuple[Fact, ...]
+
+
+def transform_file(
+    source: str | Path,
+    target: str | Path,
+    key: Key,
+    *,
+    columns: Sequence[str] | None = None,
+    schema: Schema | None = None,
+    identifiers: Iterable[str] = (),
+    public: Iterable[str] = (),
+    pass_categories: bool = False,
+    shuffle: Shuffle = "batches",
+    batch_rows: int | None = None,
+    seed: int | None = None,
+    threads: bool = True,
+    encoding: str = "utf-8",
+    overwrite: bool = False,
+) -> MovedFile:
+    """Move the numbers of a file by a key and write them to another, batch by batch.
+
+    The numbers are those that the mechanisms of `sfumato.geometry` give with the same key. Columns are checked before
+    anything is written; the output appears whole or not at all.
+
+    Parameters
+    ----------
+    source, target : path
+        .parquet, .csv, .csv.gz, .arrow or .feather; each may be of another kind.
+    key : Key
+    columns : sequence of str, optional
+        The confidential numbers where no schema is given; by default those of the key.
+    schema : Schema, optional
+        By default proposed from the first 100,000 rows.
+    identifiers : iterable of str
+        Columns to drop, besides those that the schema drops.
+    public : iterable of str
+        Columns to pass through.
+    pass_categories : bool
+        Release categories, orders and dates as they are; without it a file that has some is refused.
+    shuffle : {"batches", "none"}
+        ``"batches"`` draws the order of the rows within each batch; a row stays in its batch. ``"none"`` keeps it.
+    batch_rows : int, optional
+        Rows of a batch; by default as many as fill about 32 MB. The last one has up to twice as many.
+    seed : int, optional
+        Makes a rehearsal: the order of the rows can be repeated.
+    threads : bool
+        Whether several columns are read at once.
+    encoding : str
+        Of CSV.
+    overwrite : bool
+        Replace a target that exists.
+
+    Notes
+    -----
+    Where a missing cell is turned with another it counts as its column's mean, as in memory; the mean takes one more
+    pass over the turned columns, which is made only when such a cell comes up.
+    """
+    if shuffle not in ("batches", "none"):
+        raise OptionError(f"there is no shuffle {shuffle!r}; choose 'batches' or 'none'")
+    if batch_rows is not None and batch_rows < 1:
+        raise OptionError(f"a batch of {batch_rows} rows is none; take at least 1, or leave it out")
+    origin = open_source(source, encoding=encoding)
+    place, form = check_target(target, origin.path, overwrite=overwrite), form_of(Path(target))
+    if form.format is FileFormat.CSV:
+        form = FileForm(form.format, origin.form.delimiter)
+    plan = plan_columns(
+        origin,
+        key,
+        columns=columns,
+        schema=schema,
+        identifiers=identifiers,
+        public=public,
+        pass_categories=pass_categories,
+    )
+    size = batch_rows or _usual_rows(plan, origin)
+    randomness = Randomness(seed)
+    rng = randomness.generator("order of rows") if shuffle == "batches" else None
+    mover = Mover(origin, plan, key, size)
+    with replacing_file(place) as work:
+        sizes = _write(origin, work, form, mover, rng, threads=threads, zipped=place.name.lower().endswith(".gz"))
+    facts = (*_around(plan, randomness), *_deeds(plan, key, mover, sizes, shuffled=rng is not None))
+    return MovedFile(place, sum(sizes), len(sizes), min(sizes), plan.public, facts)
+
+
+def _usual_rows(plan: Plan, source: Source) -> int:
+    cells = [_TEXT_BYTES if is_text(source.schema.field(name).type) else _NUMBER_BYTES for name in plan.names]
+    return max(1, _BATCH_BYTES // sum(cells))
+
+
+def _write(
+    source: Source,
+    work: Path,
+    form: FileForm,
+    mover: Mover,
+    rng: np.random.Generator | None,
+    *,
+    threads: bool,
+    zipped: bool,
+) -> list[int]:
+    """Write the moved batches and give the rows of each."""
+    sizes: list[int] = []
+    kinds = mover.plan.arrow_schema(source.schema)
+    moved = [field.name for field in mover.plan.moved]
+    with writing(work, kinds, form, zipped=zipped, numbers=moved) as sink:
+        for run in runs_of_rows(source.batches(mover.plan.names, mover.rows, threads=threads), mover.rows):
+            order = None if rng is None else rng.permutation(len(run))
+            sink.write(pa.RecordBatch.from_arrays(mover.move(run, order), schema=kinds))
+            sizes.append(len(run))
+            if source.rows:
+                tell("moving rows", sum(sizes) / source.rows)
+    if not sizes:
+        raise TableError(f"{str(source.path)!r} has no rows; bring some")
+    return sizes
+
+
+def _around(plan: Plan, randomness: Randomness) -> tuple[Fact, ...]:
+    generator = "ChaCha20" if randomness.seed is None else "PCG64"
+    return Drawn(randomness.mode.value, generator), ColumnsDropped(plan.dropped, ())
+
+
+def _deeds(plan: Plan, key: Key, mover: Mover, sizes: list[int], *, shuffled: bool) -> tuple[Fact, ...]:
+    """State what was done to numbers, to all else, and to the order of the rows."""
+    facts: list[Fact] = [Transformed(key.operations, tuple(field.name for field in plan.moved), key.known_rows)]
+    if plan.passed or mover.gaps:
+        facts.append(Untouched(len(plan.passed), len(mover.gaps)))
+    if shuffled and len(sizes) == 1:
+        facts.append(Shuffled(sizes[0]))
+    else:
+        facts.append(ShuffledWithin(min(sizes) if shuffled else 1))
+    return tuple(facts)

@@ -1,0 +1,313 @@
+"""Files moved by a key in one pass: the numbers of the mechanism, in bounded memory, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError, TableError
+from sfumato.facts import ColumnsDropped, Drawn, Shuffled, Transformed, Untouched
+from sfumato.geometry import Add, Hybrid, Key, Mult, Rotate, invert
+from sfumato.scale import MovedFile, ShuffledWithin, transform_file
+from sfumato.scale.order import runs_of_rows
+from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
+
+KEY = Key(
+    (
+        Add("age", -3.21875),
+        Mult("salary", 1.03515625),
+        Rotate(("age", "salary"), 13.70703125, (1.0, 1000.0)),
+        Rotate(("salary", "debt"), 200.5, (1000.0, 500.0)),
+    )
+)
+ENDINGS = ["parquet", "csv", "csv.gz", "arrow"]
+
+
+def people(rows: int = 101, *, missing: bool = False) -> pa.Table:
+    rng = np.random.default_rng(1)
+    age, salary = rng.integers(20, 65, rows), rng.normal(40_000, 9_000, rows).round(2)
+    gone = rng.random(rows) < 0.2 if missing else None
+    return pa.table(
+        {"age": pa.array(age), "salary": pa.array(salary, mask=gone), "debt": pa.array(rng.normal(size=rows))}
+    )
+
+
+def save(table: pa.Table, path: Path) -> Path:
+    if path.suffix == ".parquet":
+        pa.parquet.write_table(table, path, row_group_size=17)
+    elif path.suffix == ".arrow":
+        pa.feather.write_feather(table, str(path), compression="uncompressed", chunksize=17)
+    else:
+        with pa.output_stream(str(path), compression="detect") as stream:
+            pa.csv.write_csv(table, stream)
+    return path
+
+
+def load(path: Path) -> pa.Table:
+    if path.suffix == ".parquet":
+        return pa.parquet.read_table(path)
+    if path.suffix == ".arrow":
+        return pa.feather.read_table(str(path))
+    return pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(newlines_in_values=True))
+
+
+def in_memory(table: pa.Table) -> pa.Table:
+    """Move a table by the mechanism and put the rows back into their old order."""
+    codec = Codec.fit(table, Schema(tuple(Field(name, Kind.CONTINUOUS) for name in table.column_names)))
+    sanitized = Hybrid(key=KEY).sanitize(codec.encode(table), rng=np.random.default_rng(2))
+    released = codec.decode(sanitized.records.values, moved=sanitized.records.moved)
+    assert sanitized.workings is not None
+    assert sanitized.workings.origin is not None
+    return released.take(pa.array(np.argsort(sanitized.workings.origin)))
+
+
+def matrix(table: pa.Table) -> np.ndarray:
+    return np.column_stack([table.column(name).to_numpy() for name in ("age", "salary", "debt")])
+
+
+@pytest.mark.parametrize("missing", [False, True], ids=["whole", "missing"])
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("batch_rows", [1, 10, 1000])
+def test_a_file_gets_the_numbers_of_the_mechanism(tmp_path: Path, ending: str, missing: bool, batch_rows: int) -> None:
+    table = people(missing=missing)
+    source = save(table, tmp_path / f"in.{ending}")
+    transform_file(source, tmp_path / f"out.{ending}", KEY, shuffle="none", batch_rows=batch_rows)
+    found, expected = load(tmp_path / f"out.{ending}"), in_memory(table)
+    assert found.column("salary").null_count == table.column("salary").null_count
+    np.testing.assert_allclose(matrix(found), matrix(expected), rtol=1e-12, atol=1e-12 * 40_000)
+
+
+@pytest.mark.parametrize("target", ENDINGS)
+@pytest.mark.parametrize("source", ENDINGS)
+def test_every_kind_of_file_becomes_every_other(tmp_path: Path, source: str, target: str) -> None:
+    table = people().append_column("town", pa.array(['a "b", c', "d", "e\nf"] * 33 + ["g", "h"]))
+    path = save(table, tmp_path / f"in.{source}")
+    transform_file(path, tmp_path / f"out.{target}", KEY, shuffle="none", pass_categories=True)
+    found = load(tmp_path / f"out.{target}")
+    assert found.column("town").to_pylist() == table.column("town").to_pylist()
+    np.testing.assert_allclose(matrix(found), matrix(in_memory(table.drop(["town"]))), rtol=1e-12, atol=1e-7)
+
+
+def test_shuffled_rows_stay_whole_and_in_their_batch(tmp_path: Path) -> None:
+    table = people().append_column("row", pa.array(range(101)))
+    source = save(table, tmp_path / "in.parquet")
+    done = transform_file(source, tmp_path / "out.parquet", KEY, public=["row"], batch_rows=20)
+    found = load(tmp_path / "out.parquet")
+    rows = found.column("row").to_numpy()
+    assert not (rows == np.arange(101)).all()
+    edges = [0, 20, 40, 60, 80, 101]
+    for low, high in pairwise(edges):
+        assert sorted(rows[low:high]) == list(range(low, high))
+    expected = matrix(in_memory(table.drop(["row"])))[rows]
+    np.testing.assert_allclose(matrix(found), expected, rtol=1e-12, atol=1e-7)
+    assert (done.rows, done.batches, done.batch_rows) == (101, 5, 20)
+
+
+def test_the_facts_say_what_was_done_and_how_far_rows_were_shuffled(tmp_path: Path) -> None:
+    table = people(missing=True).append_column("name", pa.array([f"n{row}" for row in range(101)]))
+    source = save(table, tmp_path / "in.parquet")
+    done = transform_file(source, tmp_path / "out.parquet", KEY, identifiers=["name"], batch_rows=20)
+    columns = ("age", "salary", "debt")
+    assert done.facts == (
+        Drawn("release", "ChaCha20"),
+        ColumnsDropped(("name",), ()),
+        Transformed(("add", "mult", "rotate"), columns, KEY.known_rows),
+        Untouched(0, 1),
+        ShuffledWithin(20),
+    )
+    whole = transform_file(source, tmp_path / "a.parquet", KEY, identifiers=["name"], seed=1)
+    assert whole.facts[0] == Drawn("rehearsal", "PCG64")
+    assert whole.facts[-1] == Shuffled(101)
+    kept = transform_file(source, tmp_path / "b.parquet", KEY, identifiers=["name"], shuffle="none")
+    assert kept.facts[-1] == ShuffledWithin(1)
+    assert kept.schema.names == columns
+
+
+def test_a_seed_repeats_the_order_and_without_one_it_differs(tmp_path: Path) -> None:
+    source = save(people(), tmp_path / "in.parquet")
+    tables = []
+    for number, seed in enumerate([5, 5, None, None]):
+        transform_file(source, tmp_path / f"{number}.parquet", KEY, seed=seed)
+        tables.append(load(tmp_path / f"{number}.parquet"))
+    assert tables[0].equals(tables[1])
+    assert not tables[2].equals(tables[3])
+
+
+def test_the_owner_of_the_key_gets_the_numbers_back(tmp_path: Path) -> None:
+    table = people()
+    transform_file(save(table, tmp_path / "in.parquet"), tmp_path / "out.parquet", KEY, shuffle="none")
+    found = load(tmp_path / "out.parquet")
+    np.testing.assert_allclose(invert(matrix(found), KEY, ("age", "salary", "debt")), matrix(table), rtol=1e-9)
+
+
+def test_no_metadata_and_no_key_are_in_what_is_written(tmp_path: Path) -> None:
+    table = people().replace_schema_metadata({"pandas": "secret words"})
+    done = transform_file(save(table, tmp_path / "in.parquet"), tmp_path / "out.parquet", KEY)
+    assert load(tmp_path / "out.parquet").schema.metadata is None
+    written = (tmp_path / "out.parquet").read_bytes() + repr(done).encode()
+    for secret in (b"secret words", b"3.21875", b"1.0351", b"13.707"):
+        assert secret not in written
+
+
+def refused(tmp_path: Path, table: pa.Table, words: str, kind: type[Exception], **options: Any) -> str:
+    source = save(table, tmp_path / f"in.{options.pop('ending', 'parquet')}")
+    key = options.pop("key", KEY)
+    with pytest.raises(kind, match=words) as caught:
+        transform_file(source, tmp_path / "out.parquet", key, **options)
+    assert [path.name for path in tmp_path.iterdir()] == [source.name]
+    return str(caught.value)
+
+
+def test_what_would_pass_as_it_is_without_being_allowed_to_is_refused(tmp_path: Path) -> None:
+    town = people().append_column("town", pa.array(["a", "b"] * 50 + ["a"]))
+    refused(tmp_path, town, "1 columns are no plain numbers .* 'town'", PrivacyRefusal)
+    weight = people().append_column("weight", pa.array(np.linspace(50.5, 90.25, 101)))
+    refused(tmp_path, weight, "leaves 1 columns of numbers as they are, the first is 'weight'", PrivacyRefusal)
+    fields = [Field(name, Kind.CONTINUOUS) for name in ("age", "salary", "debt")]
+    levels = Schema((*fields, Field("level", Kind.INTEGER, Role.LEVEL)))
+    asked = people().append_column("level", pa.array([3] * 101))
+    refused(tmp_path, asked, "column 'level' asks for privacy levels", PrivacyRefusal, schema=levels)
+
+
+def test_names_that_are_not_in_the_file_are_named(tmp_path: Path) -> None:
+    refused(tmp_path, people(), "names 1 columns .* 'wage'", OptionError, key=Key((*KEY.steps, Add("wage", 2))))
+    refused(tmp_path, people(), "no column 'nam'; the columns are", OptionError, identifiers=["nam"])
+    numbers = Schema(tuple(Field(name, Kind.CONTINUOUS) for name in ("age", "salary", "debt")))
+    refused(tmp_path, people(), "leave 'columns' or", OptionError, schema=numbers, columns=["age"])
+    refused(tmp_path, people(), "no shuffle 'all'", OptionError, shuffle="all")
+    refused(tmp_path, people(), "batch of 0 rows", OptionError, batch_rows=0)
+
+
+def test_a_cell_that_is_no_number_is_counted_never_shown_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    texts = ["1.5"] * 90 + ["forty-two"] * 11
+    table = people().set_column(2, "debt", pa.array(texts))
+    for ending in ("csv", "parquet"):
+        said = refused(tmp_path, table, "'debt' .* 11 cells are not numbers", SchemaError, ending=ending)
+        assert "forty-two" not in said
+        (tmp_path / f"in.{ending}").unlink()
+    endless = people().set_column(2, "debt", pa.array([np.inf] + [1.0] * 100))
+    refused(tmp_path, endless, "'debt' holds 1 infinite", SchemaError)
+
+
+def test_declared_bounds_hold_for_every_batch(tmp_path: Path) -> None:
+    old = Field("age", Kind.INTEGER, domain=Domain(declared=True, low=0, high=60))
+    schema = Schema((old, *(Field(name, Kind.CONTINUOUS) for name in ("salary", "debt"))))
+    table = people().set_column(0, "age", pa.array([30] * 99 + [61, 62]))
+    refused(tmp_path, table, "'age' holds 2 values outside its bounds", SchemaError, schema=schema, batch_rows=20)
+
+
+def test_terms_too_large_for_doubles_are_refused(tmp_path: Path) -> None:
+    large = Key((Mult("debt", 1e200), Mult("debt", 1e200)))
+    refused(tmp_path, people().select(["debt"]), "moves 101 numbers beyond", OptionError, key=large)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, MemoryError])
+def test_an_interrupt_leaves_the_old_output_or_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: type[BaseException]
+) -> None:
+    source = save(people(), tmp_path / "in.parquet")
+    (tmp_path / "old.parquet").write_bytes(b"old")
+    monkeypatch.setattr("sfumato.scale.move.hybrid", failing(after=3, stop=stop))
+    with pytest.raises(stop):
+        transform_file(source, tmp_path / "old.parquet", KEY, batch_rows=10, overwrite=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "old.parquet"]
+    assert (tmp_path / "old.parquet").read_bytes() == b"old"
+
+
+def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = save(people(), tmp_path / "in.parquet")
+    monkeypatch.setattr("sfumato.scale.move.hybrid", failing(after=3, stop=OSError(28, "no words of a library")))
+    with pytest.raises(SfumatoError, match=r"could not be written \(No space left on device\); make room"):
+        transform_file(source, tmp_path / "out.parquet", KEY, batch_rows=10)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_a_gap_that_first_comes_late_in_a_csv_file_is_a_gap(tmp_path: Path) -> None:
+    rows = 100_050
+    (tmp_path / "in.csv").write_text("x\n" + "1.5\n" * rows + "NA\n")
+    done = transform_file(tmp_path / "in.csv", tmp_path / "out.parquet", Key((Add("x", 1.0),)), shuffle="none")
+    cells = load(tmp_path / "out.parquet").column("x").to_pylist()
+    assert cells == [2.5] * rows + [None]
+    assert Untouched(0, 1) in done.facts
+
+
+def failing(*, after: int, stop: type[BaseException] | BaseException) -> Callable[..., Any]:
+    calls = iter(range(after))
+
+    def move(values: np.ndarray, *_: Any) -> np.ndarray:
+        if next(calls, None) is None:
+            raise stop
+        return values
+
+    return move
+
+
+def test_an_output_that_exists_or_is_the_input_is_refused(tmp_path: Path) -> None:
+    source = save(people(), tmp_path / "in.parquet")
+    (tmp_path / "old.parquet").write_bytes(b"old")
+    with pytest.raises(OptionError, match="exists; choose another"):
+        transform_file(source, tmp_path / "old.parquet", KEY)
+    with pytest.raises(OptionError, match="is the input"):
+        transform_file(source, source, KEY, overwrite=True)
+    with pytest.raises(OptionError, match="folder that exists"):
+        transform_file(source, tmp_path / "no" / "out.parquet", KEY)
+    transform_file(source, tmp_path / "old.parquet", KEY, overwrite=True)
+    assert load(tmp_path / "old.parquet").num_rows == 101
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("in.csv", b"", "is empty"),
+        ("in.csv", b"age,salary,debt\n", "no rows"),
+        ("in.csv", b"age,age\n1,2\n", "stands 2 times"),
+        ("in.csv", b"age,\n1,2\n", "1 columns without a name"),
+        ("in.csv", b"age,salary,debt\n1,2,3\n1,2\n1\n", "2 rows .* 3 cells"),
+        ("in.csv", b"age,salary,debt\n1,2,\xff\xfe\n", "cannot be read"),
+        ("in.parquet", b"PAR1 no", "cannot be read"),
+        ("in.arrow", b"ARROW no", "cannot be read"),
+        ("in.xlsx", b"", "known endings"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_in_one_sentence(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=words):
+        transform_file(tmp_path / name, tmp_path / "out.csv", KEY)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    with pytest.raises(BadInput, match="there is no file"):
+        transform_file(tmp_path / "none.csv", tmp_path / "out.csv", KEY)
+
+
+def test_the_columns_of_the_key_are_numbers_even_where_the_first_rows_look_like_codes(tmp_path: Path) -> None:
+    table = pa.table({"id": pa.array(range(1000, 1500)), "flag": pa.array([0, 1] * 250)})
+    done = transform_file(
+        save(table, tmp_path / "in.csv"), tmp_path / "out.csv", Key((Add("id", 5), Mult("flag", 3.0))), shuffle="none"
+    )
+    assert isinstance(done, MovedFile)
+    assert load(tmp_path / "out.csv").column("flag").to_pylist() == [0.0, 3.0] * 250
+
+
+@given(sizes=st.lists(st.integers(0, 30), max_size=20), rows=st.integers(1, 25))
+@settings(deadline=None, max_examples=60)
+def test_no_run_is_short_unless_the_whole_stream_is_and_no_row_is_lost(sizes: list[int], rows: int) -> None:
+    total = sum(sizes)
+    cuts = np.cumsum([0, *sizes])
+    batches = [pa.record_batch({"x": np.arange(low, high)}) for low, high in pairwise(cuts)]
+    runs = list(runs_of_rows(batches, rows))
+    assert [cell for run in runs for cell in run.column("x").to_pylist()] == list(range(total))
+    if total >= rows:
+        assert all(rows <= len(run) < 2 * rows for run in runs)
+    else:
+        assert len(runs) == (total > 0)

@@ -1,0 +1,214 @@
+"""Files released in batches: a whole folder that verifies, a key that gives the file back, or nothing at all."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from sfumato.condense.mechanism import Condensation
+from sfumato.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
+from sfumato.facts import Shuffled, ShuffledWithin, Transformed
+from sfumato.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
+from sfumato.pipeline import large, release_file
+from sfumato.recipe import Recipe
+from sfumato.release import verify_release
+from sfumato.tables.files import read_file
+from sfumato.tables.schema import Domain, Field, Kind, Schema
+
+ROWS, NAMES = 230, ("age", "pay", "debt")
+
+
+def people(path: Path, rows: int = ROWS) -> Path:
+    rng = np.random.default_rng(3)
+    table = pa.table(
+        {
+            "age": rng.integers(20, 65, rows),
+            "pay": rng.normal(40_000, 9_000, rows).round(2),
+            "debt": rng.normal(size=rows).round(4),
+        }
+    )
+    if path.suffix == ".parquet":
+        pa.parquet.write_table(table, path)
+    elif path.suffix == ".arrow":
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        with pa.output_stream(str(path), compression="detect") as stream:
+            pa.csv.write_csv(table, stream)
+    return path
+
+
+def numbers(path: Path) -> Any:
+    table = read_file(path)[0]
+    return np.column_stack([table.column(name).cast(pa.float64()).to_numpy() for name in NAMES])
+
+
+def in_order(values: Any) -> Any:
+    return values[np.lexsort(values.round(4).T)]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz", "arrow"])
+@pytest.mark.parametrize("mechanism", [Translation(), Scaling(), Rotation(), Hybrid()], ids=lambda each: each.method)
+def test_a_file_of_several_batches_verifies_and_its_key_gives_it_back(
+    tmp_path: Path, ending: str, mechanism: large.Geometric
+) -> None:
+    source, place = people(tmp_path / f"in.{ending}"), tmp_path / "key.toml"
+    done = release_file(source, tmp_path / "out", mechanism, new_key=place, batch_rows=50, report=False)
+    assert done.table.name == f"table.{ending.removesuffix('.gz')}"
+    assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
+    assert [fact.rows for fact in done.certificate.facts if isinstance(fact, ShuffledWithin)] == [50]
+    back = invert(numbers(done.table), Key.load(place), NAMES)
+    np.testing.assert_allclose(in_order(back), in_order(numbers(source)), rtol=1e-9, atol=1e-6)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+
+
+def test_a_file_of_one_batch_is_shuffled_whole(tmp_path: Path) -> None:
+    source = people(tmp_path / "in.parquet")
+    done = release_file(source, tmp_path / "out", Rotation(), new_key=tmp_path / "key.toml", report=False)
+    assert [fact.rows for fact in done.certificate.facts if isinstance(fact, Shuffled)] == [ROWS]
+    assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
+
+
+def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(tmp_path: Path) -> None:
+    source, out = people(tmp_path / "in.parquet"), tmp_path / "out"
+    done = release_file(
+        source, out, Rotation(), new_key=tmp_path / "key.toml", batch_rows=50, sample_rows=120, budget=1
+    )
+    note = f"Measured on a sample of 120 of the file's {ROWS} rows"
+    assert done.report is not None
+    assert done.report.summary().startswith(note)
+    assert json.loads((out / "owner" / "report.json").read_text())["notes"][0].startswith(note)
+    assert note in (out / "owner" / "report.html").read_text()
+    assert note in (out / "release" / "report-public.html").read_text()
+    assert all(check.holds for check in verify_release(out / "release"))
+    assert any(finding.name.startswith("recovered-cells") for finding in done.report.findings)
+    assert done.certificate.rows_out == ROWS
+
+
+def test_the_folder_holds_what_a_release_holds_and_no_term_of_the_key(tmp_path: Path) -> None:
+    source, out, place = people(tmp_path / "in.parquet"), tmp_path / "out", tmp_path / "key.toml"
+    release_file(source, out, Translation(), new_key=place, batch_rows=50, budget=1)
+    files = {str(file.relative_to(out)) for file in out.rglob("*") if file.is_file()}
+    assert files == {
+        *(f"release/{name}" for name in ("table.parquet", "certificate.json", "schema.toml", "report-public.html")),
+        *(f"owner/{name}" for name in ("report.html", "report.json", "schema.toml", "recipe.toml")),
+    }
+    assert stat.S_IMODE((out / "owner").stat().st_mode) == 0o700
+    terms = [repr(step.term) for step in Key.load(place).steps if isinstance(step, Add)]
+    assert terms
+    for name in files - {"release/table.parquet"}:
+        assert not any(term in (out / name).read_text() for term in terms)
+    assert Recipe.load(out / "owner" / "recipe.toml").method == "translate"
+
+
+def test_a_given_key_moves_the_file_and_is_not_written(tmp_path: Path) -> None:
+    source, place = people(tmp_path / "in.parquet"), tmp_path / "key.toml"
+    release_file(source, tmp_path / "one", Rotation(), new_key=place, report=False)
+    key = Key.load(place)
+    place.unlink()
+    done = release_file(source, tmp_path / "two", Rotation(key=key), batch_rows=50, report=False)
+    back = invert(numbers(done.table), key, NAMES)
+    np.testing.assert_allclose(in_order(back), in_order(numbers(source)), rtol=1e-9, atol=1e-6)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "one", "two"]
+
+
+def test_bounds_of_the_sample_do_not_bind_and_declared_ones_do(tmp_path: Path) -> None:
+    rows = [*range(20, 219), 1000.5]
+    table = pa.table({"age": pa.array(rows, pa.float64()), "pay": np.arange(200.0) ** 1.5})
+    pa.parquet.write_table(table, tmp_path / "in.parquet")
+    done = release_file(
+        tmp_path / "in.parquet",
+        tmp_path / "out",
+        Translation(),
+        new_key=tmp_path / "key.toml",
+        batch_rows=50,
+        sample_rows=3,
+        report=False,
+    )
+    assert done.certificate.rows_out == 200
+    declared = Field("age", Kind.CONTINUOUS, domain=Domain(declared=True, low=0, high=1000))
+    schema = Schema((declared, Field("pay", Kind.CONTINUOUS)))
+    with pytest.raises(SchemaError):
+        release_file(
+            tmp_path / "in.parquet", tmp_path / "two", Translation(), schema=schema, new_key=tmp_path / "other.toml"
+        )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "key.toml", "out"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, OSError])
+def test_what_stops_the_move_leaves_neither_folder_nor_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    source = people(tmp_path / "in.parquet")
+
+    def stop(_source: Path, target: Path, *_rest: object, **_more: object) -> None:
+        assert (tmp_path / "key.toml").is_file()  # the key comes first
+        target.write_text("half")
+        raise error
+
+    monkeypatch.setattr(large, "transform_file", stop)
+    with pytest.raises((error, SfumatoError)):
+        release_file(source, tmp_path / "out", Rotation(), new_key=tmp_path / "key.toml")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_an_older_release_and_its_key_outlive_a_run_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, out, place = people(tmp_path / "in.parquet"), tmp_path / "out", tmp_path / "key.toml"
+    release_file(source, out, Rotation(), new_key=place, report=False)
+    old = (out / "release" / "table.parquet").read_bytes(), place.read_bytes()
+    with pytest.raises(OptionError):
+        release_file(source, out, Rotation(), new_key=place, report=False, overwrite=True)
+    monkeypatch.setattr(large, "_write_release", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        release_file(source, out, Rotation(), new_key=tmp_path / "new.toml", report=False, overwrite=True)
+    assert ((out / "release" / "table.parquet").read_bytes(), place.read_bytes()) == old
+    assert not (tmp_path / "new.toml").exists()
+
+
+def test_a_rehearsal_repeats_to_the_byte(tmp_path: Path) -> None:
+    source = people(tmp_path / "in.parquet")
+    for name in ("one", "two"):
+        release_file(
+            source, tmp_path / name, Hybrid(), new_key=tmp_path / f"{name}.toml", batch_rows=50, seed=4, report=False
+        )
+    tables = [(tmp_path / name / "release" / "table.parquet").read_bytes() for name in ("one", "two")]
+    assert tables[0] == tables[1]
+    assert (tmp_path / "one.toml").read_bytes() == (tmp_path / "two.toml").read_bytes()
+
+
+def test_missing_cells_and_categories_pass_only_if_told(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    gone = np.arange(120) % 9 == 0
+    table = pa.table(
+        {"age": pa.array(rng.normal(size=120), mask=gone), "pay": rng.normal(size=120), "sex": ["f", "m"] * 60}
+    )
+    pa.parquet.write_table(table, tmp_path / "in.parquet")
+    place = tmp_path / "key.toml"
+    with pytest.raises(PrivacyRefusal):
+        release_file(tmp_path / "in.parquet", tmp_path / "out", Rotation(), new_key=place)
+    assert not place.exists()
+    mechanism = Rotation(pass_categories=True)
+    done = release_file(tmp_path / "in.parquet", tmp_path / "out", mechanism, new_key=place, batch_rows=50, budget=1)
+    assert read_file(done.table)[0].column("age").null_count == int(gone.sum())
+    assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
+    assert [fact.columns for fact in done.certificate.facts if isinstance(fact, Transformed)] == [("age", "pay")]
+
+
+def test_other_mechanisms_and_other_than_one_key_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    nowhere, out = tmp_path / "nowhere.parquet", tmp_path / "out"
+    with pytest.raises(OptionError, match="needs all rows at once"):
+        release_file(nowhere, out, Condensation(), new_key=tmp_path / "key.toml")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="give a key or new_key"):
+        release_file(nowhere, out, Rotation())
+    with pytest.raises(PrivacyRefusal):
+        release_file(nowhere, out, Rotation(), new_key=out / "key.toml")
+    with pytest.raises(PrivacyRefusal, match="rehearsal"):
+        release_file(nowhere, out, Rotation(), new_key=tmp_path / "key.toml", seed=1, sign=tmp_path / "sign.pem")
