@@ -82,7 +82,7 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(tmp_path: Pat
     done = release_file(
         source, out, Rotation(), new_key=tmp_path / "key.toml", batch_rows=50, sample_rows=120, budget=1
     )
-    note = f"Measured on a sample of 120 of the file's {ROWS} rows"
+    note = f"Measured on a sample of 120 of the {ROWS} rows of the file"
     assert done.report is not None
     assert done.report.summary().startswith(note)
     assert json.loads((out / "owner" / "report.json").read_text())["notes"][0].startswith(note)

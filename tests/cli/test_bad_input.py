@@ -187,3 +187,32 @@ def test_no_message_shows_a_cell(run: Run, tmp_path: Path) -> None:
         done = run("sanitize", tmp_path / "bad.csv", "-o", tmp_path / "out", "--k", 5, *options)
         assert done.code == 2
         assert canary not in done.err + done.out
+
+
+def test_an_unforeseen_error_is_one_sentence_without_the_data(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object, **_options: object) -> None:
+        raise RuntimeError("the cell 4711")
+
+    monkeypatch.setattr("sfumato.tables.files.read_file", fail)
+    done = run("inspect", tmp_path / "x.csv")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.count("\n") == 1
+    assert "RuntimeError" in done.err
+    assert "4711" not in done.err
+
+
+def test_an_output_that_cannot_be_made_is_refused_before_the_work(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("a,b\n1,2\n")
+    done = run("sanitize", tmp_path / "file", "-o", tmp_path / "file" / "out")
+    assert (done.code, "choose another place" in done.err) == (2, True)
+
+
+def test_a_number_of_many_digits_is_sanitized(run: Run, tmp_path: Path) -> None:
+    rows = [f"{value / 7:.15f},{value % 5}.5" for value in range(60)]
+    rows[3] = "1e300,2.5"
+    (tmp_path / "far.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+    done = run("sanitize", tmp_path / "far.csv", "-o", tmp_path / "out", "--k", 5, "--no-report")
+    assert done.code == 0, done.err
+    assert "report" not in done.out

@@ -54,7 +54,7 @@ def test_a_file_larger_than_the_sample_is_said_to_be_measured_on_a_sample(
     told = ("sanitize", table, "-o", table.parent / "out", "--method", "scale", "--new-key", table.parent / "key.toml")
     done = run(*told, "--chunked", "--batch-rows", 50, "--budget", 1)
     assert done.code == 0, done.err
-    assert "sample of 90 of the file's 170 rows" in done.out
+    assert "sample of 90 of the 170 rows of the file" in done.out
     assert "170 records in, 170 rows out" in done.out
 
 

@@ -136,7 +136,7 @@ def test_no_size_is_below_the_highest_level() -> None:
         ({"holdout": 1.5}, "between 0 and 1"),
         ({"budget": -1.0}, "seconds"),
         ({"target": "colour"}, "colour"),
-        ({"target": "weight", "method": "classwise"}, "needs a class"),
+        ({"target": "weight", "method": "classwise"}, "needs a target that is a class"),
     ],
 )
 def test_a_wrong_option_gets_one_sentence(options: dict[str, object], words: str) -> None:
@@ -169,3 +169,20 @@ def test_the_original_itself_is_the_best_release_for_every_metric(name: str) -> 
 def test_too_few_rows_held_out_cannot_judge() -> None:
     with pytest.raises(OptionError, match="hold more rows out"):
         tune(people(80), target="state", holdout=0.02)
+
+
+def test_one_column_cannot_be_tuned_by_covariances_nor_predicted_from_nothing() -> None:
+    table = people(100).select(["age"])
+    with pytest.raises(OptionError, match="no covariances"):
+        tune(table)
+    with pytest.raises(OptionError, match="only column"):
+        tune(table, target="age")
+
+
+def test_a_target_that_nobody_can_learn_and_a_single_split_are_noted() -> None:
+    rng = np.random.default_rng(2)
+    table = people(200).set_column(3, "state", pa.array(rng.choice(["a", "b"], 200)))
+    tuned = tune(table, target="state", method="condense", seed=1, repeats=1, budget=0.5)
+    assert any("single split" in note for note in tuned.notes)
+    assert any("no more than guessing" in note for note in tuned.notes)
+    assert any("budget chose 1 splits" in note for note in tuned.notes)

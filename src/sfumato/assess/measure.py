@@ -20,6 +20,7 @@ from sfumato.assess.report import Report
 from sfumato.assess.risk.closest import Closest, closest_findings, measure_closest, verbatim_finding
 from sfumato.assess.risk.groups import group_findings
 from sfumato.assess.study import Study, study_of
+from sfumato.assess.twins import held_out_notes
 from sfumato.assess.utility.association import association, association_alone, association_findings
 from sfumato.assess.utility.condensation import condensation_findings
 from sfumato.assess.utility.covariance import covariance_findings
@@ -88,7 +89,13 @@ def assess(
     tell(_STAGE, 1.0)
     seconds = {**measured.seconds, "all": perf_counter() - begin}
     return Report(
-        measured.findings, figures, original.num_rows, released.num_rows, measured.study.sizes.to_json(), seconds
+        measured.findings,
+        figures,
+        original.num_rows,
+        released.num_rows,
+        measured.study.sizes.to_json(),
+        seconds,
+        held_out_notes(measured.study),
     )
 
 

@@ -84,6 +84,8 @@ class Report:
         certificate : dict, optional
             The certificate's JSON document: what was promised and what must not be said.
         """
+        if edition not in ("owner", "public"):
+            raise OptionError("a report has two editions; ask for 'owner' or 'public'")
         from sfumato.assess.page import write_page
 
         return write_page(self, edition=edition, certificate=certificate)

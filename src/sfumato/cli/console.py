@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, ParamSpec
 
 import rich_click as click
+from click.exceptions import Abort, ClickException, Exit
 
 from sfumato.errors import SfumatoError
 from sfumato.progress import listening
@@ -105,8 +106,19 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         except KeyboardInterrupt:
             click.echo("sfumato: interrupted; nothing was written", err=True)
             sys.exit(1)
+        except (Abort, ClickException, Exit):
+            raise
         except MemoryError:
             click.echo("sfumato: there is not enough memory for this table; nothing was written", err=True)
+            sys.exit(1)
+        except Exception as error:
+            if debug:
+                raise
+            click.echo(
+                f"sfumato: something unforeseen went wrong ({type(error).__name__}); nothing was written. Please "
+                "report it as a defect, with what --debug shows less any data",
+                err=True,
+            )
             sys.exit(1)
         finally:
             logging.getLogger("sfumato").removeHandler(log)

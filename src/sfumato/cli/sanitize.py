@@ -222,8 +222,10 @@ def _tell(
         console.say(f"Signed with the key {signer.fingerprint} (certificate.sig).")
     if rehearsal:
         console.say("REHEARSAL: made with a seed, not for release.")
-    console.say(f"What leaves:  {folder / 'release'} (table.{form.format.value}, certificate.json, report-public.html)")
-    console.say(f"What stays:   {folder / 'owner'} (report.html is the one to read first)")
+    page = "" if release.report is None else ", report-public.html"
+    console.say(f"What leaves:  {folder / 'release'} (table.{form.format.value}, certificate.json{page})")
+    stays = "recipe.toml runs it again" if release.report is None else "report.html is the one to read first"
+    console.say(f"What stays:   {folder / 'owner'} ({stays})")
     console.result(
         {
             "folder": str(folder),

@@ -241,10 +241,10 @@ def _measure(run: _Run, done: MovedFile, budget: float | None) -> Report:
     note = f"Measured on all {done.rows} rows of the file."
     if measured.rows_original < done.rows:
         note = (
-            f"Measured on a sample of {measured.rows_original} of the file's {done.rows} rows, drawn at random and "
-            "moved by the same key."
+            f"Measured on a sample of {measured.rows_original} of the {done.rows} rows of the file, drawn at random "
+            "and moved by the same key."
         )
-    return dataclasses.replace(measured, notes=(note,))
+    return dataclasses.replace(measured, notes=(note, *measured.notes))
 
 
 def _write_release(

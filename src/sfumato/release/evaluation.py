@@ -141,6 +141,7 @@ def measure_released(
         budget=budget,
         rng=rng,
     )
+    notes += [UserWarning(note) for note in report.notes]
     told = tuple(str(note) for note in notes)
     return Evaluation(dataclasses.replace(report, notes=told), tuple(notes), certificate)
 

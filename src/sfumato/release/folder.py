@@ -46,6 +46,7 @@ def check_folder(folder: str | Path, *, overwrite: bool = False, contents: Conte
     """
     path = Path(folder)
     if not path.exists() and not path.is_symlink():
+        _check_parent(path)
         return path
     if not path.is_dir() or path.is_symlink():
         raise OptionError(f"the output {str(path)!r} exists and is not a folder; choose another name")
@@ -57,6 +58,13 @@ def check_folder(folder: str | Path, *, overwrite: bool = False, contents: Conte
             "another"
         )
     return path
+
+
+def _check_parent(path: Path) -> None:
+    """Find out before the work is done whether a folder could be made there."""
+    parent = next(parent for parent in path.absolute().parents if parent.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise OptionError(f"no folder can be made in {str(parent)!r}; choose another place for the output")
 
 
 def _is_earlier(path: Path, contents: Contents) -> bool:

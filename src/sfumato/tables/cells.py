@@ -267,15 +267,23 @@ def write_numbers(
 def _number_texts(numbers: pa.Array, field: Field) -> pa.Array:
     if field.format:
         fixed = len(field.format.partition(".")[2])
-        return numbers.cast(pa.decimal128(38, fixed)).cast(pa.string())
+        return _decimal_texts(numbers, fixed)
     if field.kind is Kind.INTEGER:
         return numbers.cast(pa.int64()).cast(pa.string())
     edges = (edge for edge in (field.domain.step, field.domain.low) if isinstance(edge, int | float))
     decimals = max(map(decimals_of_step, edges), default=0)
     if not 0 < decimals <= _MOST_DECIMALS:
         return pc.replace_substring_regex(numbers.cast(pa.string()), r"\.0$", "")
-    texts = numbers.cast(pa.decimal128(38, decimals)).cast(pa.string())
+    texts = _decimal_texts(numbers, decimals)
     return pc.replace_substring_regex(pc.utf8_rtrim(texts, "0"), r"\.$", "")
+
+
+def _decimal_texts(numbers: pa.Array, decimals: int) -> pa.Array:
+    """Write numbers with so many decimals; those that have too many digits for it as floating-point numbers are."""
+    largest = pc.max(pc.abs(numbers)).as_py()
+    if largest is not None and largest >= 10.0 ** (37 - decimals):
+        return numbers.cast(pa.string())
+    return numbers.cast(pa.decimal128(38, decimals)).cast(pa.string())
 
 
 def _marked(cells: pa.Array, absent: NDArray[np.bool_], gap: Gap) -> pa.Array:

@@ -22,11 +22,15 @@ _LEAST = 10  # rows held out of which a utility can be told
 
 @dataclass(frozen=True)
 class Score:
-    """Utility at one group size on one split; of classes also that on the smallest one, and of each (NaN untested)."""
+    """Utility at one group size on one split; of classes also that on the smallest one, and of each (NaN untested).
+
+    ``guess`` is what needs no learning: always naming the commonest class.
+    """
 
     value: float
     smallest: float | None = None
     classes: tuple[float, ...] = ()
+    guess: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ def choose_metric(study: Study, name: str | None) -> Metric:
 
 def _predicted(study: Study, miner: str) -> tuple[Task, _Matrix]:
     """Let a miner learn from the released rows and predict the target of real rows held out."""
+    if len(study.pairs) < 2:
+        raise OptionError("the target is the only column, so that there is nothing to learn it from; name another")
     rng = study.generator("tune")
     rows = len(study.released) if miner == "1nn" else study.sizes.training
     task = task_of(study, rows, study.sizes.testing, rng)
@@ -83,8 +89,9 @@ def _accuracy(study: Study, miner: str) -> Score:
     hits = np.bincount(truth, weights=told == truth, minlength=len(task.classes))
     counts = np.bincount(truth, minlength=len(task.classes))
     recalls = np.divide(hits, counts, out=np.full(len(counts), np.nan), where=counts > 0)
-    smallest = min(np.flatnonzero(counts), key=lambda place: int(task.sizes[place]))
-    return Score(float((told == truth).mean()), float(recalls[smallest]), tuple(recalls.tolist()))
+    smallest = min(np.flatnonzero(task.sizes), key=lambda place: int(task.sizes[place]))
+    seen = float(recalls[smallest]) if counts[smallest] else None  # by chance no record of it may be held out
+    return Score(float((told == truth).mean()), seen, tuple(recalls.tolist()), float(counts.max() / counts.sum()))
 
 
 def _correlation(study: Study, miner: str) -> Score:
@@ -94,6 +101,8 @@ def _correlation(study: Study, miner: str) -> Score:
 
 def _covariance(study: Study) -> Score:
     """Give mu of the standardized numbers [AY05, sec. 4]; of categories their indicator coordinates."""
+    if study.original.shape[1] < 2:
+        raise OptionError("a table of one column has no covariances to keep; take --metric propensity")
     value = compatibility(np.cov(study.original, rowvar=False), np.cov(study.released, rowvar=False))
     return Score(0.0 if value is None else value)
 

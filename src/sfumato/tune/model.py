@@ -65,6 +65,8 @@ class Tuning:
         The utility of the original rows themselves.
     seconds : float
         The whole run.
+    notes : tuple of str
+        What a reader must know before taking the recommendation.
     """
 
     trials: tuple[Trial, ...]
@@ -77,6 +79,7 @@ class Tuning:
     words: str
     baseline: float | None
     seconds: float
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Tuning(k={self.choice.size}, {len(self.trials)} sizes tried)"
@@ -108,6 +111,7 @@ class Tuning:
             "seconds": round(self.seconds, 3),
             "passes": round(self.passes, 1),
             "passes_made": sum(len(trial.readings) for trial in self.trials),
+            "notes": list(self.notes),
             "frontier": list(self.front),
             "marks": {
                 mark.rule: {"k": mark.size, "sizes": list(mark.tried), "seconds": round(mark.seconds, 3)}
@@ -137,7 +141,7 @@ class Tuning:
     def summary(self) -> str:
         """Say the recommendation and list what was tried."""
         smallest = any(trial.smallest is not None for trial in self.trials)
-        lines = [self.choice.reason, "", self._head(smallest)]
+        lines = [self.choice.reason, *self.notes, "", self._head(smallest)]
         marks: dict[int, list[str]] = {self.choice.size: ["recommended"]}
         for mark in self.marks:
             marks.setdefault(mark.size, []).append(mark.rule)

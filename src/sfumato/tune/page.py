@@ -33,6 +33,7 @@ def write_tuning_page(tuning: Tuning) -> str:
     ]
     return environment.get_template("tuning.html").render(
         reason=tuning.choice.reason,
+        notes=tuning.notes,
         measured=(
             f"{len(tuning.trials)} group sizes on {tuning.plan.repeats} splits each, with "
             f"{100 * tuning.plan.holdout:.3g} % of the rows held out; {tuning.passes:.0f} times the time of one pass."

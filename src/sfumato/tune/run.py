@@ -23,7 +23,7 @@ from sfumato.recipe import Recipe
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
 from sfumato.tune.frontier import frontier, recommend
-from sfumato.tune.metrics import Metric, choose_metric, has_classes
+from sfumato.tune.metrics import Metric, Score, choose_metric, has_classes
 from sfumato.tune.model import Mark, Plan, Tuning
 from sfumato.tune.search import brute_force, equal_steps, rule_based_search
 from sfumato.tune.trials import Split, Trial, try_size
@@ -107,7 +107,8 @@ def tune(
     trials = tuple(bench.trials[size] for size in sorted(bench.trials))
     choice = recommend(trials, chosen.words)
     recipe = Recipe(method, {"k": choice.size}, first.codec.schema, level, strata, None, None, __version__)
-    baseline = float(np.mean([chosen.run(each.study).value for each in bench.splits])) if chosen.of != "table" else None
+    original = [chosen.run(each.study) for each in bench.splits] if chosen.of != "table" else []
+    baseline = float(np.mean([score.value for score in original])) if original else None
     tell(_STAGE, 1.0)
     return Tuning(
         trials,
@@ -120,7 +121,27 @@ def tune(
         chosen.words,
         baseline,
         perf_counter() - begin,
+        _notes(plan, original),
     )
+
+
+def _notes(plan: Plan, original: list[Score]) -> tuple[str, ...]:
+    """Say what a reader must know before taking the recommendation."""
+    notes = []
+    if plan.budget is not None and plan.estimate is not None:
+        kept = "within" if plan.estimate <= plan.budget else "the fewest that still tell something, more than"
+        notes.append(
+            f"The budget chose {plan.repeats} splits and {plan.steps} steps (estimated {plan.estimate:g} s, {kept} the "
+            f"{plan.budget:g} s granted)."
+        )
+    if plan.repeats == 1:
+        notes.append("On a single split utility has no interval: small differences between sizes are chance.")
+    if original and np.mean([score.value for score in original]) <= np.mean([score.guess for score in original]) + 0.02:
+        notes.append(
+            "The original itself teaches this model no more than guessing, so that utility says nothing here; take "
+            "another --metric or another target."
+        )
+    return tuple(notes)
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -158,7 +179,7 @@ def _method(study: Study, method: str | None) -> str:
     if method not in ("classwise", "condense"):
         raise OptionError(f"group sizes are tuned for 'classwise' and 'condense'; there is none in {method!r}")
     if method == "classwise" and not has_classes(study):
-        raise OptionError("class-wise condensation needs a class; name the target column, or take the method condense")
+        raise OptionError("class-wise condensation needs a target that is a class; name one, or take condense")
     return method
 
 
@@ -185,11 +206,11 @@ def _range(split: Split, method: str, k: int | None) -> tuple[int, int, int]:
         if method == "classwise" or len(counts) > 1
         else smallest // 2
     )
-    low = max(2, asked, k if k is not None else min(_FLOOR, max(2, room)))
+    low = max(2, asked, _FLOOR if k is None else k)
     if room < low:
         raise LevelError(
             f"the smallest part that groups may not leave has {smallest} records, too few to try groups of {low}; "
-            "pool small classes or take the method condense"
+            "pool small classes, lower --k, or take the method condense"
         )
     least = min(room, max(low, round(_SHARE * smallest)))
     return low, least, room
@@ -210,7 +231,9 @@ def _plan(
     steps, estimate = _STEPS, None
     if budget is not None:
         begin = perf_counter()
-        seconds = max(bench.trial(low).seconds, bench.trial(high).seconds)
+        bench.trial(high)  # the first pass loads and compiles: it is not timed
+        bench.trials.clear()
+        seconds = (bench.trial(low).seconds + bench.trial(high).seconds) / 2
         left = max(0.0, 0.9 * (budget - (perf_counter() - begin)))
         while steps > _FEWEST_STEPS and _passes(low, least, high, steps) * seconds > left:
             steps -= 1

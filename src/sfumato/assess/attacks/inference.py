@@ -18,6 +18,7 @@ from sfumato.assess.study import Study, sample
 
 __all__ = ["ATTRIBUTE_INFERENCE", "CLOSE", "Reader", "Trial", "attack_column", "pool", "tolerance_of"]
 
+_QUARTILES = 1.349  # standard deviations between the quartiles of a normal law
 CLOSE = 0.1
 """A number is guessed where it is hit within so many standard deviations of the original's column."""
 
@@ -42,9 +43,17 @@ class Trial:
 
 
 def tolerance_of(pair: ColumnPair) -> float:
-    """Say how near a guess must come: `CLOSE` standard deviations for what has an order, 0 for categories."""
+    """Say how near a guess must come: `CLOSE` standard deviations for what has an order, 0 for categories.
+
+    The deviation is that of the middle half where it is less, so that a few outliers do not make every guess right.
+    """
     present = pair.original.present
-    return CLOSE * float(present.std()) if pair.is_number and len(present) else 0.0
+    if not pair.is_number or not len(present):
+        return 0.0
+    low, high = np.quantile(present, [0.25, 0.75])
+    middle = (high - low) / _QUARTILES
+    spread = float(present.std())
+    return CLOSE * float(min(spread, middle) if middle > 0 else spread)
 
 
 class Reader:

@@ -214,7 +214,7 @@ def _within_groups(study: Study) -> Finding:
     summary = _summary(draws, slice(None))
     if summary is None:
         return _nothing(name, _MISSING)
-    return _finding(name, _MEANINGS[name] + note, summary, float(baseline), None, len(some), public=False)
+    return _finding(name, _MEANINGS[name] + note, summary, float(baseline), None, len(some))
 
 
 def _paired(pair: ColumnPair, people: _Places, rows: _Places) -> _Values:
@@ -223,8 +223,7 @@ def _paired(pair: ColumnPair, people: _Places, rows: _Places) -> _Values:
 
 
 def _nothing(name: str, because: str) -> Finding:
-    public = name == "interval-privacy"
-    return not_run(name, Family.PRIVACY, Direction.HIGHER, _MEANINGS[name] + ".", because, public=public)
+    return not_run(name, Family.PRIVACY, Direction.HIGHER, _MEANINGS[name] + ".", because, public=False)
 
 
 def _finding(
@@ -234,8 +233,6 @@ def _finding(
     baseline: float,
     control: tuple[float, tuple[float, float]] | None,
     attempts: int,
-    *,
-    public: bool = True,
 ) -> Finding:
     return Finding(
         name,
@@ -249,7 +246,7 @@ def _finding(
         control=None if control is None else control[0],
         control_interval=None if control is None else control[1],
         attempts=attempts,
-        public=public,
+        public=False,  # beside the released column it would give the original's range, and so its extremes
     )
 
 
@@ -260,4 +257,5 @@ INTERVAL = Measure(
     findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
     run=_run,
     higher=frozenset(_MEANINGS),
+    public=False,
 )
