@@ -14,11 +14,10 @@ __all__ = ["Sizes", "choose_sizes"]
 _SCALES = tuple(2.0 ** (step / 2) for step in range(-10, 7))  # 1/32 to 8 in steps of the square root of 2
 _FEWEST = 100
 _EASY = 2e7  # numbers in a table up to which every attack is tried the usual number of times
-_COLUMN, _PAIRS, _TRAINING, _CELLS = 1.0, 0.15, 5.5, 6.0
-"""Seconds of a whole report on the machine of `_TRIAL`: for each column (mostly its figures), for a million pairs of a
-person and a row compared, twice that at 100 coordinates, for 100,000 cells that a model learns from, and for a million
-cells read. Fitted to reports of nine tables, with a sixth on top; benchmarks/speed/evaluation.py prints estimate and
-actual."""
+_FIXED, _COLUMN, _PAIRS, _TRAINING, _CELLS = 7.5, 0.1, 0.13, 9.5, 9.0
+"""Seconds of a whole report on the machine of `_TRIAL`: in any case, for each column, for a million pairs of a person and
+a row compared, twice that at 100 coordinates, for 100,000 cells that a model learns from, and for a million cells read.
+Fitted to reports of eleven tables; benchmarks/speed/evaluation.py prints estimate and actual."""
 _MOST_PAIRS = 6e8  # in larger tables attacks try fewer people
 _TRIAL = 0.024  # seconds that the trial of `_slowness` took there
 
@@ -96,7 +95,8 @@ def _seconds(sizes: Sizes, rows: int, coordinates: int, columns: int) -> float:
     """Expect so many seconds for a whole report on the machine of `_TRIAL`."""
     pairs = min(min(sizes.attempts, rows) * rows, _MOST_PAIRS) / 1e6 * (1 + coordinates / 100)
     learned = min(sizes.training, rows) * columns / 1e5
-    return _COLUMN * columns + _PAIRS * pairs + _TRAINING * learned + _CELLS * rows * columns / 1e6
+    read = rows * columns / 1e6
+    return _FIXED + _COLUMN * columns + _PAIRS * pairs + _TRAINING * learned + _CELLS * read
 
 
 def _slowness() -> float:
