@@ -15,9 +15,9 @@ _SCALES = tuple(2.0 ** (step / 2) for step in range(-10, 7))  # 1/32 to 8 in ste
 _FEWEST = 100
 _EASY = 2e7  # numbers in a table up to which every attack is tried the usual number of times
 _FIXED, _COLUMN, _PAIRS, _TRAINING, _CELLS = 7.5, 0.1, 0.13, 9.5, 9.0
-"""Seconds of a whole report on the machine of `_TRIAL`: in any case, for each column, for a million pairs of a person and
-a row compared, twice that at 100 coordinates, for 100,000 cells that a model learns from, and for a million cells read.
-Fitted to reports of eleven tables; benchmarks/speed/evaluation.py prints estimate and actual."""
+"""Seconds of a whole report on the machine of `_TRIAL`: in any case, for each column, for a million pairs of a person
+and a row compared, twice that at 100 coordinates, for 100,000 cells that a model learns from, and for a million cells
+read. Fitted to reports of eleven tables; benchmarks/speed/evaluation.py prints estimate and actual."""
 _MOST_PAIRS = 6e8  # in larger tables attacks try fewer people
 _TRIAL = 0.024  # seconds that the trial of `_slowness` took there
 
