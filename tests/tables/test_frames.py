@@ -100,3 +100,11 @@ def test_null_and_nan_of_polars_stay_apart(gap: float | None) -> None:
 
 def test_reprs_say_the_library_only() -> None:
     assert repr(to_arrow(pd.DataFrame({"canary": ["canary"]}))[1]) == "Origin(pandas)"
+
+
+def test_a_polars_column_whose_name_looks_like_a_pattern_comes_back() -> None:
+    frame = pl.DataFrame({"0": [1, 2, 3], "^.$": [4.5, 5.5, 6.5]})
+    table, origin = to_arrow(frame)
+    back = restore(table, origin)
+    assert back.equals(frame)
+    assert back.schema == frame.schema

@@ -110,7 +110,9 @@ def restore(table: pa.Table, origin: Origin, moved: frozenset[str] = frozenset()
         import narwhals as nw
 
         frame = nw.from_arrow(table, backend="polars").to_native()
-        return frame.cast({name: origin.empty.schema[name] for name in table.column_names if name not in free})
+        kinds = origin.empty.schema
+        series = [frame.to_series(place) for place in range(frame.width)]  # by place: a name may look like a pattern
+        return type(frame)([each if each.name in free else each.cast(kinds[each.name]) for each in series])
     columns = {
         name: table.column(name).to_pandas() if name in free else _pandas_column(table.column(name), name, origin)
         for name in table.column_names
