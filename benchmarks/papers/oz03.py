@@ -48,7 +48,7 @@ _Labels = NDArray[np.int64]
 Ways = dict[str, Callable[[_Matrix, int, int], _Labels]]
 
 ROWS = 6_000
-RUNS, CHAMELEON_RUNS, CURVE_RUNS = 20, 5, 5
+RUNS, CHAMELEON_RUNS, CURVE_RUNS = 20, 20, 5
 CENTRE = (45.0, 70.0)  # mean age, mean salary in thousands
 REACH = 2.5  # deviations within which the points of a cluster lie
 SEPARATION = 6.0
