@@ -152,7 +152,13 @@ def write(results: list[dict[str, Any]]) -> None:
             f"({result['megabytes_before']}) | {result['findings']} | {result['page_megabytes']} | "
             f"{'' if estimate is None else estimate} | {', '.join(goals)} |"
         )
-    lines += ["", "Slowest parts, in seconds:", ""]
+    lines += [
+        "",
+        "The estimate was fitted to reports of these same tables, so that budgets kept here are no proof for others.",
+        "",
+        "Slowest parts, in seconds:",
+        "",
+    ]
     for result in results:
         parts = ", ".join(f"{name} {seconds:.1f}" for name, seconds in result["slowest"].items() if name != "all")
         lines.append(f"- {result['case']}: {parts}")
