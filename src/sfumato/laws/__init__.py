@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
+from sfumato.laws.amplification import combine, downward_bound, gamma_for, gamma_for_downward, upward_bound
+from sfumato.laws.domains import Integers, Labels, Reals, Universe, domain_from_document
 from sfumato.laws.grid import add_noise, choose_step, snap
 from sfumato.laws.integers import draw_gaussian, draw_geometric, draw_laplace
 from sfumato.laws.noise import LAWS, DiscreteGaussian, DiscreteLaplace, DiscreteUniform, Law, law_of_size
+from sfumato.laws.operators import (
+    Additive,
+    KeepOrReplace,
+    Membership,
+    Mixture,
+    Operator,
+    Response,
+    ShiftModulo,
+    likelihoods,
+    transition,
+)
+from sfumato.laws.spec import NoiseSpec
 
 __all__ = [
     "LAWS",
+    "Additive",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DiscreteUniform",
+    "Integers",
+    "KeepOrReplace",
+    "Labels",
     "Law",
+    "Membership",
+    "Mixture",
+    "NoiseSpec",
+    "Operator",
+    "Reals",
+    "Response",
+    "ShiftModulo",
+    "Universe",
     "add_noise",
     "choose_step",
+    "combine",
+    "domain_from_document",
+    "downward_bound",
     "draw_gaussian",
     "draw_geometric",
     "draw_laplace",
+    "gamma_for",
+    "gamma_for_downward",
     "law_of_size",
+    "likelihoods",
     "snap",
+    "transition",
+    "upward_bound",
 ]
