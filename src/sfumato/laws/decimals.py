@@ -19,7 +19,7 @@ def exact(number: float) -> Fraction:
     >>> exact(0.1)
     Fraction(1, 10)
     """
-    return Fraction(Decimal(repr(number)))
+    return Fraction(Decimal(repr(float(number))))
 
 
 def short(number: float) -> int | float:
@@ -30,7 +30,7 @@ def short(number: float) -> int | float:
     >>> short(50.0), short(0.5)
     (50, 0.5)
     """
-    return int(number) if abs(number) < _WHOLE and number == int(number) else number
+    return int(number) if abs(number) < _WHOLE and number == int(number) else float(number)
 
 
 def decimals(*numbers: float) -> int | None:

@@ -1,0 +1,129 @@
+"""What a reconstruction says: probabilities with bands, how they were reached, and what they are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import OptionError
+from sfumato.laws.domains import Integers, Labels
+from sfumato.randomize.reconstruct.cells import Cells
+
+__all__ = ["Reconstruction"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """The estimated distribution of the true values.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (m,)
+        Of each value or interval; non-negative, adds up to 1.
+    lower, upper : ndarray of shape (m,)
+        The band of each.
+    level : float
+        Of the bands.
+    iterations : int
+    stopped_by : str
+        ``likelihood``, ``chi-square``, ``limit``, ``penalty`` (direct) or ``start`` (one interval: nothing to do).
+    records : int
+        Released values that it is made from.
+    effective_records : float
+        Plain values that would tell the distribution as precisely.
+    resolved : int
+        Directions, of m - 1, in which the records tell as much as one plain record or more.
+    method : str
+    notes : tuple of str
+    cells : Cells
+        The domain and where it is cut.
+    """
+
+    probability: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    level: float
+    iterations: int
+    stopped_by: str
+    records: int
+    effective_records: float
+    resolved: int
+    method: str
+    notes: tuple[str, ...]
+    cells: Cells = field(repr=False)
+
+    @property
+    def values(self) -> tuple[str | int | float, ...] | None:
+        """The values, where they are told one by one."""
+        return self.cells.values
+
+    @property
+    def edges(self) -> NDArray[np.float64] | None:
+        """The m + 1 edges of intervals, where values are not told one by one; between integers they end in .5."""
+        return self.cells.edges
+
+    def to_document(self) -> dict[str, Any]:
+        """Give it in plain JSON types."""
+        where: dict[str, Any] = (
+            {"edges": self.edges.tolist()} if self.edges is not None else {"values": list(self.values or ())}
+        )
+        return {
+            **where,
+            "probability": self.probability.tolist(),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+            "level": self.level,
+            "iterations": self.iterations,
+            "stopped_by": self.stopped_by,
+            "method": self.method,
+            "records": self.records,
+            "effective_records": round(self.effective_records, 1),
+            "resolved": self.resolved,
+            "notes": list(self.notes),
+        }
+
+    def mean(self) -> float:
+        """Give the mean of the distribution; intervals count at their middle."""
+        return float(self.probability @ self.cells.centres)
+
+    def quantile(self, share: float) -> float:
+        """Give the value below or at which a share of the distribution lies; inside intervals along a straight line."""
+        if isinstance(share, bool) or not 0 <= share <= 1:
+            raise OptionError("a quantile is for a share from 0 to 1")
+        centres, edges = self.cells.centres, self.edges
+        total = np.minimum(np.cumsum(self.probability), 1.0)
+        total[-1] = 1.0
+        place = min(int(np.searchsorted(total, share, side="left")), len(total) - 1)
+        if edges is None:
+            return float(centres[place])
+        before = total[place - 1] if place else 0.0
+        inside = (share - before) / self.probability[place] if self.probability[place] > 0 else 0.0
+        return float(edges[place] + min(max(inside, 0.0), 1.0) * (edges[place + 1] - edges[place]))
+
+    def sample(self, count: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Draw values of the domain from the distribution; inside an interval each place is as likely."""
+        cuts = self.cells.cuts
+        chosen = rng.choice(len(self.cells), size=count, p=self.probability / self.probability.sum())
+        places = rng.integers(cuts[chosen], cuts[chosen + 1])
+        return np.asarray(self.cells.universe.decode(places))
+
+    def describe(self) -> str:
+        """Say in a few lines what was found."""
+        cells = f"{len(self.cells)} {'values' if self.values is not None else 'intervals'}"
+        lines = [
+            f"{self.records} records, worth about {self.effective_records:.0f} without noise; {cells}; "
+            f"{self.iterations} iterations, stopped by {self.stopped_by}."
+        ]
+        if isinstance(self.cells.universe, Labels):
+            named = zip(self.values or (), self.probability, self.lower, self.upper, strict=True)
+            lines += [f"{value}: {100 * p:.1f} % ({100 * low:.1f} to {100 * up:.1f})" for value, p, low, up in named]
+        else:
+            whole = isinstance(self.cells.universe, Integers) and self.values is not None
+            quarters = [
+                f"{self.quantile(share):.{0 if whole else 4}{'f' if whole else 'g'}}" for share in (0.25, 0.5, 0.75)
+            ]
+            lines.append(f"Mean {self.mean():.4g}; quartiles {', '.join(quarters)}.")
+        return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])

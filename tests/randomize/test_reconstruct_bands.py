@@ -1,0 +1,67 @@
+"""Bands hold the truth as often as they say, where the noise leaves it to be told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.laws.domains import Integers, Labels, Universe
+from sfumato.laws.spec import NoiseSpec
+from sfumato.randomize.reconstruct import reconstruct
+
+TRUTH = np.array([0.35, 0.25, 0.2, 0.15, 0.05])
+
+
+def _coverage(domain: Universe, law: dict[str, Any], truth: Any, n: int, runs: int, **options: Any) -> float:
+    rng = np.random.default_rng(12)
+    spec = NoiseSpec(domain, law)
+    inside = []
+    for _ in range(runs):
+        released = spec.randomize(domain.decode(rng.choice(len(truth), size=n, p=truth)), rng)
+        found = reconstruct(released, spec, rng=rng, **options)
+        inside.append(((found.lower <= truth) & (truth <= found.upper)).mean())
+    return float(np.mean(inside))
+
+
+def test_bands_of_randomized_answers_hold_the_truth() -> None:
+    """95 % bands of 5 answers in 60 surveys: 300 bands, of which below 88 % inside would be five deviations off."""
+    law = {"name": "response", "epsilon": 1.5}
+    assert _coverage(Labels(tuple("abcde")), law, TRUTH, 4_000, 60, resamples=100) > 0.88
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "law", [{"name": "gaussian", "sd": 6}, {"name": "laplace", "scale": 5}, {"name": "uniform", "reach": 10}]
+)
+@pytest.mark.parametrize("n", [2_000, 50_000])
+def test_bands_of_smooth_distributions_hold_most_of_the_truth(law: dict[str, Any], n: int) -> None:
+    places = np.arange(60)
+    truth = np.exp(-((places - 28) ** 2) / (2 * 10.0**2))
+    assert _coverage(Integers(0, 59), law, truth / truth.sum(), n, 40, resamples=60) > 0.85
+
+
+def test_more_records_make_narrower_bands() -> None:
+    spec = NoiseSpec(Labels(tuple("abcde")), {"name": "response", "epsilon": 1.5})
+    rng = np.random.default_rng(3)
+    widths = []
+    for n in (1_000, 100_000):
+        released = spec.randomize(spec.domain.decode(rng.choice(5, size=n, p=TRUTH)), rng)
+        found = reconstruct(released, spec, rng=rng)
+        widths.append(float((found.upper - found.lower).mean()))
+    assert widths[1] < widths[0] / 5  # ten times by the square root
+
+
+def test_a_higher_level_makes_wider_bands() -> None:
+    spec = NoiseSpec(Labels(tuple("abcde")), {"name": "response", "epsilon": 1.5})
+    released = spec.randomize(spec.domain.decode(np.repeat(np.arange(5), 200)), np.random.default_rng(1))
+    narrow, wide = (reconstruct(released, spec, bands=b, rng=np.random.default_rng(2)) for b in (0.5, 0.99))
+    assert (wide.upper - wide.lower > narrow.upper - narrow.lower).all()
+
+
+def test_a_value_that_nobody_sent_may_still_be_there() -> None:
+    spec = NoiseSpec(Integers(0, 4), {"name": "keep-or-replace", "keep": 1.0})
+    found = reconstruct([1, 2] * 50, spec)
+    assert found.lower[0] == 0.0
+    assert found.upper[0] == pytest.approx(1 - 0.025 ** (1 / 100))
