@@ -1,4 +1,4 @@
-"""Miners that work on `Groups` themselves, without generating records [AY05, sec. 1, second use], and Chameleon."""
+"""Miners on `Groups` themselves [AY05, sec. 1, second use], on reconstructed distributions [JS07, AS00], Chameleon."""
 
 from __future__ import annotations
 
@@ -11,13 +11,33 @@ from sfumato.mine.mixtures import GroupMixture
 from sfumato.mine.neighbours import CentroidNeighbours, GroupNeighbours
 
 if TYPE_CHECKING:
+    from sfumato.mine.amount import noise_for_privacy
+    from sfumato.mine.bayes import ReconstructedNaiveBayes
     from sfumato.mine.chameleon import Chameleon
+    from sfumato.mine.tree import ReconstructedTree
 
-__all__ = ["CentroidNeighbours", "Chameleon", "GroupKMeans", "GroupMixture", "GroupNeighbours", "cut_groups"]
+__all__ = [
+    "CentroidNeighbours",
+    "Chameleon",
+    "GroupKMeans",
+    "GroupMixture",
+    "GroupNeighbours",
+    "ReconstructedNaiveBayes",
+    "ReconstructedTree",
+    "cut_groups",
+    "noise_for_privacy",
+]
+
+_HOMES = {  # the miners of groups need neither scikit-learn nor laws before they are used
+    "Chameleon": "sfumato.mine.chameleon",
+    "ReconstructedNaiveBayes": "sfumato.mine.bayes",
+    "ReconstructedTree": "sfumato.mine.tree",
+    "noise_for_privacy": "sfumato.mine.amount",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name != "Chameleon":  # the only miner whose class needs scikit-learn before it is used
+    if name not in _HOMES:
         raise AttributeError(f"module 'sfumato.mine' has no attribute {name!r}")
-    globals()[name] = value = import_module("sfumato.mine.chameleon").Chameleon
+    globals()[name] = value = getattr(import_module(_HOMES[name]), name)
     return value
