@@ -1,0 +1,283 @@
+"""collect: a survey of randomized answers, from serving it to its estimate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from sfumato.cli.console import Console, verb
+from sfumato.errors import BadInput, OptionError, SfumatoError
+
+if TYPE_CHECKING:
+    from sfumato.collect.survey import Survey
+
+__all__ = ["collect"]
+
+_PASSWORD = "SFUMATO_DASHBOARD_PASSWORD"  # noqa: S105 (the name of a variable, not what it holds)
+_LEAST_PASSWORD = 8
+_DB = "Database of the survey: a file (SQLite), or postgresql://USER@HOST/NAME."
+
+
+@click.group()
+def collect() -> None:
+    """Ask people, and never learn what a single one of them answered.
+
+    Answers are randomized where they are given, in the browser or by 'collect answer'. The collector sees randomized
+    values only and estimates the distribution behind them.
+    """
+
+
+@collect.command()
+@click.option(
+    "--spec",
+    "specs",
+    multiple=True,
+    required=True,
+    metavar="[NAME=]FILE",
+    help="Noise specification (TOML); NAME= and repeat for several questions.",
+)
+@click.option("--db", required=True, metavar="URL", help=_DB)
+@click.option("--question", "texts", multiple=True, metavar="[NAME=]TEXT", help="What is asked; repeatable.")
+@click.option("--title", default="Survey", show_default=True, help="Title of the page.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; others than this machine's need TLS."
+)
+@click.option(
+    "--port",
+    default=8000,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 takes a free one.",
+)
+@click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate for TLS (PEM, with its chain).")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="Key of the certificate (PEM, no passphrase).")
+@click.option("--proxy", metavar="ADDRESS", help="A proxy before the collector whose X-Forwarded-For is believed.")
+@click.option(
+    "--rate",
+    default=20.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Answers a second from one address; 0 is no limit.",
+)
+@click.option(
+    "--max-body", default=16_384, show_default=True, type=click.IntRange(256, 1 << 20), help="Bytes of an answer."
+)
+@click.option(
+    "--at-least",
+    default=50,
+    show_default=True,
+    type=click.IntRange(2),
+    help="Answers from which on the dashboard shows figures.",
+)
+@click.option(
+    "--password-file",
+    type=click.Path(path_type=Path),
+    help=f"File with the dashboard's password, or variable {_PASSWORD}; else one is made and shown.",
+)
+@verb
+def serve(
+    console: Console, db: str, specs: tuple[str, ...], texts: tuple[str, ...], title: str, **options: Any
+) -> None:
+    """Serve a survey: its page, its answers, its dashboard. Ends with Ctrl-C; what was acknowledged is stored.
+
+    The log on standard error is one JSON object a line, without answers, tokens and addresses.
+    """
+    from sfumato.collect.app import Settings
+    from sfumato.collect.logs import Log
+    from sfumato.collect.reading import read_survey
+    from sfumato.collect.server import Place, serve
+    from sfumato.collect.store import Store
+
+    survey = read_survey(specs, texts, title)
+    place = Place(options["host"], options["port"], options["tls_cert"], options["tls_key"], options["proxy"])
+    password, made = _password(options["password_file"])
+    settings = Settings(password, place.secure, options["rate"], options["max_body"], options["at_least"])
+
+    def ready(url: str) -> None:
+        for question in survey.questions:
+            console.say(f"{question.name}: {question.spec.describe()}")
+        console.say(f"\nSurvey:    {url}#TOKEN   (make tokens with 'sfumato collect tokens')")
+        console.say(f"Dashboard: {url}dashboard")
+        if made:
+            console.say(f"Password:  {password}")
+        shown = {"password": password} if made else {}
+        console.result({"url": url, "dashboard": f"{url}dashboard", "digest": survey.digest, **shown})
+
+    store = Store.open(db)
+    try:
+        serve(survey, store, place, settings, Log(quiet=console.quiet), ready)
+        count, _ = store.counts()
+    finally:
+        store.close()
+    console.say(f"Stopped; {count} answers are stored.")
+
+
+@collect.command()
+@click.option("--db", required=True, metavar="URL", help=_DB)
+@click.option("-n", "--number", required=True, type=click.IntRange(1, 10_000_000), help="How many tokens.")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write, one a line, mode 600."
+)
+@click.option("--url", metavar="URL", help="Address of the survey: write links in place of bare tokens.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing file.")
+@verb
+def tokens(console: Console, db: str, number: int, output: Path, url: str | None, overwrite: bool) -> None:
+    """Make tokens, each good for one answer.
+
+    They are signed and not stored: hand them out and delete the file. Whoever knows which person got which token can
+    link that person to their randomized answer.
+    """
+    from sfumato.collect.store import Store
+    from sfumato.collect.tokens import mint
+
+    if output.exists() and not overwrite:
+        raise OptionError(f"the file {str(output)!r} exists; choose another, or replace it with --overwrite")
+    store = Store.open(db)
+    try:
+        key = store.key
+    finally:
+        store.close()
+    prefix = "" if url is None else f"{url.rstrip('/')}/#"
+    _write_private(output, (f"{prefix}{token}\n" for token in mint(key, number)))
+    console.say(f"{number} tokens written to {output}: hand each to one person, then delete the file.")
+    console.result({"tokens": number, "output": str(output)})
+
+
+@collect.command()
+@click.option("--url", required=True, metavar="URL", help="Address of the survey; a link with #TOKEN will do.")
+@click.option(
+    "--token", envvar="SFUMATO_TOKEN", help="Your token, if it is not in the link; or variable SFUMATO_TOKEN."
+)
+@click.option(
+    "--value", "values", multiple=True, metavar="[NAME=]V", help="Your true answer; asked for, unseen, where left out."
+)
+@click.option("--expect-digest", metavar="SHA256", help="Refuse any other specification than this one.")
+@click.option(
+    "--rho1",
+    default=0.1,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="A belief before the answer, for --max-rho2.",
+)
+@click.option("--max-rho2", type=click.FloatRange(0, 1), help="Refuse if that belief could rise above this.")
+@click.option("--keep", "folder", type=click.Path(path_type=Path), help="Folder for randomized answers, for retries.")
+@click.option("--ca", type=click.Path(path_type=Path), help="Certificates to trust in place of the system's (PEM).")
+@click.option("--allow-http", is_flag=True, help="Send without TLS to another machine.")
+@click.option("--other-person", is_flag=True, help="Another person than the one who answered here before.")
+@verb
+def answer(console: Console, url: str, token: str | None, values: tuple[str, ...], **options: Any) -> None:
+    """Answer a survey: the true value is randomized here and never sent.
+
+    The randomized answer is kept before it is sent; running the command again sends the same one. Exits with 3 if the
+    specification is not the expected one or promises too little.
+    """
+    from sfumato.collect import Connection, KeptAnswers, answer_survey, check_survey
+    from sfumato.collect.kept import default_folder
+
+    base, _, fragment = url.partition("#")
+    token = (token or fragment).strip()
+    if not token:
+        raise OptionError("a token is needed; give --token, or the link that holds it")
+    connection = Connection(base, ca=options["ca"], allow_http=options["allow_http"])
+    survey = connection.survey()
+    check_survey(survey, digest=options["expect_digest"], rho1=options["rho1"], max_rho2=options["max_rho2"])
+    for question in survey.questions:
+        console.say(f"{question.text or question.name}\n{question.spec.describe()}")
+    kept = KeptAnswers(options["folder"] or default_folder())
+    truth: dict[str, str] = {}
+    if kept.of(token) is None:
+        truth = _values(survey, values)
+    elif values:
+        console.note("sfumato: an answer is kept for this token; it is sent again, and --value is not used")
+    done = answer_survey(connection, token, truth, survey=survey, kept=kept, other_person=options["other_person"])
+    for name, value in done.answers.items():
+        console.say(f"Sent for {name}: {value}" + (" (the server had it before)" if done.again else ""))
+    console.result({"accepted": True, "again": done.again, "answers": done.answers, "digest": done.digest})
+
+
+@collect.command()
+@click.option("--db", required=True, metavar="URL", help=_DB)
+@verb
+def estimate(console: Console, db: str) -> None:
+    """Estimate the distribution of the true answers, with bands.
+
+    Exits with 3 if there are too few answers for the noise of any question.
+    """
+    from sfumato.collect.estimate import estimate, figures
+    from sfumato.collect.store import Store
+    from sfumato.collect.survey import Survey
+    from sfumato.errors import TooFew
+
+    store = Store.open(db, create=False)
+    try:
+        document = store.survey_document()
+        count, tallies = store.counts()
+    finally:
+        store.close()
+    if document is None:
+        raise BadInput("this database has tokens and no survey yet; serve one first")
+    survey = Survey.from_document(document)
+    with console.progress():
+        found = estimate(survey, tallies)
+    refused = [one for one in found.values() if isinstance(one, TooFew)]
+    if len(refused) == len(found):
+        raise refused[0]
+    console.say(f"{survey.title}: {count} answers")
+    for name, one in found.items():
+        console.say(f"\n{name}\n{one if isinstance(one, TooFew) else one.describe()}")
+    told = figures(found)
+    only = next(iter(told.values())) if len(told) == 1 else {}
+    console.result({"count": count, "digest": survey.digest, "title": survey.title, **only, "questions": told})
+
+
+def _password(path: Path | None) -> tuple[str, bool]:
+    """Give the dashboard's password, and whether it was made now."""
+    import secrets
+
+    password = os.environ.get(_PASSWORD)
+    if path is not None:
+        try:
+            password = path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            raise OptionError("the file of the password cannot be read; check --password-file") from None
+    if password is None:
+        return secrets.token_urlsafe(18), True
+    if len(password) < _LEAST_PASSWORD:
+        raise OptionError(f"the dashboard's password is shorter than {_LEAST_PASSWORD} letters; choose a longer one")
+    return password, False
+
+
+def _values(survey: Survey, given: tuple[str, ...]) -> dict[str, str]:
+    """Give the true answers, as options or asked for; never shown."""
+    names = [question.name for question in survey.questions]
+    values: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if equals and name in names:
+            values[name] = value
+        elif len(names) == 1:
+            values[names[0]] = each
+        else:
+            raise OptionError("several questions need names; write --value NAME=V for each")
+    for question in survey.questions:
+        if question.name not in values:
+            domain = question.spec.domain
+            kinds = f"one of {', '.join(domain.values)}" if domain.size <= 20 and hasattr(domain, "values") else ""
+            prompt = f"Your true answer to {question.name} ({kinds or domain.describe()}; not shown)"
+            values[question.name] = str(click.prompt(prompt, hide_input=True, err=True))
+    return values
+
+
+def _write_private(path: Path, lines: Iterable[str]) -> None:
+    work = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(work, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.writelines(lines)
+        work.replace(path)
+    except OSError as error:
+        work.unlink(missing_ok=True)
+        raise SfumatoError(f"the tokens could not be written ({os.strerror(error.errno or 0)})") from None

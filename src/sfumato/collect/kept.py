@@ -1,0 +1,125 @@
+"""What the client keeps: the randomized answer of each token, written before it is sent.
+
+A second draw for the same truth would let the server average the noise away, so a retry sends what is kept, whatever
+happened to the first sending. The truth is never written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import BadInput, SfumatoError
+
+__all__ = ["Kept", "KeptAnswers", "default_folder"]
+
+_FORMAT = 1
+
+
+def default_folder() -> Path:
+    """Give the folder for kept answers: ``SFUMATO_ANSWERS``, else in the user's state folder."""
+    chosen = os.environ.get("SFUMATO_ANSWERS")
+    if chosen:
+        return Path(chosen)
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "sfumato" / "answers"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A randomized answer: address and digest of the survey it was drawn for, and what is sent."""
+
+    url: str
+    digest: str
+    answers: dict[str, Any]
+    accepted: bool = False
+    mistyped: bool = False
+    """The server said that the token is none; it has seen the answer all the same."""
+
+
+class KeptAnswers:
+    """The kept answers of one person, a file for each token, readable by nobody else.
+
+    Parameters
+    ----------
+    folder : Path
+        Made with mode 700 where it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def of(self, token: str) -> Kept | None:
+        """Give what is kept for a token."""
+        return self._read(self._path(token))
+
+    def others(self, token: str, url: str, digest: str) -> int:
+        """Count the answers to the same survey under other tokens."""
+        mine = self._path(token)
+        paths = self._folder.glob("*.json") if self._folder.is_dir() else ()
+        found = (self._read(path) for path in paths if path != mine)
+        return sum(1 for kept in found if kept is not None and (kept.url, kept.digest) == (url, digest))
+
+    def adopt(self, token: str, url: str, digest: str) -> Kept | None:
+        """Take over an answer that was sent under a mistyped token: the server has seen it, so no other is drawn."""
+        for path in sorted(self._folder.glob("*.json")) if self._folder.is_dir() else ():
+            kept = self._read(path)
+            if kept is not None and kept.mistyped and (kept.url, kept.digest) == (url, digest):
+                mine = dataclasses.replace(kept, mistyped=False)
+                self.keep(token, mine)
+                path.unlink()
+                return mine
+        return None
+
+    def keep(self, token: str, kept: Kept) -> None:
+        """Write an answer to disk; at the return it is there."""
+        document = {"format": _FORMAT, **dataclasses.asdict(kept)}
+        path = self._path(token)
+        work = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with os.fdopen(os.open(work, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                json.dump(document, file, ensure_ascii=False)
+                file.flush()
+                os.fsync(file.fileno())
+            work.replace(path)
+            _sync(self._folder)
+        except OSError as error:
+            with suppress(OSError):
+                work.unlink()
+            reason = os.strerror(error.errno or 0)
+            raise SfumatoError(
+                f"the randomized answer could not be kept in {str(self._folder)!r} ({reason}), so nothing was sent; "
+                "choose another folder with --keep"
+            ) from None
+
+    def _path(self, token: str) -> Path:
+        return self._folder / f"{hashlib.sha256(token.encode()).hexdigest()[:32]}.json"
+
+    def _read(self, path: Path) -> Kept | None:
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if document["format"] == _FORMAT and isinstance(document["answers"], dict):
+                marks = bool(document["accepted"]), bool(document["mistyped"])
+                return Kept(str(document["url"]), str(document["digest"]), document["answers"], *marks)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        raise BadInput(f"the kept answer {str(path)!r} cannot be read; do not draw another one, restore the file")
+
+
+def _sync(folder: Path) -> None:
+    """Bring the name of a file to disk, where the system can."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,148 @@
+"""What the browser needs to randomize: the law as whole numbers, so that it draws exactly what Python draws.
+
+The page's JavaScript has no fractions and no decimals; it gets both worked out here, large numbers as texts.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from sfumato.collect.survey import Question, Survey
+from sfumato.errors import OptionError
+from sfumato.laws.additive import Additive
+from sfumato.laws.chances import FINEST, share
+from sfumato.laws.decimals import decimals
+from sfumato.laws.domains import Integers, Labels, Universe
+from sfumato.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
+from sfumato.laws.integers import rational
+from sfumato.laws.membership import Membership
+from sfumato.laws.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.laws.response import Response
+
+if TYPE_CHECKING:
+    from sfumato.laws.operators import Operator
+    from sfumato.laws.spec import NoiseSpec
+
+__all__ = ["PRIORS", "law_plan", "plan_of", "question_plan"]
+
+PRIORS = (0.01, 0.1, 0.5)
+"""How sure somebody may be before, in the page's table of how sure they can be after."""
+
+_MOST_CHANCES = 250_000  # of a response matrix: more would be megabytes of page
+_SAFE = 2**53
+
+
+def plan_of(survey: Survey) -> dict[str, Any]:
+    """Give the plan of a whole survey, with what it promises."""
+    return {
+        "digest": survey.digest,
+        "title": survey.title,
+        "priors": list(PRIORS),
+        "together": _bounds(survey) if len(survey.questions) > 1 else None,
+        "questions": [question_plan(question) for question in survey.questions],
+    }
+
+
+def question_plan(question: Question) -> dict[str, Any]:
+    """Give the plan of one question: domain, law, released values, and what it promises in words.
+
+    Examples
+    --------
+    >>> from sfumato.laws.spec import NoiseSpec
+    >>> question = Question("age", NoiseSpec(Integers(0, 100), {"name": "laplace", "scale": 2.5}))
+    >>> question_plan(question)["law"]
+    {'kind': 'laplace', 'numerator': '5', 'denominator': '2', 'size': 101}
+    """
+    spec = question.spec
+    return {
+        "name": question.name,
+        "text": question.text or f"Your answer ({question.name})",
+        "domain": _domain(spec.domain),
+        "law": law_plan(spec.operator),
+        "released": {**_domain(spec.released), "whole": isinstance(spec.domain, Integers)},
+        "words": spec.describe().split("\n"),
+        "proof": _proof(spec),
+        "bounds": _bounds(spec),
+    }
+
+
+def law_plan(operator: Operator | Finite) -> dict[str, Any]:
+    """Give a law as whole numbers."""
+    size = operator.size
+    if isinstance(operator, KeepOrReplace):
+        return {"kind": "keep-or-replace", "size": size, **_fraction(share("keep", operator.keep))}
+    if isinstance(operator, ShiftModulo):
+        return {"kind": "shift-modulo", "size": size, "reach": operator.reach}
+    if isinstance(operator, Mixture):
+        of = law_plan(operator.of)
+        return {"kind": "mixture", "size": size, **_fraction(share("weight", operator.weight)), "of": of}
+    if isinstance(operator, Response):
+        return _response(operator)
+    if isinstance(operator, Membership):
+        return _membership(operator)
+    if not isinstance(operator, Additive):
+        raise OptionError(f"the page cannot draw the law {type(operator).__name__}; answer with the Python client")
+    return {**_noise(operator), "size": size}
+
+
+def _noise(operator: Additive) -> dict[str, Any]:
+    law = operator.law
+    if isinstance(law, DiscreteLaplace):
+        return {"kind": "laplace", **_fraction(rational(law.scale))}
+    if isinstance(law, DiscreteGaussian):
+        return {"kind": "gaussian", **_fraction(Fraction(law.sd) ** 2), "above": str(int(law.sd) + 1)}
+    return {"kind": "uniform", "reach": law.steps}
+
+
+def _response(operator: Response) -> dict[str, Any]:
+    weights = operator.weights
+    others = {int(chance) for row, chances in enumerate(weights) for x, chance in enumerate(chances) if x != row}
+    truths = {int(weights[row, row]) for row in range(min(weights.shape))}
+    if weights.shape[0] == weights.shape[1] and len(others) == len(truths) == 1:  # all answers alike: keep or replace
+        return {"kind": "keep-or-replace", "size": operator.size, **_fraction(Fraction(truths.pop(), FINEST))}
+    if weights.size > _MOST_CHANCES:
+        raise OptionError("the response matrix is too large for a page; answer with the Python client")
+    rows = [[str(chance) for chance in row] for row in weights.tolist()]
+    return {"kind": "response", "size": operator.size, "total": str(FINEST), "rows": rows}
+
+
+def _membership(operator: Membership) -> dict[str, Any]:
+    cells = operator.cells
+    if any(a > b for a, b in pairwise(cells)):
+        return {"kind": "classes", "size": operator.size, "cells": list(cells)}
+    starts = [place for place, cell in enumerate(cells) if place == 0 or cells[place - 1] < cell]
+    return {"kind": "intervals", "size": operator.size, "starts": starts}
+
+
+def _domain(domain: Universe) -> dict[str, Any]:
+    document = domain.to_document()
+    if isinstance(domain, Labels):
+        return document
+    if max(abs(domain.low), abs(domain.high)) >= _SAFE:
+        raise OptionError("numbers above 2^53 cannot be answered on a page; answer with the Python client")
+    return {**document, "size": domain.size, "digits": decimals(domain.low, domain.step)}
+
+
+def _bounds(one: NoiseSpec | Survey) -> list[float] | None:
+    """Give how sure somebody can be after, for each prior; None where there is no bound."""
+    bounds = [one.bound(prior) for prior in PRIORS]
+    return None if min(bounds) >= 1.0 else bounds
+
+
+def _proof(spec: NoiseSpec) -> str | None:
+    """Say what an extreme answer proves, for noise that is bounded [errata JS07.4]."""
+    operator = spec.operator
+    if not isinstance(operator, Additive) or operator.outputs is None or isinstance(spec.domain, Labels):
+        return None
+    first, last = (spec.decode_output([end])[0] for end in (operator.outputs.start, operator.outputs.stop - 1))
+    low, high = spec.domain.low, spec.domain.high
+    return (
+        f"The noise has an end, so an extreme number is a proof: if {last:g} is sent, your true answer can only be "
+        f"{high:g}; if {first:g} is sent, it can only be {low:g}."
+    )
+
+
+def _fraction(number: Fraction) -> dict[str, str]:
+    return {"numerator": str(number.numerator), "denominator": str(number.denominator)}

@@ -1,0 +1,187 @@
+// The form: randomizes here, keeps what was drawn, sends it, and sends the same again if it must.
+import { answerAll } from "./law.js";
+
+const plan = JSON.parse(document.getElementById("plan").textContent);
+const form = document.getElementById("form");
+const part = (id) => document.getElementById(id);
+const PREFIX = "sfumato-answer:";
+let token = ""; // of the answer that is being given
+let mistyped = null; // an answer that was sent under something that is no token
+
+// ---- what is kept -----------------------------------------------------------------------------------------------
+// A second draw for the same person would let the server average the noise away. So what was drawn is kept, under the
+// token alone: a server that changes its specification does not get a fresh draw either.
+
+function kept(which) {
+  const text = localStorage.getItem(PREFIX + which);
+  return text === null ? null : JSON.parse(text);
+}
+
+function keep(answer) {
+  const text = JSON.stringify(answer);
+  localStorage.setItem(PREFIX + token, text);
+  if (localStorage.getItem(PREFIX + token) !== text) throw new Error("not kept");
+}
+
+function answeredBefore() {
+  for (let index = 0; index < localStorage.length; index += 1) {
+    const key = localStorage.key(index);
+    if (key.startsWith(PREFIX) && key !== PREFIX + token && kept(key.slice(PREFIX.length)).digest === plan.digest)
+      return true;
+  }
+  return false;
+}
+
+// ---- what is shown ----------------------------------------------------------------------------------------------
+
+function say(kind, text) {
+  const box = part("message");
+  box.className = kind;
+  box.textContent = text;
+  if (text) box.focus();
+}
+
+function show(answer) {
+  const list = part("sent");
+  list.replaceChildren();
+  for (const question of plan.questions) {
+    const name = document.createElement("dt");
+    name.textContent = question.text;
+    const value = document.createElement("dd");
+    value.textContent = String(answer.answers[question.name]);
+    list.append(name, value);
+  }
+  form.hidden = true;
+  part("result").hidden = false;
+  part("again").hidden = answer.accepted;
+}
+
+function read(question) {
+  const name = `q-${question.name}`;
+  const chosen = form.querySelector(`input[name="${name}"]:checked`);
+  const control = chosen ?? part(name);
+  return control === null ? "" : control.value;
+}
+
+function point(wrong) {
+  for (const question of plan.questions) {
+    const bad = wrong.includes(question.name);
+    part(`error-${question.name}`).hidden = !bad;
+    for (const control of part(`box-${question.name}`).querySelectorAll("input, select"))
+      control.setAttribute("aria-invalid", String(bad));
+  }
+  part(`box-${wrong[0]}`).querySelector("input, select").focus();
+}
+
+// ---- what is sent -----------------------------------------------------------------------------------------------
+
+async function send(answer) {
+  part("again").disabled = true;
+  let response;
+  let said = {};
+  try {
+    const body = JSON.stringify({ token, digest: answer.digest, answers: answer.answers });
+    const headers = { "content-type": "application/json" };
+    response = await fetch("/api/answer", { method: "POST", headers, body, credentials: "omit" });
+    said = await response.json();
+  } catch {
+    response = null;
+  }
+  part("again").disabled = false;
+  if (response?.ok) {
+    keep({ ...answer, accepted: true });
+    show({ ...answer, accepted: true });
+    say("good", "Thank you. Your randomized answer has arrived and is stored.");
+    return;
+  }
+  if (response?.status === 401) {
+    askAgain(answer);
+    return;
+  }
+  show(answer);
+  const why = said.error ? `The server says: ${said.error}.` : "The server could not be reached.";
+  say("bad", `${why} Your randomized answer is kept in this browser; “Send again” sends the same one.`);
+}
+
+// What was sent under a mistyped token has been seen, so the same answer goes under the right one.
+function askAgain(answer) {
+  mistyped = answer;
+  localStorage.removeItem(PREFIX + token);
+  for (const question of plan.questions) part(`box-${question.name}`).hidden = true;
+  part("token-box").hidden = false;
+  part("result").hidden = true;
+  form.hidden = false;
+  say("bad", "This is not a token of this survey. Please enter it again; the same randomized answer will be sent.");
+}
+
+function submit(event) {
+  event.preventDefault();
+  token = part("token").value.trim();
+  if (!/^[\w-]{43}$/.test(token)) {
+    say("bad", "Please enter the token of your invitation: 43 letters and digits.");
+    return;
+  }
+  if (resume()) return;
+  if (mistyped !== null) {
+    keep(mistyped);
+    send(mistyped);
+    return;
+  }
+  const typed = Object.fromEntries(plan.questions.map((question) => [question.name, read(question)]));
+  const { wrong, answers } = answerAll(plan.questions, typed);
+  if (wrong.length) {
+    say("bad", "Nothing was sent. Please look at what is marked below.");
+    point(wrong);
+    return;
+  }
+  const answer = { digest: plan.digest, answers, accepted: false };
+  try {
+    keep(answer);
+  } catch {
+    say("bad", "Nothing was sent: this browser keeps nothing, so it could not send the same answer again if it had to. Allow this page to store data.");
+    return;
+  }
+  form.reset();
+  send(answer);
+}
+
+// Show an answer that is kept for this token; no other one is drawn for it.
+function resume() {
+  const answer = kept(token);
+  if (answer === null) return false;
+  form.reset();
+  show(answer);
+  if (answer.digest !== plan.digest) {
+    part("again").hidden = true;
+    say("bad", "The noise of this survey has changed since you answered. Nothing was sent: a second draw would weaken your protection.");
+  } else if (answer.accepted) {
+    say("good", "You have answered with this token. What was sent is below.");
+  } else {
+    say("note", "Your randomized answer is kept in this browser and may not have arrived. “Send again” sends the same one.");
+  }
+  return true;
+}
+
+function start() {
+  token = location.hash.slice(1);
+  mistyped = null;
+  for (const question of plan.questions) part(`box-${question.name}`).hidden = false;
+  part("token").value = token;
+  part("token-box").hidden = token !== "";
+  part("result").hidden = true;
+  form.hidden = false;
+  say("", "");
+  try {
+    if (token && resume()) return;
+    part("before").hidden = !answeredBefore();
+  } catch {
+    say("bad", "This browser keeps nothing for this page, so answers cannot be sent. Allow it to store data.");
+    return;
+  }
+  part("go").disabled = false;
+}
+
+form.addEventListener("submit", submit);
+part("again").addEventListener("click", () => send(kept(token)));
+addEventListener("hashchange", start);
+start();

@@ -1,0 +1,200 @@
+"""A survey: one or several questions, each with the noise specification that its answers go through."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sfumato.errors import BadInput, OptionError, SchemaError
+from sfumato.laws.additive import Additive
+from sfumato.laws.amplification import upward_bound
+from sfumato.laws.domains import Labels
+from sfumato.laws.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.laws.spec import NoiseSpec
+
+__all__ = ["ONLY", "Question", "Survey"]
+
+ONLY = "answer"
+"""Name of the question of a survey that has one."""
+
+_FORMAT = 1
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_MOST_QUESTIONS = 50
+_MOST_LETTERS = 500
+_MOST_KNOWN = 10_000
+_LAPLACE_SCALES, _GAUSSIAN_DEVIATIONS = 64.0, 12.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, and how the answer is randomized before it is sent."""
+
+    name: str
+    spec: NoiseSpec
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise OptionError(
+                "the name of a question has 1 to 32 small letters, digits, - or _, a letter first; choose another"
+            )
+        _check_printable(self.text)
+
+    @cached_property
+    def _known(self) -> dict[tuple[type, Any], int]:
+        return {}
+
+    def encode(self, value: Any) -> int:
+        """Give the output code of a released value; the commonest are remembered.
+
+        Raises
+        ------
+        SchemaError
+            If the law cannot have sent it.
+        """
+        if isinstance(value, str | int | float) and (type(value), value) in self._known:
+            return self._known[type(value), value]
+        code = self._encode(value)
+        if len(self._known) < _MOST_KNOWN:
+            self._known[type(value), value] = code
+        return code
+
+    def _encode(self, value: Any) -> int:
+        text = isinstance(self.spec.released, Labels)
+        if isinstance(value, bool) or not isinstance(value, str if text else int | float):
+            kind = "a text" if text else "a number"
+            raise SchemaError(f"the answer to {self.name!r} is not {kind}; send what the specification releases")
+        try:
+            code = int(self.spec.encode_output([value])[0])
+        except (SchemaError, OverflowError):
+            code = None
+        if code is None or not _credible(self.spec, code):
+            raise SchemaError(
+                f"the answer to {self.name!r} cannot have come from its law; randomize it as the specification says"
+            )
+        return code
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Questions that are answered together, under one token.
+
+    Examples
+    --------
+    >>> from sfumato.laws.domains import Labels
+    >>> spec = NoiseSpec(Labels(("no", "yes")), {"name": "keep-or-replace", "keep": 0.75})
+    >>> survey = Survey((Question("smokes", spec), Question("drinks", spec)), title="Habits")
+    >>> survey.gamma, survey.encode({"drinks": "yes", "smokes": "no"})
+    (9.0, (0, 1))
+    >>> Survey.from_document(survey.to_document()) == survey
+    True
+    """
+
+    questions: tuple[Question, ...]
+    title: str = "Survey"
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.questions) <= _MOST_QUESTIONS:
+            raise OptionError(f"a survey has 1 to {_MOST_QUESTIONS} questions; name a specification for each")
+        if len({question.name for question in self.questions}) < len(self.questions):
+            raise OptionError("two questions have the same name; give each its own")
+        _check_printable(self.title)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what is done to the answers; for a single question, its specification's own digest.
+
+        Title and texts are not in it.
+        """
+        if len(self.questions) == 1:
+            return self.questions[0].spec.digest
+        parts = {"format": _FORMAT, "questions": [[each.name, each.spec.digest] for each in self.questions]}
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    @cached_property
+    def gamma(self) -> float:
+        """Amplification of all answers together: the factors of the questions multiply."""
+        return math.prod(question.spec.gamma for question in self.questions)
+
+    @property
+    def epsilon(self) -> float:
+        """Local differential privacy of all answers together."""
+        return sum(question.spec.epsilon for question in self.questions)
+
+    def bound(self, rho1: float) -> float:
+        """Give the most that a property of prior probability rho1 can be believed after all answers."""
+        return upward_bound(self.gamma, rho1)
+
+    def encode(self, answers: Mapping[str, Any]) -> tuple[int, ...]:
+        """Give the output codes of released answers, one for each question.
+
+        Raises
+        ------
+        SchemaError
+            If a question is left out, unknown, or its answer cannot have come from its law.
+        """
+        names = [question.name for question in self.questions]
+        if set(answers) != set(names):
+            raise SchemaError(f"the answers must name each of the {len(names)} questions and no other")
+        return tuple(question.encode(answers[question.name]) for question in self.questions)
+
+    def to_document(self) -> dict[str, Any]:
+        """Give the form that server and client share, in plain JSON types."""
+        return {
+            "format": _FORMAT,
+            "title": self.title,
+            "digest": self.digest,
+            "questions": [
+                {"name": each.name, "text": each.text, "spec": each.spec.to_document()} for each in self.questions
+            ],
+        }
+
+    @classmethod
+    def from_document(cls, document: Any) -> Survey:
+        """Read the form that ``to_document`` writes; its digest is checked.
+
+        Raises
+        ------
+        BadInput
+            For anything else.
+        """
+        try:
+            if document["format"] != _FORMAT:
+                raise OptionError(f"a survey's document needs format = {_FORMAT}; get a newer sfumato")
+            questions = tuple(
+                Question(str(each["name"]), NoiseSpec.from_document(each["spec"]), str(each.get("text", "")))
+                for each in document["questions"]
+            )
+            survey = cls(questions, str(document["title"]))
+            digest = document["digest"]
+        except (KeyError, TypeError, AttributeError, RecursionError):
+            raise BadInput("this is not the document of a survey; check the address") from None
+        if digest != survey.digest:
+            raise BadInput("the survey's digest is not that of its specification; do not answer it")
+        return survey
+
+
+def _check_printable(text: str) -> None:
+    """Refuse a text that could move the cursor of a terminal: a server's texts are shown to respondents."""
+    if len(text) > _MOST_LETTERS or not text.isprintable():
+        raise OptionError(f"titles and questions are single lines of at most {_MOST_LETTERS} letters; change them")
+
+
+def _credible(spec: NoiseSpec, code: int) -> bool:
+    """Tell whether noise without an end can have come so far: one answer at infinity would spoil the estimate of all.
+
+    What is refused has a chance below 10^-27.
+    """
+    operator = spec.operator
+    if not isinstance(operator, Additive) or operator.outputs is not None:
+        return True
+    beyond = max(-code, code - operator.size + 1)
+    if isinstance(operator.law, DiscreteLaplace):
+        return beyond <= _LAPLACE_SCALES * operator.law.scale
+    return beyond <= _GAUSSIAN_DEVIATIONS * operator.law.sd if isinstance(operator.law, DiscreteGaussian) else True

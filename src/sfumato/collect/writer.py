@@ -1,0 +1,126 @@
+"""Group commit: answers that come while a transaction is on its way to the disk share the next one.
+
+A single commit to disk takes milliseconds whether it holds one answer or hundreds. So one task writes, all others wait
+for their verdict, and nobody is told "accepted" before the transaction is on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from sfumato.collect.logs import Log
+from sfumato.collect.store import Store, StoreError, Submission, Verdict
+from sfumato.errors import SfumatoError
+
+__all__ = ["Crowded", "Writer"]
+
+_MOST_AT_ONCE = 1000
+_MOST_WAITING = 20_000
+_SECONDS_A_LINE = 10.0  # of the log: a line for each commit would say when each answer came
+
+
+class Crowded(SfumatoError):
+    """More answers wait for the disk than it can take."""
+
+
+class Writer:
+    """The one task of a process that stores answers.
+
+    Parameters
+    ----------
+    store : Store
+    log : Log
+    """
+
+    def __init__(self, store: Store, log: Log) -> None:
+        self._store = store
+        self._log = log
+        self._waiting: list[tuple[Submission, asyncio.Future[Verdict]]] = []
+        self._wake = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="answers")
+        self._task: asyncio.Task[None] | None = None
+        self._ending = False
+        self._batch: list[tuple[Submission, asyncio.Future[Verdict]]] = []
+        self._answers, self._commits, self._slowest, self._reported = 0, 0, 0.0, time.monotonic()
+
+    @property
+    def alive(self) -> bool:
+        """Whether answers are being stored."""
+        return self._task is not None and not self._task.done()
+
+    def start(self) -> None:
+        """Begin to store."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """Store what waits, then end."""
+        self._ending = True
+        self._wake.set()
+        if self._task is not None:
+            await self._task
+        self._thread.shutdown()
+
+    async def add(self, submission: Submission) -> Verdict:
+        """Store a submission and say what became of it, once that is on disk.
+
+        Raises
+        ------
+        StoreError
+            If the transaction failed.
+        Crowded
+            If too many wait.
+        """
+        if not self.alive:
+            raise StoreError("the collector has stopped; send it again later")
+        if len(self._waiting) >= _MOST_WAITING:
+            raise Crowded("too many answers wait to be stored; send it again later")
+        done: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
+        self._waiting.append((submission, done))
+        self._wake.set()
+        return await done
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._waiting or not self._ending:
+                await self._wake.wait()
+                self._wake.clear()
+                while self._waiting:
+                    self._batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
+                    began = time.perf_counter()
+                    rows = [each for each, _ in self._batch]
+                    try:
+                        verdicts = await loop.run_in_executor(self._thread, self._store.add, rows)
+                    except StoreError as error:
+                        self._log.write("commit failed", answers=len(rows))
+                        self._fail(self._batch, str(error))
+                        continue
+                    self._tell(verdicts, time.perf_counter() - began)
+        finally:  # whatever ends it, nobody is left waiting
+            self._report()
+            self._fail([*self._batch, *self._waiting], "the collector has stopped; send it again later")
+
+    def _tell(self, verdicts: list[Verdict], seconds: float) -> None:
+        new = verdicts.count(Verdict.NEW)
+        for (_, done), verdict in zip(self._batch, verdicts, strict=True):
+            if not done.done():  # the client may have gone away
+                done.set_result(verdict)
+        if not new:
+            return
+        self._answers, self._commits = self._answers + new, self._commits + 1
+        self._slowest = max(self._slowest, seconds)
+        if time.monotonic() - self._reported >= _SECONDS_A_LINE:
+            self._report()
+
+    def _report(self) -> None:
+        if self._commits:
+            slowest = round(1000.0 * self._slowest, 1)
+            self._log.write("stored", answers=self._answers, commits=self._commits, slowest_milliseconds=slowest)
+        self._answers, self._commits, self._slowest, self._reported = 0, 0, 0.0, time.monotonic()
+
+    def _fail(self, batch: list[tuple[Submission, asyncio.Future[Verdict]]], words: str) -> None:
+        for _, done in batch:
+            if not done.done():
+                done.set_exception(StoreError(words))

@@ -1,0 +1,195 @@
+"""The verbs of a survey, from tokens to the estimate."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sqlalchemy", reason="sfumato[collect] is not installed")
+pytest.importorskip("uvicorn", reason="sfumato[collect] is not installed")
+
+from sfumato.collect.store import Store, Submission
+from sfumato.collect.survey import Question, Survey
+from sfumato.laws.domains import Labels
+from sfumato.laws.spec import NoiseSpec
+from tests.cli.conftest import Run
+from tests.collect.process import AGE, Running, collector
+
+SMOKES = NoiseSpec(Labels(("no", "yes")), {"name": "response", "epsilon": 1.0})
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    return str(tmp_path / "survey.db")
+
+
+@pytest.fixture
+def running(db: str, tmp_path: Path) -> Iterator[Running]:
+    with collector(db, tmp_path) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SFUMATO_ANSWERS", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+def test_tokens_are_written_for_the_owner_only_and_not_over_a_file(run: Run, db: str, tmp_path: Path) -> None:
+    path = tmp_path / "tokens.txt"
+    done = run("collect", "tokens", "--db", db, "-n", "7", "-o", path, "--json")
+    assert (done.code, json.loads(done.out)["tokens"]) == (0, 7)
+    assert len(set(path.read_text().split())) == 7
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    again = run("collect", "tokens", "--db", db, "-n", "7", "-o", path)
+    assert again.code == 2
+    assert "--overwrite" in again.err
+    links = run("collect", "tokens", "--db", db, "-n", "2", "-o", path, "--overwrite", "--url", "https://s.example/")
+    assert links.code == 0
+    assert all(line.startswith("https://s.example/#") and len(line) == 19 + 43 for line in path.read_text().split())
+
+
+def test_a_survey_from_specification_to_estimate(run: Run, running: Running, db: str, tmp_path: Path) -> None:
+    assert run("collect", "tokens", "--db", db, "-n", "3", "-o", tmp_path / "t.txt").code == 0
+    link = f"{running.url}#{(tmp_path / 't.txt').read_text().split()[0]}"
+    first = run("collect", "answer", "--url", link, "--value", "40", "--expect-digest", running.digest, "--json")
+    assert first.code == 0, first.err
+    second = run("collect", "answer", "--url", link, "--value", "41", "--json")
+    assert json.loads(second.out)["again"] is True
+    assert json.loads(second.out)["answers"] == json.loads(first.out)["answers"]
+    assert "--value is not used" in second.err
+    few = run("collect", "estimate", "--db", db)
+    assert few.code == 3
+    assert "too few" in few.err
+
+
+def test_the_estimate_has_the_keys_of_a_reconstruction(run: Run, db: str) -> None:
+    store = Store.open(db)
+    store.set_survey(Survey((Question("answer", SMOKES),), "Smoking").to_document())
+    rng = np.random.default_rng(4)
+    codes = SMOKES.operator.randomize((rng.random(5000) < 0.25).astype(np.int64), rng).tolist()
+    store.add([Submission(secrets.token_bytes(32), secrets.token_bytes(16), (code,)) for code in codes])
+    store.close()
+    done = run("collect", "estimate", "--db", db, "--json")
+    document = json.loads(done.out)
+    assert done.code == 0
+    assert document["count"] == 5000
+    assert document["values"] == ["no", "yes"]
+    assert {"probability", "lower", "upper", "iterations", "stopped_by"} <= set(document)
+    assert document["questions"]["answer"]["probability"] == document["probability"]
+    # one deviation of the share is below 0.016; eight are beyond 10^-14
+    assert abs(document["probability"][1] - 0.25) < 0.13
+    spoken = run("collect", "estimate", "--db", db)
+    assert "Smoking: 5000 answers" in spoken.out
+    assert "yes:" in spoken.out
+
+
+def test_a_respondent_who_wants_more_protection_does_not_answer(run: Run, running: Running, kept: Path) -> None:
+    link = f"{running.url}#{'x' * 43}"
+    for wish in (("--max-rho2", "0.2"), ("--expect-digest", "0" * 64)):
+        done = run("collect", "answer", "--url", link, "--value", "40", *wish)
+        assert done.code == 3
+        assert "do not answer" in done.err
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("value", ["400", "forty"])
+def test_a_wrong_value_is_refused_unquoted(value: str, run: Run, running: Running) -> None:
+    done = run("collect", "answer", "--url", running.url, "--token", "x" * 43, "--value", value)
+    assert done.code == 2
+    assert value not in done.err
+
+
+def test_an_answer_without_a_token_or_a_server_is_told(run: Run) -> None:
+    assert "a token is needed" in run("collect", "answer", "--url", "http://127.0.0.1:9/").err
+    gone = run("collect", "answer", "--url", "http://127.0.0.1:9/", "--token", "x" * 43, "--value", "1")
+    assert gone.code == 1
+    assert "cannot be reached" in gone.err
+    open_air = run("collect", "answer", "--url", "http://s.example/", "--token", "x" * 43, "--value", "1")
+    assert open_air.code == 3
+    assert "--allow-http" in open_air.err
+
+
+def test_estimating_what_is_not_there_is_bad_input(run: Run, db: str, tmp_path: Path) -> None:
+    assert run("collect", "estimate", "--db", db).code == 2
+    assert not Path(db).exists()
+    run("collect", "tokens", "--db", db, "-n", "1", "-o", tmp_path / "t.txt")
+    done = run("collect", "estimate", "--db", db)
+    assert done.code == 2
+    assert "no survey yet" in done.err
+
+
+def serve(tmp_path: Path, *options: str) -> tuple[int, str]:
+    (tmp_path / "spec.toml").write_text(AGE)
+    done = subprocess.run(
+        [sys.executable, "-m", "sfumato.cli", "collect", "serve", "--db", str(tmp_path / "s.db"), *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--spec", "none.toml"), "cannot be read"),
+        (("--spec", "spec.toml", "--spec", "spec.toml"), "NAME=FILE"),
+        (("--spec", "a=spec.toml", "--spec", "a=spec.toml"), "same name"),
+        (("--spec", "Age=spec.toml"), "choose another"),
+        (("--spec", "a=spec.toml", "--spec", "b=spec.toml", "--question", "What?"), "NAME=TEXT"),
+        (("--spec", "spec.toml", "--tls-key", "key.pem"), "--tls-cert"),
+        (("--spec", "spec.toml", "--tls-cert", "spec.toml"), "not a certificate"),
+        (("--spec", "spec.toml", "--password-file", "none"), "cannot be read"),
+        (("--spec", "spec.toml", "--password-file", "short"), "shorter than 8"),
+        (("--spec", "spec.toml", "--host", "203.0.113.7"), "cannot listen"),
+        (("--spec", "spec.toml", "--max-body", "3"), "--max-body"),
+    ],
+)
+def test_a_survey_that_cannot_be_served_is_told_in_one_sentence(
+    options: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "short").write_text("abc\n")
+    code, errors = serve(tmp_path, *options)
+    assert code == 2
+    assert words in errors
+    assert "Traceback" not in errors
+
+
+def test_a_taken_port_is_told(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        code, errors = serve(tmp_path, "--spec", "spec.toml", "--port", str(taken.getsockname()[1]))
+    assert code == 2
+    assert "choose another --port" in errors
+
+
+def test_other_machines_without_tls_are_warned_of(tmp_path: Path) -> None:
+    with collector(str(tmp_path / "s.db"), tmp_path, "--host", "0.0.0.0") as running:
+        text = running.log.read_text(encoding="utf-8")
+    assert "without TLS" in text
+
+
+def test_a_given_password_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_DASHBOARD_PASSWORD", "correct horse")
+    with collector(str(tmp_path / "s.db"), tmp_path) as running:
+        assert running.password == ""
+        assert running.call("GET", "/dashboard/estimate", authorization="Bearer correct horse")[0] == 200
+
+
+@pytest.mark.parametrize("verb", ["serve", "tokens", "answer", "estimate"])
+def test_every_verb_has_help(verb: str, run: Run) -> None:
+    done = run("collect", verb, "--help")
+    assert done.code == 0
+    assert "--debug" in done.out

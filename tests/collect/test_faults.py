@@ -1,0 +1,91 @@
+"""Load and faults: nothing that was acknowledged is lost, and nothing is counted twice."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from sfumato.collect.store import Store
+from sfumato.collect.tables import USED
+from sfumato.collect.tokens import check_token, mark, seal
+from tests.collect.process import Load, bodies_for, collector, send_all, tokens
+
+
+def load(port: int, bodies: list[bytes], clients: int, at: tuple[int, Callable[[], None]] | None = None) -> Load:
+    return asyncio.run(send_all(port, bodies, clients, at))
+
+
+def test_two_hundred_clients_at_once_are_all_stored(place: str, tmp_path: Path) -> None:
+    given = tokens(place, 1000, tmp_path)
+    codes = [number % 101 for number in range(1000)]
+    with collector(place, tmp_path, "--rate", "0") as running:
+        found = load(running.port, bodies_for(running.digest, given, codes), 200)
+        assert len(found.acknowledged) == 1000
+    store = Store.open(place)
+    count, tallies = store.counts()
+    store.close()
+    assert count == 1000
+    assert tallies[0] == {code: codes.count(code) for code in set(codes)}
+
+
+def test_a_kill_in_mid_load_loses_no_acknowledged_answer(place: str, tmp_path: Path) -> None:
+    given = tokens(place, 4000, tmp_path)
+    codes = [number % 101 for number in range(4000)]
+    with collector(place, tmp_path, "--rate", "0") as running:
+        bodies = bodies_for(running.digest, given, codes)
+        found = load(running.port, bodies, 50, (700, running.process.kill))
+        assert running.process.wait(timeout=20) == -signal.SIGKILL
+    assert 700 <= len(found.acknowledged) < 4000
+    store = Store.open(place)
+    key = store.key
+    with store._reading() as connection:
+        there = {bytes(row.mark): bytes(row.seal) for row in connection.execute(sa.select(USED))}
+    count, tallies = store.counts()
+    data = [check_token(key, token) for token in given]
+    lost = [each for each in found.acknowledged if there.get(mark(data[each])) != seal(data[each], (codes[each],))]
+    assert lost == []
+    assert count == sum(tallies[0].values()) >= len(found.acknowledged)
+    with collector(place, tmp_path, "--rate", "0") as running:  # everybody tries again with the same answer
+        assert len(load(running.port, bodies, 50).acknowledged) == 4000
+    assert store.counts() == (4000, {0: {code: codes.count(code) for code in set(codes)}})
+    store.close()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_end_in_mid_load_is_orderly(stop: signal.Signals, tmp_path: Path) -> None:
+    db = str(tmp_path / "survey.db")
+    given = tokens(db, 3000, tmp_path)
+    with collector(db, tmp_path, "--rate", "0") as running:
+        bodies = bodies_for(running.digest, given, [0] * 3000)
+        found = load(running.port, bodies, 50, (500, lambda: running.process.send_signal(stop)))
+        assert running.process.wait(timeout=40) == 0
+    assert 500 <= len(found.acknowledged) < 3000
+    store = Store.open(db)
+    count, _ = store.counts()
+    store.close()
+    assert count == len(found.acknowledged)
+    assert '"stopped"' in running.log.read_text(encoding="utf-8")
+
+
+def test_two_collectors_on_one_database_count_a_token_once(place: str, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    given = tokens(place, 300, tmp_path)
+    with (
+        collector(place, tmp_path / "one", "--rate", "0") as one,
+        collector(place, tmp_path / "two", "--rate", "0") as two,
+    ):
+        bodies = bodies_for(one.digest, given, [7] * 300)
+
+        async def both() -> tuple[Load, Load]:
+            return await asyncio.gather(send_all(one.port, bodies, 20), send_all(two.port, bodies, 20))
+
+        assert [len(each.acknowledged) for each in asyncio.run(both())] == [300, 300]
+    store = Store.open(place)
+    assert store.counts() == (300, {0: {7: 300}})
+    store.close()

@@ -1,0 +1,50 @@
+"""Rate limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.collect import limits
+from sfumato.collect.limits import RateLimit
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_burst_is_let_through_and_then_the_rate() -> None:
+    clock = Clock()
+    limit = RateLimit(2.0, 5, clock=clock)
+    assert [limit.wait_for("a") for _ in range(5)] == [0.0] * 5
+    assert limit.wait_for("a") == pytest.approx(0.5)
+    clock.now = 0.5
+    assert limit.wait_for("a") == 0.0
+    assert limit.wait_for("a") > 0.0
+
+
+def test_waiting_clients_are_let_through_at_the_rate_for_ever() -> None:
+    clock = Clock()
+    limit = RateLimit(10.0, 20, clock=clock)
+    let = 0
+    for step in range(100_000):
+        clock.now = step / 1000.0
+        let += limit.wait_for("a") == 0.0
+    assert 1000 <= let <= 1021
+
+
+def test_clients_do_not_share_and_a_rate_of_zero_is_no_limit() -> None:
+    limit = RateLimit(1.0, 1, clock=Clock())
+    assert [limit.wait_for(each) for each in "abc"] == [0.0] * 3
+    free = RateLimit(0.0, 1, clock=Clock())
+    assert {free.wait_for("a") for _ in range(100)} == {0.0}
+
+
+def test_the_memory_for_clients_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_MOST", 10)
+    limit = RateLimit(1.0, 1, clock=Clock())
+    for each in range(100):
+        limit.wait_for(each)
+    assert len(limit._full_at) == 10

@@ -1,0 +1,148 @@
+"""The store, on SQLite and on PostgreSQL: a token counts once, and nothing says who answered what."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from sfumato.collect.store import Store, StoreError, Submission, Verdict
+from sfumato.errors import BadInput, OptionError
+
+NEW, SAME, OTHER = Verdict.NEW, Verdict.SAME, Verdict.OTHER
+
+
+def submission(*codes: int, mark: bytes | None = None) -> Submission:
+    mark = secrets.token_bytes(32) if mark is None else mark
+    return Submission(mark, repr(codes).encode().ljust(16)[:16], codes)
+
+
+def test_counts_are_those_of_what_was_added(store: Store) -> None:
+    assert store.add([submission(3, -7), submission(3, 2**40), submission(4, -7)]) == [NEW] * 3
+    assert store.add([submission(3, 0)]) == [NEW]
+    assert store.counts() == (4, {0: {3: 3, 4: 1}, 1: {-7: 2, 2**40: 1, 0: 1}})
+
+
+def test_a_token_counts_once_within_and_across_transactions(store: Store) -> None:
+    first, mark = submission(1), secrets.token_bytes(32)
+    one, two = submission(5, mark=mark), submission(6, mark=mark)
+    assert store.add([first, first, one, two, one]) == [NEW, SAME, NEW, OTHER, SAME]
+    assert store.add([two, one, first, submission(9)]) == [OTHER, SAME, SAME, NEW]
+    assert store.counts() == (3, {0: {1: 1, 5: 1, 9: 1}})
+
+
+def test_an_empty_batch_is_nothing(store: Store) -> None:
+    assert store.add([]) == []
+    assert store.counts() == (0, {})
+
+
+def test_key_and_survey_outlive_the_process(place: str) -> None:
+    first = Store.open(place)
+    key = first.key
+    assert first.survey_document() is None
+    first.set_survey({"title": "a"})
+    first.set_survey({"title": "\u00e4"})
+    first.close()
+    second = Store.open(place, create=False)
+    assert second.key == key
+    assert len(key) == 32
+    assert second.survey_document() == {"title": "\u00e4"}
+    second.close()
+
+
+def test_two_processes_with_the_same_tokens_count_each_once(place: str) -> None:
+    batches = [[submission(each % 7) for each in range(40)] for _ in range(10)]
+    verdicts: dict[int, list[Verdict]] = {0: [], 1: []}
+    stores = [Store.open(place), Store.open(place)]
+
+    def work(which: int) -> None:
+        for batch in batches:
+            mixed = batch if which else batch[::-1]
+            verdicts[which] += stores[which].add(mixed)
+
+    threads = [threading.Thread(target=work, args=(which,)) for which in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    both = verdicts[0] + verdicts[1]
+    assert (both.count(NEW), both.count(SAME)) == (400, 400)
+    count, tallies = stores[0].counts()
+    assert (count, sum(tallies[0].values())) == (400, 400)
+    for each in stores:
+        each.close()
+
+
+def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
+    with pytest.raises(StoreError, match="could not be written"):
+        store.add([submission(1), submission(2**80)])  # the second does not fit into the database
+    assert store.counts() == (0, {})
+
+
+def test_the_order_of_arrival_is_not_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "survey.db"
+    store = Store.open(str(path))
+    sent = [submission(each) for each in range(50)]
+    for each in sent:
+        store.add([each])
+    store.close()
+    with sqlite3.connect(path) as connection:
+        marks = [row[0] for row in connection.execute("SELECT mark FROM sfumato_used")]
+        with pytest.raises(sqlite3.OperationalError, match="no such column"):
+            connection.execute("SELECT rowid FROM sfumato_used")
+    connection.close()
+    assert marks == sorted(each.mark for each in sent)
+
+
+def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path / 'survey.db'}")
+    store.add([submission(1)])
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+    store.close()
+
+
+def test_commits_are_written_through_to_the_disk(tmp_path: Path) -> None:
+    store = Store.open(str(tmp_path / "survey.db"))
+    with store._engine.connect() as connection:
+        found = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
+    assert found == ["wal", 2]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("mysql://localhost/x", "not kept in"),
+        ("sqlite://", "in memory"),
+        (":memory:", "in memory"),
+        ("postgresql://host:port/x", "not a database URL"),
+        ("no/such/folder/survey.db", "cannot be made"),
+    ],
+)
+def test_a_place_that_cannot_be_is_refused(place: str, words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        Store.open(place)
+
+
+def test_reading_makes_no_file(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="there is no database"):
+        Store.open(str(tmp_path / "survey.db"), create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "survey.db").write_bytes(b"age,name\n" * 1000)
+    with pytest.raises(BadInput, match="could not be opened"):
+        Store.open(str(tmp_path / "survey.db"))
+
+
+def test_neither_name_nor_error_holds_the_password(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(BadInput) as refusal:
+        Store.open("postgresql://survey:geheim@127.0.0.1:1/none")
+    assert "geheim" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
