@@ -110,7 +110,7 @@ def classwise(
 ) -> tuple[_Matrix, _Places, _Places, _Places]:
     """Condense each class apart; give the rows, their classes, and the groups of records and of rows."""
     levels = np.full(len(data.train), size, dtype=np.int64)
-    labels = partition(data.train, levels, data.classes, rng, grouping=grouping)
+    labels = partition(data.train, levels, data.classes, rng, grouping=grouping, widths=True)
     sizes = np.bincount(labels)
     rows = redraw(data.train, labels, layout(data.train.shape[1]), rng)
     group_class = np.zeros(len(sizes), dtype=np.int64)

@@ -2,10 +2,14 @@
 
 Run from the repository root: ``python benchmarks/quality/anonymeter.py [--quick] [--data FOLDER] [--venv FOLDER]``.
 Anonymeter pins an older numpy, so it runs in an environment of its own, which the script makes where it is missing;
-the two sides exchange CSV and JSON files. Table: Adult, a fifth held out; released as a verbatim copy, condensed with
-k=5 and k=50, and as an independent redraw (half of the rows are the original, the other half are released). The risk
-is Anonymeter's, (attack - control) / (1 - control), cut off at 0, for both sides. Time is that of the attacks after a
-warm-up; ours counts the encoding of the tables too.
+the two sides exchange CSV and JSON files. Table: Adult, half held out, so that original and control have equally many
+rows; released as a verbatim copy, condensed with k=5 and k=50, and as an independent redraw (half of the rows are the
+original, the other half are released). The risk is Anonymeter's, (attack - control) / (1 - control), cut off at 0, for
+both sides. Time is that of the attacks after a warm-up; ours counts the encoding of the tables too.
+
+How often a description fits exactly one row depends on the number of rows, so singling out must scale its control where
+that has fewer. That is tried apart: a quarter as many rows are held out, and the control that each side reports stands
+beside what its descriptions do to fresh tables of the original's size, which is what a control wants to know.
 """
 
 from __future__ import annotations
@@ -26,6 +30,9 @@ VERSION = "1.1.0"
 SECRETS = {"income": False, "occupation": False, "age": True}
 """Columns that are inferred, and whether as a number."""
 RELEASES = ("copy", "k=5", "k=50", "redraw")
+SCALED = ("k=5", "k=50", "redraw")
+"""Releases for which a smaller control is tried; fresh tables are known for them."""
+FRESH = 2
 ROOT = Path(__file__).resolve().parents[2]
 Row = dict[str, Any]
 
@@ -86,30 +93,69 @@ def inside(folder: Path) -> None:
             (folder / "theirs.json").write_text(json.dumps(rows))
             print(f"anonymeter: {name} ({release}), {seconds:.1f} s", file=sys.stderr, flush=True)
 
+    def rate(original: Any, released: Any, control: Any, mode: str) -> Any:
+        asked = {"n_attacks": plan["attempts"], "seed": 1}  # the same seed makes the same descriptions
+        return SinglingOutEvaluator(original, released, control=control, **asked).evaluate(mode).results()
 
-def tables(folder: Path, data: str | None, most: int | None) -> dict[str, tuple[Any, Any, Any]]:
+    scaled: list[Row] = []
+    for release in plan["scaled"]:
+        original, released, control = (read(f"scaled {release}", part) for part in plan["parts"])
+        for mode in plan["modes"]:
+            told = rate(original, released, control, mode)
+            fresh = [rate(read(f"scaled {release}", f"fresh-{i}"), released, None, mode) for i in range(plan["fresh"])]
+            scaled.append(
+                {
+                    "release": release,
+                    "risk": f"singling out, {mode}",
+                    "attack": told.attack_rate.value,
+                    "control": told.control_rate.value,
+                    "true": sum(one.attack_rate.value for one in fresh) / len(fresh),
+                }
+            )
+            (folder / "theirs-scaled.json").write_text(json.dumps(scaled))
+            print(f"anonymeter: {mode} singling out, scaled ({release})", file=sys.stderr, flush=True)
+
+
+def tables(folder: Path, data: str | None, most: int | None) -> dict[str, tuple[Any, ...]]:
     """Make the original, the released table and the control of every release, and write them for the other side."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.csv
 
-    import sfumato as sf
     from benchmarks.data import load_table
 
     table = load_table("adult_train", data)
-    order = np.random.default_rng(1).permutation(table.num_rows)[:most]
-    held, train = (table.take(pa.array(part)) for part in np.split(order, [len(order) // 5]))
+    rng = np.random.default_rng(1)
+    order = rng.permutation(table.num_rows)[:most]
+    held, train = (table.take(pa.array(part)) for part in np.array_split(order[: len(order) // 2 * 2], 2))
     half = train.num_rows // 2
-    made = {"copy": (train, train, held), "redraw": (train.slice(0, half), train.slice(half), held)}
+    made = {
+        "copy": (train, train, held),
+        "redraw": (train.slice(0, half), train.slice(half, half), held.slice(0, half)),
+    }
     for k in (5, 50):
-        release = sf.sanitize(train, sf.Condensation(k=k), target="income", seed=k, report=False)
-        made[f"k={k}"] = (train, pa.table(release.table), held)
+        made[f"k={k}"] = (train, _condensed(train, k), held)
+    n = len(order) // 4
+    parts = [table.take(pa.array(part)) for part in np.split(order, [n, n + n // 4, 2 * n + n // 4, 3 * n + n // 4])]
+    original, control, *fresh, rest = parts
+    for name in SCALED:
+        released = rest if name == "redraw" else _condensed(original, int(name.removeprefix("k=")))
+        made[f"scaled {name}"] = (original, released, control, *fresh)
     for name, parts in made.items():
-        for part, one in zip(("original", "released", "control"), parts, strict=True):
+        names = ("original", "released", "control", *(f"fresh-{i}" for i in range(FRESH)))
+        for part, one in zip(names, parts, strict=False):
             filled = [pc.fill_null(c, "?") if pa.types.is_string(c.type) else c for c in one.columns]
             pyarrow.csv.write_csv(pa.table(filled, names=one.column_names), folder / f"{name}-{part}.csv")
     return made
+
+
+def _condensed(table: Any, k: int) -> Any:
+    import pyarrow as pa
+
+    import sfumato as sf
+
+    return pa.table(sf.sanitize(table, sf.Condensation(k=k), target="income", seed=k, report=False).table)
 
 
 def ours(release: str, parts: tuple[Any, Any, Any], attempts: int) -> list[Row]:
@@ -151,6 +197,37 @@ def ours(release: str, parts: tuple[Any, Any, Any], attempts: int) -> list[Row]:
     for secret in SECRETS:
         timed(f"inference of {secret}", lambda secret=secret: infer(secret))
     return rows
+
+
+def ours_scaled(release: str, parts: tuple[Any, ...], attempts: int) -> list[Row]:
+    """Run our singling out with the smaller control, and on fresh tables in place of the original."""
+    import numpy as np
+
+    from sfumato.assess.attacks.singling import SINGLING_OUT
+    from sfumato.assess.frame import run_measure
+    from sfumato.assess.sizes import Sizes
+    from sfumato.assess.study import study_of
+    from sfumato.tables.codec import Codec
+    from sfumato.tables.schema import Schema
+
+    original, released, control, *fresh = parts
+    codec = Codec.fit(original, Schema.infer(original, target="income"))
+
+    def findings(people: Any, holdout: Any) -> Any:
+        study = study_of(people, released, codec, holdout=holdout, rng=np.random.default_rng(7))
+        return run_measure(SINGLING_OUT, dataclasses.replace(study, sizes=Sizes(attempts=attempts)))
+
+    told, truths = findings(original, control), [findings(table, None) for table in fresh]
+    return [
+        {
+            "release": release,
+            "risk": f"singling out, {one.name.rpartition('-')[2]}",
+            "attack": one.value,
+            "control": one.control,
+            "true": sum(truth[place].value for truth in truths) / len(truths),
+        }
+        for place, one in enumerate(told)
+    ]
 
 
 def _link(study: Any, columns: list[str], attempts: int, rng: Any) -> Any:
@@ -206,7 +283,7 @@ def main() -> None:
         inside(options.inside)
         return
     sys.path.insert(0, str(ROOT))
-    from benchmarks.quality.anonymeter_report import lay_out
+    from benchmarks.quality.anonymeter_report import lay_out, lay_out_scaled
 
     machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.0f} by other work at the start"
     attempts = 200 if options.quick else options.attempts
@@ -215,9 +292,11 @@ def main() -> None:
         made = tables(folder, options.data, 3000 if options.quick else None)
         plan = {"attempts": attempts, "releases": RELEASES, "secrets": SECRETS}
         plan |= {"modes": ("univariate", "multivariate"), "parts": ("original", "released", "control")}
+        plan |= {"scaled": SCALED, "fresh": FRESH}
         (folder / "plan.json").write_text(json.dumps(plan))
         ours("copy", tuple(table.slice(0, 400) for table in made["copy"]), 50)  # compiles
         mine = [row for release in RELEASES for row in ours(release, made[release], attempts)]
+        mine_scaled = [row for release in SCALED for row in ours_scaled(release, made[f"scaled {release}"], attempts)]
         # -I: the script's own folder, which holds a module of the same name, stays out of the path
         side = [str(environment(options.venv)), "-I", str(Path(__file__).resolve()), "--inside", str(folder)]
         try:
@@ -225,8 +304,10 @@ def main() -> None:
         except subprocess.TimeoutExpired:
             print("anonymeter: stopped at the limit", file=sys.stderr)
         theirs = json.loads((folder / "theirs.json").read_text())
+        late = folder / "theirs-scaled.json"
+        theirs_scaled = json.loads(late.read_text()) if late.is_file() else []
     rows = made["copy"][0].num_rows, made["copy"][2].num_rows
-    text = lay_out(mine, theirs, rows, attempts, VERSION, machine)
+    text = lay_out(mine, theirs, rows, attempts, VERSION, machine) + lay_out_scaled(mine_scaled, theirs_scaled)
     print(text)
     if not options.quick:
         results = ROOT / "benchmarks" / "results"
@@ -238,6 +319,8 @@ def main() -> None:
             "rows": rows,
             "ours": mine,
             "theirs": theirs,
+            "ours_scaled": mine_scaled,
+            "theirs_scaled": theirs_scaled,
         }
         (results / "anonymeter.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from sfumato.condense.mechanism import Condensation
     from sfumato.geometry.key import Key
     from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
-    from sfumato.perturb import AdditiveNoise, MultiplicativeNoise
+    from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
     from sfumato.pipeline import evaluate, sanitize
     from sfumato.privacy.certificate import Certificate
+    from sfumato.randomize.mechanism import Randomization
     from sfumato.release import Release
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
@@ -27,7 +28,9 @@ __all__ = [
     "Hybrid",
     "Key",
     "Kind",
+    "LaplacePCA",
     "MultiplicativeNoise",
+    "Randomization",
     "Release",
     "Report",
     "Role",
@@ -52,7 +55,9 @@ _HOMES = {
     "Hybrid": "sfumato.geometry.mechanism",
     "Key": "sfumato.geometry.key",
     "Kind": "sfumato.tables.schema",
+    "LaplacePCA": "sfumato.perturb",
     "MultiplicativeNoise": "sfumato.perturb",
+    "Randomization": "sfumato.randomize.mechanism",
     "Release": "sfumato.release",
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",

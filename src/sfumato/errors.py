@@ -9,6 +9,7 @@
     |   +-- LevelError           privacy levels that are missing, malformed or infeasible
     |   +-- OptionError          an option that names something unknown or contradicts another
     +-- PrivacyRefusal           a rule of the house stopped it (exit code 3)
+    +-- TooFew                   too few records for their noise: it would be guesswork (exit code 3)
     PrivacyLeakWarning           it was done, and it discloses more than the caller may expect
 
 Every message names a column or a count, never a cell, and ends with what to do.
@@ -25,6 +26,7 @@ __all__ = [
     "SchemaError",
     "SfumatoError",
     "TableError",
+    "TooFew",
 ]
 
 
@@ -58,6 +60,12 @@ class OptionError(BadInput):
 
 class PrivacyRefusal(SfumatoError):
     """A rule of the house stopped the work."""
+
+    exit_code = 3
+
+
+class TooFew(SfumatoError):
+    """There are too few records for the noise in them; an answer would be guesswork."""
 
     exit_code = 3
 

@@ -15,13 +15,18 @@ from sfumato.errors import BadInput
 __all__ = [
     "ClassPure",
     "ColumnsDropped",
+    "ComponentNoise",
     "CountsKept",
+    "DomainsObserved",
     "Drawn",
     "Enhanced",
+    "EpochPublished",
     "Fact",
     "Grouped",
     "HeldOut",
+    "Maintained",
     "Noised",
+    "Randomized",
     "Shuffled",
     "ShuffledWithin",
     "Stratified",
@@ -192,6 +197,87 @@ class Transformed(Fact):
     known_rows: int
 
 
+@dataclass(frozen=True)
+class Randomized(Fact):
+    """Every cell of this column was randomized by itself, by the law of a noise specification.
+
+    ``spec`` is the specification as JSON text: all that an analyst needs to recover the column's distribution.
+    ``digest`` is its SHA-256, ``gamma`` the amplification and ``epsilon`` its logarithm; None where infinite.
+    """
+
+    fact: ClassVar[str] = "randomized"
+    column: str
+    spec: str
+    digest: str
+    gamma: float | None
+    epsilon: float | None
+
+
+@dataclass(frozen=True)
+class DomainsObserved(Fact):
+    """The domains that these columns were randomized over were read off the data, and are published."""
+
+    fact: ClassVar[str] = "domains-observed"
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ComponentNoise(Fact):
+    """Every principal component of a record's group got noise of a law, drawn afresh for each record.
+
+    ``scale`` is that of the law, in ranges of the component within the group; ``components`` is how many can get noise
+    at once; ``guarantee`` says for what the noise was chosen, one component or the whole record, and ``rho1`` for which
+    probability the bound is stated. ``grid`` is the step, in standard deviations of the columns.
+    """
+
+    fact: ClassVar[str] = "component-noise"
+    law: str
+    scale: float
+    components: int
+    guarantee: str
+    rho1: float
+    grid: float
+
+
+@dataclass(frozen=True)
+class Maintained(Fact):
+    """Groups were kept up as records arrived, by their statistics alone.
+
+    Of the ``groups`` that the rows were drawn from, ``pseudo`` were cut out of the statistics of a larger one, so that
+    their counts are a model's and not of people; ``short`` are smaller than the highest level that they stem from, and
+    ``tiny`` have three rows or fewer. ``k`` is the lowest level and ``asked_max`` the highest, ``split`` the test.
+    """
+
+    fact: ClassVar[str] = "maintained"
+    algorithm: str
+    split: str
+    k: int
+    asked_max: int
+    groups: int
+    pseudo: int
+    smallest: int
+    short: int
+    tiny: int
+    category_columns: int
+    missing_columns: int
+
+
+@dataclass(frozen=True)
+class EpochPublished(Fact):
+    """One epoch of a stream: so many families of groups left in a new state, the others repeated their rows.
+
+    ``fresh`` is the least number of records behind a new state that had not been behind an earlier one; 0 where no
+    family left. ``rows`` are those of all families.
+    """
+
+    fact: ClassVar[str] = "epoch-published"
+    epoch: int
+    renewed: int
+    repeated: int
+    rows: int
+    fresh: int
+
+
 _VOCABULARY: dict[str, type[Fact]] = {
     kind.fact: kind
     for kind in (
@@ -209,6 +295,11 @@ _VOCABULARY: dict[str, type[Fact]] = {
         Enhanced,
         Untouched,
         Transformed,
+        Randomized,
+        DomainsObserved,
+        ComponentNoise,
+        Maintained,
+        EpochPublished,
     )
 }
 
@@ -238,7 +329,8 @@ def fact_from_json(document: dict[str, Any]) -> Fact:
         expected = str(wanted[key].type)
         ok = (
             (expected == "int" and isinstance(value, int) and not isinstance(value, bool))
-            or (expected == "float" and isinstance(value, (int, float)) and not isinstance(value, bool))
+            or (expected.startswith("float") and isinstance(value, (int, float)) and not isinstance(value, bool))
+            or (expected.endswith("None") and value is None)
             or (expected == "str" and isinstance(value, str))
             or (expected == "bool" and isinstance(value, bool))
             or (expected.startswith("tuple") and isinstance(value, (list, tuple)))

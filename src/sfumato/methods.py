@@ -12,7 +12,8 @@ from sfumato.condense.mechanism import Condensation
 from sfumato.errors import OptionError
 from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanism import Mechanism
-from sfumato.perturb import make_noise
+from sfumato.perturb import LaplacePCA, make_noise
+from sfumato.randomize.mechanism import Randomization
 
 __all__ = ["DEFAULT_METHOD", "METHODS", "make_mechanism"]
 
@@ -27,6 +28,8 @@ METHODS: dict[str, Callable[..., Mechanism]] = {
     "rotate": Rotation,
     "hybrid": Hybrid,
     "noise": make_noise,
+    "laplace-pca": LaplacePCA,
+    "randomize": Randomization,
 }
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["CATEGORY_SCALE", "Block", "BlockKind", "Layout", "Records", "width"]
+__all__ = ["CATEGORY_SCALE", "Block", "BlockKind", "Extent", "Grids", "Layout", "Records", "width"]
 
 CATEGORY_SCALE = 0.5**0.5
 """Value of the one non-zero coordinate of a category: two different categories lie at distance 1."""
@@ -27,13 +27,34 @@ class BlockKind(StrEnum):
     """One coordinate: 1 where the cell is missing, else 0. Follows the block of its column."""
 
 
+@dataclass(frozen=True, repr=False)
+class Extent:
+    """Which values a column may take, in its own units.
+
+    ``declared`` ones are public knowledge; others were read off the data. Plain numbers have ``low``, ``high`` and
+    ``step``, each None where it is open; categories and places in an order have ``labels``, as their cells are written.
+    For places in an order the coordinate times ``unit`` plus ``origin`` is the place.
+    """
+
+    declared: bool
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+    labels: tuple[str, ...] = ()
+    origin: float = 0.0
+    unit: float = 1.0
+
+    def __repr__(self) -> str:
+        return f"Extent({'declared' if self.declared else 'observed'})"
+
+
 @dataclass(frozen=True)
 class Block:
     """Coordinates ``start`` to ``stop`` of one column.
 
     ``fill`` is what a missing cell takes in these coordinates: the column's mean, so that it pulls
     no distance either way. Of a column of plain numbers the coordinate times ``scale`` plus ``centre`` is the number in
-    the column's own units; None for categories, places in an order and dates.
+    the column's own units; None for categories, places in an order and dates. ``extent`` is None for dates.
     """
 
     column: str
@@ -43,6 +64,7 @@ class Block:
     fill: tuple[float, ...] = ()
     centre: float | None = field(default=None, repr=False)
     scale: float | None = field(default=None, repr=False)
+    extent: Extent | None = field(default=None, repr=False)
 
     @property
     def where(self) -> slice:
@@ -51,6 +73,8 @@ class Block:
 
 
 Layout = tuple[Block, ...]
+Grids = tuple[tuple[str, float, float], ...]
+"""Columns, a place of the grid of each, and its step."""
 
 
 def width(layout: Layout) -> int:
@@ -77,6 +101,8 @@ class Records:
     moved : frozenset of str
         Columns whose numbers were moved out of their domain on purpose: they are written as plain numbers, neither
         brought inside old bounds nor onto an old step.
+    grids : tuple of (str, float, float)
+        Moved columns whose numbers lie on a grid, with a place of it and its step: they are written exactly there.
     """
 
     values: NDArray[np.float64]
@@ -85,6 +111,7 @@ class Records:
     strata: NDArray[np.int64]
     target: str | None = None
     moved: frozenset[str] = frozenset()
+    grids: Grids = ()
 
     def __post_init__(self) -> None:
         n, d = self.values.shape
@@ -95,6 +122,8 @@ class Records:
         numbers = {block.column for block in self.layout if block.scale is not None}
         if not self.moved <= numbers:
             raise ValueError(f"{len(self.moved - numbers)} columns were moved that are no plain numbers of the layout")
+        if not {column for column, _, _ in self.grids} <= self.moved:
+            raise ValueError("a grid is given for a column that was not moved")
         for array in (self.values, self.levels, self.strata):
             array.setflags(write=False)
 

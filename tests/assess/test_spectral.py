@@ -14,7 +14,9 @@ from sfumato.assess.attacks.spectral import SPECTRAL, bayes_estimate, spectral_f
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import run_measure
 from sfumato.assess.study import Study
-from sfumato.facts import Noised
+from sfumato.facts import Noised, Randomized
+from sfumato.laws.domains import Integers, Reals
+from sfumato.laws.spec import NoiseSpec
 from sfumato.mechanism import Workings
 from tests.assess.cases import draw_table, released_of
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
@@ -184,3 +186,36 @@ def test_a_table_without_numbers_is_not_run() -> None:
     words = pa.table({"town": ["a", "b"] * 10})
     made = study(words, words, facts=noised(), workings=Workings(origin=np.arange(20)))
     assert all(finding.value is None and "number" in (finding.because or "") for finding in run_measure(SPECTRAL, made))
+
+
+def additive(column: str, sd: float) -> Randomized:
+    spec = NoiseSpec(Reals(-50.0, 50.0, 0.001), {"name": "gaussian", "sd": float(sd)})
+    return Randomized(column, spec.canonical, spec.digest, None, None)
+
+
+def test_columns_randomized_by_additive_laws_of_their_own_size_are_filtered_too() -> None:
+    rows = table("wine")
+    sizes = np.linspace(0.5, 2.0, rows.shape[1])
+    released = rows + sizes * np.random.default_rng(1).normal(size=rows.shape)
+    facts = tuple(additive(f"v{place}", size) for place, size in enumerate(sizes))
+    origin = np.arange(len(rows), dtype=np.int64)
+    made = study(numbers(rows), numbers(released), facts=facts, workings=Workings(origin=origin))
+    check_sound(SPECTRAL, made)
+    findings = found(SPECTRAL, made)
+    for place, size in enumerate(sizes):
+        finding = findings[f"{ERROR}/v{place}"]
+        assert finding.baseline == pytest.approx(size, rel=0.3)
+        assert (finding.value or 0.0) < size
+    alone = sizes / np.sqrt(1.0 + sizes**2)  # the error where no other column helps
+    assert (findings[ERROR].value or 0.0) < math.sqrt(np.mean(alone**2))
+
+
+def test_columns_randomized_by_other_laws_are_not_filtered() -> None:
+    rows = table("wine")[:, :2]
+    spec = NoiseSpec(Integers(0, 9), {"name": "keep-or-replace", "keep": 0.5})
+    kept = Randomized("v0", spec.canonical, spec.digest, spec.gamma, spec.epsilon)
+    origin = Workings(origin=np.arange(len(rows), dtype=np.int64))
+    made = study(numbers(rows), numbers(rows + 1.0), facts=(kept, additive("v1", 1.0)), workings=origin)
+    assert set(found(SPECTRAL, made)) == {ERROR, NEAR, f"{ERROR}/v1"}
+    made = study(numbers(rows), numbers(rows + 1.0), facts=(kept,), workings=origin)
+    assert "no noise" in (found(SPECTRAL, made)[ERROR].because or "")

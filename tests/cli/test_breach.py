@@ -65,8 +65,23 @@ def test_a_wish_is_solved_or_refused_in_words(run: Run, folder: Path) -> None:
     assert (solved["parameter"], solved["value"]) == ("keep", pytest.approx(11 / 1011, rel=1e-5))
     none = json.loads(run("breach", "--spec", folder / "r2.toml", *wish).out)
     assert none["solution"]["value"] is None
-    assert "no reach" in none["solution"]["words"]
+    assert "Use a mixture" in none["solution"]["words"]
     assert (none["prior"], none["posterior"]) == (None, None)
+
+
+@pytest.mark.parametrize("law", ['{ name = "laplace", scale = 1e13 }', '{ name = "gaussian", sd = 1e12 }'])
+def test_a_domain_too_large_to_look_at_still_has_its_bounds(run: Run, folder: Path, law: str) -> None:
+    text = f'format = 1\ndomain = {{ kind = "integers", low = 0, high = {10**13} }}\nlaw = {law}\n'
+    (folder / "large.toml").write_text(text, encoding="utf-8")
+    wish = ("breach", "--spec", folder / "large.toml", "--rho1", "0.01", "--rho2", "0.1")
+    found = json.loads(run(*wish, "--json").out)
+    assert found["entropy"] is None
+    assert (found["epsilon"], found["solution"]["value"] is None) == (
+        (1.0, False) if "laplace" in law else (None, True)
+    )
+    assert "too many values" in run(*wish).out
+    asked = run("breach", "--spec", folder / "large.toml", "--property", "x == 0")
+    assert (asked.code, asked.out) == (2, "")
 
 
 @pytest.mark.parametrize(("name", "begins"), [("plot.png", b"\x89PNG"), ("plot.svg", b"<?xml")])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.condense import compact
+from sfumato.condense import compact, rounds
 from sfumato.condense.compact import EFFORTS, compact_groups
 from sfumato.condense.partition import partition
 from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
@@ -67,8 +67,8 @@ def test_a_few_levels_of_thousands_are_met_in_a_few_seconds(seed: int) -> None:
     sizes = np.bincount(labels)
     assert sizes.max() >= 3_000
     assert len(sizes) > len(values) / 30  # the others are not drawn into the large groups
-    if levels.max() > compact._FROZEN:
-        assert sizes.max() > compact._FROZEN
+    if levels.max() > rounds._FROZEN:
+        assert sizes.max() > rounds._FROZEN
 
 
 def test_the_number_of_threads_makes_no_difference() -> None:

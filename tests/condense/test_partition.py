@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.condense.mechanism import effective_levels
-from sfumato.condense.partition import GROUPINGS, check_partition, partition
+from sfumato.condense.partition import GROUPINGS, partition
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal
+from sfumato.groups.checks import check_partition
 from tests.condense.tables import Table, assert_meets, no_strata, stratified_tables
 
 every_grouping = pytest.mark.parametrize("grouping", GROUPINGS)

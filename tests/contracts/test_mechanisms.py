@@ -13,10 +13,13 @@ from sfumato.condense.mechanism import Condensation
 from sfumato.facts import fact_from_json, fact_to_json
 from sfumato.geometry.key import Add, Key, Mult
 from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.laws.domains import Integers
+from sfumato.laws.spec import NoiseSpec
 from sfumato.mechanism import Mechanism
 from sfumato.methods import METHODS, make_mechanism
-from sfumato.perturb import AdditiveNoise, MultiplicativeNoise
+from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
 from sfumato.privacy.claims import draw_claims
+from sfumato.randomize.mechanism import Randomization
 from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
@@ -38,6 +41,16 @@ MECHANISMS: list[Mechanism] = [
     AdditiveNoise(law="laplace", enhance=0.1, enhance_laws=(("pay", "uniform"),), pass_categories=True),
     AdditiveNoise(correlated=True, pass_categories=True),
     MultiplicativeNoise(law="uniform", size=0.2, pass_categories=True),
+    LaplacePCA(k=20),
+    LaplacePCA(groups=2, b=0.5, guarantee="record", response_weight=0.5),
+    LaplacePCA(k=10, rho1=0.01, rho2=0.5, grouping="holistic"),
+    Randomization(epsilon=2.0, allow_observed=True, pass_missing=True),
+    Randomization(
+        specs={"age": NoiseSpec(Integers(0, 99), {"name": "uniform", "reach": 9})},
+        epsilon=1.0,
+        allow_observed=True,
+        pass_missing=True,
+    ),
 ]
 
 

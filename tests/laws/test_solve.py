@@ -59,8 +59,21 @@ def test_where_no_value_meets_it_words_say_why(spec: NoiseSpec) -> None:
     found = solve(spec, 0.01, 0.1)
     assert (found.parameter, found.value, found.spec) == (None, None, None)
     assert found.words.endswith(".")
-    if dict(spec.law)["name"] in ("uniform", "shift-modulo"):
+    if dict(spec.law)["name"] == "uniform":
         assert "no reach meets any bound" in found.words
+    if dict(spec.law)["name"] == "shift-modulo":
+        assert "unless it goes round the whole domain" in found.words
+
+
+@pytest.mark.parametrize("spec", [each[0] for each in SOLVABLE], ids=lambda spec: spec.canonical)
+@pytest.mark.parametrize(
+    ("rho1", "rho2"),
+    [(0.5, 0.5 + 1e-7), (0.5, 0.5 - 1e-7), (0.5, 0.5 + 1e-10), (1e-9, 1 - 1e-9), (1 - 1e-12, 1e-7), (0.01, 0.999999)],
+)
+def test_a_wish_for_very_much_or_very_little_is_met_too(spec: NoiseSpec, rho1: float, rho2: float) -> None:
+    found = solve(spec, rho1, rho2)
+    assert found.spec is not None
+    assert found.spec.gamma <= found.gamma * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(("rho1", "rho2"), [(0.5, 0.5), (0.0, 0.5), (0.5, 1.0), (0.5, 0.0)])

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.condense.gcd import approximate_gcd
-from sfumato.condense.holistic import dissolve_clusters, holistic_groups
-from sfumato.condense.modified import fill_clusters, modified_groups
 from sfumato.errors import LevelError
 from sfumato.groups import k_means, response_weights
+from sfumato.groups.holistic import dissolve_clusters, holistic_groups
+from sfumato.groups.modified import fill_clusters, modified_groups
 from sfumato.records import Block, BlockKind
 from tests.oracles import kcg12
 from tests.oracles.kcg12 import Group

@@ -54,8 +54,12 @@ def test_what_bounded_noise_never_sends_has_no_chance() -> None:
         KeepOrReplace(SIZE, 0.2),
         ShiftModulo(SIZE, 20),
         ShiftModulo(SIZE, 250),
+        ShiftModulo(SIZE, 3 * SIZE),
+        ShiftModulo(SIZE, SIZE - 1),
         Mixture(0.5, ShiftModulo(SIZE, 10), SIZE),
         Mixture(0.3, KeepOrReplace(SIZE, 0.3), SIZE),
+        Mixture(0.7, Response.for_epsilon(SIZE, 2.0), SIZE),
+        Mixture(0.7, Mixture(0.7, Response.for_epsilon(SIZE, 2.0), SIZE), SIZE),
         Response.for_epsilon(SIZE, 1.0),
         Membership(SIZE, tuple((np.arange(SIZE) // 10).tolist())),
     ],
@@ -74,6 +78,11 @@ def test_a_coarse_table_changes_next_to_nothing(law: Any, monkeypatch: pytest.Mo
     monkeypatch.setattr(sums, "_LONGEST", 4096)
     coarse = summed(Additive(10_000, law), inputs, outputs)
     assert np.abs(fine - coarse).max() < (1e-3 if isinstance(law, DiscreteUniform) else 1e-4)
+
+
+def test_a_shift_of_very_many_turns_leads_everywhere_alike() -> None:
+    matrix = summed(ShiftModulo(SIZE, 10**12), CUTS, CUTS)
+    np.testing.assert_allclose(matrix, np.tile(np.diff(CUTS) / SIZE, (len(CUTS) - 1, 1)), rtol=1e-9)
 
 
 def test_a_domain_of_a_billion_places_has_its_matrix_at_once() -> None:

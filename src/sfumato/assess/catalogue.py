@@ -40,7 +40,10 @@ def _risk() -> tuple[Measure, ...]:
 
 
 def _attacks() -> tuple[Measure, ...]:
+    from sfumato.assess.attacks.answers import BEST_GUESS
     from sfumato.assess.attacks.components import COMPONENTS
+    from sfumato.assess.attacks.differencing import DIFFERENCING
+    from sfumato.assess.attacks.group_filter import GROUP_FILTER
     from sfumato.assess.attacks.groups import GROUP_LINKAGE
     from sfumato.assess.attacks.halves import LINKABILITY
     from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
@@ -64,7 +67,10 @@ def _attacks() -> tuple[Measure, ...]:
         MEMBERSHIP,
         RARE_COMBINATIONS,
         SPECTRAL,
+        GROUP_FILTER,
+        BEST_GUESS,
         KNOWN_INPUT,
         COMPONENTS,
         PUBLIC_MOMENTS,
+        DIFFERENCING,
     )

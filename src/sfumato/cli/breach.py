@@ -67,11 +67,12 @@ def breach(
         raise OptionError("--rho2 needs a --rho1, or a --property whose prior is taken")
     form = None if plot is None else _check_plot(plot, spec_file, overwrite=overwrite)
     spec = NoiseSpec.read(spec_file)
-    prior = _prior(prior_name, spec)
-    found = None if about is None else compute(spec, prior, about, None if answer is None else _answer(answer, spec))
+    prior = _prior(prior_name, spec, needed=about is not None)
+    seen = None if answer is None else _answer(answer, spec)
+    found = None if about is None or prior is None else compute(spec, prior, about, seen)
     asked = found.prior if rho1 is None and found is not None else rho1
     solution = None if rho2 is None or asked is None else solve(spec, asked, rho2)
-    entropy = _entropy(spec, prior)
+    entropy = None if prior is None else _entropy(spec, prior)
     if plot is not None and form is not None:
         _draw(plot, form, spec, found)
     for line in _sentences(spec, found, asked, solution, entropy):
@@ -131,7 +132,11 @@ def _entropy(spec: NoiseSpec, prior: NDArray[np.float64]) -> dict[str, float]:
 
 
 def _sentences(
-    spec: NoiseSpec, found: Breach | None, rho1: float | None, solution: Solution | None, entropy: dict[str, float]
+    spec: NoiseSpec,
+    found: Breach | None,
+    rho1: float | None,
+    solution: Solution | None,
+    entropy: dict[str, float] | None,
 ) -> list[str]:
     from sfumato.laws.breach import percent, verdict
 
@@ -152,13 +157,18 @@ def _sentences(
     )
     if solution is not None:
         lines.append(f"Wanted: gamma of at most {solution.gamma:.4g}. {solution.words}")
+    return [*lines, _left(entropy)]
+
+
+def _left(entropy: dict[str, float] | None) -> str:
+    if entropy is None:
+        return "Privacy left: not computed, there are too many values to look at them one by one."
     before, left = _many(math.exp2(entropy["before"])), _many(entropy["privacy"])
-    lines.append(
+    return (
         f"Privacy left: for one who knows the distribution, the value is as uncertain as one of {before} equally "
         f"likely ones before the answer and one of {left} after it ({_many(entropy['nominal_privacy'])} for one who "
         "does not know it)."
     )
-    return lines
 
 
 def _many(number: float) -> str:
@@ -169,10 +179,14 @@ def _finite(number: float) -> float | None:
     return None if math.isinf(number) else number
 
 
-def _prior(name: str, spec: NoiseSpec) -> NDArray[np.float64]:
+def _prior(name: str, spec: NoiseSpec, *, needed: bool) -> NDArray[np.float64] | None:
+    """Give the prior; none where nobody asks for it and the domain is too large to write it out."""
+    from sfumato.laws.entropy import can_be_counted
     from sfumato.laws.priors import read_prior, uniform_prior
 
-    return uniform_prior(spec.domain) if name == "uniform" else read_prior(name, spec.domain)
+    if name != "uniform":
+        return read_prior(name, spec.domain)
+    return uniform_prior(spec.domain) if needed or can_be_counted(spec.operator) else None
 
 
 def _answer(text: str, spec: NoiseSpec) -> Any:

@@ -95,7 +95,9 @@ def serve(
     survey = read_survey(specs, texts, title)
     place = Place(options["host"], options["port"], options["tls_cert"], options["tls_key"], options["proxy"])
     password, made = _password(options["password_file"])
-    settings = Settings(password, place.secure, options["rate"], options["max_body"], options["at_least"])
+    settings = Settings(
+        password, place.secure, options["rate"], options["max_body"], options["at_least"], names=place.names
+    )
 
     def ready(url: str) -> None:
         for question in survey.questions:

@@ -12,7 +12,7 @@ from sfumato import __version__
 
 __all__ = ["app", "main"]
 
-_VERBS = ("demo", "inspect", "tune", "sanitize", "evaluate", "verify")
+_VERBS = ("demo", "inspect", "tune", "sanitize", "evaluate", "verify", "breach", "collect", "stream", "reconstruct")
 
 
 class _Verbs(click.RichGroup):

@@ -30,6 +30,16 @@ _PARAMETERS = {
     "correlated": "correlated",
     "enhance": "enhance",
     "enhance_size": "enhance_size",
+    "groups": "groups",
+    "response_weight": "response_weight",
+    "b": "b",
+    "guarantee": "guarantee",
+    "rho1": "rho1",
+    "rho2": "rho2",
+    "epsilon": "epsilon",
+    "spec": "specs",
+    "pass_missing": "pass_missing",
+    "allow_observed": "allow_observed",
     "k": "k",
     "allow_level_1": "allow_level_1",
 }
@@ -40,7 +50,8 @@ _OPTIONS = (
     click.option(
         "--method",
         metavar="NAME",
-        help="condense (default), condense-paper, classwise; noise; translate, scale, rotate, hybrid.",
+        help="condense (default), condense-paper, classwise; noise, laplace-pca, randomize; "
+        "translate, scale, rotate, hybrid.",
     ),
     click.option("--k", type=int, help="Floor of every record's privacy level.  [default: 10, or 2 with --level]"),
     click.option(
@@ -58,6 +69,20 @@ _OPTIONS = (
     click.option("--correlated", is_flag=True, help="Noise with the correlations of the data."),
     click.option("--enhance", type=float, metavar="SHARE", help="Share of the rows that get more noise on top."),
     click.option("--enhance-size", type=float, help="Size of that extra noise."),
+    click.option("--groups", type=int, help="laplace-pca: number of groups, instead of --k."),
+    click.option("--response-weight", type=float, help="Weight of the target in the distance between records."),
+    click.option("--b", type=float, help="laplace-pca: noise in ranges; odds change by up to e^(1/b).  [default: 0.2]"),
+    click.option(
+        "--guarantee", type=click.Choice(["component", "record"]), help="laplace-pca: what that factor is to bound."
+    ),
+    click.option("--rho1", type=float, help="laplace-pca: probability before the release.  [default: 0.001]"),
+    click.option("--rho2", type=float, help="laplace-pca: highest probability after it, which chooses b."),
+    click.option("--epsilon", type=float, help="randomize: local privacy of each column that has no --spec."),
+    click.option(
+        "--spec", multiple=True, metavar="COLUMN=FILE", help="randomize: noise specification of a column; repeatable."
+    ),
+    click.option("--pass-missing", is_flag=True, help="randomize: release which cells are missing."),
+    click.option("--allow-observed", is_flag=True, help="randomize: use domains that were read off the data."),
     click.option("--key", "key_file", type=click.Path(path_type=Path), help="Key of a geometric method."),
     click.option(
         "--new-key", "new_key_file", type=click.Path(path_type=Path), help="Draw a key and write it here (mode 600)."
@@ -91,10 +116,27 @@ def mechanism_of(recipe: Recipe | None, options: dict[str, Any]) -> Mechanism:
 
 def _parameters(method: str, options: dict[str, Any]) -> dict[str, Any]:
     """Gather what was told; a parameter that the method does not have is refused by `make_mechanism`."""
-    told = {name: options[option] for option, name in _PARAMETERS.items() if options[option] not in (None, False)}
+    told = {name: options[option] for option, name in _PARAMETERS.items() if _is_told(options[option])}
+    if "specs" in told:
+        told["specs"] = tuple(map(_spec_of_column, told["specs"]))
     if method in _GROUPED:
         told["k"] = _floor(method, options)
     return told
+
+
+def _is_told(value: Any) -> bool:
+    """Say whether an option was given; 0 is a number that was, and the method says what it thinks of it."""
+    return value is not None and value is not False and value != ()
+
+
+def _spec_of_column(text: str) -> tuple[str, str]:
+    """Read COLUMN=FILE; the file as text, so that a recipe can repeat it."""
+    from sfumato.laws.spec import NoiseSpec
+
+    column, _, file = text.partition("=")
+    if not column or not file:
+        raise OptionError("--spec takes a column and a file, as in --spec age=age.toml; write both")
+    return column, NoiseSpec.read(file).canonical
 
 
 def _floor(method: str, options: dict[str, Any]) -> int | None:

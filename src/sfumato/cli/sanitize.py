@@ -198,14 +198,15 @@ def _holdout(options: dict[str, Any]) -> Any:
 def _tell(
     console: Console, release: Release | FileRelease, folder: Path, form: FileForm, signer: Signer | None
 ) -> None:
-    from sfumato.facts import Transformed
+    from sfumato.facts import Randomized, Synthesized, Transformed
 
     certificate = release.certificate
     rehearsal = certificate.randomness != "release"
     levels = certificate.levels
     if levels:
+        kind = "synthetic " if any(isinstance(fact, Synthesized) for fact in certificate.facts) else ""
         console.say(
-            f"{certificate.rows_in} records in, {certificate.rows_out} synthetic rows out; {levels['groups']} groups, "
+            f"{certificate.rows_in} records in, {certificate.rows_out} {kind}rows out; {levels['groups']} groups, "
             f"the smallest of {levels['smallest_group']}; levels {levels['asked_min']} to {levels['asked_max']}, all "
             "met."
         )
@@ -214,6 +215,11 @@ def _tell(
     for fact in certificate.facts:
         if isinstance(fact, Transformed):
             console.say(f"Outsourcing obfuscation: reversible by anyone who knows {fact.known_rows} rows.")
+    spent = [fact.epsilon for fact in certificate.facts if isinstance(fact, Randomized)]
+    if spent:
+        bounded = [epsilon for epsilon in spent if epsilon is not None]
+        total = f"local epsilon {sum(bounded):.3g} for a whole row" if len(bounded) == len(spent) else "no bound"
+        console.say(f"{len(spent)} columns randomized cell by cell: {total}. The certificate holds their laws.")
     if release.report is not None:
         console.say(release.report.summary())
         if (words := budget_words(release.report)) is not None:

@@ -20,21 +20,19 @@ class Access:
     Parameters
     ----------
     password : str
-    secure : bool
-        Whether cookies travel under TLS only.
     """
 
-    def __init__(self, password: str, *, secure: bool) -> None:
+    def __init__(self, password: str) -> None:
         self._password = password.encode()
         self._session = secrets.token_urlsafe(32)
-        self._secure = secure
 
     def __repr__(self) -> str:
         return "Access(password=...)"
 
     def knows(self, password: str) -> bool:
         """Tell whether this is the password."""
-        return hmac.compare_digest(password.encode(), self._password)
+        # JSON can write half a character (\ud800), which plain UTF-8 cannot
+        return hmac.compare_digest(password.encode(errors="surrogatepass"), self._password)
 
     def allows(self, request: Request) -> bool:
         """Tell whether a request has the password in its Authorization header or the cookie of a login."""
@@ -47,13 +45,14 @@ class Access:
             return False
         return cookie is not None and hmac.compare_digest(cookie.value.encode(), self._session.encode())
 
-    def cookie(self) -> str:
-        """Give the header that logs in."""
-        return self._header(self._session, "Path=/dashboard")
+    def cookie(self, *, secure: bool) -> str:
+        """Give the header that logs in; a secure cookie travels under TLS only."""
+        return _header(self._session, "Path=/dashboard", secure=secure)
 
-    def no_cookie(self) -> str:
+    def no_cookie(self, *, secure: bool) -> str:
         """Give the header that logs out."""
-        return self._header("", "Path=/dashboard; Max-Age=0")
+        return _header("", "Path=/dashboard; Max-Age=0", secure=secure)
 
-    def _header(self, value: str, scope: str) -> str:
-        return f"{_COOKIE}={value}; {scope}; HttpOnly; SameSite=Strict" + ("; Secure" if self._secure else "")
+
+def _header(value: str, scope: str, *, secure: bool) -> str:
+    return f"{_COOKIE}={value}; {scope}; HttpOnly; SameSite=Strict" + ("; Secure" if secure else "")

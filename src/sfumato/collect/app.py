@@ -32,6 +32,7 @@ _ACCEPTED = {
     Verdict.SAME: as_json({"accepted": True, "again": True}),
 }
 _KEYS = {"token", "digest", "answers"}
+_OWN_PAGES = (b"same-origin", b"none")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Settings:
         Of a body.
     at_least : int
         Answers from which on the dashboard shows figures.
+    names : frozenset of str
+        Names that requests may ask for; none is any.
     """
 
     password: str
@@ -57,6 +60,7 @@ class Settings:
     rate: float = 20.0
     most_bytes: int = 16_384
     at_least: int = AT_LEAST
+    names: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"Settings(secure={self.secure}, rate={self.rate}, most_bytes={self.most_bytes}, password=...)"
@@ -79,7 +83,7 @@ class Collector:
         self._settings = settings
         self._log = log
         self._key = store.key
-        self._access = Access(settings.password, secure=settings.secure)
+        self._access = Access(settings.password)
         self._by_address = RateLimit(settings.rate, burst=max(10.0, 5.0 * settings.rate))
         self._by_token = RateLimit(0.2 if settings.rate > 0 else 0.0, burst=10.0)
         self._passwords = RateLimit(0.2, burst=5.0)
@@ -109,11 +113,15 @@ class Collector:
         elif scope["type"] == "http":
             began = time.perf_counter()
             head = scope["method"] == "HEAD"
-            response = await self._respond(scope, receive)
-            if response.status >= 400:
-                milliseconds = round(1000.0 * (time.perf_counter() - began), 1)
-                route = scope["path"] if scope["path"] in self._routes else "unknown"  # a path could hold anything
-                self._log.write("refused", route=route, status=response.status, milliseconds=milliseconds)
+            status = 500  # unless it comes to a response
+            try:
+                response = await self._respond(scope, receive)
+                status = response.status
+            finally:
+                if status >= 400:
+                    milliseconds = round(1000.0 * (time.perf_counter() - began), 1)
+                    route = scope["path"] if scope["path"] in self._routes else "unknown"  # a path could hold anything
+                    self._log.write("refused", route=route, status=status, milliseconds=milliseconds)
             await send_response(send, response, secure=self._settings.secure, head=head)
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -130,6 +138,7 @@ class Collector:
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
         request = Request.of(scope, receive)
         try:
+            _check_sender(request, self._settings.names)
             methods = self._routes.get(scope["path"])
             if methods is None:
                 raise Refused(404, "there is nothing here; begin at /")
@@ -149,7 +158,7 @@ class Collector:
         return give
 
     async def _answer(self, request: Request) -> Response:
-        _limit(self._by_address, request.address)
+        _limit(self._by_address, request.client)
         document = await request.json(self._settings.most_bytes)
         submission = self._submission(document)
         _limit(self._by_token, submission.mark)
@@ -190,26 +199,31 @@ class Collector:
             self._healthy_until = time.monotonic() + 1.0
         if not self._writer.alive:
             raise Refused(503, "answers are not stored any more; start the collector again")
+        if self._writer.failing:
+            raise Refused(503, "the last answers could not be stored; check that the disk is not full")
         return as_json({"status": "ok"})
 
     async def _dashboard(self, request: Request) -> Response:
         return self._pages.dashboard if self._may(request) else self._pages.login
 
     def _may(self, request: Request) -> bool:
+        guess = b"authorization" in request.headers
+        if guess:  # who has guessed too often is not told that this one is right
+            _wait(self._passwords.would_wait(request.client))
         allowed = self._access.allows(request)
-        if not allowed and b"authorization" in request.headers:  # a guess
-            _limit(self._passwords, request.address)
+        if guess and not allowed:
+            _limit(self._passwords, request.client)
         return allowed
 
     async def _login(self, request: Request) -> Response:
-        _limit(self._passwords, request.address)
+        _limit(self._passwords, request.client)
         password = (await request.json(self._settings.most_bytes)).get("password")
         if not isinstance(password, str) or not self._access.knows(password):
             raise Refused(401, "this is not the password of the dashboard; it was shown when the collector started")
-        return as_json({"welcome": True}, set_cookie=self._access.cookie())
+        return as_json({"welcome": True}, set_cookie=self._access.cookie(secure=request.secure))
 
-    async def _logout(self, _request: Request) -> Response:
-        return as_json({"welcome": False}, set_cookie=self._access.no_cookie())
+    async def _logout(self, request: Request) -> Response:
+        return as_json({"welcome": False}, set_cookie=self._access.no_cookie(secure=request.secure))
 
     async def _estimate(self, request: Request) -> Response:
         if not self._may(request):
@@ -218,6 +232,18 @@ class Collector:
 
 
 def _limit(limit: RateLimit, client: object) -> None:
-    wait = limit.wait_for(client)
+    _wait(limit.wait_for(client))
+
+
+def _wait(wait: float) -> None:
     if wait:
         raise Refused(429, "too many requests; wait a little", retry_after=str(int(wait) + 1))
+
+
+def _check_sender(request: Request, names: frozenset[str]) -> None:
+    """Refuse what a browser was made to send by a page of elsewhere."""
+    name = request.name
+    if names and name and name not in names:
+        raise Refused(421, "this collector serves its own machine only; a proxy before it must be named with --proxy")
+    if request.scope["method"] == "POST" and request.headers.get(b"sec-fetch-site", b"none") not in _OWN_PAGES:
+        raise Refused(403, "this was sent by a page of elsewhere; use the survey's own page")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
@@ -79,7 +81,7 @@ class Connection:
             host, _ = parts.hostname, parts.port
         except ValueError:
             parts, host = None, None
-        if parts is None or parts.scheme not in ("http", "https") or not host:
+        if parts is None or parts.scheme not in ("http", "https") or not host or re.search(r"\s", url):
             raise OptionError("--url is not an address of a survey; write https://HOST/")
         if parts.scheme == "http" and host not in _LOOPBACK and not allow_http:
             raise PrivacyRefusal(
@@ -129,7 +131,7 @@ class Connection:
                     "the server's certificate does not hold, so nothing was sent; check the address"
                 ) from None
             raise NotSent("the server cannot be reached; try again, the same answer will be sent") from None
-        except (OSError, EOFError):
+        except (OSError, EOFError, HTTPException):  # the last quotes what the server said
             raise NotSent("the connection broke; try again, the same answer will be sent") from None
 
 
@@ -168,7 +170,9 @@ def answer_survey(
     """
     survey = connection.survey() if survey is None else survey
     kept = KeptAnswers(default_folder()) if kept is None else kept
-    drawn = kept.of(token) or kept.adopt(token, connection.url, survey.digest)
+    drawn = kept.of(token)
+    if drawn is None and not other_person:
+        drawn = kept.adopt(token, connection.url, survey.digest)
     if drawn is None:
         if kept.others(token, connection.url, survey.digest) and not other_person:
             raise PrivacyRefusal(_TWICE)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from sfumato.collect.limits import network_of
 
 __all__ = ["Receive", "Refused", "Request", "Response", "Scope", "Send", "as_json", "parse_json", "send_response"]
 
@@ -14,6 +17,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+_HOST = re.compile(r"\[[^\]]*\]|[^:]*")
 _PATIENCE = 15.0  # seconds in which a body must have come
 
 # nothing from elsewhere, nothing inline, no frame around it, no form that a browser sends by itself
@@ -73,10 +77,21 @@ class Request:
         return cls(scope, receive, dict(scope["headers"]))
 
     @property
-    def address(self) -> str:
-        """Where it came from."""
+    def client(self) -> str:
+        """Where it came from, as limits count it."""
         client = self.scope.get("client")
-        return str(client[0]) if client else ""
+        return network_of(str(client[0])) if client else ""
+
+    @property
+    def secure(self) -> bool:
+        """Whether it came under TLS, as far as this collector or the proxy before it."""
+        return bool(self.scope.get("scheme") == "https")
+
+    @property
+    def name(self) -> str:
+        """Name of the host that was asked for, without its port."""
+        found = _HOST.match(self.headers.get(b"host", b"").decode("latin-1").lower())
+        return found.group() if found else ""
 
     async def json(self, most: int) -> dict[str, Any]:
         """Read a JSON object of at most so many bytes.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-__all__ = ["RateLimit"]
+__all__ = ["RateLimit", "network_of"]
 
 _MOST = 100_000  # clients that are remembered; beyond, those not seen for longest begin anew
 
@@ -31,10 +32,37 @@ class RateLimit:
         """Count a request and give 0, or give the seconds after which the next one will be let through."""
         if self._rate <= 0:
             return 0.0
-        now = self._clock()
-        full_at = max(now, self._full_at.pop(client, now)) + 1.0 / self._rate
-        wait = full_at - now - self._burst / self._rate
-        self._full_at[client] = full_at if wait <= 1e-9 else full_at - 1.0 / self._rate
+        wait, full_at = self._next(client)
+        self._full_at.pop(client, None)
+        self._full_at[client] = full_at if wait == 0.0 else full_at - 1.0 / self._rate
         if len(self._full_at) > _MOST:
             self._full_at.popitem(last=False)
-        return wait if wait > 1e-9 else 0.0
+        return wait
+
+    def would_wait(self, client: Hashable) -> float:
+        """Give what `wait_for` would, without counting."""
+        return self._next(client)[0] if self._rate > 0 else 0.0
+
+    def _next(self, client: Hashable) -> tuple[float, float]:
+        """Give the wait of one more request, and when the bucket would be full again after it."""
+        now = self._clock()
+        full_at = max(now, self._full_at.get(client, now)) + 1.0 / self._rate
+        wait = full_at - now - self._burst / self._rate
+        return (wait if wait > 1e-9 else 0.0), full_at
+
+
+def network_of(address: str) -> str:
+    """Give what is counted as one client: an IPv4 address, or the network of an IPv6 one, who has 2^64 of them.
+
+    Examples
+    --------
+    >>> network_of("192.0.2.7"), network_of("::ffff:192.0.2.7"), network_of("2001:db8:0:5::aaaa")
+    ('192.0.2.7', '192.0.2.7', '2001:db8:0:5::')
+    """
+    if ":" not in address:
+        return address
+    try:
+        found = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return str(found.ipv4_mapped or ipaddress.IPv6Address(int(found) >> 64 << 64))

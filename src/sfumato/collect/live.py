@@ -1,7 +1,8 @@
 """The estimate behind the dashboard: made now and then in a thread of its own, shown to all who ask.
 
 Figures appear from a least number of answers on and move by several answers at once, so that looking before and after a
-person's answer shows nothing of it.
+person's answer does not single it out. Who knows the other answers of the step, or sees figures on both sides of a
+restart, can still work out one *randomized* answer: that is what the bound of the law is for.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sfumato.collect.estimate import estimate, figures
-from sfumato.collect.store import Store, StoreError
+from sfumato.collect.store import Store
 from sfumato.collect.survey import Survey
+from sfumato.errors import SfumatoError
 
 __all__ = ["AT_LEAST", "STEP", "Live"]
 
@@ -68,7 +70,7 @@ class Live:
         began = time.monotonic()
         try:
             self._shown = await asyncio.get_running_loop().run_in_executor(self._thread, self._look)
-        except StoreError as error:
+        except SfumatoError as error:  # of the database, or of a law that cannot be taken back
             self._shown = self._nothing(f"{error}.")
         finally:
             now = time.monotonic()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -29,9 +30,13 @@ class Log:
         self._quiet = quiet
 
     def write(self, event: str, **details: str | int | float) -> None:
-        """Write one line; details are names, counts and times only."""
+        """Write one line; details are names, counts and times only.
+
+        A log that cannot be written (a full disk, a closed pipe) does not keep answers from being stored.
+        """
         if self._quiet:
             return
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         line = json.dumps({"time": moment, "event": event, **details})
-        print(line, file=self._stream or sys.stderr, flush=True)
+        with suppress(OSError, ValueError):
+            print(line, file=self._stream or sys.stderr, flush=True)

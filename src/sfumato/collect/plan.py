@@ -83,7 +83,7 @@ def law_plan(operator: Operator | Finite) -> dict[str, Any]:
     if isinstance(operator, Membership):
         return _membership(operator)
     if not isinstance(operator, Additive):
-        raise OptionError(f"the page cannot draw the law {type(operator).__name__}; answer with the Python client")
+        raise OptionError(f"no page can draw the law {type(operator).__name__}; choose another law")
     return {**_noise(operator), "size": size}
 
 
@@ -103,7 +103,7 @@ def _response(operator: Response) -> dict[str, Any]:
     if weights.shape[0] == weights.shape[1] and len(others) == len(truths) == 1:  # all answers alike: keep or replace
         return {"kind": "keep-or-replace", "size": operator.size, **_fraction(Fraction(truths.pop(), FINEST))}
     if weights.size > _MOST_CHANCES:
-        raise OptionError("the response matrix is too large for a page; answer with the Python client")
+        raise OptionError(f"the response matrix is too large for a page ({_MOST_CHANCES:,} chances); join some labels")
     rows = [[str(chance) for chance in row] for row in weights.tolist()]
     return {"kind": "response", "size": operator.size, "total": str(FINEST), "rows": rows}
 
@@ -121,7 +121,7 @@ def _domain(domain: Universe) -> dict[str, Any]:
     if isinstance(domain, Labels):
         return document
     if max(abs(domain.low), abs(domain.high)) >= _SAFE:
-        raise OptionError("numbers above 2^53 cannot be answered on a page; answer with the Python client")
+        raise OptionError("numbers above 2^53 cannot be answered on a page; choose another origin or unit")
     return {**document, "size": domain.size, "digits": decimals(domain.low, domain.step)}
 
 

@@ -26,6 +26,9 @@ __all__ = ["Place", "join_survey", "serve"]
 
 _BACKLOG = 2048
 _MOST_CONNECTIONS = 2000
+_OWN_FILES = 100  # that the database, the log and others need beside connections
+_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2: with forward secrecy only; those of TLS 1.3 are not chosen here
+_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,19 @@ class Place:
         """Whether it speaks TLS."""
         return self.certificate is not None
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Names that requests may ask for; none is any.
+
+        On this machine only its own are: a page of elsewhere whose name was made to point here is not let in.
+        """
+        alone = self.proxy is None and _is_loopback(self.host)
+        return frozenset((*_THIS_MACHINE, _name(self.host).lower())) if alone else frozenset()
+
     def check(self) -> None:
         """Refuse certificates that cannot be used and warn where anybody on the way could read along."""
+        if self.proxy is not None and not _is_network(self.proxy):
+            raise OptionError("--proxy is not an address or a network of addresses, as in 127.0.0.1; correct it")
         if self.key is not None and self.certificate is None:
             raise OptionError("--tls-key needs --tls-cert; give both")
         if self.certificate is not None:
@@ -83,12 +97,11 @@ def join_survey(store: Store, survey: Survey) -> None:
     BadInput
         If the database holds answers to another specification.
     """
-    document = store.survey_document()
-    if document is not None and Survey.from_document(document).digest != survey.digest:
+    standing = store.set_survey(survey.to_document())
+    if Survey.from_document(standing).digest != survey.digest:
         raise BadInput(
             "the database holds a survey with another specification; choose another --db, or the first --spec"
         )
-    store.set_survey(survey.to_document())
 
 
 def serve(
@@ -125,8 +138,11 @@ def serve(
 def _config(collector: Collector, place: Place) -> uvicorn.Config:
     import uvicorn
 
+    from sfumato.collect.wire import PatientProtocol
+
     return uvicorn.Config(
         collector,
+        http=PatientProtocol,
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -136,9 +152,10 @@ def _config(collector: Collector, place: Place) -> uvicorn.Config:
         ws="none",
         ssl_certfile=None if place.certificate is None else str(place.certificate),
         ssl_keyfile=None if place.key is None else str(place.key),
+        ssl_ciphers=_CIPHERS,
         proxy_headers=place.proxy is not None,
         forwarded_allow_ips=place.proxy or "127.0.0.1",
-        limit_concurrency=_MOST_CONNECTIONS,
+        limit_concurrency=_most_connections(),
         backlog=_BACKLOG,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=30,
@@ -158,6 +175,24 @@ def _listen(place: Place) -> socket.socket:
         reason = os.strerror(number) if number > 0 else "no such address"
         raise OptionError(f"cannot listen on port {place.port} ({reason}); choose another --port or --host") from None
     return listening
+
+
+def _most_connections() -> int:
+    """Give how many connections are taken at once: no more than there may be open files, else all of them stall."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # not on Windows
+        return _MOST_CONNECTIONS
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_CONNECTIONS if files < 0 else max(_OWN_FILES, min(_MOST_CONNECTIONS, files - _OWN_FILES))
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_loopback(host: str) -> bool:

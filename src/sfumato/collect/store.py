@@ -7,7 +7,6 @@ marks of used tokens and the seals of their answers, in the order of hashes and 
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,16 +16,14 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.collect.opening import identity, make_engine, prepare_file, prepare_tables, url_of
 from sfumato.collect.tokens import KEY_BYTES
-from sfumato.errors import BadInput, OptionError, SfumatoError
+from sfumato.errors import BadInput, SfumatoError
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import Connection, Engine
 
 __all__ = ["Store", "StoreError", "Submission", "Verdict"]
-
-_BUSY = 30  # seconds to wait for another process that writes
-_DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg", "sqlite": "sqlite"}
 
 
 class StoreError(SfumatoError):
@@ -57,12 +54,16 @@ class Store:
     ----------
     engine : sqlalchemy.Engine
         Of a database that has the tables; `open` gives one.
+    file : Path, optional
+        Where SQLite keeps it. Answers that go to a file that was deleted meanwhile are lost, so it is looked at.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, file: Path | None = None) -> None:
         from sfumato.collect.tables import add_counts, claim, put_new
 
         self._engine = engine
+        self._file = file
+        self._identity = identity(file)
         self._claim, self._add, self._put = (make(engine.dialect.name) for make in (claim, add_counts, put_new))
 
     def __repr__(self) -> str:
@@ -84,13 +85,12 @@ class Store:
         create : bool
             Whether to make the file and the tables where there are none.
         """
-        url = _url(place)
-        if url.get_backend_name() == "sqlite":
-            _prepare_file(url, create=create)
-        engine = _engine(url)
+        url = url_of(place)
+        file = prepare_file(url, create=create) if url.get_backend_name() == "sqlite" else None
+        engine = make_engine(url, create=create)
         with _errors("opened", BadInput):
-            _prepare_tables(engine, create=create)
-        return cls(engine)
+            prepare_tables(engine, create=create)
+        return cls(engine, file)
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -109,14 +109,20 @@ class Store:
             found = connection.scalar(META.select().with_only_columns(META.c.value).where(META.c.name == "survey"))
         return None if found is None else dict(json.loads(bytes(found)))
 
-    def set_survey(self, document: Mapping[str, Any]) -> None:
-        """Store the document of the survey in place of the one that is there."""
+    def set_survey(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Store the document of the survey and give the one that stands: one with another digest is left as it is."""
         from sfumato.collect.tables import META
 
         text = json.dumps(document, ensure_ascii=False).encode()
-        self._once("survey", text)
-        with self._writing() as connection:
-            connection.execute(META.update().where(META.c.name == "survey").values(value=text))
+        with (
+            self._writing() as connection
+        ):  # in one transaction: two that begin at once do not both believe it is theirs
+            connection.execute(self._put, {"name": "survey", "value": text})
+            found = connection.scalar(META.select().with_only_columns(META.c.value).where(META.c.name == "survey"))
+            standing = dict(json.loads(bytes(found))) if found is not None else dict(document)
+            if standing.get("digest") == document.get("digest"):
+                connection.execute(META.update().where(META.c.name == "survey").values(value=text))
+        return standing
 
     def add(self, batch: Sequence[Submission]) -> list[Verdict]:
         """Store submissions in one transaction and say what became of each; at the return they are on disk.
@@ -158,10 +164,10 @@ class Store:
 
     def ping(self) -> None:
         """Ask the database whether it answers."""
-        import sqlalchemy as sa
+        from sfumato.collect.tables import META
 
         with self._reading() as connection:
-            connection.execute(sa.select(1))
+            connection.execute(META.select().with_only_columns(META.c.name))
 
     def _claim_marks(self, connection: Connection, first: Mapping[bytes, Submission]) -> set[bytes]:
         # in the order of marks: two processes with the same tokens wait for each other and never in a circle
@@ -189,92 +195,26 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
+        self._check_file()
         with (
             _errors("written"),
             self._engine.connect().execution_options(writes=True) as connection,
             connection.begin(),
         ):
             yield connection
+        self._check_file()  # what was written to a file without a name is not stored
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
+        self._check_file()
         with _errors("read"), self._engine.connect() as connection, connection.begin():
             if self._engine.dialect.name == "postgresql":
                 connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection
 
-
-def _url(place: str) -> URL:
-    try:
-        import sqlalchemy as sa
-    except ModuleNotFoundError:
-        raise OptionError("a survey's database needs SQLAlchemy; install sfumato[collect]") from None
-    if "://" not in place:
-        return sa.URL.create("sqlite", database=place)
-    try:
-        url = sa.make_url(place)
-    except (sa.exc.ArgumentError, ValueError):
-        raise OptionError("--db is not a database URL; write sqlite:///FILE or postgresql://USER@HOST/NAME") from None
-    if url.get_backend_name() not in _DRIVERS:
-        raise OptionError("--db names a database that surveys are not kept in; use sqlite:///FILE or postgresql://...")
-    return url.set(drivername=_DRIVERS[url.get_backend_name()])
-
-
-def _prepare_file(url: URL, *, create: bool) -> None:
-    if not url.database or url.database == ":memory:":
-        raise OptionError("a survey in memory is lost at its end; name a file, as in sqlite:///survey.db")
-    path = Path(url.database)
-    if path.exists():
-        return
-    if not create:
-        raise OptionError(f"there is no database {str(path)!r}; begin it with 'sfumato collect serve' or 'tokens'")
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))  # the files beside it take its mode
-    except FileExistsError:
-        pass
-    except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise OptionError(f"the database {str(path)!r} cannot be made ({reason}); choose another place") from None
-
-
-def _engine(url: URL) -> Engine:
-    import sqlalchemy as sa
-
-    try:
-        if url.get_backend_name() == "postgresql":
-            return sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
-        engine = sa.create_engine(url, connect_args={"timeout": _BUSY})
-    except ModuleNotFoundError as error:
-        raise OptionError(f"this database needs the package {error.name}; install sfumato[collect]") from None
-
-    @sa.event.listens_for(engine, "connect")
-    def _on_connect(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # transactions begin where we say, not where the driver thinks
-        for pragma in ("journal_mode=WAL", "synchronous=FULL"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    @sa.event.listens_for(engine, "begin")
-    def _on_begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("writes", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-    return engine
-
-
-def _prepare_tables(engine: Engine, *, create: bool) -> None:
-    import sqlalchemy as sa
-
-    from sfumato.collect.tables import META, TABLES
-
-    if sa.inspect(engine).has_table(META.name):
-        return
-    if not create:
-        raise OptionError("this database holds no survey; begin one with 'sfumato collect serve' or 'tokens'")
-    try:
-        TABLES.create_all(engine)
-    except (sa.exc.OperationalError, sa.exc.ProgrammingError, sa.exc.IntegrityError):
-        if not sa.inspect(engine).has_table(META.name):  # else another process made them in this moment
-            raise
+    def _check_file(self) -> None:
+        if self._file is not None and identity(self._file) != self._identity:
+            raise StoreError("the file of the survey's database was deleted or replaced; put it back and start again")
 
 
 @contextmanager

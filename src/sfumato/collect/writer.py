@@ -18,7 +18,9 @@ __all__ = ["Crowded", "Writer"]
 
 _MOST_AT_ONCE = 1000
 _MOST_WAITING = 20_000
-_SECONDS_A_LINE = 10.0  # of the log: a line for each commit would say when each answer came
+_SECONDS_A_LINE = 10.0  # of the log, and
+_ANSWERS_A_LINE = 10  # at least: a line for each commit would say when each answer came
+_SORE = 30.0  # seconds for which a commit that failed is held against the database
 
 
 class Crowded(SfumatoError):
@@ -43,12 +45,18 @@ class Writer:
         self._task: asyncio.Task[None] | None = None
         self._ending = False
         self._batch: list[tuple[Submission, asyncio.Future[Verdict]]] = []
+        self._failed = -_SORE
         self._answers, self._commits, self._slowest, self._reported = 0, 0, 0.0, time.monotonic()
 
     @property
     def alive(self) -> bool:
         """Whether answers are being stored."""
         return self._task is not None and not self._task.done()
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last commit failed, a moment ago."""
+        return time.monotonic() - self._failed < _SORE
 
     def start(self) -> None:
         """Begin to store."""
@@ -94,15 +102,17 @@ class Writer:
                     try:
                         verdicts = await loop.run_in_executor(self._thread, self._store.add, rows)
                     except StoreError as error:
+                        self._failed = time.monotonic()
                         self._log.write("commit failed", answers=len(rows))
                         self._fail(self._batch, str(error))
                         continue
                     self._tell(verdicts, time.perf_counter() - began)
         finally:  # whatever ends it, nobody is left waiting
-            self._report()
             self._fail([*self._batch, *self._waiting], "the collector has stopped; send it again later")
+            self._report()
 
     def _tell(self, verdicts: list[Verdict], seconds: float) -> None:
+        self._failed = -_SORE
         new = verdicts.count(Verdict.NEW)
         for (_, done), verdict in zip(self._batch, verdicts, strict=True):
             if not done.done():  # the client may have gone away
@@ -111,7 +121,7 @@ class Writer:
             return
         self._answers, self._commits = self._answers + new, self._commits + 1
         self._slowest = max(self._slowest, seconds)
-        if time.monotonic() - self._reported >= _SECONDS_A_LINE:
+        if self._answers >= _ANSWERS_A_LINE and time.monotonic() - self._reported >= _SECONDS_A_LINE:
             self._report()
 
     def _report(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.condense.distances import centroids, squared_distances
+from sfumato.groups.distances import centroids, squared_distances
 
 __all__ = ["attrition", "closest_viable"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.condense.distances import centroids, closest, ssq
+from sfumato.groups.distances import centroids, closest, ssq
 
 __all__ = ["cannibalize", "cost_of_joining"]
 

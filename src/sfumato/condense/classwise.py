@@ -93,7 +93,9 @@ class ClasswiseCondensation:
         if self.k is None:
             levels = np.full(len(records), choose_size(np.bincount(cells), int(levels.max()), self.tolerance))
         _check_sizes(block.column, cells, levels)
-        labels = partition(records.values, levels, cells, rng, grouping=self.grouping, effort=self.effort)
+        labels = partition(
+            records.values, levels, cells, rng, grouping=self.grouping, effort=self.effort, widths=True
+        )  # the nearest of several classes is asked for: dense regions stay whole
         check_pure(labels, cells)
         algorithm = f"class-wise: {ALGORITHMS[self.grouping]}"
         sanitized = synthesize(records, labels, levels, algorithm, rng, shared=block.where)

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from sfumato.condense.attrition import attrition
 from sfumato.condense.cannibalize import cannibalize
-from sfumato.condense.distances import centroids
 from sfumato.condense.segment import segment
+from sfumato.groups.distances import centroids
 from sfumato.progress import tell
 
 __all__ = ["construct_groups", "place_deficient"]

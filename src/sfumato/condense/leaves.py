@@ -9,8 +9,9 @@ from sfumato.compiled import compiled, inner
 from sfumato.condense.moves import Leaf, measure
 from sfumato.condense.search import iterate
 from sfumato.condense.start import start_groups
+from sfumato.condense.widths import fit_widths
 
-__all__ = ["SPARE", "improve_leaves", "start_leaves"]
+__all__ = ["SPARE", "improve_leaves", "start_leaves", "width_leaves"]
 
 SPARE = 8
 """Free slots of a leaf, for groups that are split."""
@@ -81,20 +82,55 @@ def improve_leaves(
         rows = np.empty(n, dtype=np.int64)
         members, target = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         key, row = np.empty(n), np.empty(slots)
-        work = Leaf(
-            np.empty((n, d)),
-            np.empty(n, dtype=np.int64),
-            np.empty(n, dtype=np.int64),
-            np.empty(n),
-            np.empty((slots, d)),
-            np.empty((slots, n)),
-            np.empty(slots, dtype=np.int64),
-            np.empty(slots, dtype=np.int64),
-        )
+        work = _empty_leaf(n, d, slots)
         _fill(values, level, order, starts, group_order, bounds[leaf], groups, rows, work)
         state[0] = seed ^ np.uint64(low)
         gains[leaf] = iterate(work, passes, tries, lowest, state, members, target, key, row)
         counts[leaf] = _write_back(work.values, work.label, rows, slots, low, out_order, sizes, centres)
+
+
+@compiled
+def width_leaves(
+    values: NDArray[np.float64],
+    level: NDArray[np.int64],
+    order: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    group_order: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    places: NDArray[np.int64],
+    first: int,
+    last: int,
+    passes: int,
+    lowest: int,
+    floor: float,
+    out_order: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    centres: NDArray[np.float64],
+) -> None:
+    """Search leaves ``first`` to ``last`` for groups of different width; arguments as of `improve_leaves`."""
+    for leaf in range(first, last):
+        low, n = places[leaf], places[leaf + 1] - places[leaf]
+        groups = bounds[leaf + 1] - bounds[leaf]
+        rows = np.empty(n, dtype=np.int64)
+        work = _empty_leaf(n, values.shape[1], groups)
+        _fill(values, level, order, starts, group_order, bounds[leaf], groups, rows, work)
+        fit_widths(work, passes, lowest, floor)
+        counts[leaf] = _write_back(work.values, work.label, rows, groups, low, out_order, sizes, centres)
+
+
+@inner
+def _empty_leaf(n: int, d: int, slots: int) -> Leaf:
+    return Leaf(
+        np.empty((n, d)),
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+        np.empty(n),
+        np.empty((slots, d)),
+        np.empty((slots, n)),
+        np.empty(slots, dtype=np.int64),
+        np.empty(slots, dtype=np.int64),
+    )
 
 
 @inner

@@ -25,7 +25,8 @@ ALGORITHMS = {
 """The groupings, and how a certificate names each."""
 
 _EFFORTS = ("fast", "default", "thorough")
-_WEIGHTED = ("modified", "holistic")  # the groupings that the papers give a weighted distance
+_WEIGHTED = ("modified", "holistic")  # the groupings that have a weighted distance where nothing is said
+_USUAL_WEIGHT = 0.8  # [BCG10, sec. 5.2]
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,10 @@ class Condensation:
         How long the compact grouping searches.
     allow_level_1 : bool
         Level 1 is no protection: such a record may stand alone and is then published as it is.
-    response_weight : float
-        Weight of the target in the distance of ``"modified"`` and ``"holistic"``, the other columns share the rest
-        [BCG10, eq. 1]. Without a target all columns weigh the same; the other groupings do not use it.
+    response_weight : float, optional
+        Weight of the target in the distance, the other columns share the rest [BCG10, eq. 1]. Without it the groupings
+        ``"modified"`` and ``"holistic"`` take 0.8, and to all others all columns weigh the same, as they do without a
+        target.
 
     Examples
     --------
@@ -64,12 +66,13 @@ class Condensation:
     grouping: str = "compact"
     effort: str = "default"
     allow_level_1: bool = False
-    response_weight: float = 0.8
+    response_weight: float | None = None
 
     def __post_init__(self) -> None:
         check_k(self.k, allow_level_1=self.allow_level_1)
         check_options(self.grouping, self.effort)
-        if isinstance(self.response_weight, bool) or not 0.0 <= self.response_weight <= 1.0:
+        weight = self.response_weight
+        if weight is not None and (isinstance(weight, bool) or not 0.0 <= weight <= 1.0):
             raise OptionError("response_weight must lie between 0 and 1; the usual one is 0.8")
 
     @property
@@ -86,9 +89,11 @@ class Condensation:
 
         compile_ahead()
         levels = effective_levels(records.levels, self.k, allow_level_1=self.allow_level_1)
-        weights = None
-        if self.grouping in _WEIGHTED:
-            weights = response_weights(records.layout, records.target, self.response_weight)
+        weights, weight = None, self.response_weight
+        if weight is None and self.grouping in _WEIGHTED:
+            weight = _USUAL_WEIGHT
+        if weight is not None:
+            weights = response_weights(records.layout, records.target, weight)
         labels = partition(
             records.values, levels, records.strata, rng, grouping=self.grouping, effort=self.effort, weights=weights
         )

@@ -13,7 +13,19 @@ from numpy.typing import NDArray
 
 from sfumato.compiled import inner, whole
 
-__all__ = ["NONE", "RELOCATE", "SWAP", "Leaf", "best_move", "dissolve", "refresh", "relocate", "split", "swap"]
+__all__ = [
+    "NONE",
+    "RELOCATE",
+    "SWAP",
+    "Leaf",
+    "best_move",
+    "dissolve",
+    "highest_but",
+    "refresh",
+    "relocate",
+    "split",
+    "swap",
+]
 
 NONE, RELOCATE, SWAP = 0, 1, 2
 

@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from sfumato.compiled import fixed
 from sfumato.condense.compact import EFFORTS, compact_groups
 from sfumato.condense.construct import construct_groups
-from sfumato.condense.holistic import holistic_groups
 from sfumato.condense.mdav import mdav_groups
-from sfumato.condense.modified import modified_groups
-from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
+from sfumato.errors import OptionError
+from sfumato.groups.checks import check_feasible, check_partition, check_values
+from sfumato.groups.holistic import holistic_groups
+from sfumato.groups.modified import modified_groups
 
-__all__ = ["GROUPINGS", "check_choice", "check_feasible", "check_partition", "check_values", "partition"]
+__all__ = ["GROUPINGS", "check_choice", "partition"]
 
 GROUPINGS = ("compact", "mdav", "paper", "modified", "holistic")
 
@@ -28,6 +29,7 @@ def partition(
     effort: str = "default",
     weights: NDArray[np.float64] | None = None,
     threads: int | None = None,
+    widths: bool = False,
 ) -> NDArray[np.int64]:
     """Label each record with its group, 0 to g-1.
 
@@ -49,6 +51,8 @@ def partition(
         Weight of each coordinate in the squared distance, by default the same for all.
     threads : int, optional
         Threads of the compact grouping; its partition does not depend on them.
+    widths : bool
+        Let the compact grouping search on for groups of different width.
 
     Raises
     ------
@@ -69,7 +73,7 @@ def partition(
         own = fixed(values if len(rows) == len(values) else values[rows], np.float64)
         asked = fixed(levels[rows], np.int64)
         if grouping == "compact":
-            groups = compact_groups(own, asked, rng, effort=effort, threads=threads)
+            groups = compact_groups(own, asked, rng, effort=effort, threads=threads, widths=widths)
         elif grouping == "paper":
             groups = construct_groups(own, asked, rng.permutation(len(rows)))
         else:
@@ -92,54 +96,9 @@ def _one_level_groups(
     return holistic_groups(values, k, rng)
 
 
-def check_values(values: NDArray[np.float64]) -> None:
-    """Refuse records that no distance can be taken between."""
-    if not values.shape[1]:
-        raise TableError("the records have no coordinates to group by; sanitize at least one column")
-    unmeasurable = int((~np.isfinite(values)).any(axis=1).sum())
-    if unmeasurable:
-        raise TableError(f"{unmeasurable} records hold a number that is not finite; remove them or mark them missing")
-
-
 def check_choice(grouping: str, effort: str) -> None:
     """Refuse a grouping or an effort that there is not."""
     if grouping not in GROUPINGS:
         raise OptionError(f"there is no grouping {grouping!r}; choose one of {', '.join(GROUPINGS)}")
     if effort not in EFFORTS:
         raise OptionError(f"there is no effort {effort!r}; choose one of {', '.join(EFFORTS)}")
-
-
-def check_feasible(levels: NDArray[np.int64], strata: NDArray[np.int64]) -> None:
-    """Refuse levels that no grouping can meet."""
-    if not len(levels):
-        raise LevelError("there are 0 records; bring at least as many as the highest privacy level")
-    if (levels < 1).any():
-        raise LevelError(f"{int((levels < 1).sum())} privacy levels are zero or negative; levels start at 1")
-    names, codes = np.unique(strata, return_inverse=True)
-    sizes = np.bincount(codes)
-    highest = np.zeros(len(names), dtype=np.int64)
-    np.maximum.at(highest, codes, levels)
-    short = sizes < highest
-    if not short.any():
-        return
-    if len(names) == 1:
-        raise LevelError(
-            f"there are {sizes[0]} records and the highest privacy level is {highest[0]}; "
-            "lower the level or bring more records"
-        )
-    smallest = int(np.argmin(np.where(short, sizes, sizes.max() + 1)))
-    raise LevelError(
-        f"{int(short.sum())} of {len(names)} strata have fewer records than the highest privacy level in them (the "
-        f"smallest has {sizes[smallest]} and level {highest[smallest]}); pool small strata or lower the level"
-    )
-
-
-def check_partition(labels: NDArray[np.int64], levels: NDArray[np.int64]) -> None:
-    """Fail closed if a record has no group or a group is smaller than a level inside it."""
-    sizes = np.bincount(labels) if len(labels) and labels.min() >= 0 else np.zeros(1, dtype=np.int64)
-    violations = int((sizes[labels] < levels).sum()) if len(sizes) > labels.max(initial=0) else len(labels)
-    if violations or (sizes == 0).any():
-        raise PrivacyRefusal(
-            f"{violations} records came out in a group smaller than their privacy level; nothing is released. "
-            "Please report this as a defect"
-        )

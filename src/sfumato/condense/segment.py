@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.compiled import compiled
-from sfumato.condense.distances import centroids, closest
+from sfumato.groups.distances import centroids, closest
 from sfumato.progress import tell
 
 __all__ = ["segment"]

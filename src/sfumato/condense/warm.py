@@ -10,8 +10,9 @@ import sys
 import numpy as np
 
 from sfumato.compiled import fixed, is_cached
-from sfumato.condense.compact import Team, first_grouping
+from sfumato.condense.compact import first_grouping
 from sfumato.condense.leaves import improve_leaves, start_leaves
+from sfumato.condense.rounds import Team
 from sfumato.condense.trees import principal_tree, random_tree
 from sfumato.groups import generate, summarize
 from sfumato.groups.follow import follow

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["TAIL", "blocks", "is_large", "telling_outputs"]
+__all__ = ["MOST_PAIRS", "TAIL", "blocks", "is_large", "telling_outputs"]
 
 TAIL = 8.0
 """Deviations beyond the domain to which outputs of Gaussian noise are looked at: fewer than 1e-14 lie farther."""
@@ -23,8 +23,10 @@ TAIL = 8.0
 LARGE = 2**25
 """Pairs of value and output from which the form of a law is used instead of its matrix."""
 
+MOST_PAIRS = 2**33
+"""Pairs that are looked at in all: about a minute."""
+
 _CELLS = 2**21  # of a block
-_MOST = 2**33  # cells looked at in all: about a minute
 
 
 def telling_outputs(operator: Operator) -> range:
@@ -59,7 +61,7 @@ def blocks(operator: Operator) -> Iterator[tuple[NDArray[np.int64], NDArray[np.f
     import numpy as np
 
     outputs, size = telling_outputs(operator), operator.size
-    if len(outputs) * size > _MOST:
+    if len(outputs) * size > MOST_PAIRS:
         raise OptionError(
             f"{len(outputs):,} outputs for {size:,} values are too many to look at; choose a coarser grid"
         )

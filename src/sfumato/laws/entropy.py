@@ -10,15 +10,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sfumato.laws.channel import blocks, is_large
+from sfumato.laws.channel import MOST_PAIRS, blocks, is_large, telling_outputs
 from sfumato.laws.large import answer_entropy, entropy, has_form, noise_entropy, spread
 from sfumato.laws.operators import Operator
+from sfumato.laws.priors import MOST
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Uncertainty", "uncertainty"]
+__all__ = ["Uncertainty", "can_be_counted", "uncertainty"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,13 @@ def uncertainty(operator: Operator, prior: NDArray[np.float64]) -> Uncertainty:
         posterior = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
         after += float((chances[:, 0] * total[:, 0] * _entropies(posterior)).sum())
     return Uncertainty(before, after)
+
+
+def can_be_counted(operator: Operator) -> bool:
+    """Tell whether a law has few enough values and outputs to look at them all."""
+    return operator.size <= MOST and (
+        has_form(operator) or len(telling_outputs(operator)) * operator.size <= MOST_PAIRS
+    )
 
 
 def _entropies(rows: NDArray[np.float64]) -> NDArray[np.float64]:

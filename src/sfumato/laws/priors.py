@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["observed_prior", "prior_of", "read_prior", "uniform_prior"]
+__all__ = ["MOST", "observed_prior", "prior_of", "read_prior", "uniform_prior"]
 
-_MOST = 10_000_000
+MOST = 10_000_000
+"""Values of a domain for which a prior is written out."""
+
 _SUM = 1e-3  # how far written probabilities may be from 1 together, for they are rounded
 
 
@@ -106,5 +108,5 @@ def _number(text: str) -> float:
 
 
 def _check_size(domain: Universe) -> None:
-    if domain.size > _MOST:
-        raise OptionError(f"a prior is written out for at most {_MOST:,} values; choose a coarser grid")
+    if domain.size > MOST:
+        raise OptionError(f"a prior is written out for at most {MOST:,} values; choose a coarser grid")

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import Any
 
 from sfumato.errors import OptionError
 from sfumato.laws.amplification import gamma_for, gamma_for_downward
@@ -15,7 +14,9 @@ from sfumato.laws.spec import NoiseSpec
 
 __all__ = ["Solution", "solve"]
 
-_DIGITS = 6
+_DIGITS = (6, 9, 12, 15, 4, 2)  # tried in this order: more where six digits miss the wish, fewer where doubles do
+_SLACK = 1e-12
+_MOST = 1e10  # a wish that allows for more is met with this: chances so near to 0 or 1 are drawn only roughly
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Solution:
     gamma : float
         Largest amplification that meets the wish.
     parameter, value : str or None, float or None
-        What to set, rounded to the safe side at six digits; none where no value of it meets the wish.
+        What to set, rounded to the safe side at six digits (more or fewer where those miss the wish); none where no
+        value of it meets the wish.
     spec : NoiseSpec or None
         The specification with that value.
     words : str
@@ -59,16 +61,22 @@ def solve(spec: NoiseSpec, rho1: float, rho2: float) -> Solution:
     law = spec.to_document()["law"]
     if law["name"] not in _SOLVERS or (law["name"] == "response" and "epsilon" not in law):
         return Solution(gamma, None, None, None, _none(law["name"]))
-    parameter, find = _SOLVERS[law["name"]]
-    value = find(spec, gamma)
-    found = NoiseSpec(spec.domain, {**law, parameter: value})
-    words = f"{parameter} = {value:g} meets it: odds then change by at most a factor of {found.gamma:.4g}."
-    return Solution(gamma, parameter, value, found, words)
+    parameter, find, how = _SOLVERS[law["name"]]
+    least = find(spec, min(gamma, _MOST))
+    for digits in _DIGITS:
+        value = _round(least, digits, how)
+        found = NoiseSpec(spec.domain, {**law, parameter: value})
+        if found.gamma <= gamma * (1.0 + _SLACK):
+            words = f"{parameter} = {value:.15g} meets it: odds then change by at most a factor of {found.gamma:.4g}."
+            return Solution(gamma, parameter, value, found, words)
+    return Solution(gamma, None, None, None, f"No {parameter} was found that meets it; choose another rho1 or rho2.")
 
 
 def _none(name: str) -> str:
-    if name in ("uniform", "shift-modulo"):
+    if name == "uniform":
         why = "Bounded noise rules values out, whatever its reach: no reach meets any bound."
+    elif name == "shift-modulo":
+        why = "A shift rules values out unless it goes round the whole domain, and then hardly anything can be learned."
     elif name == "gaussian":
         why = "Gaussian noise lets odds change by any factor, whatever its deviation: none meets any bound."
     elif name == "response":
@@ -81,7 +89,7 @@ def _none(name: str) -> str:
 
 def _keep(spec: NoiseSpec, gamma: float) -> float:
     """Solve keep (n - 1) / (1 - keep) = gamma."""
-    return _round(gamma / (gamma + spec.domain.size - 1), ROUND_FLOOR)
+    return gamma / (gamma + spec.domain.size - 1)
 
 
 def _weight(spec: NoiseSpec, gamma: float) -> float:
@@ -91,26 +99,31 @@ def _weight(spec: NoiseSpec, gamma: float) -> float:
     rest = (gamma - 1.0) / operator.size
     extremes = [(float(high), float(low)) for high, low in operator.of.extremes]
     bounds = [rest / (high - gamma * low + rest) for high, low in extremes if high > gamma * low]
-    return _round(min([1.0, *bounds]), ROUND_FLOOR)
+    return min([1.0, *bounds])
 
 
 def _scale(spec: NoiseSpec, gamma: float) -> float:
     """Solve range / scale = ln gamma."""
-    return _round((spec.domain.size - 1) * spec.domain.step / math.log(gamma), ROUND_CEILING)
+    return (spec.domain.size - 1) * spec.domain.step / math.log(gamma)
 
 
 def _epsilon(_spec: NoiseSpec, gamma: float) -> float:
-    return _round(math.log(gamma), ROUND_FLOOR)
+    return math.log(gamma)
 
 
-def _round(number: float, how: str) -> float:
-    """Round to six digits towards more noise, so that the bound still holds."""
-    return float(Context(prec=_DIGITS, rounding=how).plus(Decimal(number)))
+def _round(number: float, digits: int, how: str) -> float:
+    """Round towards more noise, so that the bound still holds; a chance near 1 by the digits of what is left to 1."""
+    exact = Decimal(number)
+    if how == _CHANCE and number > 0.5:
+        return float(1 - Context(prec=digits, rounding=ROUND_CEILING).plus(1 - exact))
+    return float(Context(prec=digits, rounding=ROUND_FLOOR if how == _CHANCE else how).plus(exact))
 
 
-_SOLVERS: dict[str, tuple[str, Callable[[NoiseSpec, float], Any]]] = {
-    "keep-or-replace": ("keep", _keep),
-    "mixture": ("weight", _weight),
-    "laplace": ("scale", _scale),
-    "response": ("epsilon", _epsilon),
+_CHANCE = "chance"  # the smaller the safer, and at most 1
+
+_SOLVERS: dict[str, tuple[str, Callable[[NoiseSpec, float], float], str]] = {
+    "keep-or-replace": ("keep", _keep, _CHANCE),
+    "mixture": ("weight", _weight, _CHANCE),
+    "laplace": ("scale", _scale, ROUND_CEILING),
+    "response": ("epsilon", _epsilon, ROUND_FLOOR),
 }

@@ -1,9 +1,10 @@
-"""Noise on numbers: additive and multiplicative [OZ03, sec. 3.1]."""
+"""Noise on numbers: additive and multiplicative [OZ03, sec. 3.1], and on principal components of groups [BCG10]."""
 
 from __future__ import annotations
 
 from sfumato.perturb.additive import AdditiveNoise
+from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.perturb.multiplicative import MultiplicativeNoise
 from sfumato.perturb.noise import make_noise
 
-__all__ = ["AdditiveNoise", "MultiplicativeNoise", "make_noise"]
+__all__ = ["AdditiveNoise", "LaplacePCA", "MultiplicativeNoise", "make_noise"]

@@ -95,14 +95,14 @@ def sanitize(
     begin = perf_counter()
     sanitized = mechanism.sanitize(job.records, rng=randomness.generator("sanitize"))
     taken = perf_counter() - begin
-    moved = sanitized.records.moved
-    released = job.codec.decode(sanitized.records.values, native=native, moved=moved)
+    moved, grids = sanitized.records.moved, sanitized.records.grids
+    released = job.codec.decode(sanitized.records.values, native=native, moved=moved, grids=grids)
     facts = (*job.facts, *sanitized.facts)
     measured = None
     if report:
         measured = assess(
             job.original,
-            job.codec.decode(sanitized.records.values, moved=moved) if native else released,
+            job.codec.decode(sanitized.records.values, moved=moved, grids=grids) if native else released,
             job.codec,
             facts=facts,
             workings=sanitized.workings,

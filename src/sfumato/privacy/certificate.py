@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import BadInput
-from sfumato.facts import Fact, Grouped, fact_from_json, fact_to_json
+from sfumato.facts import Fact, Grouped, Maintained, fact_from_json, fact_to_json
 from sfumato.privacy.claims import Claim, Refused, draw_claims
 
 __all__ = ["FORMAT", "Certificate", "certify"]
@@ -44,6 +44,15 @@ class Certificate:
     @property
     def levels(self) -> dict[str, int]:
         """Levels asked for and met, where records were grouped."""
+        kept = next((fact for fact in self.facts if isinstance(fact, Maintained)), None)
+        if kept is not None:
+            return {
+                "asked_min": kept.k,
+                "asked_max": kept.asked_max,
+                "smallest_group": kept.smallest,
+                "groups": kept.groups,
+                "violations": kept.short,
+            }
         grouped = next((fact for fact in self.facts if isinstance(fact, Grouped)), None)
         if grouped is None:
             return {}

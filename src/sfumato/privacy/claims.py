@@ -6,13 +6,18 @@ from sfumato.errors import PrivacyRefusal
 from sfumato.facts import (
     ClassPure,
     ColumnsDropped,
+    ComponentNoise,
     CountsKept,
+    DomainsObserved,
     Drawn,
     Enhanced,
+    EpochPublished,
     Fact,
     Grouped,
     HeldOut,
+    Maintained,
     Noised,
+    Randomized,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -20,8 +25,11 @@ from sfumato.facts import (
     Transformed,
     Untouched,
 )
+from sfumato.privacy.laplace import is_noised_by_group, of_component_noise, of_noised_groups
 from sfumato.privacy.perturbed import of_enhance, of_noise, of_runs, of_transformation, of_untouched
+from sfumato.privacy.randomized import of_observed, of_randomized, of_rows
 from sfumato.privacy.statements import Claim, Refused
+from sfumato.privacy.streamed import of_stream
 
 __all__ = ["Claim", "Refused", "draw_claims"]
 
@@ -44,6 +52,10 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
     ]
     for fact in facts:
         match fact:
+            case Grouped() if is_noised_by_group(facts):
+                of_noised_groups(fact, claims, refused)
+            case ComponentNoise():
+                of_component_noise(fact, claims, refused)
             case Grouped():
                 _of_groups(fact, claims, refused)
             case Synthesized():
@@ -83,12 +95,21 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                 refused.append(of_untouched(fact))
             case Transformed():
                 refused.extend(of_transformation(fact))
+            case Randomized():
+                of_randomized(fact, facts, claims, refused)
+            case DomainsObserved():
+                refused.append(of_observed(fact))
+            case Maintained():
+                of_stream(fact, facts, claims, refused)
+            case EpochPublished():
+                pass  # a line of the ledger: the maintained groups speak of it
             case HeldOut():
                 pass  # a matter of measuring: it makes no claim
             case _:
                 raise PrivacyRefusal(
                     "a fact is not known to this version, so nothing can be certified; use a newer one"
                 )
+    of_rows(facts, claims, refused)
     return tuple(claims), tuple(refused)
 
 

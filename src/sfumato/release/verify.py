@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.errors import BadInput, OptionError, SfumatoError
-from sfumato.facts import Drawn, Grouped, Synthesized
+from sfumato.facts import Drawn, EpochPublished, Grouped, Maintained, Synthesized
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
 from sfumato.randomness import Mode
@@ -192,7 +192,23 @@ def _claims(certificate: Certificate) -> Check:
     return Check("claims follow from facts", same and honest, detail)
 
 
+def _stream_levels(kept: Maintained, certificate: Certificate) -> Check:
+    """Check the last epoch against the groups that its rows were drawn from."""
+    last = [fact for fact in certificate.facts if isinstance(fact, EpochPublished)][-1:]
+    holds = bool(last) and last[0].rows == certificate.rows_out and kept.groups * kept.smallest <= last[0].rows
+    detail = (
+        f"levels {kept.k} to {kept.asked_max}, smallest of {kept.groups} groups {kept.smallest}; {kept.pseudo} were "
+        f"cut out of statistics, {kept.short} of them smaller than a level inside"
+    )
+    return Check(
+        "levels met", holds, detail if holds else "the numbers of groups, epochs and rows contradict each other"
+    )
+
+
 def _levels(certificate: Certificate) -> Check:
+    kept = next((fact for fact in certificate.facts if isinstance(fact, Maintained)), None)
+    if kept is not None:
+        return _stream_levels(kept, certificate)
     grouped = [fact for fact in certificate.facts if isinstance(fact, Grouped)]
     rows = [fact.rows for fact in certificate.facts if isinstance(fact, Synthesized)]
     if not grouped:

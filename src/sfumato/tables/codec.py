@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import OptionError, SchemaError, TableError
 from sfumato.progress import tell
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout, Records, width
+from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Grids, Layout, Records, width
 from sfumato.tables.cells import (
     Gap,
     codes_of_cells,
@@ -30,11 +30,12 @@ from sfumato.tables.cells import (
     write_codes,
     write_numbers,
 )
+from sfumato.tables.extent import extent_of_labels, extent_of_numbers
 from sfumato.tables.field import DateStep, Field, Kind
 from sfumato.tables.fits import check_columns, check_extra, check_lacking
 from sfumato.tables.grid import Grid, fit_grid, mean_and_scale, refuse_misfits
 from sfumato.tables.infer import complete_field
-from sfumato.tables.moved import own_units, write_moved
+from sfumato.tables.moved import exactly_on, own_units, write_moved
 from sfumato.tables.schema import Schema
 
 __all__ = ["MOST_CATEGORIES", "Codec", "Unseen", "check_columns"]
@@ -146,7 +147,12 @@ class Codec:
         return Records(values, layout, levels, strata, None if target is None else target.name)
 
     def decode(
-        self, values: NDArray[np.float64], *, native: bool = False, moved: frozenset[str] = frozenset()
+        self,
+        values: NDArray[np.float64],
+        *,
+        native: bool = False,
+        moved: frozenset[str] = frozenset(),
+        grids: Grids = (),
     ) -> pa.Table:
         """Turn coordinates back into a table of the encoded columns, in the order of the schema.
 
@@ -159,15 +165,19 @@ class Codec:
             Write numbers and dates that came as text in types of their own.
         moved : frozenset of str
             Columns whose numbers left their domain on purpose (`Records.moved`): they are written as they are.
+        grids : tuple of (str, float, float)
+            Those of them that lie on a grid (`Records.grids`): they are written exactly there.
         """
         if values.ndim != 2 or values.shape[1] != width(self.layout):
             raise ValueError(f"coordinates of shape {values.shape} do not fit a layout of {width(self.layout)}")
         if not np.isfinite(values).all():
             raise ValueError(f"{int((~np.isfinite(values)).sum())} coordinates are not finite")
         arrays = []
+        steps = {name: (anchor, step) for name, anchor, step in grids}
         for column in self.columns:
             kind = _native_type(column) if native else column.kind
-            arrays.append(_decode_column(values, column, kind, moved=column.field.name in moved))
+            grid, free = steps.get(column.field.name), column.field.name in moved
+            arrays.append(_decode_column(values, column, kind, grid, moved=free))
             tell("writing columns", len(arrays) / len(self.columns))
         return pa.table(arrays, names=[column.field.name for column in self.columns])
 
@@ -212,14 +222,16 @@ def _fit_column(cells: pa.ChunkedArray, field: Field, start: int, crowd: int) ->
         codes, absent = codes_of_cells(cells, field)
         share = np.bincount(codes[~absent], minlength=len(field.domain.categories or ())) / max(1, (~absent).sum())
         fill = tuple((share * CATEGORY_SCALE).tolist())
-        blocks = [Block(field.name, BlockKind.CATEGORY, start, start + len(share), fill)]
+        end, extent = start + len(share), extent_of_labels(field)
+        blocks = [Block(field.name, BlockKind.CATEGORY, start, end, fill, extent=extent)]
         column = Column(field, _written_type(cells.type), ())
     else:
         numbers, absent = numbers_of_cells(cells, field)
         grid = fit_grid(numbers[~absent], field, cells.type, crowd)
         mean, scale = mean_and_scale(numbers[~absent], grid, field)
         centre, unit = own_units(grid, mean, scale, field) or (None, None)
-        blocks = [Block(field.name, BlockKind.NUMBER, start, start + 1, (0.0,), centre, unit)]
+        within = extent_of_numbers(field, grid, mean, scale)
+        blocks = [Block(field.name, BlockKind.NUMBER, start, start + 1, (0.0,), centre, unit, within)]
         column = Column(field, _written_type(cells.type), (), grid, mean, scale)
     if absent.any():
         blocks.append(Block(field.name, BlockKind.MISSING, blocks[0].stop, blocks[0].stop + 1))
@@ -264,7 +276,9 @@ def _encode_column(cells: pa.ChunkedArray, column: Column, values: NDArray[np.fl
         )
 
 
-def _decode_column(values: NDArray[np.float64], column: Column, kind: pa.DataType, *, moved: bool) -> pa.Array:
+def _decode_column(
+    values: NDArray[np.float64], column: Column, kind: pa.DataType, grid: tuple[float, float] | None, *, moved: bool
+) -> pa.Array:
     block = column.blocks[0]
     absent = np.zeros(len(values), dtype=np.bool_)
     if len(column.blocks) > 1:
@@ -272,7 +286,8 @@ def _decode_column(values: NDArray[np.float64], column: Column, kind: pa.DataTyp
     if column.grid is None:
         return write_codes(np.argmax(values[:, block.where], axis=1), absent, column.field, kind, column.gap)
     if moved and block.centre is not None and block.scale is not None:
-        return write_moved(values[:, block.start] * block.scale + block.centre, absent, column.field, kind, column.gap)
+        numbers = values[:, block.start] * block.scale + block.centre
+        return write_moved(exactly_on(numbers, grid), absent, column.field, kind, column.gap)
     with np.errstate(over="ignore"):  # what overflows lies beyond every bound, and is brought inside
         places = values[:, block.start] * column.scale + column.mean
     return write_numbers(column.grid.to_numbers(places), absent, column.field, kind, column.gap)

@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.tables.cells import Gap, is_text, write_numbers
+from sfumato.tables.cells import Gap, decimals_of_step, is_text, write_numbers
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
 
-__all__ = ["free_field", "free_fields", "own_units", "write_moved"]
+__all__ = ["exactly_on", "free_field", "free_fields", "own_units", "write_moved"]
+
+_MOST_DECIMALS = 9  # of a grid that is counted in whole numbers of the last decimal
 
 
 def own_units(grid: Grid, mean: float, scale: float, field: Field) -> tuple[float, float] | None:
@@ -27,6 +29,27 @@ def own_units(grid: Grid, mean: float, scale: float, field: Field) -> tuple[floa
     if grid.step is None:
         return mean, scale
     return grid.anchor + grid.step * mean, grid.step * scale
+
+
+def exactly_on(numbers: NDArray[np.float64], grid: tuple[float, float] | None) -> NDArray[np.float64]:
+    """Bring numbers to the grid that they lie on up to rounding: their last bits would tell mean and deviation.
+
+    ``grid`` is a place of it and its step; without one the numbers stay as they are.
+
+    Examples
+    --------
+    >>> exactly_on(np.array([0.29999999999, 7.0000000001]), (0.0, 0.1)).tolist()
+    [0.3, 7.0]
+    """
+    if grid is None:
+        return numbers
+    anchor, step = grid
+    places = np.rint((numbers - anchor) / step)
+    decimals = max(decimals_of_step(step), decimals_of_step(anchor))
+    if decimals > _MOST_DECIMALS:
+        return np.asarray(anchor + places * step)
+    scale = 10.0**decimals
+    return np.asarray((np.rint(anchor * scale) + places * np.rint(step * scale)) / scale)
 
 
 def write_moved(

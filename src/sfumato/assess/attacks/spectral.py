@@ -6,6 +6,7 @@ all directions, the data over few: what is left in those few is nearly the data.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -15,10 +16,12 @@ from sfumato.assess.findings import Direction, Family, Finding
 from sfumato.assess.frame import Measure, Need
 from sfumato.assess.intervals import holding
 from sfumato.assess.study import Study, sample
-from sfumato.facts import Fact, Noised
+from sfumato.facts import ComponentNoise, Fact, Noised, Randomized
+from sfumato.laws.operators import Additive
+from sfumato.laws.spec import NoiseSpec
 from sfumato.records import BlockKind
 
-__all__ = ["SPECTRAL", "bayes_estimate", "spectral_filter"]
+__all__ = ["SPECTRAL", "bayes_estimate", "randomized_specs", "redraw_rows", "spectral_filter"]
 
 _Matrix = NDArray[np.float64]
 
@@ -82,8 +85,22 @@ def bayes_estimate(released: _Matrix, noise: _Matrix) -> _Matrix:
     return np.asarray(mean + centred @ np.linalg.pinv(data + noise, hermitian=True) @ data)
 
 
+def randomized_specs(facts: Iterable[Fact]) -> dict[str, NoiseSpec]:
+    """Give the laws that columns were randomized by, which every recipient knows."""
+    return {
+        fact.column: NoiseSpec.from_document(json.loads(fact.spec)) for fact in facts if isinstance(fact, Randomized)
+    }
+
+
+def _with_added_noise(facts: Sequence[Fact]) -> set[str] | None:
+    """Name the columns that noise was added to; None for all of them."""
+    if any(isinstance(fact, Noised | ComponentNoise) for fact in facts):
+        return None
+    return {name for name, spec in randomized_specs(facts).items() if isinstance(spec.operator, Additive)}
+
+
 def _applies(facts: Sequence[Fact]) -> str | None:
-    if any(isinstance(fact, Noised) for fact in facts):
+    if _with_added_noise(facts) != set():
         return None
     return "no noise of a stated law was put on the numbers, so there is none to filter off"
 
@@ -117,8 +134,9 @@ def _columns(
 ) -> tuple[list[str], list[int], NDArray[np.bool_]]:
     """Find the columns of numbers that differ between people, their coordinates, and which cells both tables have."""
     names, places, there = [], [], []
+    noised = _with_added_noise(study.facts)
     for block in study.layout:
-        if block.kind is not BlockKind.NUMBER:
+        if block.kind is not BlockKind.NUMBER or (noised is not None and block.column not in noised):
             continue
         pair = study.pair(block.column)
         both = ~pair.released.absent[released] & ~pair.original.absent[original]
@@ -133,7 +151,7 @@ def _noise_covariance(study: Study, added: _Matrix, there: NDArray[np.bool_]) ->
     """Give the covariance of the noise, which the certificate states, as it was added: cut at bounds and enhanced."""
     noised = study.fact(Noised)
     variance = (added**2).sum(axis=0) / there.sum(axis=0)
-    if noised is None or not noised.correlated:
+    if study.fact(ComponentNoise) is None and (noised is None or not noised.correlated):
         return np.diag(variance)
     return np.asarray(added.T @ added / len(added))
 
@@ -163,7 +181,7 @@ def _error(
         Direction.HIGHER,
         (0.0, None),
         meaning,
-        interval=holding(value, np.sqrt(_redraw(squares, cells, rng))),
+        interval=holding(value, np.sqrt(redraw_rows(squares, cells, rng))),
         baseline=float(np.sqrt(raw.sum() / cells.sum())),
         attempts=int(cells.sum()),
     )
@@ -187,14 +205,14 @@ def _of_near(
         Direction.LOWER,
         (0.0, 1.0),
         f"{_CLOSE}{note}.",
-        interval=holding(value, _redraw(hits, cells, rng)),
+        interval=holding(value, redraw_rows(hits, cells, rng)),
         baseline=float(((np.abs(guessed) <= reach) & there).sum() / cells.sum()),
         attempts=int(cells.sum()),
         unit="share",
     )
 
 
-def _redraw(sums: _Matrix, cells: NDArray[np.int64], rng: np.random.Generator) -> _Matrix:
+def redraw_rows(sums: _Matrix, cells: NDArray[np.int64], rng: np.random.Generator) -> _Matrix:
     """Give the mean a cell of so many redraws of the rows; the cells of a row stay together."""
     n = len(sums)
     means = np.full(_REDRAWS, float(sums.sum() / cells.sum()))

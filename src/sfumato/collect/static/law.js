@@ -36,6 +36,7 @@ export function randomize(law, x) {
 
 // Give the place of what was typed or chosen, or null where it is none.
 export function encode(domain, typed) {
+  if (typed === null) return null;
   if (domain.kind === "labels") {
     const place = domain.values.indexOf(typed);
     return place < 0 ? null : place;

@@ -6,11 +6,11 @@ const form = document.getElementById("form");
 const part = (id) => document.getElementById(id);
 const PREFIX = "sfumato-answer:";
 let token = ""; // of the answer that is being given
-let mistyped = null; // an answer that was sent under something that is no token
 
 // ---- what is kept -----------------------------------------------------------------------------------------------
 // A second draw for the same person would let the server average the noise away. So what was drawn is kept, under the
-// token alone: a server that changes its specification does not get a fresh draw either.
+// token alone: a server that changes its specification does not get a fresh draw either. Nor does one that says "no such
+// token": what was sent under a mistyped token has been seen, so it is kept with a mark and goes under the right one.
 
 function kept(which) {
   const text = localStorage.getItem(PREFIX + which);
@@ -23,13 +23,21 @@ function keep(answer) {
   if (localStorage.getItem(PREFIX + token) !== text) throw new Error("not kept");
 }
 
-function answeredBefore() {
-  for (let index = 0; index < localStorage.length; index += 1) {
-    const key = localStorage.key(index);
-    if (key.startsWith(PREFIX) && key !== PREFIX + token && kept(key.slice(PREFIX.length)).digest === plan.digest)
-      return true;
-  }
-  return false;
+// The other tokens under which answers to this survey are kept.
+function others() {
+  const keys = Array.from({ length: localStorage.length }, (_, index) => localStorage.key(index));
+  const tokens = keys.filter((key) => key.startsWith(PREFIX)).map((key) => key.slice(PREFIX.length));
+  return tokens.filter((each) => each !== token && kept(each).digest === plan.digest);
+}
+
+const mistyped = () => others().find((each) => kept(each).mistyped);
+
+// Take over the answer of a mistyped token.
+function adopt(from) {
+  const answer = { ...kept(from), mistyped: false };
+  keep(answer);
+  localStorage.removeItem(PREFIX + from);
+  return answer;
 }
 
 // ---- what is shown ----------------------------------------------------------------------------------------------
@@ -58,9 +66,9 @@ function show(answer) {
 
 function read(question) {
   const name = `q-${question.name}`;
-  const chosen = form.querySelector(`input[name="${name}"]:checked`);
-  const control = chosen ?? part(name);
-  return control === null ? "" : control.value;
+  const control = form.querySelector(`input[name="${name}"]:checked`) ?? part(name);
+  if (control === null || control.selectedIndex === 0) return null; // nothing is chosen, which is not the empty label
+  return control.value;
 }
 
 function point(wrong) {
@@ -89,13 +97,19 @@ async function send(answer) {
   }
   part("again").disabled = false;
   if (response?.ok) {
-    keep({ ...answer, accepted: true });
-    show({ ...answer, accepted: true });
+    const stored = { ...answer, accepted: true, mistyped: false };
+    try {
+      keep(stored);
+    } catch {
+      // it is kept without its mark: a retry would send the same
+    }
+    show(stored);
     say("good", "Thank you. Your randomized answer has arrived and is stored.");
     return;
   }
   if (response?.status === 401) {
-    askAgain(answer);
+    keep({ ...answer, mistyped: true });
+    askAgain("bad", "This is not a token of this survey. Please enter it again; the same randomized answer will be sent.");
     return;
   }
   show(answer);
@@ -103,15 +117,12 @@ async function send(answer) {
   say("bad", `${why} Your randomized answer is kept in this browser; “Send again” sends the same one.`);
 }
 
-// What was sent under a mistyped token has been seen, so the same answer goes under the right one.
-function askAgain(answer) {
-  mistyped = answer;
-  localStorage.removeItem(PREFIX + token);
+function askAgain(kind, text) {
   for (const question of plan.questions) part(`box-${question.name}`).hidden = true;
   part("token-box").hidden = false;
   part("result").hidden = true;
   form.hidden = false;
-  say("bad", "This is not a token of this survey. Please enter it again; the same randomized answer will be sent.");
+  say(kind, text);
 }
 
 function submit(event) {
@@ -121,10 +132,14 @@ function submit(event) {
     say("bad", "Please enter the token of your invitation: 43 letters and digits.");
     return;
   }
-  if (resume()) return;
-  if (mistyped !== null) {
-    keep(mistyped);
-    send(mistyped);
+  const mine = kept(token);
+  if (mine !== null && !again(mine)) {
+    resume(mine);
+    return;
+  }
+  const from = mistyped();
+  if (mine !== null || from !== undefined) {
+    send(mine ?? adopt(from));
     return;
   }
   const typed = Object.fromEntries(plan.questions.map((question) => [question.name, read(question)]));
@@ -145,10 +160,11 @@ function submit(event) {
   send(answer);
 }
 
+// Whether an answer only waits for the right token.
+const again = (answer) => Boolean(answer.mistyped) && answer.digest === plan.digest;
+
 // Show an answer that is kept for this token; no other one is drawn for it.
-function resume() {
-  const answer = kept(token);
-  if (answer === null) return false;
+function resume(answer) {
   form.reset();
   show(answer);
   if (answer.digest !== plan.digest) {
@@ -159,12 +175,22 @@ function resume() {
   } else {
     say("note", "Your randomized answer is kept in this browser and may not have arrived. “Send again” sends the same one.");
   }
+}
+
+// Go on with what is kept, and tell whether there is anything.
+function goOn() {
+  const mine = token ? kept(token) : null;
+  if (mine !== null && !again(mine)) {
+    resume(mine);
+    return true;
+  }
+  if (mine === null && mistyped() === undefined) return false;
+  askAgain("note", "This browser has sent an answer to this survey under something that was no token. The same randomized answer will be sent; no other one is drawn. If another person gave it, please use another browser.");
   return true;
 }
 
 function start() {
   token = location.hash.slice(1);
-  mistyped = null;
   for (const question of plan.questions) part(`box-${question.name}`).hidden = false;
   part("token").value = token;
   part("token-box").hidden = token !== "";
@@ -172,8 +198,8 @@ function start() {
   form.hidden = false;
   say("", "");
   try {
-    if (token && resume()) return;
-    part("before").hidden = !answeredBefore();
+    part("before").hidden = true;
+    if (!goOn()) part("before").hidden = others().length === 0;
   } catch {
     say("bad", "This browser keeps nothing for this page, so answers cannot be sent. Allow it to store data.");
     return;

@@ -12,7 +12,7 @@ from sfumato.errors import OptionError
 from sfumato.laws.domains import Integers, Labels, Reals, Universe
 from sfumato.laws.operators import Additive, Membership, Operator, Response
 
-__all__ = ["INTERVALS", "MOST_VALUES", "Cells", "cut_domain", "cut_outputs"]
+__all__ = ["INTERVALS", "MOST_VALUES", "Cells", "cut_domain", "cut_outputs", "refine"]
 
 INTERVALS = 50
 """Intervals of a domain that has too many values to tell one by one, where none were asked for."""
@@ -21,6 +21,7 @@ MOST_VALUES = 1024
 """Values of a domain of integers that are told one by one."""
 
 _MOST_CELLS = 4096
+_FINE = 400  # parts that intervals are cut into together while they are estimated
 _AROUND = 2  # times as many output cells beyond each end of the domain as inside it, at most
 
 _Places = NDArray[np.int64]
@@ -79,12 +80,20 @@ def cut_domain(universe: Universe, operator: Operator, intervals: int | Sequence
     Raises
     ------
     OptionError
-        For intervals of labels, more intervals than places, or edges that do not rise within the domain.
+        For intervals of labels, more intervals than places, edges that do not rise within the domain, or thousands of
+        labels.
     """
+    if isinstance(universe, Labels):
+        if intervals is not None:
+            raise OptionError("labels have no order to cut into intervals; leave the intervals out")
+        if universe.size > _MOST_CELLS:
+            raise OptionError(
+                f"the domain has {universe.size:,} labels and at most {_MOST_CELLS:,} can be told apart; randomize "
+                "coarser ones"
+            )
     if intervals is None:
         return _natural(universe, operator)
-    if isinstance(universe, Labels):
-        raise OptionError("labels have no order to cut into intervals; leave the intervals out")
+    assert not isinstance(universe, Labels)
     if isinstance(intervals, int):
         if isinstance(intervals, bool) or not 1 <= intervals <= min(universe.size, _MOST_CELLS):
             most = min(universe.size, _MOST_CELLS)
@@ -121,6 +130,24 @@ def _between(universe: Integers | Reals, edges: Sequence[float]) -> _Places:
     if len(cuts) - 1 > _MOST_CELLS or not (np.diff(cuts) > 0).all() or cuts[0] != 0 or cuts[-1] != universe.size:
         raise OptionError("the edges of intervals must rise from the low to the high end, a place or more in between")
     return cuts
+
+
+def refine(cells: Cells, operator: Operator) -> tuple[Cells, _Places]:
+    """Cut intervals into parts to estimate with, and give which part each interval begins with.
+
+    Chances summed over an interval take its places as equally likely. Where the truth changes within an interval that
+    is wrong, and no number of records mends it; over small parts it is nearly right. Classes stay as they are.
+    """
+    widths = np.diff(cells.cuts)
+    parts = max(_FINE // len(cells), 1)
+    if len(cells) == 1 or parts == 1 or isinstance(operator, Membership) or widths.max() == 1:
+        return cells, np.arange(len(cells))
+    many = np.minimum(widths, parts)
+    cuts = [
+        low + width * np.arange(part) // part for low, width, part in zip(cells.cuts[:-1], widths, many, strict=True)
+    ]
+    fine = np.concatenate([*cuts, cells.cuts[-1:]]).astype(np.int64)
+    return Cells(cells.universe, fine, False), np.cumsum(many) - many
 
 
 def cut_outputs(cells: Cells, operator: Operator, codes: _Places) -> _Places | None:

@@ -39,18 +39,13 @@ def summed(operator: Operator, inputs: _Places, outputs: _Places | None) -> _Mat
         assert outputs is not None
         return _additive(operator, inputs, outputs)
     if isinstance(operator, Response):
-        return (
-            np.add.reduceat(operator.probabilities(np.arange(len(operator.outputs))).T, inputs[:-1], axis=0)
-            / (np.diff(inputs)[:, None])
-        )
+        return _response(operator, inputs, outputs)
     if isinstance(operator, Membership):
         return _membership(operator, inputs)
     assert outputs is not None
     if isinstance(operator, Mixture):
         weight, inner = float(share("weight", operator.weight)), cast("Operator", operator.of)
-        return weight * summed(inner, inputs, _cuts(inner, outputs)) + (1.0 - weight) * (
-            np.diff(outputs) / operator.size
-        )
+        return weight * summed(inner, inputs, outputs) + (1.0 - weight) * (np.diff(outputs) / operator.size)
     if isinstance(operator, KeepOrReplace):
         return _keep_or_replace(operator, inputs, outputs)
     if isinstance(operator, ShiftModulo):
@@ -73,8 +68,10 @@ def at_midpoints(operator: Additive, inputs: _Places, outputs: _Places, exact: _
     return matrix
 
 
-def _cuts(operator: Operator, outputs: _Places) -> _Places | None:
-    return None if isinstance(operator, Response) else outputs
+def _response(operator: Response, inputs: _Places, outputs: _Places | None) -> _Matrix:
+    single = operator.probabilities(np.arange(len(operator.outputs))).T
+    rows = np.add.reduceat(single, inputs[:-1], axis=0) / np.diff(inputs)[:, None]
+    return np.asarray(rows if outputs is None else np.add.reduceat(rows, outputs[:-1], axis=1))
 
 
 def _additive(operator: Additive, inputs: _Places, outputs: _Places) -> _Matrix:
@@ -87,24 +84,28 @@ def _additive(operator: Additive, inputs: _Places, outputs: _Places) -> _Matrix:
 
 
 def _shift_modulo(operator: ShiftModulo, inputs: _Places, outputs: _Places) -> _Matrix:
-    """Add up all the ways round the ring."""
-    turns = operator.reach // operator.size + 1
-    law = DiscreteUniform(float(operator.reach))
-    sums = NoiseSums.over(law, (turns + 1) * operator.size, int(np.diff(inputs).max()))
-    ways = sum(
-        (sums.between(inputs, outputs + turn * operator.size) for turn in range(-turns, turns + 1)),
-        np.zeros((len(inputs) - 1, len(outputs) - 1)),
-    )
-    return np.asarray(ways / ways.sum(axis=1, keepdims=True))
+    """Add up all the ways round the ring: whole turns lead everywhere alike, what is left is a shift within one."""
+    turns, reach = divmod(operator.reach, operator.size)
+    within = _kept(inputs, outputs)
+    if reach:
+        sums = NoiseSums.over(DiscreteUniform(float(reach)), 2 * operator.size, int(np.diff(inputs).max()))
+        ways = [sums.between(inputs, outputs + turn * operator.size) for turn in (-1, 0, 1)]
+        within = np.sum(ways, axis=0)
+        within /= within.sum(axis=1, keepdims=True)
+    return np.asarray((2 * turns * np.diff(outputs) + (2 * reach + 1) * within) / (2 * operator.reach + 1))
 
 
 def _keep_or_replace(operator: KeepOrReplace, inputs: _Places, outputs: _Places) -> _Matrix:
-    keep = float(share("keep", operator.keep))
-    first = np.maximum(inputs[:-1, None], outputs[None, :-1])
-    last = np.minimum(inputs[1:, None], outputs[None, 1:])
-    same = np.maximum(last - first, 0) / np.diff(inputs)[:, None]  # share of the places of p that lie in s
+    keep, same = float(share("keep", operator.keep)), _kept(inputs, outputs)
     other = (np.diff(outputs) - same) / (operator.size - 1)
     return np.asarray(keep * same + (1.0 - keep) * other)
+
+
+def _kept(inputs: _Places, outputs: _Places) -> _Matrix:
+    """Give the share of the places of each input cell that lie in each output cell."""
+    first = np.maximum(inputs[:-1, None], outputs[None, :-1])
+    last = np.minimum(inputs[1:, None], outputs[None, 1:])
+    return np.asarray(np.maximum(last - first, 0) / np.diff(inputs)[:, None])
 
 
 def _membership(operator: Membership, inputs: _Places) -> _Matrix:

@@ -13,7 +13,7 @@ from sfumato.laws.domains import Labels
 from sfumato.laws.operators import Additive, Membership
 from sfumato.laws.spec import NoiseSpec
 from sfumato.randomize.reconstruct.bands import RESAMPLES, bootstrap_bands
-from sfumato.randomize.reconstruct.cells import Cells, cut_domain, cut_outputs
+from sfumato.randomize.reconstruct.cells import Cells, cut_domain, cut_outputs, refine
 from sfumato.randomize.reconstruct.chances import at_midpoints, summed
 from sfumato.randomize.reconstruct.channel import Channel
 from sfumato.randomize.reconstruct.counts import METHODS
@@ -58,8 +58,9 @@ def reconstruct(
     stop : str
         ``likelihood`` (the default) or ``chi-square`` [JS07]; ``direct`` has none.
     method : str
-        ``em`` (the default): noise summed over intervals; ``bayes``: noise at their midpoints [JS07]. The two differ
-        only for additive noise and intervals of several places. ``direct``: a regularised solution, to compare with.
+        ``em`` (the default): noise summed over small parts of the intervals, which are added up; ``bayes``: noise at
+        the midpoints of intervals [JS07]. The two differ only for intervals of several places. ``direct``: a
+        regularised solution, to compare with.
     bands : float
         Level of the bands of each value or interval.
     resamples : int
@@ -93,16 +94,26 @@ def reconstruct(
     _check(stop, method, bands, resamples, least, limit)
     codes = spec.encode_output(released).ravel()
     cells = cut_domain(spec.domain, spec.operator, intervals)
-    outputs = cut_outputs(cells, spec.operator, codes)
-    channel, notes = _channel(spec, cells, outputs, method)
-    counts = _count(codes, outputs, channel, tails=isinstance(spec.operator, Additive))
+    channel, notes = _channel(spec, cells, cut_outputs(cells, spec.operator, codes), method)
     refuse_too_few(channel, len(codes), least)
+    parts, begins = refine(cells, spec.operator) if method == "em" else (cells, np.arange(len(cells)))
+    outputs = cut_outputs(parts, spec.operator, codes)
+    fine = channel if parts is cells else Channel(summed(spec.operator, parts.cuts, outputs))
+    counts = _count(codes, outputs, fine, tails=isinstance(spec.operator, Additive))
     ordered = not isinstance(spec.domain, Labels)
-    solved = _solve(counts, channel, stop or STOPS[0], method, ordered=ordered, limit=limit)
-    probability = solved.probability
+    solved = _solve(counts, fine, stop or STOPS[0], method, ordered=ordered, limit=limit)
+
+    def add_up(rows: _Vector) -> _Vector:
+        return np.asarray(np.add.reduceat(rows, begins, axis=-1))
+
+    def again(rows: _Vector) -> tuple[_Vector, _Vector]:
+        same, less = solved.again(rows)
+        return add_up(same), add_up(less)
+
+    probability = add_up(solved.probability)
     rng = Randomness().generator("bands") if rng is None else rng
-    mixed = probability @ channel.chances
-    lower, upper = bootstrap_bands(counts, probability, mixed, solved.again, level=bands, resamples=resamples, rng=rng)
+    mixed = solved.probability @ fine.chances
+    lower, upper = bootstrap_bands(counts, probability, mixed, again, level=bands, resamples=resamples, rng=rng)
     resolved = resolved_directions(channel, len(codes))
     return Reconstruction(
         probability=probability,

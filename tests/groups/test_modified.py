@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.condense import Condensation
-from sfumato.condense.modified import fill_clusters, modified_groups
 from sfumato.condense.partition import partition
 from sfumato.errors import OptionError
 from sfumato.groups import response_weights
+from sfumato.groups.modified import fill_clusters, modified_groups
 from sfumato.records import Block, BlockKind, Records
 from tests.condense.tables import VALUES, draw_values, no_strata, ssq
 
@@ -73,7 +73,7 @@ def test_what_was_given_is_left_as_it_is() -> None:
 def test_how_often_it_looks_at_ctrl_c_makes_no_difference(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     values = np.random.default_rng(0).normal(size=(300, 3))
     expected = [group.tolist() for group in modified_groups(values, 7, np.random.default_rng(1))]
-    monkeypatch.setattr("sfumato.condense.modified._PAIRS_A_CALL", batch)
+    monkeypatch.setattr("sfumato.groups.modified._PAIRS_A_CALL", batch)
     monkeypatch.setattr("sfumato.groups.kmeans._STEPS_A_CALL", batch)
     assert [group.tolist() for group in modified_groups(values, 7, np.random.default_rng(1))] == expected
 
@@ -96,7 +96,7 @@ def with_response(rng: np.random.Generator, n: int) -> Records:
     return Records(rng.normal(size=(n, 4)), layout, nothing, nothing.copy(), "y")
 
 
-@pytest.mark.parametrize("grouping", ["modified", "holistic"])
+@pytest.mark.parametrize("grouping", ["modified", "holistic", "paper", "compact"])
 def test_more_weight_on_the_response_makes_groups_more_alike_in_it(grouping: str) -> None:
     records = with_response(np.random.default_rng(0), 600)
     within = []
@@ -109,17 +109,24 @@ def test_more_weight_on_the_response_makes_groups_more_alike_in_it(grouping: str
     assert within[0] > 1.5 * within[1] > 2.0 * within[2] > 2.0 * within[3]
 
 
-def test_the_weight_plays_no_part_without_a_target_or_in_other_groupings() -> None:
+def drawn(records: Records, grouping: str, weight: float | None) -> bytes:
+    mechanism = Condensation(k=5, grouping=grouping, response_weight=weight)
+    return mechanism.sanitize(records, rng=np.random.default_rng(1)).records.values.tobytes()
+
+
+@pytest.mark.parametrize("grouping", ["modified", "holistic", "paper"])
+def test_the_weight_plays_no_part_without_a_target(grouping: str) -> None:
     records = with_response(np.random.default_rng(0), 60)
     blind = Records(records.values, records.layout, records.levels, records.strata)
-    for given_records, grouping in ((blind, "modified"), (blind, "holistic"), (records, "compact"), (records, "mdav")):
-        low, high = (
-            Condensation(k=5, grouping=grouping, response_weight=w).sanitize(
-                given_records, rng=np.random.default_rng(1)
-            )
-            for w in (0.1, 0.9)
-        )
-        np.testing.assert_array_equal(low.records.values, high.records.values)
+    assert drawn(blind, grouping, 0.1) == drawn(blind, grouping, 0.9)
+
+
+def test_where_no_weight_is_given_the_papers_own_groupings_take_0_8_and_the_others_weigh_all_columns_alike() -> None:
+    records = with_response(np.random.default_rng(0), 64)
+    for grouping in ("modified", "holistic"):
+        assert drawn(records, grouping, None) == drawn(records, grouping, 0.8) != drawn(records, grouping, 0.25)
+    for grouping in ("paper", "mdav"):
+        assert drawn(records, grouping, None) == drawn(records, grouping, 0.25) != drawn(records, grouping, 0.8)
 
 
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan"), True])

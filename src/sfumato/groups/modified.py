@@ -9,39 +9,45 @@ from sfumato.compiled import compiled, fixed, inner, whole
 from sfumato.groups.kmeans import k_means
 from sfumato.progress import tell
 
-__all__ = ["fill_clusters", "modified_groups"]
+__all__ = ["fill_clusters", "filled_groups", "modified_groups"]
 
 _PAIRS_A_CALL = 50_000_000  # coordinates compared between two looks at Ctrl-C and the progress bar
 
 
 def modified_groups(values: NDArray[np.float64], k: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Group records by K-means into floor(n/k) clusters, and fill those that are too small.
+    """Group records by K-means into floor(n/k) clusters, and fill those that are too small; see `filled_groups`.
 
     Implements step 1 of modified condensation [KCG12, fig. 3], lines 4 to 11 of [BCG10, alg. 2]. Step 2, synthetic
     data with the group's mean and the eigenvalues as variances along its axes, is `sfumato.groups.redraw`: the figure
     names no law, there it is uniform as in [AY05, eq. 2.1].
+    """
+    return filled_groups(values, max(1, len(values) // k), rng)
+
+
+def filled_groups(values: NDArray[np.float64], g: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Group records by K-means into g clusters, and fill those that are too small.
+
+    Implements lines 4 to 11 of [BCG10, alg. 2] for one owner.
 
     Parameters
     ----------
     values : ndarray of shape (n, d)
         Scaled so that Euclid's distance is the weighted one [BCG10, eq. 1].
-    k : int
-        Group size, at most n.
+    g : int
+        Number of groups, at most n.
     rng : numpy.random.Generator
 
     Returns
     -------
     list of ndarray
-        The floor(n/k) groups as rows of values.
+        The g groups as rows of values, each of floor(n/g) records or more.
 
     Notes
     -----
-    The size asked of a group is floor(n/g) for g groups [BCG10, line 8], which is k or a little more [KCG12, step 1-4].
-    K-means starts from random records, as the papers' did; see `k_means` for its rounds. Cost O(n^2 d / k) and a round
-    of K-means the same.
+    For g = floor(n/k) that is k or a little more [KCG12, step 1-4]. K-means starts from random records, as the papers'
+    did; see `k_means` for its rounds. Cost O(n g d) and a round of K-means the same.
     """
     n = len(values)
-    g = max(1, n // k)
     labels, centres = k_means(values, g, rng)
     labels = fill_clusters(values, labels, centres, n // g)
     order = np.argsort(labels, kind="stable")

@@ -8,14 +8,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.condense.distances import closest
+from sfumato.groups.distances import closest
 from sfumato.groups.kmeans import k_means
 from sfumato.progress import tell
 
 __all__ = ["dissolve_clusters", "holistic_groups"]
 
 
-def holistic_groups(values: NDArray[np.float64], k: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+def holistic_groups(
+    values: NDArray[np.float64], k: int, rng: np.random.Generator, clusters: int | None = None
+) -> list[NDArray[np.int64]]:
     """Group records by K-means into floor(n/k) clusters, and dissolve those that are too small.
 
     Implements the improved condensation of [BCG10, sec. 3.1].
@@ -27,14 +29,16 @@ def holistic_groups(values: NDArray[np.float64], k: int, rng: np.random.Generato
     k : int
         Group size, at most n.
     rng : numpy.random.Generator
+    clusters : int, optional
+        How many K-means starts with, the paper's K; floor(n/k) where it is not given.
 
     Returns
     -------
     list of ndarray
         At most floor(n/k) groups as rows of values, often far fewer: how many cannot be told beforehand, which is why
-        the papers went on to `sfumato.condense.modified`.
+        the papers went on to `sfumato.groups.modified`.
     """
-    labels, centres = k_means(values, max(1, len(values) // k), rng)
+    labels, centres = k_means(values, clusters or max(1, len(values) // k), rng)
     labels = dissolve_clusters(values, labels, centres, k)
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)

@@ -1,0 +1,211 @@
+"""The best guess behind a randomized answer: Bayes' rule with the distribution that all answers give away.
+
+Agrawal & Srikant 2000 for the distribution; Evfimievski, Gehrke & Srikant 2003 for what a single answer tells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.attacks.spectral import randomized_specs, redraw_rows
+from sfumato.assess.columns import Cells, ColumnPair
+from sfumato.assess.findings import Direction, Family, Finding
+from sfumato.assess.frame import Measure, Need
+from sfumato.assess.intervals import holding, wilson
+from sfumato.assess.study import Study
+from sfumato.facts import Fact, Randomized
+from sfumato.laws.domains import Labels, Universe
+from sfumato.laws.operators import Operator, likelihoods
+from sfumato.laws.spec import NoiseSpec
+from sfumato.tables.extent import label_of
+from sfumato.tables.schema import Kind
+
+__all__ = ["BEST_GUESS", "best_guesses", "estimate_prior"]
+
+_Codes = NDArray[np.int64]
+_Matrix = NDArray[np.float64]
+
+_MOST = 1000  # values of a domain of which each can be guessed; noise filters speak of finer ones
+_ITERATIONS = 200
+_STILL = 1e-7  # total change of the estimate at which it stands still
+_OFF = 1e-6  # part of a step by which a number may miss its place
+_NOWHERE = -(2**62)  # the place of a cell that has none
+_LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+_GUESS = (
+    "The share of randomized values that are guessed exactly from the released one, by Bayes' rule and the "
+    "distribution that all released values give away, beside always guessing the most frequent value; less is better"
+)
+_COLUMN = (
+    "The share of values of {column} that are guessed exactly from the released one, by Bayes' rule and the "
+    "distribution that all released values give away, beside always guessing the most frequent value; less is better"
+)
+
+
+def estimate_prior(counts: _Codes, chances: _Matrix) -> _Matrix:
+    """Estimate how frequent each value is from how often each answer came, from uniform on [Agrawal, Srikant 2000].
+
+    Parameters
+    ----------
+    counts : ndarray of shape (m,)
+        How often each of m answers came.
+    chances : ndarray of shape (m, size)
+        P[answer | value], each row up to a factor.
+
+    Examples
+    --------
+    >>> chances = np.array([[0.9, 0.2], [0.1, 0.8]])
+    >>> estimate_prior(np.array([550, 450]), chances).round(3).tolist()
+    [0.5, 0.5]
+    """
+    prior = np.full(chances.shape[1], 1.0 / chances.shape[1])
+    shares = counts / counts.sum()
+    for _ in range(_ITERATIONS):
+        evidence = chances @ prior
+        weights = np.divide(shares, evidence, out=np.zeros_like(shares), where=evidence > 0)
+        after = prior * (weights @ chances)
+        total = after.sum()
+        if not total > 0:
+            return prior
+        after /= total
+        change = float(np.abs(after - prior).sum())
+        prior = after
+        if change < _STILL:
+            break
+    return prior
+
+
+def best_guesses(answers: _Codes, operator: Operator) -> _Codes:
+    """Guess the value behind each answer: the one of the highest posterior.
+
+    Examples
+    --------
+    >>> from sfumato.laws.operators import KeepOrReplace
+    >>> best_guesses(np.array([0, 0, 0, 0, 1]), KeepOrReplace(2, 0.6)).tolist()
+    [0, 0, 0, 0, 0]
+    """
+    seen, where, counts = np.unique(answers, return_inverse=True, return_counts=True)
+    chances = likelihoods(operator, seen)
+    prior = estimate_prior(counts, chances)
+    return np.asarray(np.argmax(chances * prior, axis=1)[where], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Guessed:
+    """Which cells of a column were attacked, and which of them hit."""
+
+    name: str
+    tried: NDArray[np.bool_]
+    hits: NDArray[np.bool_]
+    most_frequent: float
+
+
+def _applies(facts: Sequence[Fact]) -> str | None:
+    if any(isinstance(fact, Randomized) for fact in facts):
+        return None
+    return "no column was randomized by a stated law, so there is no answer to guess behind"
+
+
+def _run(study: Study) -> Iterable[Finding]:
+    assert study.workings is not None
+    assert study.workings.origin is not None
+    origin = study.workings.origin
+    rows = np.flatnonzero((origin >= 0) & (origin < len(study.original)))
+    guessed = [
+        found
+        for name, spec in randomized_specs(study.facts).items()
+        if spec.domain.size <= _MOST
+        and (pair := next((pair for pair in study.pairs if pair.name == name), None)) is not None
+        and (found := _guess_column(pair, spec, rows, origin[rows])) is not None
+    ]
+    if not guessed:
+        return BEST_GUESS.not_run(f"no randomized column has a domain of at most {_MOST} values and cells to guess")
+    return (_of_all(guessed, study.generator("best-guess")), *map(_of_column, guessed))
+
+
+def _guess_column(pair: ColumnPair, spec: NoiseSpec, released: _Codes, original: _Codes) -> _Guessed | None:
+    true = _codes(pair, pair.original, spec.domain)[original]
+    got = _codes(pair, pair.released, spec.released)[released]
+    there = (true >= 0) & (true < spec.domain.size) & _possible(got, spec)
+    if not there.any():
+        return None
+    hits = np.zeros(len(there), dtype=np.bool_)
+    hits[there] = best_guesses(got[there], spec.operator) == true[there]
+    most = int(np.bincount(true[there]).max())
+    return _Guessed(pair.name, there, hits, most / int(there.sum()))
+
+
+def _codes(pair: ColumnPair, cells: Cells, domain: Universe) -> _Codes:
+    """Give the place of each cell in a domain, possibly beyond its ends; `_NOWHERE` for cells that have none."""
+    if isinstance(domain, Labels):
+        if pair.field.kind not in _LISTED:
+            return np.full(len(cells.values), _NOWHERE)
+        place = {label: index for index, label in enumerate(domain.values)}
+        labels = [label_of(category) for category in pair.field.domain.categories or ()]
+        gap = _NOWHERE if "" in labels else place.get("", _NOWHERE)  # the empty text is a missing cell, else a label
+        codes = np.array([place.get(label, _NOWHERE) for label in labels] or [_NOWHERE], dtype=np.int64)
+        known = np.clip(cells.values, 0, len(codes) - 1).astype(np.int64)
+        return np.where(cells.absent, gap, codes[known])
+    if pair.field.kind in _LISTED:
+        return np.full(len(cells.values), _NOWHERE)
+    steps = (cells.values - float(domain.low)) / float(domain.step)
+    near = np.isfinite(steps) & (np.abs(steps) < 2.0**52) & ~cells.absent
+    whole = np.rint(np.where(near, steps, 0.0))
+    return np.where(near & (np.abs(steps - whole) <= _OFF), whole, _NOWHERE).astype(np.int64)
+
+
+def _possible(codes: _Codes, spec: NoiseSpec) -> NDArray[np.bool_]:
+    outputs = spec.operator.outputs
+    if outputs is None:
+        return np.asarray(codes != _NOWHERE)
+    return np.asarray((codes >= outputs.start) & (codes < outputs.stop))
+
+
+def _of_all(guessed: list[_Guessed], rng: np.random.Generator) -> Finding:
+    hits = np.sum([each.hits for each in guessed], axis=0).astype(np.float64)
+    cells = np.sum([each.tried for each in guessed], axis=0).astype(np.int64)
+    value = float(hits.sum() / cells.sum())
+    constant = math.fsum(each.most_frequent * int(each.tried.sum()) for each in guessed)
+    return Finding(
+        "best-guess",
+        Family.ATTACK,
+        value,
+        Direction.LOWER,
+        (0.0, 1.0),
+        f"{_GUESS}.",
+        interval=holding(value, redraw_rows(hits, cells, rng)),
+        baseline=constant / int(cells.sum()),
+        attempts=int(cells.sum()),
+        unit="share",
+    )
+
+
+def _of_column(guessed: _Guessed) -> Finding:
+    hits, tries = int(guessed.hits.sum()), int(guessed.tried.sum())
+    return Finding(
+        f"best-guess/{guessed.name}",
+        Family.ATTACK,
+        hits / tries,
+        Direction.LOWER,
+        (0.0, 1.0),
+        f"{_COLUMN.format(column=guessed.name)}.",
+        interval=wilson(hits, tries),
+        baseline=guessed.most_frequent,
+        attempts=tries,
+        unit="share",
+    )
+
+
+BEST_GUESS = Measure(
+    name="best-guess",
+    family=Family.ATTACK,
+    source="Agrawal & Srikant 2000; Evfimievski, Gehrke & Srikant 2003",
+    findings={"best-guess": f"{_GUESS}."},
+    run=_run,
+    needs=(Need.ORIGIN,),
+    applies=_applies,
+)

@@ -1,0 +1,285 @@
+"""stream: dynamic condensation with a durable state, published by epochs."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import rich_click as click
+
+from sfumato.cli.console import Console, verb
+from sfumato.cli.options import read_input
+from sfumato.errors import OptionError
+
+if TYPE_CHECKING:
+    from sfumato.stream import Acknowledged, Batch, Session, Status
+
+__all__ = ["stream"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_EVERY = 1.0  # seconds between two words about progress
+
+
+@click.group()
+def stream() -> None:
+    """Condense records as they arrive, and publish by epochs so that arrivals cannot be told by difference.
+
+    init makes a state from the first records, ingest takes in more, publish writes a release, status tells how it
+    stands. The state is a file, or a PostgreSQL database by its URL, and stays with you.
+    """
+
+
+def _state_option(function: F) -> F:
+    return click.option("--state", required=True, metavar="FILE|URL", help="Where the state lies.")(function)
+
+
+def _key_option(function: F) -> F:
+    return click.option(
+        "--pending-key",
+        type=click.Path(path_type=Path),
+        help="Key file for records that wait, with --pending encrypted: 32 bytes or more, mode 600.",
+    )(function)
+
+
+def _source_options(function: F) -> F:
+    function = click.option(
+        "--source", default="", metavar="NAME", help="Name of the source, where two may hold the very same rows."
+    )(function)
+    return click.option("--encoding", default="utf-8", show_default=True, help="How a CSV file is written.")(function)
+
+
+@stream.command("init")
+@click.argument("file", metavar="FILE")
+@_state_option
+@click.option(
+    "--schema", "schema_file", type=click.Path(path_type=Path), help="Schema; what it declares binds all rows."
+)
+@click.option("--level", metavar="COL|N|RULE", help="Privacy level: a column, a number, or 'age > 60: 12, else: 5'.")
+@click.option("--k", type=click.IntRange(min=2), help="Lowest level of all.  [default: 10, with --level 2]")
+@click.option("--target", metavar="COL", help="The class or response that will be mined.")
+@click.option("--identifier", multiple=True, metavar="COL", help="A column to drop; repeatable.")
+@click.option("--init-number", type=click.IntRange(min=1), help="Begin with so many rows of FILE.  [default: all]")
+@click.option(
+    "--grouping", type=click.Choice(["paper", "compact"]), default="paper", show_default=True, help="Of the first rows."
+)
+@click.option(
+    "--split",
+    type=click.Choice(["paper", "strict"]),
+    default="paper",
+    show_default=True,
+    help="Split by the average level, or never below the highest level inside.",
+)
+@click.option(
+    "--pending",
+    type=click.Choice(["memory", "encrypted"]),
+    default="memory",
+    show_default=True,
+    help="Keep records that wait in memory only, or in the state under a key.",
+)
+@_key_option
+@click.option("--pending-limit", type=click.IntRange(min=0), default=10_000, show_default=True, help="Most that wait.")
+@click.option("--batch-rows", type=click.IntRange(min=1), default=1_000, show_default=True, help="Rows of a batch.")
+@click.option("--seed", type=click.IntRange(min=0), help="Rehearse: reproducible, and marked as not for release.")
+@_source_options
+@verb
+def init(console: Console, file: str, state: str, **options: Any) -> None:
+    """Make a state from the first records, in FILE; they count as ingested.
+
+    FILE is a .csv, .csv.gz, .parquet, .arrow or .feather file, or - for CSV on standard input.
+    """
+    from sfumato.pipeline.stream import init_stream
+    from sfumato.tables.schema import Schema
+
+    schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
+    table, form = read_input(file, encoding=options["encoding"], query=None)
+    with console.progress():
+        init_stream(
+            state,
+            table,
+            schema=schema,
+            target=options["target"],
+            level=options["level"],
+            identifiers=options["identifier"],
+            k=options["k"] or (10 if options["level"] is None else 2),
+            grouping=options["grouping"],
+            split=options["split"],
+            init_number=options["init_number"],
+            pending=options["pending"],
+            pending_key=options["pending_key"],
+            pending_limit=options["pending_limit"],
+            batch_rows=options["batch_rows"],
+            source=options["source"],
+            seed=options["seed"],
+            form=form,
+        )
+    if schema is not None:
+        _note_observed(console, schema)
+    _tell(console, state)
+
+
+def _note_observed(console: Console, schema: Any) -> None:
+    bounded = [
+        field.name
+        for field in schema.encoded
+        if not field.domain.declared and (field.domain.low is not None or field.domain.high is not None)
+    ]
+    if bounded:
+        console.note(
+            f"Note: {len(bounded)} columns have bounds that were read off data ({', '.join(map(repr, bounded[:5]))}); "
+            "rows outside them will be kept out. Declare the bounds, or remove them, to let such rows in."
+        )
+
+
+@stream.command("ingest")
+@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+@_state_option
+@_key_option
+@click.option("--batch-rows", type=click.IntRange(min=1), help="As at init; any other is refused.")
+@click.option("--stdin-format", type=click.Choice(["csv", "jsonl"]), help="Of standard input.  [default: as it begins]")
+@click.option("--follow", is_flag=True, help="Wait for more at the end of a Redis stream, until interrupted.")
+@click.option("--group", default="sfumato", show_default=True, help="Consumer group on a Redis server.")
+@click.option("--acknowledge", is_flag=True, help="Print the id of each batch on stderr once it is on disk.")
+@_source_options
+@verb
+def ingest(console: Console, inputs: tuple[str, ...], state: str, **options: Any) -> None:
+    """Take in rows; each batch is on disk before the next is read.
+
+    INPUT is a file of .csv, .csv.gz, .parquet, .arrow or .feather, a folder of such files, - for CSV or JSON lines on
+    standard input, or redis://HOST[:PORT][/DB]/STREAM. Stopped at any moment, run it again on the same input: what was
+    counted is not counted twice. Rows with a cell outside the declared domain are kept out and counted.
+    """
+    from sfumato.stream import Session
+
+    with Session.open(state, pending_key=options["pending_key"]) as session:
+        rows = session.settings.batch_rows
+        if options["batch_rows"] not in (None, rows):
+            raise OptionError(
+                f"this state cuts its sources into batches of {rows} rows; another size would make known rows look "
+                "new, so leave out --batch-rows"
+            )
+        words = _Words(console, acknowledge=options["acknowledge"])
+        try:
+            done = session.ingest(_batches(session, inputs, options), tell=words)
+        except KeyboardInterrupt:
+            click.echo(
+                f"sfumato: interrupted; the {words.batches} batches before are on disk, run it again to go on", err=True
+            )
+            sys.exit(0 if options["follow"] else 1)
+        status = session.status()
+    console.say(
+        f"{done.rows} new rows in {done.batches} batches: {done.absorbed} joined a group, {done.pending} had to wait, "
+        f"{done.quarantined} were kept out; {done.repeated} rows were known already."
+    )
+    _say_status(console, status)
+    console.result({"ingested": dataclasses.asdict(done), **_document(status)})
+
+
+def _batches(session: Session, inputs: tuple[str, ...], options: dict[str, Any]) -> Iterator[Batch]:
+    """Give the batches of the inputs one after the other."""
+    from sfumato.stream.connectors import Reading, read_batches
+
+    for place in inputs:
+        reading = Reading(
+            rows=session.settings.batch_rows,
+            columns=session.codec.schema.names,
+            known=session.known,
+            awaited=session.awaited,
+            source=options["source"],
+            encoding=options["encoding"],
+            form=options["stdin_format"],
+            follow=options["follow"],
+            group=options["group"],
+        )
+        yield from read_batches(place, reading)
+
+
+class _Words:
+    """Says how far ingestion has come, on stderr."""
+
+    def __init__(self, console: Console, *, acknowledge: bool) -> None:
+        self._console, self._acknowledge = console, acknowledge
+        self._rows, self._next = 0, time.monotonic() + _EVERY
+        self.batches = 0
+
+    def __call__(self, done: Acknowledged) -> None:
+        self.batches += 1
+        self._rows += done.rows + done.repeated
+        if self._acknowledge:
+            click.echo(f"acknowledged {done.batch}", err=True)
+        elif sys.stderr.isatty() and time.monotonic() > self._next:
+            self._next = time.monotonic() + _EVERY
+            self._console.note(f"{self._rows} rows in {self.batches} batches")
+
+
+@stream.command("publish")
+@_state_option
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
+@click.option("--sign", type=click.Path(path_type=Path), help="Private key (Ed25519) to sign the certificate with.")
+@click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
+@verb
+def publish(console: Console, state: str, output: Path, sign: Path | None, overwrite: bool) -> None:
+    """Begin an epoch and write its release: new rows where enough records are fresh, the earlier rows elsewhere.
+
+    FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. Refused with 3 while nothing may leave.
+    """
+    from sfumato.pipeline.stream import publish_stream
+
+    if sign is not None and output.resolve() in sign.resolve().parents:
+        raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
+    try:
+        with console.progress():
+            release = publish_stream(state, output, overwrite=overwrite, sign=sign)
+    except KeyboardInterrupt:
+        click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)
+        sys.exit(1)
+    line = release.ledger[-1]
+    console.say(
+        f"Epoch {line.epoch}: {line.renewed} families of groups leave in a new state, {line.repeated} repeat their "
+        f"rows; {line.rows} rows."
+    )
+    if release.certificate.randomness != "release":
+        console.say("REHEARSAL: made with a seed, not for release.")
+    console.say(f"What leaves:  {output / 'release'}")
+    console.say(f"What stays:   {output / 'owner'}")
+    console.result({"folder": str(output), **dataclasses.asdict(line), "randomness": release.certificate.randomness})
+
+
+@stream.command("status")
+@_state_option
+@verb
+def status(console: Console, state: str) -> None:
+    """Check a state as a whole and tell how it stands."""
+    _tell(console, state)
+
+
+def _tell(console: Console, state: str) -> None:
+    from sfumato.stream import Session
+
+    with Session.open(state, write=False) as session:
+        found = session.status()
+    _say_status(console, found)
+    console.result(_document(found))
+
+
+def _document(found: Status) -> dict[str, Any]:
+    return dataclasses.asdict(found)
+
+
+def _say_status(console: Console, found: Status) -> None:
+    console.say(
+        f"{found.records} records in {found.groups} groups ({found.pseudo_groups} of them cut out of statistics); "
+        f"{found.pending} wait, {found.quarantined} were kept out; {found.batches} batches, epoch {found.epoch}."
+    )
+    if found.awaiting_replay:
+        console.say(f"{found.awaiting_replay} of those that wait were in memory only: ingest their batches again.")
+    for name, count in found.quarantine.items():
+        console.say(f"  kept out for column {name!r}: {count}")
+    if not found.delivered:
+        console.say(f"Epoch {found.epoch} was begun and its folder not written; publish again to write it.")
+    if found.randomness != "release":
+        console.say("REHEARSAL: made with a seed, not for release.")

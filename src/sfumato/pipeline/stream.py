@@ -1,0 +1,303 @@
+"""A stream from its first records to a release: groups to begin with, and a folder for each epoch."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import secrets
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato import __version__
+from sfumato.condense.maintainer import Maintainer
+from sfumato.condense.mechanism import ALGORITHMS, Condensation, effective_levels
+from sfumato.condense.partition import partition
+from sfumato.errors import OptionError, PrivacyLeakWarning, PrivacyRefusal, SfumatoError
+from sfumato.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, Shuffled
+from sfumato.pipeline.prepare import prepare, schema_of
+from sfumato.privacy.certificate import Certificate, certify
+from sfumato.randomness import Randomness
+from sfumato.recipe import Recipe
+from sfumato.records import BlockKind
+from sfumato.release.files import write_text
+from sfumato.release.folder import check_folder, replacing_folder
+from sfumato.release.model import Release, refuse_to_sign_rehearsal
+from sfumato.release.signature import Signer
+from sfumato.stream.batches import cut_batches
+from sfumato.stream.create import create_state
+from sfumato.stream.epochs import Publication
+from sfumato.stream.pool import Vault
+from sfumato.stream.session import Session
+from sfumato.stream.settings import EpochLine, Settings
+from sfumato.tables.field import Domain, Field, Kind
+from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.frames import to_arrow
+from sfumato.tables.schema import Role, Schema
+from sfumato.tables.stored_codec import with_indicators
+
+__all__ = ["BATCH_ROWS", "StreamRelease", "init_stream", "publish_stream"]
+
+BATCH_ROWS = 1_000
+"""Rows of a batch, unless told otherwise."""
+
+_TINY = 3  # mean and covariance of two records give both away, and three are not far from it
+_SEEN_BOUNDS = (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StreamRelease:
+    """What was written for an epoch.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``release/``, which leaves, and ``owner/``, which stays.
+    certificate : Certificate
+    ledger : tuple of EpochLine
+        All epochs so far.
+    """
+
+    folder: Path
+    certificate: Certificate
+    ledger: tuple[EpochLine, ...]
+
+    def __repr__(self) -> str:
+        return f"StreamRelease(epoch={self.ledger[-1].epoch}, {self.certificate!r})"
+
+
+def init_stream(
+    state: str | Path,
+    table: Any,
+    *,
+    schema: Schema | None = None,
+    target: str | None = None,
+    level: str | int | None = None,
+    identifiers: Iterable[str] = (),
+    k: int = 10,
+    grouping: str = "paper",
+    split: str = "paper",
+    init_number: int | None = None,
+    pending: str = "memory",
+    pending_key: str | Path | None = None,
+    pending_limit: int = 10_000,
+    batch_rows: int = BATCH_ROWS,
+    source: str = "",
+    seed: int | None = None,
+    form: FileForm | None = None,
+) -> None:
+    """Begin a stream: condense the first records statically and write a state [AY05, sec. 3].
+
+    Parameters
+    ----------
+    state : path or URL
+        A new file, or ``postgresql://USER@HOST/NAME``.
+    table : pandas, polars or pyarrow table
+        Holds the first *InitNumber* records. They count as ingested: the same rows given again are known.
+    schema : Schema, optional
+        What it says of domains binds every row of the stream; what it leaves open does not, except that a category must
+        be listed or occur in the first records. By default proposed from the first records, whose bounds bind nothing.
+    target, level, identifiers
+        As in `sfumato.pipeline.sanitize`.
+    k : int
+        The floor of all levels.
+    grouping : str
+        How the first records are grouped; ``"paper"`` is ConstructGroups [AY05, fig. 2].
+    split : {"paper", "strict"}
+        When groups split; see `sfumato.condense.maintainer.Maintainer`.
+    init_number : int, optional
+        Take only so many of the rows, from the first on.
+    pending : {"memory", "encrypted"}
+        How records are kept that wait for a group large enough: nowhere but in memory, or in the state under a key.
+    pending_key : path, optional
+        The key file, of at least 32 bytes and mode 600.
+    pending_limit : int
+        Records at most that wait.
+    batch_rows : int
+        Rows of a batch; does not change while the stream lives.
+    source : str
+        Name of the source that the rows come from, if sources may hold the same rows.
+    seed : int, optional
+        Makes a rehearsal.
+    form : FileForm, optional
+        How published tables are written, by default as CSV.
+    """
+    if (pending == "encrypted") != (pending_key is not None):
+        raise OptionError("a key goes with waiting records that are encrypted; give --pending encrypted with a key")
+    arrow = to_arrow(table)[0]
+    if init_number is not None and not 0 < init_number <= arrow.num_rows:
+        raise OptionError(f"there are {arrow.num_rows} rows to begin with; take --init-number from 1 to that")
+    arrow = arrow.slice(0, init_number)
+    randomness = Randomness(seed)
+    settled = schema_of(arrow, schema, target, identifiers)
+    _refuse_public(settled)
+    mechanism = Condensation(k=k, grouping=grouping)
+    job = prepare(arrow, mechanism, _opened(settled, given=schema is not None), level, None, None, randomness)
+    codec = with_indicators(job.codec)
+    levels = effective_levels(job.records.levels, k, allow_level_1=False)
+    values = codec.encode(job.original, levels=levels).values
+    rng = randomness.generator("sanitize")
+    labels = partition(values, levels, np.zeros(len(levels), dtype=np.int64), rng, grouping=grouping)
+    maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit)  # type: ignore[arg-type]
+    maintainer.start(values, levels, labels)
+    state_id = secrets.token_hex(16) if seed is None else randomness.generator("state").bytes(16).hex()
+    lock = None if pending_key is None else Vault.from_file(pending_key, state_id).close_over(-1, np.empty(0), 0).hex()
+    form = FileForm(FileFormat.CSV) if form is None else form
+    settings = Settings(
+        state_id=state_id, sfumato=__version__, d=values.shape[1], k=k, split=split, grouping=grouping, level=level,
+        seed=seed, pending=pending, pending_limit=pending_limit, pending_key=lock, batch_rows=batch_rows,
+        format=form.format.value, delimiter=form.delimiter,
+    )  # fmt: skip
+    create_state(state, settings, codec, maintainer, cut_batches([arrow], batch_rows, source=source))
+
+
+def _refuse_public(schema: Schema) -> None:
+    passed = [field.name for field in schema if field.role is Role.PUBLIC]
+    if passed:
+        raise PrivacyRefusal(
+            f"column {passed[0]!r} is public, but a stream makes synthetic rows that belong to nobody: beside them it "
+            "would be wrong or identify people; drop it or sanitize it"
+        )
+
+
+def _opened(schema: Schema, *, given: bool) -> Schema:
+    """Free numbers and dates from bounds that would only be those of the first records."""
+    return Schema(tuple(_open_field(field, given=given) for field in schema))
+
+
+def _open_field(field: Field, *, given: bool) -> Field:
+    domain = field.domain
+    bounded = given and (domain.low is not None or domain.high is not None)
+    if field.kind not in _SEEN_BOUNDS or field.role is Role.LEVEL or domain.declared or bounded:
+        return field
+    step = domain.step if given else None
+    opened = Domain(declared=True, step=step, units=domain.units)
+    return dataclasses.replace(field, domain=opened, format=field.format if given or field.kind is Kind.DATE else None)
+
+
+def publish_stream(
+    state: str | Path,
+    folder: str | Path,
+    *,
+    overwrite: bool = False,
+    sign: str | Path | Signer | None = None,
+) -> StreamRelease:
+    """Begin an epoch and write its release folder; runs at the owner's.
+
+    The epoch is on disk before the folder appears: if writing it fails, the next call writes the same epoch.
+
+    Parameters
+    ----------
+    state : path or URL
+    folder : path
+        For ``release/`` and ``owner/``.
+    overwrite : bool
+        Replace an earlier release of that name.
+    sign : path or Signer, optional
+        The private key to sign the certificate with. A rehearsal is not signed.
+
+    Raises
+    ------
+    PrivacyRefusal
+        Where nothing has left before and no family has enough fresh records.
+    """
+    check_folder(folder, overwrite=overwrite)
+    with Session.open(state) as session:
+        signer = _signer(sign, rehearsal=session.settings.seed is not None)
+        publication, ledger = session.publish()
+        certificate = _write(session, publication, ledger, folder, overwrite=overwrite, signer=signer)
+        session.delivered()
+    return StreamRelease(Path(folder), certificate, ledger)
+
+
+def _signer(sign: str | Path | Signer | None, *, rehearsal: bool) -> Signer | None:
+    if sign is None:
+        return None
+    refuse_to_sign_rehearsal(rehearsal=rehearsal)
+    return sign if isinstance(sign, Signer) else Signer.load(sign)
+
+
+def _write(
+    session: Session,
+    publication: Publication,
+    ledger: tuple[EpochLine, ...],
+    folder: str | Path,
+    *,
+    overwrite: bool,
+    signer: Signer | None,
+) -> Certificate:
+    """Write the folder of an epoch, whole or not at all."""
+    settings, schema = session.settings, session.codec.schema
+    randomness = Randomness(settings.seed)
+    order = randomness.generator(f"order of epoch {ledger[-1].epoch}").permutation(publication.table.num_rows)
+    table = publication.table.take(pa.array(order))
+    parameters = {"k": settings.k, "split": settings.split, "grouping": settings.grouping, "epoch": ledger[-1].epoch}
+    certificate = certify(
+        _facts(session, publication, ledger, randomness),
+        version=__version__,
+        randomness=randomness.mode.value,
+        method="stream",
+        parameters=parameters,
+        rows_in=table.num_rows,
+        rows_out=table.num_rows,
+        schema_sha256=schema.public_part().digest,
+    )
+    recipe = Recipe("stream", parameters, schema, settings.level, None, None, settings.seed, __version__)
+    release = Release(table, schema, certificate, None, recipe)
+    form = FileForm(FileFormat(settings.format), settings.delimiter)
+    try:
+        with replacing_folder(folder, overwrite=overwrite) as work:
+            release._write_release(work / "release", form, signer)
+            (work / "owner").mkdir(mode=0o700)
+            write_text(work / "owner" / "schema.toml", schema.to_toml(), mode=0o600)
+            lines = [dataclasses.asdict(line) for line in ledger]
+            write_text(work / "owner" / "epochs.json", json.dumps(lines, indent=2) + "\n", mode=0o600)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise SfumatoError(
+            f"the release could not be written ({reason}); the epoch is kept, publish again to write it"
+        ) from None
+    return certificate
+
+
+def _facts(
+    session: Session, publication: Publication, ledger: tuple[EpochLine, ...], randomness: Randomness
+) -> tuple[Fact, ...]:
+    """State what was done; warn where groups are so small that their statistics are their members."""
+    settings, schema, layout = session.settings, session.codec.schema, session.codec.layout
+    tiny = int((publication.count <= _TINY).sum())
+    if tiny:
+        warnings.warn(
+            f"{tiny} of {len(publication.count)} groups have {_TINY} records or fewer: their mean and covariance "
+            "nearly or exactly give the members away; take a higher k, or --split strict",
+            PrivacyLeakWarning,
+            stacklevel=4,
+        )
+    return (
+        Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
+        ColumnsDropped(
+            tuple(field.name for field in schema if field.role is Role.IDENTIFIER),
+            tuple(field.name for field in schema if field.role is Role.LEVEL),
+        ),
+        Maintained(
+            algorithm=f"AY05 dynamic maintenance, started by {ALGORITHMS[settings.grouping]}",
+            split=settings.split,
+            k=settings.k,
+            asked_max=int(publication.level_max.max()),
+            groups=len(publication.count),
+            pseudo=int(publication.pseudo.sum()),
+            smallest=int(publication.count.min()),
+            short=int((publication.count < publication.level_max).sum()),
+            tiny=tiny,
+            category_columns=sum(block.kind is BlockKind.CATEGORY for block in layout),
+            missing_columns=sum(block.kind is BlockKind.MISSING for block in layout),
+        ),
+        *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
+        Shuffled(rows=publication.table.num_rows),
+    )

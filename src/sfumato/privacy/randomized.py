@@ -1,0 +1,184 @@
+"""What follows from cells that were randomized one by one, by laws that the facts hold [JS07; EGS03].
+
+EGS03: A. Evfimievski, J. Gehrke, R. Srikant: Limiting Privacy Breaches in Privacy Preserving Data Mining. PODS 2003.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import BadInput, OptionError, PrivacyRefusal
+from sfumato.facts import DomainsObserved, Fact, Randomized, Untouched, fact_from_json
+from sfumato.laws.amplification import combine, downward_bound, upward_bound
+from sfumato.laws.spec import NoiseSpec
+from sfumato.privacy.statements import Claim, Refused
+
+__all__ = ["of_observed", "of_randomized", "of_rows", "read_spec", "spec_of", "specs_of"]
+
+_PRIORS = (0.01, 0.1)
+_TOLERANCE = 1e-9
+_FACT = Randomized.fact
+_TABLE_ALONE = "the table alone is seen: what a report tells was measured on the true values and comes on top"
+_EGS = "No property of one value changes its odds by more than the amplification [Evfimievski, Gehrke, Srikant 2003]"
+
+
+def spec_of(fact: Randomized) -> NoiseSpec:
+    """Read the specification that a fact holds.
+
+    Raises
+    ------
+    PrivacyRefusal
+        Where digest, amplification or epsilon are not those of the specification.
+    """
+    try:
+        spec = NoiseSpec.from_document(json.loads(fact.spec))
+    except (json.JSONDecodeError, BadInput):
+        raise PrivacyRefusal(
+            f"the noise specification of column {fact.column!r} cannot be read, so nothing can be certified"
+        ) from None
+    told = (_number(fact.gamma), _number(fact.epsilon))
+    if spec.digest != fact.digest or not all(map(_same, told, (spec.gamma, spec.epsilon))):
+        raise PrivacyRefusal(
+            f"the facts of column {fact.column!r} do not fit its noise specification, so nothing can be certified"
+        )
+    return spec
+
+
+def specs_of(facts: Iterable[Fact]) -> dict[str, NoiseSpec]:
+    """Give the specification of every column that was randomized: what a recipient reconstructs with."""
+    return {fact.column: spec_of(fact) for fact in facts if isinstance(fact, Randomized)}
+
+
+def read_spec(path: str | Path, column: str) -> NoiseSpec:
+    """Read the specification of a column from a file of its own, or from the certificate of a release.
+
+    Raises
+    ------
+    OptionError
+        Where the file is neither, or the certificate speaks of no such column.
+    """
+    document = _certificate(Path(path))
+    if document is None:
+        return NoiseSpec.read(path)
+    specs = specs_of(
+        fact_from_json(fact) for fact in document["facts"] if isinstance(fact, dict) and fact.get("fact") == _FACT
+    )
+    if column not in specs:
+        names = ", ".join(map(repr, specs)) or "none"
+        raise OptionError(f"the certificate has no specification of column {column!r}; it has {names}")
+    return specs[column]
+
+
+def of_randomized(fact: Randomized, facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:
+    """Say what an answer of one column can tell, or that nothing bounds it."""
+    spec = spec_of(fact)
+    if math.isinf(spec.gamma):
+        refused.append(
+            Refused(
+                f"There is a bound on what a released value of {fact.column!r} tells about the true one.",
+                f"no guarantee: {_why_infinite(spec)}",
+            )
+        )
+        return
+    claims.append(
+        Claim(
+            f"Each value of {fact.column!r} was randomized by itself: whatever is released, the odds of anything about "
+            f"the true value change by at most a factor of {spec.gamma:.4g} (local differential privacy with epsilon "
+            f"{spec.epsilon:.4g}); what was {_words(spec.gamma)}.",
+            "assumed" if fact.column in _observed(facts) else "proved",
+            f"{_EGS}; it follows from the law and the domain, whose digest is {fact.digest[:16]}.",
+            "the domain does not depend on the data; the source of randomness is not known to the attacker; what the "
+            f"person's other columns tell of this one comes on top, see the whole row; {_TABLE_ALONE}",
+        )
+    )
+
+
+def of_rows(facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:
+    """Say what all answers of a person tell together: amplifications multiply, epsilons add up."""
+    specs = specs_of(facts)
+    if not specs:
+        return
+    unbounded = sorted(name for name, spec in specs.items() if math.isinf(spec.gamma))
+    gamma = combine(spec.gamma for spec in specs.values())
+    epsilon = math.fsum(spec.epsilon for spec in specs.values())
+    refused.append(
+        Refused(
+            "The table may be made again with fresh randomness.",
+            "two answers of a person to one question tell more than one: their epsilons add up, and many average to "
+            "the truth",
+        )
+    )
+    if unbounded or math.isinf(gamma):
+        why = f"the factors of {len(specs)} columns multiply beyond all numbers (epsilon {epsilon:.4g})"
+        if unbounded:
+            why = f"{len(unbounded)} of {len(specs)} columns have no bound, the first is {unbounded[0]!r}"
+        refused.append(Refused("There is a bound on what a whole released row tells about its person.", why))
+        return
+    beside = " Which cells are missing is told on top of it." if _tells_missing(facts) else ""
+    claims.append(
+        Claim(
+            f"For a whole row of {len(specs)} columns, the odds of anything about the person's values change by at "
+            f"most a factor of {gamma:.4g} (local differential privacy with epsilon {epsilon:.4g}); what was "
+            f"{_words(gamma)}.{beside}",
+            "assumed" if _observed(facts) else "proved",
+            "Cells were randomized independently: the factors of a row's columns multiply and their epsilons add up.",
+            "one row is one person, who is in one release only; the domains do not depend on the data; columns that "
+            f"are passed through as public do not count; {_TABLE_ALONE}",
+        )
+    )
+
+
+def of_observed(fact: DomainsObserved) -> Refused:
+    """Refuse the guarantee for who stands at the edge of a domain that was read off the data."""
+    return Refused(
+        "The guarantees of the randomized columns hold for everybody.",
+        f"the domains of {len(fact.columns)} columns ({', '.join(fact.columns)}) were read off the data and are "
+        "published: they tell the extremes, and who alone has a value that nobody else has",
+    )
+
+
+def _certificate(path: Path) -> dict[str, Any] | None:
+    """Give the certificate that a file holds; None where it is something else."""
+    if path.suffix.lower() != ".json":
+        return None
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) and isinstance(document.get("facts"), list) else None
+
+
+def _words(gamma: float) -> str:
+    """Say in words how far beliefs can move."""
+    low, high = _PRIORS
+    return (
+        f"{100 * low:g} % likely is at most {100 * upward_bound(gamma, low):.1f} % likely after, what was "
+        f"{100 * high:g} % likely at most {100 * upward_bound(gamma, high):.1f} % and at least "
+        f"{100 * downward_bound(gamma, high):.2g} %"
+    )
+
+
+def _why_infinite(spec: NoiseSpec) -> str:
+    if spec.weakness is not None:
+        return f"{spec.weakness} (the amplification is infinite)"
+    return f"odds can change by a factor of e^{spec.epsilon:.0f}, beyond all numbers"
+
+
+def _observed(facts: tuple[Fact, ...]) -> set[str]:
+    return {column for fact in facts if isinstance(fact, DomainsObserved) for column in fact.columns}
+
+
+def _tells_missing(facts: tuple[Fact, ...]) -> bool:
+    return any(isinstance(fact, Untouched) and fact.missing_columns for fact in facts)
+
+
+def _number(value: float | None) -> float:
+    return math.inf if value is None else float(value)
+
+
+def _same(told: float, true: float) -> bool:
+    return told == true or math.isclose(told, true, rel_tol=_TOLERANCE)

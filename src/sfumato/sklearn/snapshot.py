@@ -1,0 +1,72 @@
+"""The bytes of a `DynamicCondenser`: arrays and JSON under a digest, and no code."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.condense.maintained import MaintainerState
+from sfumato.errors import TableError
+
+__all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
+
+_MAGIC = b"sfumato condenser 1\n"
+_DIGEST = 32
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Snapshot:
+    """Parameters, names of features, rows that are held for the first groups, and the state of the groups."""
+
+    parameters: dict[str, Any]
+    names: tuple[str, ...] | None
+    values: NDArray[np.float64]
+    levels: NDArray[np.int64]
+    state: MaintainerState
+
+    def __repr__(self) -> str:
+        return "Snapshot(owner only)"
+
+
+def write_snapshot(snapshot: Snapshot) -> bytes:
+    """Write everything; the same state gives the same bytes."""
+    state = {field.name: getattr(snapshot.state, field.name) for field in fields(MaintainerState)}
+    arrays = {f"state {name}": value for name, value in state.items() if isinstance(value, np.ndarray)}
+    numbers = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
+    about = {"parameters": snapshot.parameters, "names": snapshot.names, "state": numbers}
+    body = io.BytesIO()
+    text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+    given: dict[str, Any] = {"about": text, "values": snapshot.values, "levels": snapshot.levels, **arrays}
+    np.savez(body, **given)
+    return _MAGIC + hashlib.sha256(body.getvalue()).digest() + body.getvalue()
+
+
+def read_snapshot(data: bytes) -> Snapshot:
+    """Read what `write_snapshot` wrote.
+
+    Raises
+    ------
+    TableError
+        For bytes that are not a whole snapshot of this form.
+    """
+    start = len(_MAGIC) + _DIGEST
+    if data[: len(_MAGIC)] != _MAGIC:
+        raise TableError("these bytes are no snapshot of a condenser of this version; bring one")
+    if hashlib.sha256(data[start:]).digest() != data[len(_MAGIC) : start]:
+        raise TableError("the snapshot is damaged or only half copied; bring a whole one")
+    try:
+        with np.load(io.BytesIO(data[start:]), allow_pickle=False) as held:
+            about = json.loads(held["about"].tobytes())
+            arrays = {name.removeprefix("state "): held[name] for name in held.files if name.startswith("state ")}
+            names = None if about["names"] is None else tuple(about["names"])
+            state = MaintainerState(**arrays, **about["state"])
+            return Snapshot(about["parameters"], names, held["values"], held["levels"], state)
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile):
+        raise TableError("the snapshot was written by another version; use that one") from None

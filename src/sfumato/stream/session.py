@@ -1,0 +1,312 @@
+"""A stream at work: batches in, each counted exactly once and on disk before it is acknowledged; epochs out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.condense.maintainer import Absorbed, Maintainer
+from sfumato.condense.mechanism import effective_levels
+from sfumato.errors import OptionError, PrivacyRefusal
+from sfumato.randomness import Randomness
+from sfumato.stream.batches import Batch
+from sfumato.stream.book import Book
+from sfumato.stream.epochs import Publication, renew
+from sfumato.stream.format import Entry, StateError
+from sfumato.stream.groups import GROUP, entries_of_rows, state_on_disk
+from sfumato.stream.known import Known
+from sfumato.stream.pool import Vault, Waiting
+from sfumato.stream.screen import screen
+from sfumato.stream.settings import EpochLine, Progress, Settings, document_of, entry_of
+from sfumato.stream.status import Acknowledged, Ingested, Status
+from sfumato.stream.waiting import WaitingRoom, open_vault
+from sfumato.tables.codec import Codec
+from sfumato.tables.stored_codec import codec_from_document
+
+__all__ = ["Session"]
+
+_QUARANTINE = "quarantine"
+_EPOCH = "epoch"
+
+
+class Session:
+    """A state that is open.
+
+    Parameters
+    ----------
+    book : Book
+    vault : Vault or None
+        The key of waiting records, where they are encrypted.
+
+    Examples
+    --------
+    See `sfumato.pipeline.stream.init_stream`, which makes a state.
+    """
+
+    def __init__(self, book: Book, vault: Vault | None = None) -> None:
+        self._book = book
+        self.settings = document_of(Settings, book.body("settings"))
+        self.codec: Codec = codec_from_document(json.loads(book.body("codec")))
+        self._progress = document_of(Progress, book.body("progress"))
+        self._known = Known(book)
+        self._room = WaitingRoom(book, self.settings, vault)
+        self.maintainer = self._maintainer_on_disk()
+        self._ahead = False
+
+    def __repr__(self) -> str:
+        return f"Session({self._book.name!r}, batches={len(self._known.rows)})"
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @classmethod
+    def open(cls, place: str | Path, *, write: bool = True, pending_key: str | Path | None = None) -> Session:
+        """Open a state, checked as a whole.
+
+        Parameters
+        ----------
+        place : path or URL
+        write : bool
+            One process writes at a time; any number may look.
+        pending_key : path, optional
+            The key file, where waiting records are encrypted; without it they cannot be taken in.
+
+        Raises
+        ------
+        StateError
+            Where there is no state, it is damaged, or another process writes to it.
+        OptionError
+            Where the key does not go with the state.
+        """
+        book = Book.open(place, write=write)
+        try:
+            settings = document_of(Settings, book.body("settings"))
+            return cls(book, open_vault(settings, pending_key))
+        except BaseException:
+            book.close()
+            raise
+
+    @property
+    def known(self) -> Mapping[str, int]:
+        """Ids of the batches that were counted, with the rows of each; grows while `ingest` runs."""
+        return self._known.rows
+
+    @property
+    def awaited(self) -> frozenset[str]:
+        """Ids among them whose waiting records were in memory only, and come back when the batch is given again."""
+        return self._room.awaited
+
+    def close(self) -> None:
+        """Let go of the state; a file is sealed."""
+        self._book.close()
+
+    def ingest(self, batches: Iterable[Batch], *, tell: Callable[[Acknowledged], None] | None = None) -> Ingested:
+        """Take in batches, one after the other; each is on disk before it is told and the next is asked for.
+
+        Parameters
+        ----------
+        batches : iterable of (str, pyarrow.Table)
+            Ids as `batch_id` gives them, or any that never stand for other rows. A batch that is known is not counted
+            again; it only brings back its records that wait and were in memory.
+        tell : callable, optional
+            Called with each batch that is acknowledged.
+
+        Raises
+        ------
+        PrivacyRefusal
+            Where too many records would wait; the batches before stay.
+        """
+        if self.settings.pending == "encrypted" and not self._room.is_open:
+            raise OptionError("records that wait are encrypted in this state; give the key with --pending-key")
+        total: Counter[str] = Counter()
+        for identity, table in batches:
+            known = identity in self._known
+            done = self._recall(identity, table) if known else self._take(identity, table)
+            total["known" if known else "batches"] += 1
+            for name in ("rows", "repeated", "absorbed", "pending", "quarantined"):
+                total[name] += getattr(done, name)
+            if tell is not None:
+                tell(done)
+        self._bring_back()
+        return Ingested(**{field.name: total[field.name] for field in dataclasses.fields(Ingested)})
+
+    def _take(self, identity: str, table: pa.Table) -> Acknowledged:
+        """Count a new batch: screen, encode, absorb, and put all that changed on disk in one step."""
+        self._check_whole()
+        skip = self._known_part(identity, table)
+        self._bring_back()
+        fresh = table.slice(skip)
+        screened = screen(fresh, self.codec, self.settings.level)
+        levels = effective_levels(screened.levels, self.settings.k, allow_level_1=False)
+        values = self.codec.encode(fresh.take(pa.array(screened.rows)), levels=levels).values
+        done = self._absorb(values, levels)
+        out = fresh.num_rows - len(screened.rows)
+        came = [Waiting(-1, identity, row + skip) for row in screened.rows.tolist()]
+        put, drop = self._room.settle(self.maintainer, came, values, levels)
+        progress = dataclasses.replace(
+            self._progress,
+            batches=self._progress.batches + 1,
+            rows=self._progress.rows + fresh.num_rows,
+            quarantined=self._progress.quarantined + out,
+            last_batch=identity,
+            late=self._room.away > 0,
+        )
+        put += [Known.entry(identity, table.num_rows), *self._quarantined(screened.counts)]
+        self._write(progress, put, drop)
+        self._known.add(identity, table.num_rows)
+        return Acknowledged(identity, fresh.num_rows, skip, done.absorbed, done.pending, out)
+
+    def _write(self, progress: Progress, put: list[Entry], drop: list[tuple[str, str]]) -> None:
+        """Put groups, progress and the rest on disk in one step."""
+        written, retired = self.maintainer.changed()
+        progress = dataclasses.replace(
+            progress,
+            next_id=int(self.maintainer.ids[-1]) + 1,  # the last piece of the last split is always there
+            splits=self.maintainer.splits,
+            next_place=self._room.next_place,
+        )
+        put = [*put, *entries_of_rows(self.maintainer.rows(written)), entry_of("progress", progress)]
+        drop = [*drop, *((GROUP, str(identity)) for identity in retired.tolist())]
+        self._ahead = True
+        self._book.commit(put, drop)
+        self._ahead = False
+        self._progress = progress
+
+    def _absorb(self, values: NDArray[np.float64], levels: NDArray[np.int64]) -> Absorbed:
+        """Let records join; from here until the commit has returned, memory is ahead of the disk."""
+        self._ahead = True
+        try:
+            return self.maintainer.absorb(values, levels)
+        except PrivacyRefusal:
+            self._ahead = False  # nothing was taken in
+            raise
+
+    def _check_whole(self) -> None:
+        if self._ahead:
+            raise StateError("the last step could not be written, so the state must be opened again; do so")
+
+    def _quarantined(self, counts: dict[str, int]) -> list[Entry]:
+        known = self._quarantine()
+        return [Entry(_QUARANTINE, name, str(known.get(name, 0) + count).encode()) for name, count in counts.items()]
+
+    def _quarantine(self) -> dict[str, int]:
+        return {key: int(self._book.body(_QUARANTINE, key)) for key in sorted(self._book.keys(_QUARANTINE))}
+
+    def _known_part(self, identity: str, table: pa.Table) -> int:
+        """Count the rows at the beginning of a batch that were taken in as a shorter batch, before its source grew."""
+        longest = 0
+        for known, part in self._known.beginnings(identity, table):
+            self._room.recall(known, part, self._encode)
+            longest = part.num_rows
+        return longest
+
+    def _recall(self, identity: str, table: pa.Table) -> Acknowledged:
+        """Take a batch that is known: nothing is counted, and its waiting records are at hand again."""
+        self._known.check(identity, table)
+        self._room.recall(identity, table, self._encode)
+        self._known_part(identity, table)
+        return Acknowledged(identity, 0, table.num_rows, 0, 0, 0)
+
+    def _encode(self, table: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        screened = screen(table, self.codec, self.settings.level)
+        if len(screened.rows) != table.num_rows:
+            raise StateError(f"{table.num_rows - len(screened.rows)} waiting records cannot be read again; replay them")
+        levels = effective_levels(screened.levels, self.settings.k, allow_level_1=False)
+        return self.codec.encode(table, levels=levels).values, levels
+
+    def _bring_back(self) -> None:
+        """Put records that were recalled back where they waited.
+
+        If others have joined meanwhile a group may be large enough by now, so they come as new arrivals do.
+        """
+        if not self._room.recalled:
+            return
+        if not self._progress.late:
+            self.maintainer = self._maintainer_on_disk()
+            return
+        came, values, levels = self._room.arrivals()
+        self._ahead = True  # those who came are nowhere else in memory
+        self.maintainer.absorb(values, levels)
+        put, drop = self._room.settle(self.maintainer, came, values, levels)
+        self._write(dataclasses.replace(self._progress, late=self._room.away > 0), put, drop)
+
+    def _maintainer_on_disk(self) -> Maintainer:
+        """Build the groups as they are on disk, with all waiting records in the pool that are at hand."""
+        state = state_on_disk(self._book, self.settings, self._progress, *self._room.pool())
+        return Maintainer.from_state(state)
+
+    def publish(self) -> tuple[Publication, tuple[EpochLine, ...]]:
+        """Begin an epoch: rows of families that are due are drawn anew, all others are repeated; give the whole ledger.
+
+        The epoch is on disk before anything is handed out. If the last one was not `delivered`, it is given again.
+        """
+        self._check_whole()
+        if not self._progress.delivered:
+            return self._published(), self._ledger()
+        epoch = self._progress.epoch + 1
+        rng = Randomness(self.settings.seed).generator(f"epoch {epoch}")
+        earlier = self._published() if self._progress.epoch else None
+        self._ahead = True
+        try:
+            publication, line = renew(self.maintainer, earlier, self.codec, epoch, rng)
+        except PrivacyRefusal:
+            self._ahead = False  # nothing left
+            raise
+        entries = publication.to_entries()
+        old = {("published", key) for key in self._book.keys("published")}
+        drop = sorted(old - {(entry.kind, entry.key) for entry in entries})
+        progress = dataclasses.replace(self._progress, epoch=epoch, delivered=False)
+        self._write(progress, [*entries, entry_of(_EPOCH, line, f"{epoch:08d}")], drop)
+        return publication, self._ledger()
+
+    def delivered(self) -> None:
+        """Note that what `publish` gave has been written out."""
+        self._write(dataclasses.replace(self._progress, delivered=True), [], [])
+
+    def _published(self) -> Publication:
+        return Publication.from_entries(self._book.body("families"), self._book.read_large("published"))
+
+    def _ledger(self) -> tuple[EpochLine, ...]:
+        return tuple(document_of(EpochLine, self._book.body(_EPOCH, key)) for key in sorted(self._book.keys(_EPOCH)))
+
+    def status(self) -> Status:
+        """Tell how the stream stands."""
+        marks = self.maintainer.publish_marks()
+        progress, settings = self._progress, self.settings
+        return Status(
+            records=self.maintainer.records,
+            groups=len(self.maintainer.ids),
+            pseudo_groups=int(self.maintainer.pseudo.sum()),
+            splits=self.maintainer.splits,
+            pending=self._room.count,
+            awaiting_replay=self._room.away if settings.pending == "memory" else 0,
+            quarantined=progress.quarantined,
+            quarantine=self._quarantine(),
+            rows=progress.rows,
+            batches=progress.batches,
+            last_batch=progress.last_batch,
+            epoch=progress.epoch,
+            delivered=progress.delivered,
+            families=len(marks.family),
+            families_due=int(marks.due.sum()),
+            ledger=self._ledger(),
+            k=settings.k,
+            split=settings.split,
+            randomness=Randomness(settings.seed).mode.value,
+            pending_mode=settings.pending,
+            batch_rows=settings.batch_rows,
+            digest=self._book.digest,
+        )

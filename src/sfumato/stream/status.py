@@ -1,0 +1,69 @@
+"""What a stream tells: of a batch, of a run, and how it stands; counts only, never a cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sfumato.stream.settings import EpochLine
+
+__all__ = ["Acknowledged", "Ingested", "Status"]
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """One batch that is on disk: counts only.
+
+    ``repeated`` rows were known already, from this batch or a shorter one that it goes on from.
+    """
+
+    batch: str
+    rows: int
+    repeated: int
+    absorbed: int
+    pending: int
+    quarantined: int
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What came of some batches: new ones, known ones, and the rows of the new ones."""
+
+    batches: int
+    known: int
+    rows: int
+    repeated: int
+    absorbed: int
+    pending: int
+    quarantined: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a stream stands: counts only.
+
+    ``pending`` records wait for a group large enough; of ``awaiting_replay`` of them the state knows the batch and the
+    row only, and they wait until that batch is given again.
+    """
+
+    records: int
+    groups: int
+    pseudo_groups: int
+    splits: int
+    pending: int
+    awaiting_replay: int
+    quarantined: int
+    quarantine: dict[str, int]
+    rows: int
+    batches: int
+    last_batch: str | None
+    epoch: int
+    delivered: bool
+    families: int
+    families_due: int
+    ledger: tuple[EpochLine, ...]
+    k: int
+    split: str
+    randomness: str
+    pending_mode: str
+    batch_rows: int
+    digest: str

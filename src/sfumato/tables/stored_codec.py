@@ -1,0 +1,118 @@
+"""A codec as plain values, so that a stream can go on encoding where it was stopped; no pickle.
+
+The document holds means, scales and, of columns without a declared domain, observed bounds: it stays with the owner.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import math
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.errors import BadInput
+from sfumato.records import Block, BlockKind, Extent
+from sfumato.tables.cells import Gap
+from sfumato.tables.codec import Codec, Column
+from sfumato.tables.grid import Grid
+from sfumato.tables.schema import Schema
+
+__all__ = ["codec_from_document", "codec_to_document", "with_indicators"]
+
+
+def codec_to_document(codec: Codec) -> dict[str, Any]:
+    """Write a codec as plain values that JSON holds without loss.
+
+    Examples
+    --------
+    >>> table = pa.table({"age": [30, 40, 50], "sex": ["f", None, "f"]})
+    >>> codec = Codec.fit(table, Schema.infer(table))
+    >>> again = codec_from_document(codec_to_document(codec))
+    >>> bool((again.encode(table).values == codec.encode(table).values).all())
+    True
+    """
+    kinds = pa.schema([(column.field.name, column.kind) for column in codec.columns])
+    return {
+        "schema": codec.schema.to_toml(),
+        "kinds": base64.b64encode(kinds.serialize().to_pybytes()).decode("ascii"),
+        "columns": [
+            {
+                "blocks": [dataclasses.asdict(block) for block in column.blocks],
+                "grid": None if column.grid is None else dataclasses.asdict(column.grid),
+                "mean": column.mean,
+                "scale": column.scale,
+                "gap": _gap_to_document(column.gap),
+            }
+            for column in codec.columns
+        ],
+    }
+
+
+def codec_from_document(document: dict[str, Any]) -> Codec:
+    """Read a codec back; it encodes and decodes exactly as the one that was written.
+
+    Raises
+    ------
+    BadInput
+        Where the document is not one of a codec.
+    """
+    try:
+        schema = Schema.from_toml(str(document["schema"]))
+        kinds = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(document["kinds"], validate=True)))
+        columns = tuple(
+            Column(
+                schema[name],
+                kinds.field(name).type,
+                tuple(_block(block) for block in column["blocks"]),
+                None if column["grid"] is None else Grid(**column["grid"]),
+                float(column["mean"]),
+                float(column["scale"]),
+                _gap_from_document(column["gap"]),
+            )
+            for name, column in zip(kinds.names, document["columns"], strict=True)
+        )
+        return Codec(schema, columns)
+    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput("the stored codec cannot be read; it was written by another version or altered") from None
+
+
+def with_indicators(codec: Codec) -> Codec:
+    """Give every column whose schema lists missing marks an indicator of missing cells, seen or not.
+
+    A table that a codec is fitted on may have no missing cell where a later one has some: the marks of the schema say
+    that they are to be expected.
+    """
+    columns: list[Column] = []
+    for column in codec.columns:
+        start = columns[-1].blocks[-1].stop if columns else 0
+        shift = start - column.blocks[0].start
+        blocks = [
+            dataclasses.replace(block, start=block.start + shift, stop=block.stop + shift) for block in column.blocks
+        ]
+        if len(blocks) == 1 and column.field.missing:
+            blocks.append(Block(column.field.name, BlockKind.MISSING, blocks[0].stop, blocks[0].stop + 1))
+            column = dataclasses.replace(column, gap=column.field.missing[0])
+        columns.append(dataclasses.replace(column, blocks=tuple(blocks)))
+    return Codec(codec.schema, tuple(columns))
+
+
+def _block(document: dict[str, Any]) -> Block:
+    given = dict(document)
+    given["kind"] = BlockKind(given["kind"])
+    given["fill"] = tuple(float(value) for value in given["fill"])
+    extent = given.get("extent")
+    if extent is not None:
+        given["extent"] = Extent(**{**extent, "labels": tuple(extent["labels"])})
+    return Block(**given)
+
+
+def _gap_to_document(gap: Gap) -> Any:
+    return {"nan": True} if isinstance(gap, float) and math.isnan(gap) else gap
+
+
+def _gap_from_document(gap: Any) -> Gap:
+    return math.nan if isinstance(gap, dict) else gap

@@ -1,0 +1,162 @@
+"""The verbs of a stream: what they print, what they refuse, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from sfumato.stream import Session
+from tests.cli.conftest import Run
+
+SCHEMA = """format = 1
+[[column]]
+name = "id"
+kind = "nominal"
+role = "identifier"
+[[column]]
+name = "age"
+kind = "integer"
+domain = { source = "declared", low = 0, high = 120 }
+[[column]]
+name = "sex"
+kind = "nominal"
+domain = { source = "declared", categories = ["f", "m"] }
+[[column]]
+name = "pay"
+kind = "continuous"
+missing = ["?"]
+[[column]]
+name = "level"
+kind = "integer"
+role = "level"
+"""
+
+
+def rows(first: int, last: int, **change: str) -> list[str]:
+    lines = []
+    for row in range(first, last):
+        cells = {"id": f"p{row}", "age": f"{20 + row * 37 % 60}", "sex": "fm"[row % 2], "pay": f"{row * 7919 % 900}.5",
+                 "level": f"{3 + row % 3}"}  # fmt: skip
+        lines.append(",".join((cells | change).values()))
+    return lines
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.write_text("\n".join(["id,age,sex,pay,level", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def begun(tmp_path: Path, run: Run) -> Path:
+    """A folder with a schema, the first records, and a state of them."""
+    (tmp_path / "schema.toml").write_text(SCHEMA, encoding="utf-8")
+    write(tmp_path / "first.csv", rows(0, 60))
+    done = run("stream", "init", "--state", tmp_path / "s.db", "--schema", tmp_path / "schema.toml", "--k", 3,
+               "--batch-rows", 25, tmp_path / "first.csv", "--json")  # fmt: skip
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["records"] == 60
+    return tmp_path
+
+
+def test_the_whole_way_from_first_records_to_two_epochs(begun: Path, run: Run) -> None:
+    write(
+        begun / "more.csv",
+        [*rows(60, 200), *rows(200, 203, age="130"), *rows(203, 205, sex="x"), *rows(205, 206, pay="?")],
+    )
+    done = run("stream", "ingest", "--state", begun / "s.db", begun / "more.csv")
+    assert done.code == 0, done.err
+    assert "146 new rows in 6 batches: 141 joined a group, 0 had to wait, 5 were kept out" in done.out
+    assert "kept out for column 'age': 3" in done.out
+    status = json.loads(run("stream", "status", "--state", begun / "s.db", "--json").out)
+    assert {"records", "groups", "pending", "quarantined", "epoch", "last_batch"} <= set(status)
+    assert (status["records"], status["pending"], status["quarantined"], status["epoch"]) == (201, 0, 5, 0)
+    assert status["quarantine"] == {"age": 3, "sex": 2}
+    for epoch, folder in ((1, "one"), (2, "two")):
+        told = run("stream", "publish", "--state", begun / "s.db", "-o", begun / folder, "--json")
+        assert told.code == 0, told.err
+        assert json.loads(told.out)["epoch"] == epoch
+        verified = run("verify", begun / folder / "release")
+        assert verified.code == 0, verified.out
+    assert (begun / "one" / "release" / "table.csv").read_text().splitlines()[0] == "age,sex,pay"
+    again = run("stream", "ingest", "--state", begun / "s.db", begun / "more.csv", begun / "first.csv", "--json")
+    assert json.loads(again.out)["ingested"]["rows"] == 0
+
+
+def test_a_rehearsal_says_so(begun: Path, run: Run) -> None:
+    run("stream", "init", "--state", begun / "r.db", "--schema", begun / "schema.toml", "--seed", 1, "--quiet",
+        begun / "first.csv")  # fmt: skip
+    assert "REHEARSAL" in run("stream", "status", "--state", begun / "r.db").out
+    assert "REHEARSAL" in run("stream", "publish", "--state", begun / "r.db", "-o", begun / "out").out
+    assert run("verify", begun / "out" / "release").code == 3
+
+
+def test_one_sentence_and_exit_code_2_for_what_cannot_be_used(begun: Path, run: Run) -> None:
+    write(begun / "other.csv", rows(60, 70))
+    wrong = begun / "damaged.db"
+    wrong.write_bytes((begun / "s.db").read_bytes()[:-1])
+    (begun / "taken").mkdir()
+    cases = [
+        (("status", "--state", begun / "none.db"), "there is no state"),
+        (("status", "--state", wrong), "damaged or only half copied"),
+        (("ingest", "--state", wrong, begun / "other.csv"), "damaged or only half copied"),
+        (("ingest", "--state", begun / "s.db", begun / "none.csv"), "there is no file"),
+        (("ingest", "--state", begun / "s.db", "--batch-rows", 7, begun / "other.csv"), "batches of 25 rows"),
+        (("ingest", "--state", begun / "s.db", "--pending-key", begun / "k", begun / "other.csv"), "leave out"),
+        (("init", "--state", begun / "s.db", begun / "first.csv"), "already"),
+        (("init", "--state", begun / "n.db", "--k", 1, begun / "first.csv"), "k"),
+        (("init", "--state", begun / "n.db", "--level", 99, begun / "first.csv"), "60"),
+        (("init", "--state", begun / "n.db", "--init-number", 99, begun / "first.csv"), "there are 60 rows"),
+        (("init", "--state", begun / "n.db", "--pending", "encrypted", begun / "first.csv"), "a key"),
+        (("publish", "--state", begun / "s.db", "-o", begun / "taken"), "exists"),
+        (("ingest", "--state", begun / "s.db"), "INPUT"),
+    ]  # fmt: skip
+    for arguments, words in cases:
+        done = run("stream", *arguments)
+        assert (done.code, done.err.count("\n"), done.out) == (2, 1, ""), (arguments, done)
+        assert words in done.err
+    assert not (begun / "n.db").exists()
+
+
+def test_a_stream_that_another_process_writes_to_is_refused_and_can_be_looked_at(begun: Path, run: Run) -> None:
+    with Session.open(begun / "s.db"):
+        done = run("stream", "publish", "--state", begun / "s.db", "-o", begun / "out")
+        assert done.code == 2
+        assert "another process writes" in done.err
+        assert run("stream", "status", "--state", begun / "s.db").code == 0
+    assert not (begun / "out").exists()
+
+
+def test_too_many_waiting_records_are_refused_with_exit_code_3(begun: Path, run: Run) -> None:
+    write(begun / "high.csv", rows(60, 90, level="50"))
+    done = run("stream", "init", "--state", begun / "p.db", "--schema", begun / "schema.toml", "--pending-limit", 2,
+               "--quiet", begun / "first.csv")  # fmt: skip
+    assert done.code == 0, done.err
+    refused = run("stream", "ingest", "--state", begun / "p.db", begun / "high.csv")
+    assert refused.code == 3
+    assert "more than 2 records would wait" in refused.err
+
+
+def test_waiting_records_are_told_of_and_kept_as_was_chosen(begun: Path, run: Run) -> None:
+    key = begun / "key"
+    key.write_bytes(os.urandom(40))
+    key.chmod(0o600)
+    write(begun / "high.csv", rows(60, 63, level="50"))
+    for name, told in (("memory.db", ()), ("encrypted.db", ("--pending", "encrypted", "--pending-key", key))):
+        run("stream", "init", "--state", begun / name, "--schema", begun / "schema.toml", *told, "--quiet",
+            begun / "first.csv")  # fmt: skip
+        done = run("stream", "ingest", "--state", begun / name, *told[2:], begun / "high.csv")
+        assert done.code == 0, done.err
+        status = json.loads(run("stream", "status", "--state", begun / name, "--json").out)
+        assert (status["pending"], status["awaiting_replay"]) == (3, 0 if told else 3)
+    assert "3 of those that wait were in memory only" in run("stream", "status", "--state", begun / "memory.db").out
+
+
+def test_bounds_that_were_read_off_data_are_pointed_out(begun: Path, run: Run) -> None:
+    seen = SCHEMA.replace('source = "declared", low = 0', 'source = "observed", low = 0')
+    (begun / "seen.toml").write_text(seen, encoding="utf-8")
+    done = run("stream", "init", "--state", begun / "o.db", "--schema", begun / "seen.toml", begun / "first.csv")
+    assert done.code == 0
+    assert "1 columns have bounds that were read off data ('age')" in done.err

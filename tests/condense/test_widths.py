@@ -1,0 +1,78 @@
+"""Groups of different width: the search never raises its cost, meets every level and leaves dense regions whole."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.condense.compact import first_grouping
+from sfumato.condense.partition import partition
+from sfumato.condense.rounds import Grouping, Team, widened_grouping
+from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
+
+
+def cost(values: Floats, grouping: Grouping) -> float:
+    """Sum n * log(variance) over groups, with the floor of a thousandth of the records' variance."""
+    floor = max(1e-3 * float(values.var(axis=0).sum()), np.finfo(np.float64).tiny)
+    groups = np.split(values[grouping.order], grouping.starts[1:-1])
+    return float(sum(len(rows) * np.log(rows.var(axis=0).sum() + floor) for rows in groups))
+
+
+def widths_of(values: Floats, levels: Whole, seed: int, *, widths: bool = True, threads: int = 1) -> Whole:
+    rng = np.random.default_rng(seed)
+    return partition(values, levels, no_strata(values), rng, threads=threads, widths=widths)
+
+
+@settings(max_examples=80, deadline=None)
+@given(stratum_tables(), st.integers(0, 2**32 - 1))
+def test_a_round_never_raises_the_cost_and_meets_every_level(table: tuple[Floats, Whole], seed: int) -> None:
+    values, levels = table
+    with Team(1) as team:
+        grouping = first_grouping(values, levels, team)
+        before = cost(values, grouping)
+        after = widened_grouping(values, levels, grouping, np.uint64(seed), team)
+    assert cost(values, after) <= before + 1e-6 * max(1.0, abs(before))
+    assert sorted(after.order.tolist()) == list(range(len(values)))
+    for rows in np.split(after.order, after.starts[1:-1]):
+        assert len(rows) >= levels[rows].max()
+
+
+def test_a_round_lowers_the_cost_where_widths_differ() -> None:
+    rng = np.random.default_rng(3)
+    values = np.vstack([0.1 * rng.normal(size=(200, 4)), 3.0 * rng.normal(size=(200, 4))])
+    levels = np.full(400, 20)
+    with Team(1) as team:
+        grouping = first_grouping(values, levels, team)
+        after = widened_grouping(values, levels, grouping, np.uint64(1), team)
+    assert cost(values, after) < cost(values, grouping) - 10.0
+
+
+def test_a_dense_region_stays_whole_though_the_sum_of_squares_would_cut_it() -> None:
+    rng = np.random.default_rng(5)
+    dense = 0.05 * rng.normal(size=(40, 10))
+    around = rng.normal(size=(40, 10))
+    around *= 2.0 / np.linalg.norm(around, axis=1, keepdims=True)  # on a sphere about the dense region
+    values, levels = np.vstack([dense, around]), np.full(80, 40)
+    tight = widths_of(values, levels, 1)
+    assert len(set(tight[:40].tolist())) == 1
+    assert len(set(tight[40:].tolist())) == 1
+    compact = widths_of(values, levels, 1, widths=False)
+    assert ssq(values, compact) < ssq(values, tight)
+    assert len(set(compact[:40].tolist())) == 2
+
+
+def test_the_number_of_threads_makes_no_difference_to_widths() -> None:
+    values = mixture(np.random.default_rng(2), 22_000, 3)
+    levels = np.full(len(values), 9)
+    one, two = (widths_of(values, levels, 4, threads=threads) for threads in (1, 2))
+    np.testing.assert_array_equal(one, two)
+    assert_meets(one, levels, no_strata(values))
+
+
+def test_twins_are_grouped_without_a_cost_of_minus_infinity() -> None:
+    values = np.repeat(np.array([[0.0, 0.0], [1.0, 1.0]]), 30, axis=0)
+    labels = widths_of(values, np.full(60, 10), 1)
+    assert_meets(labels, np.full(60, 10), no_strata(values))
+    constant = np.zeros((30, 2))
+    assert_meets(widths_of(constant, np.full(30, 10), 1), np.full(30, 10), no_strata(constant))
