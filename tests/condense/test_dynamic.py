@@ -77,6 +77,14 @@ def test_the_longest_axis_is_the_leading_eigenvector(seed: int) -> None:
     assert np.linalg.norm(covariance @ e1 - lambda1 * e1) <= 1e-7 * largest  # equal eigenvalues leave the axis open
 
 
+@pytest.mark.parametrize("tiny", [3e-162, 1e-160, 1e-155, 1e-120, 1e-101, 1e-99])
+def test_an_entry_that_is_tiny_but_not_zero_leaves_the_axis_finite(tiny: float) -> None:
+    e1 = np.empty(3)
+    lambda1 = axis_of(np.array([1.0, tiny, 0.0, 1.0, 0.0, 2.0]), 3, e1)
+    np.testing.assert_allclose(e1, [0.0, 0.0, 1.0], atol=1e-12)
+    assert abs(lambda1 - 2.0) < 1e-11
+
+
 @pytest.mark.parametrize("d", [1, 2, 31, 32, 33, 64, 90])
 def test_the_longest_axis_is_found_in_any_dimension(d: int) -> None:
     for seed in range(5):

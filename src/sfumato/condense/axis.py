@@ -16,6 +16,7 @@ __all__ = ["leading_axis", "padded", "rows_of"]
 
 _CLOSE = 1e-13  # width of the last interval around lambda1, as a share of the largest entry
 _LEAST = 1e-30  # stands for a pivot that is zero
+_TINY = 1e-200  # squared length of a column that is as good as zero; 2 over less may be infinite
 _STEPS = 4  # of inverse iteration; each divides what is not e1 by its share of the gap
 
 
@@ -94,7 +95,7 @@ def _tridiagonal(
         for t in range(k + 1, d):
             length += vector[t] * vector[t]
             matrix[t, k] = vector[t]
-        weight[k] = 2.0 / length if length > 0.0 else 0.0
+        weight[k] = 2.0 / length if length > _TINY else 0.0
         _times(matrix, vector, k + 1, product)
         half = 0.0
         for t in range(d):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Integers", "Labels", "Reals", "Universe", "domain_from_document", "exact"]
+__all__ = ["Integers", "Labels", "Reals", "Universe"]
 
 _LARGEST = 2**48  # places: noise of laws.integers.LARGEST on top still fits into 64 bits
+_LARGEST_DOUBLE = 2**53  # whole numbers below it are doubles
 _NEAR = 1e-6  # of a step: how far a released number may lie from its place, for it was written and read as decimals
 
 
@@ -37,6 +37,8 @@ class Integers:
         for name in ("low", "high"):
             object.__setattr__(self, name, _whole(name, getattr(self, name)))
         _check_size(self.size)
+        if max(abs(self.low), abs(self.high)) >= _LARGEST_DOUBLE:
+            raise OptionError("low and high are so large that doubles do not tell neighbours apart; count from nearer")
 
     @property
     def size(self) -> int:
@@ -75,7 +77,7 @@ class Integers:
         import numpy as np
 
         numbers = _numbers(values)
-        bad = ~(np.isfinite(numbers) & (np.rint(numbers) == numbers) & (np.abs(numbers) < 2.0**53))
+        bad = ~(np.isfinite(numbers) & (np.rint(numbers) == numbers) & (np.abs(numbers) < _LARGEST_DOUBLE))
         _refuse(int(bad.sum()), "are not whole numbers")
         return np.asarray(numbers.astype(np.int64) - self.low)
 
@@ -248,31 +250,6 @@ class Labels:
 
 
 Universe = Integers | Reals | Labels
-
-_KINDS: dict[str, tuple[type[Integers | Reals | Labels], tuple[str, ...]]] = {
-    "integers": (Integers, ("low", "high")),
-    "reals": (Reals, ("low", "high", "grid")),
-    "labels": (Labels, ("values",)),
-}
-
-
-def domain_from_document(document: Mapping[str, Any]) -> Universe:
-    """Read the form that ``to_document`` writes.
-
-    Examples
-    --------
-    >>> domain_from_document({"kind": "integers", "low": 0, "high": 1000})
-    Integers(low=0, high=1000)
-    """
-    if not isinstance(document, Mapping) or document.get("kind") not in _KINDS:
-        raise OptionError(f"the domain needs a kind, one of {', '.join(_KINDS)}")
-    make, keys = _KINDS[document["kind"]]
-    if set(document) != {"kind", *keys}:
-        raise OptionError(f"a domain of {document['kind']} has the keys kind, {', '.join(keys)} and no other")
-    given = [document[key] for key in keys]
-    if make is Labels and not isinstance(given[0], list | tuple):
-        raise OptionError("the values of a domain of labels must be a list of texts")
-    return make(*given)
 
 
 def _whole(name: str, number: Any) -> int:

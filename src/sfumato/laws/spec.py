@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import OptionError, SchemaError
 from sfumato.laws.amplification import upward_bound
-from sfumato.laws.domains import Integers, Reals, Universe, domain_from_document
+from sfumato.laws.documents import domain_from_document
+from sfumato.laws.domains import Integers, Reals, Universe
 from sfumato.laws.forms import Form, canonical_law, form_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from sfumato.errors import OptionError, PrivacyRefusal
-from sfumato.laws.domains import Integers, Labels, Reals, exact
+from sfumato.laws.decimals import exact
+from sfumato.laws.domains import Integers, Labels, Reals
 from sfumato.laws.spec import NoiseSpec
 from sfumato.randomize.columns import MISSING, Places
 

@@ -17,10 +17,19 @@ function kept(which) {
   return text === null ? null : JSON.parse(text);
 }
 
-function keep(answer) {
+function keep(which, answer) {
   const text = JSON.stringify(answer);
-  localStorage.setItem(PREFIX + token, text);
-  if (localStorage.getItem(PREFIX + token) !== text) throw new Error("not kept");
+  localStorage.setItem(PREFIX + which, text);
+  if (localStorage.getItem(PREFIX + which) !== text) throw new Error("not kept");
+}
+
+// Write down what became of a kept answer; without it a retry still sends the same.
+function note(which, answer) {
+  try {
+    keep(which, answer);
+  } catch {
+    // the answer itself is there
+  }
 }
 
 // The other tokens under which answers to this survey are kept.
@@ -35,7 +44,7 @@ const mistyped = () => others().find((each) => kept(each).mistyped);
 // Take over the answer of a mistyped token.
 function adopt(from) {
   const answer = { ...kept(from), mistyped: false };
-  keep(answer);
+  keep(token, answer);
   localStorage.removeItem(PREFIX + from);
   return answer;
 }
@@ -84,11 +93,12 @@ function point(wrong) {
 // ---- what is sent -----------------------------------------------------------------------------------------------
 
 async function send(answer) {
+  const mine = token; // the address may name another one by the time of the reply
   part("again").disabled = true;
   let response;
   let said = {};
   try {
-    const body = JSON.stringify({ token, digest: answer.digest, answers: answer.answers });
+    const body = JSON.stringify({ token: mine, digest: answer.digest, answers: answer.answers });
     const headers = { "content-type": "application/json" };
     response = await fetch("/api/answer", { method: "POST", headers, body, credentials: "omit" });
     said = await response.json();
@@ -96,19 +106,15 @@ async function send(answer) {
     response = null;
   }
   part("again").disabled = false;
-  if (response?.ok) {
-    const stored = { ...answer, accepted: true, mistyped: false };
-    try {
-      keep(stored);
-    } catch {
-      // it is kept without its mark: a retry would send the same
-    }
+  const stored = { ...answer, accepted: Boolean(response?.ok), mistyped: response?.status === 401 };
+  note(mine, stored);
+  if (token !== mine) return;
+  if (stored.accepted) {
     show(stored);
     say("good", "Thank you. Your randomized answer has arrived and is stored.");
     return;
   }
-  if (response?.status === 401) {
-    keep({ ...answer, mistyped: true });
+  if (stored.mistyped) {
     askAgain("bad", "This is not a token of this survey. Please enter it again; the same randomized answer will be sent.");
     return;
   }
@@ -151,7 +157,7 @@ function submit(event) {
   }
   const answer = { digest: plan.digest, answers, accepted: false };
   try {
-    keep(answer);
+    keep(token, answer);
   } catch {
     say("bad", "Nothing was sent: this browser keeps nothing, so it could not send the same answer again if it had to. Allow this page to store data.");
     return;
