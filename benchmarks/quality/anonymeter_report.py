@@ -21,7 +21,7 @@ half; in inference everything but the secret is known. The risk is (attack - con
 
 On the redraw, which owes nothing to the original, an interval above 0 is a false alarm: {alarms}.
 
-Intervals meet in {meet}. They do not in: {apart}.{late}
+Intervals meet in {meet}.{apart}{late}
 
 ## Which release is riskier
 
@@ -104,7 +104,7 @@ def lay_out(
         attempts=f"{attempts:,}",
         table="\n".join(lines),
         meet=f"{len(theirs) - len(apart)} of {len(theirs)}",
-        apart="; ".join(apart) or "none",
+        apart=f" They do not in: {'; '.join(apart)}." if apart else "",
         late=f" Anonymeter did not finish in the time that was granted: {'; '.join(late)}." if late else "",
         order="\n".join(_order(name, theirs, mine) for name in dict.fromkeys(row["risk"] for row in theirs)),
         speed="\n".join(speed),
