@@ -94,6 +94,8 @@ def test_a_released_number_off_the_grid_is_none_of_its_places() -> None:
         lambda: Integers(0, True),
         lambda: Integers(0, 1.5),  # type: ignore[arg-type]
         lambda: Integers(0, 2**60),
+        lambda: Integers(2**60, 2**60 + 5),
+        lambda: Integers(-(2**53), 5 - 2**53),
         lambda: Integers("0", 1),  # type: ignore[arg-type]
         lambda: Reals(0, 1, 0.3),
         lambda: Reals(0, 1, 0),

@@ -200,6 +200,19 @@ def test_values_that_the_law_cannot_send_are_counted_and_not_shown() -> None:
         reconstruct(["a"], NoiseSpec(Labels(("a", "b")), {"name": "keep-or-replace", "keep": 0.9}), intervals=2)
 
 
+def test_more_labels_than_can_be_told_apart_are_refused_at_once() -> None:
+    spec = NoiseSpec(Labels(tuple(map(str, range(20_000)))), {"name": "keep-or-replace", "keep": 0.9})
+    with pytest.raises(OptionError, match="20,000 labels and at most 4,096"):
+        reconstruct(["7"] * 1_000, spec)
+
+
+def test_a_mixture_with_a_response_is_reconstructed_in_intervals() -> None:
+    law = {"name": "mixture", "weight": 0.9, "of": {"name": "response", "epsilon": 5.0}}
+    spec, released = _draw(Integers(0, 39), law, 5_000, 1)
+    coarse, fine = (reconstruct(released, spec, intervals=each, resamples=2) for each in (4, None))
+    np.testing.assert_allclose(coarse.probability, fine.probability.reshape(4, 10).sum(axis=1), atol=0.05)
+
+
 def test_a_limit_ends_the_iteration_and_says_so() -> None:
     spec, released = _draw(Integers(0, 40), {"name": "uniform", "reach": 7}, 5_000, 1)
     found = reconstruct(released, spec, limit=2, resamples=2)
@@ -256,5 +269,6 @@ def test_intervals_wider_than_the_truth_are_right_with_many_records() -> None:
     spec = NoiseSpec(Integers(0, 1000), {"name": "uniform", "reach": 100})
     true = np.clip(np.rint(rng.normal(305.0, 12.0, 200_000)), 0, 1000)
     found = reconstruct(spec.randomize(true.astype(np.int64), rng), spec, intervals=50, resamples=1, rng=rng)
+    assert found.edges is not None
     wanted = np.histogram(true, found.edges)[0] / len(true)
     assert 0.5 * np.abs(found.probability - wanted).sum() < 0.04  # measured 0.01; over whole intervals 0.1 and more

@@ -181,6 +181,7 @@ def test_a_certificate_with_a_smaller_factor_does_not_verify(run: Run, people: P
         (["--spec", "age=nowhere.toml"], 2, "cannot be read"),
         (["--epsilon", 1, "--k", 5], 2, "no parameter 'k'"),
         (["--epsilon", -1], 2, "epsilon must be"),
+        (["--epsilon", 0], 2, "epsilon must be"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_sentence(

@@ -29,6 +29,8 @@ from sfumato.tables.cells import is_text
 
 __all__ = ["FileForm", "FileFormat", "read_file", "read_sql", "write_file"]
 
+_SMALL = 2**22  # bytes up to which threads gain nothing, and may outlive a process that ends at once
+
 
 class FileFormat(StrEnum):
     """How a table is written."""
@@ -166,7 +168,7 @@ def _parse(data: bytes, delimiter: str, header: list[str], name: str) -> pa.Tabl
         )
 
     try:
-        table = read(threads=True)
+        table = read(threads=len(data) > _SMALL)
         if ragged:
             ragged.clear()
             read(threads=False)  # only one thread knows row numbers
