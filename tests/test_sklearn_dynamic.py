@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato.condense.beginning import can_begin
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
-from sfumato.sklearn import DynamicCondenser
+from sfumato.sklearn import Condenser, DynamicCondenser
 
 ROWS = 240
 
@@ -189,3 +189,11 @@ def test_unknown_options_and_bad_rows_are_refused() -> None:
         numbers.learn_one([1.0, 2.0])
     with pytest.raises(TableError):
         numbers.learn_one([1.0, 2.0, float("nan")])
+
+
+@pytest.mark.parametrize("k", [1, 0, -3])
+@pytest.mark.parametrize("kind", [Condenser, DynamicCondenser])
+def test_a_floor_below_two_is_refused(kind: type[Condenser] | type[DynamicCondenser], k: int) -> None:
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(ValueError, match="which is no protection"):
+        kind(k=k).fit(rows)

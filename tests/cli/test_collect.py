@@ -6,8 +6,6 @@ import json
 import secrets
 import socket
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -128,18 +126,6 @@ def test_estimating_what_is_not_there_is_bad_input(run: Run, db: str, tmp_path: 
     assert "no survey yet" in done.err
 
 
-def serve(tmp_path: Path, *options: str) -> tuple[int, str]:
-    (tmp_path / "spec.toml").write_text(AGE)
-    done = subprocess.run(
-        [sys.executable, "-m", "sfumato.cli", "collect", "serve", "--db", str(tmp_path / "s.db"), *options],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=tmp_path,
-    )
-    return done.returncode, done.stderr
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -154,25 +140,31 @@ def serve(tmp_path: Path, *options: str) -> tuple[int, str]:
         (("--spec", "spec.toml", "--password-file", "short"), "shorter than 8"),
         (("--spec", "spec.toml", "--host", "203.0.113.7"), "cannot listen"),
         (("--spec", "spec.toml", "--max-body", "3"), "--max-body"),
+        (("--spec", "spec.toml", "--proxy", "*"), "--proxy"),
+        (("--spec", "spec.toml", "--proxy", "proxy.example"), "--proxy"),
     ],
 )
 def test_a_survey_that_cannot_be_served_is_told_in_one_sentence(
-    options: tuple[str, ...], words: str, tmp_path: Path
+    options: tuple[str, ...], words: str, run: Run, db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "short").write_text("abc\n")
-    code, errors = serve(tmp_path, *options)
-    assert code == 2
-    assert words in errors
-    assert "Traceback" not in errors
+    (tmp_path / "spec.toml").write_text(AGE)
+    done = run("collect", "serve", "--db", db, *options)
+    assert done.code == 2
+    assert words in done.err
+    assert "Traceback" not in done.err
 
 
-def test_a_taken_port_is_told(tmp_path: Path) -> None:
+def test_a_taken_port_is_told(run: Run, db: str, tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(AGE)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        code, errors = serve(tmp_path, "--spec", "spec.toml", "--port", str(taken.getsockname()[1]))
-    assert code == 2
-    assert "choose another --port" in errors
+        port = taken.getsockname()[1]
+        done = run("collect", "serve", "--db", db, "--spec", tmp_path / "spec.toml", "--port", port)
+    assert done.code == 2
+    assert "choose another --port" in done.err
 
 
 def test_other_machines_without_tls_are_warned_of(tmp_path: Path) -> None:

@@ -65,4 +65,4 @@ def running(folder: Path) -> Iterator[Running]:
 def unused(running: Running, folder: Path) -> Iterator[str]:
     """Tokens of that collector, a fresh one at each next()."""
     assert running.url
-    return iter(tokens(str(folder / "survey.db"), 400, folder))
+    return iter(tokens(str(folder / "survey.db"), 400))

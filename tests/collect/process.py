@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from sfumato.collect.store import Store
+from sfumato.collect.tokens import mint
+
 COMMAND = [sys.executable, "-m", "sfumato.cli", "collect"]
 AGE = (
     'format = 1\ndomain = { kind = "integers", low = 0, high = 100 }\nlaw = { name = "keep-or-replace", keep = 0.5 }\n'
@@ -56,13 +59,13 @@ class Running:
         return self.call("POST", "/api/answer", body)[0]
 
 
-def tokens(db: str, number: int, folder: Path) -> list[str]:
-    """Make tokens by the command."""
-    path = folder / "tokens.txt"
-    subprocess.run(
-        [*COMMAND, "tokens", "--db", db, "-n", str(number), "-o", path, "--overwrite", "--quiet"], check=True
-    )
-    return path.read_text(encoding="utf-8").split()
+def tokens(db: str, number: int) -> list[str]:
+    """Make tokens, as the command does."""
+    store = Store.open(db)
+    try:
+        return list(mint(store.key, number))
+    finally:
+        store.close()
 
 
 @contextmanager
@@ -76,7 +79,7 @@ def collector(db: str, folder: Path, *options: str, spec: str = AGE) -> Iterator
         command = [*COMMAND, "serve", *named, "--db", db, "--port", "0", "--json", *options]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
     try:
-        yield _started(process, log)
+        yield started(process, log)
     finally:
         if process.poll() is None:
             process.terminate()
@@ -85,7 +88,8 @@ def collector(db: str, folder: Path, *options: str, spec: str = AGE) -> Iterator
             process.stdout.close()
 
 
-def _started(process: subprocess.Popen[str], log: Path) -> Running:
+def started(process: subprocess.Popen[str], log: Path) -> Running:
+    """Wait until it listens."""
     assert process.stdout is not None
     text = ""
     for line in process.stdout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import socket
 import ssl
 import stat
 import threading
@@ -122,13 +123,13 @@ def test_the_answer_is_on_disk_before_it_is_sent_and_the_truth_never(server: Ser
 
 
 def test_what_is_sent_follows_the_law(server: Server, tmp_path: Path) -> None:
-    connection, truth, count = Connection(server.url), 17, 200
+    connection, truth, count = Connection(server.url), 17, 100
     for number in range(count):
         answer_survey(
             connection, f"{number:043d}", {"answer": truth}, survey=SURVEY, kept=KeptAnswers(tmp_path / str(number))
         )
     sent = np.array([body["answers"]["answer"] for body in server.bodies])
-    kept_true = int((sent == truth).sum())  # binomial(200, 1/2): 7.5 deviations are beyond 10^-12
+    kept_true = int((sent == truth).sum())  # binomial(100, 1/2): 7.5 deviations are beyond 10^-12
     assert abs(kept_true - count / 2) < 7.5 * np.sqrt(count / 4)
     assert len(set(sent.tolist())) > 20
 
@@ -169,6 +170,17 @@ def test_the_answer_of_a_mistyped_token_goes_under_the_right_one(server: Server,
     first, second = server.bodies
     assert first["answers"] == second["answers"]
     assert kept.of("x" * 43) is None
+
+
+def test_the_answer_of_a_mistyped_token_is_not_taken_for_another_persons(server: Server, kept: KeptAnswers) -> None:
+    connection = Connection(server.url)
+    sure = NoiseSpec(Integers(0, 100), {"name": "keep-or-replace", "keep": 1.0})
+    server.survey = Survey((Question("answer", sure),)).to_document()
+    server.replies = [(401, b"{}")]
+    with pytest.raises(NotSent):
+        answer_survey(connection, "x" * 43, {"answer": 5}, kept=kept)
+    answer_survey(connection, TOKEN, {"answer": 6}, kept=kept, other_person=True)
+    assert [body["answers"] for body in server.bodies] == [{"answer": 5}, {"answer": 6}]
 
 
 def test_a_damaged_kept_answer_gets_no_second_draw(server: Server, tmp_path: Path, kept: KeptAnswers) -> None:
@@ -212,7 +224,7 @@ def test_a_lying_server_is_found_out(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "survey.example", "ftp://survey.example/", "http:///x", "https://[", "http://h:x/"]
+    "url", ["", "survey.example", "ftp://survey.example/", "http:///x", "https://[", "http://h:x/", "https://h /"]
 )
 def test_an_address_must_be_one(url: str) -> None:
     with pytest.raises(OptionError, match="not an address"):
@@ -229,6 +241,25 @@ def test_an_unprotected_address_of_another_machine_is_refused() -> None:
 def test_a_server_that_is_not_there_is_said() -> None:
     with pytest.raises(NotSent, match="cannot be reached"):
         Connection("http://127.0.0.1:9/").survey()
+
+
+@pytest.mark.parametrize(
+    "said", [b"no HTTP\r\n\r\n", b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", b""]
+)
+def test_a_server_that_does_not_speak_http_is_told_in_one_sentence(said: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            connection.recv(65_536)
+            connection.sendall(said)
+            connection.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(NotSent, match=r"the connection broke|cannot be reached"):
+            Connection(f"http://127.0.0.1:{listening.getsockname()[1]}/").survey()
+        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -269,7 +300,7 @@ def test_tls_is_spoken_and_a_certificate_that_is_not_trusted_stops_the_client(
     db = str(tmp_path / "survey.db")
     with collector(db, tmp_path, "--tls-cert", cert, "--tls-key", key) as secure:
         assert secure.url.startswith("https://")
-        token = tokens(db, 1, tmp_path)[0]
+        token = tokens(db, 1)[0]
         with pytest.raises(NotSent, match="certificate does not hold"):
             Connection(secure.url).survey()
         trusting = Connection(secure.url, ca=certificate[0])

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ def test_a_bad_body_is_refused_with_one_sentence(
 def test_a_body_without_a_length_is_cut_off_at_the_limit(running: Running) -> None:
     with socket.create_connection(("127.0.0.1", running.port), timeout=20) as connection:
         connection.sendall(
-            b"POST /api/answer HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            b"POST /api/answer HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
             b"transfer-encoding: chunked\r\n\r\n"
         )
         chunk = b"1000\r\n" + b" " * 4096 + b"\r\n"
@@ -113,9 +114,26 @@ def test_addresses_and_methods(method: str, path: str, status: int, running: Run
     assert running.call(method, path)[0] == status
 
 
+def test_headers_without_end_are_cut_off(running: Running) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n")
+        header = b"x: " + b"y" * 10_000 + b"\r\n"
+        with pytest.raises(OSError, match=r"(?i)broken|reset"):
+            deque(map(connection.sendall, [header] * 2000), 0)
+
+
 def test_a_form_of_another_page_is_not_taken(running: Running, unused: Iterator[str]) -> None:
     body = json.dumps({"token": next(unused), "digest": running.digest, "answers": {"answer": 3}}).encode()
     assert running.call("POST", "/api/answer", body, content_type="text/plain")[0] == 415
+    for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200)):
+        assert running.call("POST", "/api/answer", body, sec_fetch_site=site)[0] == status
+
+
+@pytest.mark.parametrize("path", ["/", "/api/survey", "/dashboard", "/health"])
+def test_on_its_own_machine_it_answers_to_its_own_names_only(path: str, running: Running) -> None:
+    names = {"evil.example": 421, "localhost.evil.example:80": 421, "LOCALHOST:1": 200, "[::1]:1": 200}
+    for name, status in names.items():
+        assert running.call("GET", path, host=name)[0] == status
 
 
 @pytest.mark.parametrize("path", ["/", "/api/survey", "/nothing", "/static/law.js", "/dashboard"])
@@ -147,6 +165,7 @@ def test_the_dashboard_opens_with_the_password_only(running: Running) -> None:
     assert running.call("GET", "/dashboard/estimate", cookie="sfumato-dashboard=x")[0] == 401
     assert running.call("GET", "/dashboard/estimate", authorization=f"Bearer {running.password}")[0] == 200
     assert running.call("GET", "/dashboard/estimate", authorization="Bearer x")[0] == 401
+    assert running.call("POST", "/dashboard/login", {"password": "\ud800"})[0] == 401
 
 
 def test_the_log_is_json_without_answers_tokens_and_addresses(running: Running, unused: Iterator[str]) -> None:
@@ -167,6 +186,7 @@ def test_the_log_is_json_without_answers_tokens_and_addresses(running: Running, 
         "/dashboard",
         "/dashboard/estimate",
         "/dashboard/login",
+        "/health",
         "unknown",
     }
     assert token not in text
@@ -187,7 +207,7 @@ def test_the_database_does_not_hold_the_token(running: Running, unused: Iterator
 def test_limits_of_rate_are_kept_by_address_and_by_token(tmp_path: Path) -> None:
     db = str(tmp_path / "survey.db")
     with collector(db, tmp_path, "--rate", "2") as limited:
-        given = tokens(db, 30, tmp_path)
+        given = tokens(db, 30)
         found = [limited.answer(token, answer=1) for token in given]
         assert found[:10] == [200] * 10  # the burst
         assert 429 in found
@@ -198,6 +218,8 @@ def test_limits_of_rate_are_kept_by_address_and_by_token(tmp_path: Path) -> None
         guesses = [limited.call("POST", "/dashboard/login", {"password": "x" * 12})[0] for _ in range(8)]
         assert guesses[:5] == [401] * 5
         assert 429 in guesses
+        right = f"Bearer {limited.password}"  # nor does it show among many guesses
+        assert limited.call("GET", "/dashboard/estimate", authorization=right)[0] == 429
 
 
 @pytest.mark.parametrize("believed", [True, False])
@@ -206,13 +228,15 @@ def test_forwarded_addresses_are_believed_of_the_named_proxy_only(believed: bool
     proxy = ("--proxy", "127.0.0.1") if believed else ()
     with collector(db, tmp_path, "--rate", "0.01", *proxy) as limited:
         found = {limited.call("POST", "/api/answer", {}, x_forwarded_for=f"10.0.0.{each}")[0] for each in range(20)}
+        login = limited.call("POST", "/dashboard/login", {"password": limited.password}, x_forwarded_proto="https")
     assert found == ({422} if believed else {422, 429})
+    assert ("; Secure" in login[1]["set-cookie"]) is believed
 
 
 def test_a_token_cannot_be_hammered(tmp_path: Path) -> None:
     db = str(tmp_path / "survey.db")
     with collector(db, tmp_path, "--rate", "1000") as fast:
-        token = tokens(db, 1, tmp_path)[0]
+        token = tokens(db, 1)[0]
         found = [fast.answer(token, answer=1) for _ in range(15)]
         assert found[:10] == [200] * 10
         assert 429 in found
@@ -228,7 +252,7 @@ def test_several_questions_are_answered_under_one_token(tmp_path: Path) -> None:
     db = str(tmp_path / "survey.db")
     options = ("--spec", f"age={tmp_path / 'age.toml'}", "--spec", f"smokes={tmp_path / 'smokes.toml'}")
     with collector(db, tmp_path, *options) as running:
-        one, two = tokens(db, 2, tmp_path)
+        one, two = tokens(db, 2)
         assert running.answer(one, age=-4, smokes="yes") == 200
         assert running.answer(one, age=-4, smokes="no") == 409
         assert running.answer(two, age=3) == 422

@@ -107,3 +107,21 @@ def test_many_viewers_make_one_estimate(tmp_path: Path, monkeypatch: pytest.Monk
     asyncio.run(watch())
     assert len(calls) == 1
     store.close()
+
+
+def test_a_law_that_cannot_be_taken_back_is_said_on_the_dashboard(tmp_path: Path) -> None:
+    spec = NoiseSpec(Integers(0, 2**47), {"name": "shift-modulo", "reach": 2**46})
+    survey = Survey((Question("answer", spec),))
+    store = Store.open(str(tmp_path / "survey.db"))
+    store.add([Submission(secrets.token_bytes(32), secrets.token_bytes(16), (code,)) for code in range(60)])
+
+    async def watch() -> dict[str, object]:
+        live = Live(store, survey)
+        seen = await live.current()
+        await live.stop()
+        return seen
+
+    seen = asyncio.run(watch())
+    assert seen["figures"] is None
+    assert "out of proportion" in str(seen["words"])
+    store.close()

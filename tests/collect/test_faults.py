@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import sqlalchemy as sa
 from sfumato.collect.store import Store
 from sfumato.collect.tables import USED
 from sfumato.collect.tokens import check_token, mark, seal
-from tests.collect.process import Load, bodies_for, collector, send_all, tokens
+from tests.collect.process import AGE, COMMAND, Load, bodies_for, collector, send_all, started, tokens
 
 
 def load(port: int, bodies: list[bytes], clients: int, at: tuple[int, Callable[[], None]] | None = None) -> Load:
@@ -21,7 +22,7 @@ def load(port: int, bodies: list[bytes], clients: int, at: tuple[int, Callable[[
 
 
 def test_two_hundred_clients_at_once_are_all_stored(place: str, tmp_path: Path) -> None:
-    given = tokens(place, 1000, tmp_path)
+    given = tokens(place, 1000)
     codes = [number % 101 for number in range(1000)]
     with collector(place, tmp_path, "--rate", "0") as running:
         found = load(running.port, bodies_for(running.digest, given, codes), 200)
@@ -34,13 +35,13 @@ def test_two_hundred_clients_at_once_are_all_stored(place: str, tmp_path: Path) 
 
 
 def test_a_kill_in_mid_load_loses_no_acknowledged_answer(place: str, tmp_path: Path) -> None:
-    given = tokens(place, 4000, tmp_path)
-    codes = [number % 101 for number in range(4000)]
+    given = tokens(place, 2000)
+    codes = [number % 101 for number in range(2000)]
     with collector(place, tmp_path, "--rate", "0") as running:
         bodies = bodies_for(running.digest, given, codes)
         found = load(running.port, bodies, 50, (700, running.process.kill))
         assert running.process.wait(timeout=20) == -signal.SIGKILL
-    assert 700 <= len(found.acknowledged) < 4000
+    assert 700 <= len(found.acknowledged) < 2000
     store = Store.open(place)
     key = store.key
     with store._reading() as connection:
@@ -51,15 +52,15 @@ def test_a_kill_in_mid_load_loses_no_acknowledged_answer(place: str, tmp_path: P
     assert lost == []
     assert count == sum(tallies[0].values()) >= len(found.acknowledged)
     with collector(place, tmp_path, "--rate", "0") as running:  # everybody tries again with the same answer
-        assert len(load(running.port, bodies, 50).acknowledged) == 4000
-    assert store.counts() == (4000, {0: {code: codes.count(code) for code in set(codes)}})
+        assert len(load(running.port, bodies, 50).acknowledged) == 2000
+    assert store.counts() == (2000, {0: {code: codes.count(code) for code in set(codes)}})
     store.close()
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_end_in_mid_load_is_orderly(stop: signal.Signals, tmp_path: Path) -> None:
     db = str(tmp_path / "survey.db")
-    given = tokens(db, 3000, tmp_path)
+    given = tokens(db, 3000)
     with collector(db, tmp_path, "--rate", "0") as running:
         bodies = bodies_for(running.digest, given, [0] * 3000)
         found = load(running.port, bodies, 50, (500, lambda: running.process.send_signal(stop)))
@@ -75,7 +76,7 @@ def test_an_end_in_mid_load_is_orderly(stop: signal.Signals, tmp_path: Path) -> 
 def test_two_collectors_on_one_database_count_a_token_once(place: str, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    given = tokens(place, 300, tmp_path)
+    given = tokens(place, 300)
     with (
         collector(place, tmp_path / "one", "--rate", "0") as one,
         collector(place, tmp_path / "two", "--rate", "0") as two,
@@ -89,3 +90,32 @@ def test_two_collectors_on_one_database_count_a_token_once(place: str, tmp_path:
     store = Store.open(place)
     assert store.counts() == (300, {0: {7: 300}})
     store.close()
+
+
+def test_answers_to_a_file_that_was_deleted_are_not_acknowledged(tmp_path: Path) -> None:
+    db = str(tmp_path / "survey.db")
+    with collector(db, tmp_path, "--rate", "0") as running:
+        one, two = tokens(db, 2)
+        assert running.answer(one, answer=3) == 200
+        for path in tmp_path.glob("survey.db*"):
+            path.unlink()
+        assert running.answer(two, answer=3) == 503
+        assert running.call("GET", "/health")[0] == 503
+        assert list(tmp_path.glob("survey.db*")) == []
+
+
+def test_a_log_that_nobody_reads_any_more_stops_nothing(tmp_path: Path) -> None:
+    db, spec = str(tmp_path / "survey.db"), tmp_path / "spec.toml"
+    spec.write_text(AGE, encoding="utf-8")
+    command = [*COMMAND, "serve", "--spec", str(spec), "--db", db, "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = started(process, tmp_path / "none")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stderr.close()
+    assert running.call("GET", "/nothing")[0] == 404
+    given = tokens(db, 3)
+    assert [running.answer(token, answer=3) for token in given] == [200] * 3
+    process.terminate()
+    assert process.wait(timeout=40) == 0
+    process.stdout.close()

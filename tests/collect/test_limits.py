@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfumato.collect import limits
-from sfumato.collect.limits import RateLimit
+from sfumato.collect.limits import RateLimit, network_of
 
 
 class Clock:
@@ -48,3 +48,18 @@ def test_the_memory_for_clients_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     for each in range(100):
         limit.wait_for(each)
     assert len(limit._full_at) == 10
+
+
+def test_looking_does_not_count() -> None:
+    limit = RateLimit(1.0, 1, clock=Clock())
+    assert [limit.would_wait("a") for _ in range(5)] == [0.0] * 5
+    assert limit.wait_for("a") == 0.0
+    assert limit.would_wait("a") == limit.would_wait("a") > 0.0
+    assert RateLimit(0.0, 1).would_wait("a") == 0.0
+
+
+def test_the_addresses_of_one_network_are_one_client_and_those_of_two_are_two() -> None:
+    assert network_of("2001:db8::1") == network_of("2001:db8::ffff:1:2:3%eth0")
+    assert network_of("2001:db8::1") != network_of("2001:db8:0:1::1")
+    assert network_of("::ffff:192.0.2.1") == network_of("192.0.2.1") != network_of("::ffff:192.0.2.2")
+    assert network_of("") == ""

@@ -46,10 +46,10 @@ def test_a_plan_is_json_and_small_where_the_domain_is_large() -> None:
 
 
 def test_what_a_page_cannot_do_is_refused() -> None:
-    with pytest.raises(OptionError, match="Python client"):
-        question_plan(
-            Question("answer", NoiseSpec(Integers(2**60, 2**60 + 5), {"name": "keep-or-replace", "keep": 0.5}))
-        )
+    labels = Labels(tuple(map(str, range(501))))
+    matrix = [[0.5 if y == x else 0.5 if y == (x + 1) % 501 else 0.0 for x in range(501)] for y in range(501)]
+    with pytest.raises(OptionError, match="too large for a page"):
+        question_plan(Question("answer", NoiseSpec(labels, {"name": "response", "matrix": matrix})))
 
 
 def test_bounded_noise_names_what_its_ends_prove_and_other_noise_does_not() -> None:

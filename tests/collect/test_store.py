@@ -146,3 +146,48 @@ def test_neither_name_nor_error_holds_the_password(tmp_path: Path) -> None:
         Store.open("postgresql://survey:geheim@127.0.0.1:1/none")
     assert "geheim" not in str(refusal.value)
     assert refusal.value.__cause__ is None
+
+
+def test_two_surveys_do_not_begin_in_one_database(store: Store) -> None:
+    assert store.set_survey({"digest": "a", "title": "x"}) == {"digest": "a", "title": "x"}
+    assert store.set_survey({"digest": "b", "title": "y"}) == {"digest": "a", "title": "x"}
+    assert store.survey_document() == {"digest": "a", "title": "x"}
+    store.set_survey({"digest": "a", "title": "z"})
+    assert store.survey_document() == {"digest": "a", "title": "z"}
+
+
+def test_a_full_disk_refuses_and_keeps_what_was_stored(tmp_path: Path) -> None:
+    store = Store.open(str(tmp_path / "survey.db"))
+    with store._engine.connect() as connection:  # the pool gives the same connection again
+        connection.exec_driver_sql("PRAGMA max_page_count = 12")
+    store.add([submission(1)])
+    with pytest.raises(StoreError, match="not full"):
+        store.add([submission(each) for each in range(2000)])
+    assert store.counts() == (1, {0: {1: 1}})
+    with store._engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1000")
+    assert store.add([submission(1)]) == [NEW]
+    store.close()
+
+
+def test_a_file_that_took_the_name_of_the_database_is_not_it(tmp_path: Path) -> None:
+    path = tmp_path / "survey.db"
+    store = Store.open(str(path))
+    store.add([submission(1)])
+    path.rename(tmp_path / "moved.db")
+    path.touch()
+    for act in (store.ping, store.counts, lambda: store.add([submission(2)])):
+        with pytest.raises(StoreError, match="deleted or replaced"):
+            act()
+    store.close()
+
+
+def test_looking_into_another_database_changes_nothing_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE people (name)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(OptionError, match="holds no survey"):
+        Store.open(str(path), create=False)
+    assert path.read_bytes() == before

@@ -247,3 +247,14 @@ def test_nothing_of_the_data_is_in_any_repr() -> None:
     for shown in (maintainer, done, state, maintainer.rows(), maintainer.publish_marks()):
         assert "array" not in repr(shown)
         assert "." not in repr(shown).replace("sfumato.", "")
+
+
+def test_a_number_whose_square_overflows_is_refused_and_changes_nothing() -> None:
+    rng = np.random.default_rng(0)
+    maintainer = Maintainer(2, k=5)
+    maintainer.start(rng.normal(size=(20, 2)), np.full(20, 5), np.arange(20) // 5)
+    with pytest.raises(TableError, match="1 records hold a number beyond"):
+        maintainer.absorb(np.array([[0.0, 1.0], [0.0, -1e160]]), np.full(2, 5))
+    assert maintainer.records == 20
+    maintainer.absorb(np.full((40, 2), 1e140), np.full(40, 5))
+    assert all(np.isfinite(array).all() for array in (maintainer.groups.mean, maintainer.groups.scatter))

@@ -6,9 +6,11 @@ import datetime
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.errors import TableError
 from sfumato.stream.batches import batch_id, cut_batches, place_of
 
 CELLS = st.lists(st.one_of(st.none(), st.text(max_size=5)), min_size=1, max_size=20)
@@ -64,3 +66,10 @@ def test_batches_do_not_depend_on_how_the_source_is_chunked(sizes: list[int], ro
 def test_an_id_tells_its_place() -> None:
     assert place_of(batch_id(12, pa.table({"x": [1]}), source="a:b")) == ("a:b", 12)
     assert place_of("offset 17 of topic 3-4") is None
+
+
+@pytest.mark.parametrize("cells", [[[31337]], [{"a": 31337}], [b"\xff31337"]])
+def test_a_column_that_cannot_be_read_is_named_and_not_quoted(cells: list[object]) -> None:
+    with pytest.raises(TableError, match="column 'word' holds cells that are no numbers") as caught:
+        batch_id(0, pa.table({"word": cells}))
+    assert "31337" not in str(caught.value)

@@ -76,3 +76,16 @@ def test_the_search_for_cells_finds_those_that_are_there(tmp_path: Path) -> None
     assert any(form in data for form in forms(WAITS))
     assert NAME.encode() in data
     assert not any(form in data for form in forms(JOINS))
+
+
+def test_no_earlier_state_of_a_group_is_left_in_a_state_at_rest(tmp_path: Path) -> None:
+    table, seen = people(250), set()
+    begin(tmp_path / "s.db", table)
+    with Session.open(tmp_path / "s.db") as session:
+        for row in range(100, 250):
+            session.ingest([(f"row {row}", table.slice(row, 1))])
+            seen |= {mean.tobytes() for mean in session.maintainer.rows().mean}
+        now = {mean.tobytes() for mean in session.maintainer.rows().mean}
+    data = everything(tmp_path)
+    assert all(mean in data for mean in now)
+    assert not [mean for mean in seen - now if mean in data]

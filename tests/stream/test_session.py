@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from sfumato.errors import BadInput, LevelError, OptionError, PrivacyRefusal
 from sfumato.stream import Session, StateError, cut_batches
+from sfumato.tables.field import Domain, Field, Kind, Role
+from sfumato.tables.schema import Schema
 from tests.stream.cases import ROWS, SCHEMA, begin, groups_of, look, people, take
 
 TABLE = people(600)
@@ -135,6 +137,41 @@ def test_a_pool_that_is_full_refuses_the_batch_and_keeps_those_before(tmp_path: 
         take(tmp_path / "s.db", TABLE)
     status = look(tmp_path / "s.db")
     assert 100 <= status.records + status.pending == status.rows < 600
+
+
+def test_records_that_wait_for_a_replay_keep_their_room_in_the_pool(tmp_path: Path) -> None:
+    begin(tmp_path / "s.db", TABLE, pending_limit=6)
+    high = pa.table(TABLE.slice(100, 12)).set_column(5, "level", pa.array([500] * 12))
+    early, late = high.slice(0, 4), high.slice(4, 4)
+    assert take(tmp_path / "s.db", early).pending == 4
+    before = look(tmp_path / "s.db")
+    with pytest.raises(PrivacyRefusal, match="more than 6 records would wait"):
+        take(tmp_path / "s.db", late)
+    assert look(tmp_path / "s.db") == before
+    low = TABLE.slice(112, 30).set_column(5, "level", pa.array([3] * 30))
+    with Session.open(tmp_path / "s.db") as session:
+        with pytest.raises(PrivacyRefusal):
+            session.ingest([("late", late)])
+        assert session.ingest([("low", low), *cut_batches([early], ROWS)]).absorbed == 30  # the session goes on
+    status = look(tmp_path / "s.db")
+    assert (status.records, status.pending) == (130, 4)
+
+
+@pytest.mark.parametrize("far", [1e30, -1e200, 1.7e308])
+def test_a_number_beside_which_all_others_would_vanish_is_kept_out(tmp_path: Path, far: float) -> None:
+    begin(tmp_path / "s.db", TABLE, schema=None, level="level", identifiers=["name"])
+    table = TABLE.slice(100, 20)
+    pay = [far, *table.column("pay").to_pylist()[1:]]
+    done = take(tmp_path / "s.db", table.set_column(1, "pay", pa.array(pay)))
+    assert (done.quarantined, look(tmp_path / "s.db").quarantine) == (1, {"pay": 1})
+
+
+def test_a_level_outside_its_declared_bounds_is_kept_out(tmp_path: Path) -> None:
+    bound = Field("level", Kind.INTEGER, Role.LEVEL, domain=Domain(declared=True, low=3, high=60))
+    begin(tmp_path / "s.db", TABLE, schema=Schema((*tuple(SCHEMA)[:-1], bound)))
+    table = TABLE.slice(100, 20).set_column(5, "level", pa.array([61, 2, *[3] * 18]))
+    done = take(tmp_path / "s.db", table)
+    assert (done.absorbed, done.pending, done.quarantined) == (18, 0, 2)
 
 
 def test_cells_outside_the_domain_are_counted_by_column_and_nothing_of_them_is_kept(tmp_path: Path) -> None:

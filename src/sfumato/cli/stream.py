@@ -118,15 +118,17 @@ def init(console: Console, file: str, state: str, **options: Any) -> None:
             form=form,
         )
     if schema is not None:
-        _note_observed(console, schema)
+        _note_observed(console, schema, {options["level"], *options["identifier"]})
     _tell(console, state)
 
 
-def _note_observed(console: Console, schema: Any) -> None:
+def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> None:
     bounded = [
         field.name
         for field in schema.encoded
-        if not field.domain.declared and (field.domain.low is not None or field.domain.high is not None)
+        if field.name not in dropped
+        and not field.domain.declared
+        and (field.domain.low is not None or field.domain.high is not None)
     ]
     if bounded:
         console.note(

@@ -167,9 +167,13 @@ def _listen(place: Place) -> socket.socket:
         found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
         listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(_BACKLOG)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(_BACKLOG)
+        except (OSError, OverflowError):
+            listening.close()
+            raise
     except (OSError, OverflowError) as error:
         number = getattr(error, "errno", None) or 0
         reason = os.strerror(number) if number > 0 else "no such address"

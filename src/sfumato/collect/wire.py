@@ -35,7 +35,7 @@ class PatientProtocol(HttpToolsProtocol):
             return
         self._bytes += len(data)
         if self._bytes > _MOST_BYTES:
-            self.transport.abort()
+            self.transport.close()
         elif self._deadline is None:
             self._deadline = self.loop.call_later(_PATIENCE, self._give_up)
 
@@ -55,4 +55,4 @@ class PatientProtocol(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         if self._waits():
-            self.transport.abort()
+            self.transport.close()

@@ -151,6 +151,6 @@ def refusal_of(limit: int, records: int) -> PrivacyRefusal:
     """Say that the pool cannot hold the records of a batch that would have to wait."""
     return PrivacyRefusal(
         f"more than {limit} records would wait for a group as large as their privacy level asks, which is all that the "
-        f"pool holds; none of these {records} was taken in. Lower the highest levels, start from more records, or "
-        "raise the limit of the pool"
+        f"pool holds; none of these {records} was taken in; lower the highest levels, or start anew from more "
+        "records or with a higher limit of the pool"
     )

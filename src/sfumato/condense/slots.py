@@ -68,6 +68,8 @@ class Pool(NamedTuple):
 
 T = TypeVar("T", Store, Pool)
 
+_FARTHEST = 1e140  # of a coordinate: scatters of any number of records stay finite
+
 
 def empty_store(slots: int, d: int) -> Store:
     """Make room for groups; the system gives memory only to slots that are written."""
@@ -97,6 +99,9 @@ def as_batch(
     if values.ndim != 2 or values.shape[1] != d:
         raise TableError(f"an array of shape {values.shape} came; give records of {d} coordinates, one a row")
     check_values(values)
+    far = int((np.abs(values) > _FARTHEST).any(axis=1).sum())
+    if far:
+        raise TableError(f"{far} records hold a number beyond {_FARTHEST:g}, whose square cannot be kept; remove them")
     if levels.shape != (len(values),) or levels.dtype.kind not in "iu":
         raise LevelError(f"there are {len(values)} records; give each one privacy level, a whole number")
     low = int((levels < k).sum())

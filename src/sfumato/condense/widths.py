@@ -28,19 +28,19 @@ def _cost(inside: float, size: float, floor: float) -> float:
 def fit_widths(leaf: Leaf, passes: int, lowest: int, floor: float) -> float:
     """Take the best move of each record until none helps or passes are spent; give by how much the cost fell."""
     slots = leaf.size.shape[0]
-    inside = np.empty(slots)
-    _sum_inside(leaf, inside)
+    inside, cost = np.empty(slots), np.empty(slots)
+    _sum_up(leaf, inside, cost, floor)
     total = 0.0
     for _ in range(passes):
         gained = 0.0
         for i in range(leaf.label.shape[0]):
-            gain, kind, where = _best_move(leaf, inside, i, lowest, floor)
+            gain, kind, where = _best_move(leaf, inside, cost, i, lowest, floor)
             if kind == RELOCATE:
                 relocate(leaf, i, where)
             elif kind == SWAP:
                 swap(leaf, i, where)
             if kind != NONE:
-                _sum_inside(leaf, inside)
+                _sum_up(leaf, inside, cost, floor)
             gained += gain
         total += gained
         if gained <= 0.0:
@@ -49,25 +49,28 @@ def fit_widths(leaf: Leaf, passes: int, lowest: int, floor: float) -> float:
 
 
 @inner
-def _sum_inside(leaf: Leaf, inside: NDArray[np.float64]) -> None:
-    """Sum the squares inside each group."""
+def _sum_up(leaf: Leaf, inside: NDArray[np.float64], cost: NDArray[np.float64], floor: float) -> None:
+    """Sum the squares inside each group, and give the cost of each."""
     for group in range(inside.shape[0]):
         inside[group] = 0.0
     for i in range(leaf.label.shape[0]):
         inside[leaf.label[i]] += leaf.own[i]
+    for group in range(inside.shape[0]):
+        cost[group] = _cost(inside[group], leaf.size[group], floor) if leaf.size[group] > 0 else 0.0
 
 
 @inner
-def _best_move(leaf: Leaf, inside: NDArray[np.float64], i: int, lowest: int, floor: float) -> tuple[float, int, int]:
+def _best_move(
+    leaf: Leaf, inside: NDArray[np.float64], cost: NDArray[np.float64], i: int, lowest: int, floor: float
+) -> tuple[float, int, int]:
     """Find what lowers the cost most: nothing, another group for record i, or the place of a later record.
 
     A record that takes the place of another in a group of size n changes its sum of squares by the difference of their
-    squared distances to the centre, less |xi-xj|^2 / n; at most 2 * (|xi-c|^2 + |xj-c|^2) / n, which rejects most pairs
-    without touching their coordinates.
+    squared distances to the centre, less |xi-xj|^2 / n, which is at most 2 * (|xi-c|^2 + |xj-c|^2) / n. That, and
+    log(y) >= 1 - 1/y, reject most pairs without touching their coordinates or taking a logarithm.
     """
     a = leaf.label[i]
     here, size, level = leaf.own[i], leaf.size[a], leaf.level[i]
-    now = _cost(inside[a], size, floor)
     best, kind, target = _LEAST * size, NONE, -1
     free = size > leaf.bar[a]
     if not free and size > lowest and level == leaf.bar[a]:
@@ -78,25 +81,28 @@ def _best_move(leaf: Leaf, inside: NDArray[np.float64], i: int, lowest: int, flo
             other = leaf.size[b]
             if b != a and other > 0 and other + 1 >= level:
                 joined = _cost(inside[b] + leaf.distance[b, i] * other / (other + 1.0), other + 1.0, floor)
-                gain = now + _cost(inside[b], other, floor) - left - joined
+                gain = cost[a] + cost[b] - left - joined
                 if gain > best:
                     best, kind, target = gain, RELOCATE, b
+    width = inside[a] + size * floor
     for j in range(i + 1, leaf.label.shape[0]):
         b = leaf.label[j]
-        if b == a or leaf.size[b] < level or size < leaf.level[j]:
+        other = leaf.size[b]
+        if b == a or other < level or size < leaf.level[j]:
             continue
-        before = now + _cost(inside[b], leaf.size[b], floor)
         one = inside[a] - here + leaf.distance[a, j]
         two = inside[b] - leaf.own[j] + leaf.distance[b, i]
         most = 2.0 * min(here + leaf.distance[a, j], leaf.own[j] + leaf.distance[b, i])
-        least = _cost(one - most / size, size, floor) + _cost(two - most / leaf.size[b], leaf.size[b], floor)
-        if before - least <= best:
+        narrow = max(one - most / size, 0.0) + size * floor
+        slim = max(two - most / other, 0.0) + other * floor
+        if size * (width / narrow - 1.0) + other * ((inside[b] + other * floor) / slim - 1.0) <= best:
             continue
         apart = 0.0
         for t in range(leaf.values.shape[1]):
             gap = leaf.values[i, t] - leaf.values[j, t]
             apart += gap * gap
-        after = _cost(one - apart / size, size, floor) + _cost(two - apart / leaf.size[b], leaf.size[b], floor)
-        if before - after > best:
-            best, kind, target = before - after, SWAP, j
+        after = _cost(one - apart / size, size, floor) + _cost(two - apart / other, other, floor)
+        gain = cost[a] + cost[b] - after
+        if gain > best:
+            best, kind, target = gain, SWAP, j
     return (best if kind != NONE else 0.0), kind, target

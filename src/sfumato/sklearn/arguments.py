@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from sfumato.condense.mechanism import effective_levels
 from sfumato.errors import LevelError
 from sfumato.groups import Groups, generate
 from sfumato.records import Block, BlockKind
 
-__all__ = ["draw_rows", "generator_of", "whole_levels"]
+__all__ = ["draw_rows", "generator_of", "levels_of_rows"]
 
 
 def generator_of(random_state: Any, step: int) -> np.random.Generator:
@@ -25,7 +26,14 @@ def generator_of(random_state: Any, step: int) -> np.random.Generator:
     return np.random.default_rng([int(seed), step])
 
 
-def whole_levels(levels: Any, n: int) -> NDArray[np.int64]:
+def levels_of_rows(levels: Any, n: int, k: int) -> NDArray[np.int64]:
+    """Give the level that holds for each row; the floor k is at least 2, for a row that stands alone is published."""
+    if k < 2:
+        raise LevelError(f"k is {k}, which is no protection; take k of at least 2")
+    return effective_levels(_whole_levels(levels, n), k, allow_level_1=False)
+
+
+def _whole_levels(levels: Any, n: int) -> NDArray[np.int64]:
     """Read privacy levels, one a row, none missing; zeros, which ask for nothing, where there are none."""
     if levels is None:
         return np.zeros(n, dtype=np.int64)

@@ -8,10 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sfumato.condense.mechanism import effective_levels
 from sfumato.condense.partition import partition
 from sfumato.groups import Groups, summarize
-from sfumato.sklearn.arguments import draw_rows, generator_of, whole_levels
+from sfumato.sklearn.arguments import draw_rows, generator_of, levels_of_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,7 +100,7 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
         return rows[rng.permutation(len(rows))]
 
     def _group(self, values: NDArray[np.float64], strata: NDArray[np.int64], privacy_levels: Any) -> None:
-        levels = effective_levels(whole_levels(privacy_levels, len(values)), self.k, allow_level_1=False)
+        levels = levels_of_rows(privacy_levels, len(values), self.k)
         self.labels_ = partition(values, levels, strata, self._generator(0), grouping=self.grouping, effort=self.effort)
         self.groups_: Groups = summarize(values, self.labels_, levels)
         self.ssq_ = self.groups_.ssq

@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.condense.beginning import can_begin
 from sfumato.condense.maintainer import Maintainer
-from sfumato.condense.mechanism import effective_levels
 from sfumato.condense.partition import partition
 from sfumato.errors import LevelError, OptionError, TableError
-from sfumato.sklearn.arguments import draw_rows, generator_of, whole_levels
+from sfumato.sklearn.arguments import draw_rows, generator_of, levels_of_rows
 from sfumato.sklearn.snapshot import Snapshot, read_snapshot, write_snapshot
 
 if TYPE_CHECKING:
@@ -220,7 +219,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         return made
 
     def _levels(self, asked: Any, n: int) -> NDArray[np.int64]:
-        return effective_levels(whole_levels(asked, n), self.k, allow_level_1=False)
+        return levels_of_rows(asked, n, self.k)
 
     def _in_order(self, x: Mapping[Any, Any]) -> list[Any]:
         """Give the numbers of a mapping in the order of the features."""

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.errors import TableError
 from sfumato.tables.cells import is_text, plain
 
 __all__ = ["Batch", "batch_id", "cut_batches", "place_of"]
@@ -35,8 +36,13 @@ def batch_id(ordinal: int, table: pa.Table, *, source: str = "") -> str:
     for name, column in zip(table.column_names, table.columns, strict=True):
         array = plain(column)
         digest.update(f"\0{len(name)}\0{name}\0{array.type}\0".encode())
-        for part in _parts(array):
-            digest.update(part)
+        try:
+            for part in _parts(array):
+                digest.update(part)
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+            raise TableError(
+                f"column {name!r} holds cells that are no numbers, dates or texts; leave it out, or convert it first"
+            ) from None
     return f"{source}:{ordinal}-{digest.hexdigest()[:40]}" if source else f"{ordinal}-{digest.hexdigest()[:40]}"
 
 

@@ -103,7 +103,7 @@ def _outside(numbers: NDArray[np.float64], column: Column, kind: pa.DataType) ->
     grid = column.grid
     if grid is None:
         return np.zeros(len(numbers), dtype=np.bool_)
-    bad = (numbers < grid.low) | (numbers > grid.high)
+    bad = (numbers < grid.low) | (numbers > grid.high) | _too_far(numbers, column)
     if column.field.kind in (Kind.INTEGER, Kind.DATE) or pa.types.is_integer(kind):
         bad |= np.abs(numbers) >= EXACT
     if grid.step is not None:
@@ -112,8 +112,15 @@ def _outside(numbers: NDArray[np.float64], column: Column, kind: pa.DataType) ->
     return np.asarray(bad)
 
 
+def _too_far(numbers: NDArray[np.float64], column: Column) -> _Mask:
+    """Mark numbers so far from the first records that all others of a group would vanish beside them in rounding."""
+    assert column.grid is not None  # asked of numbers only
+    with np.errstate(over="ignore"):
+        return np.asarray(np.abs(column.grid.to_places(numbers) - column.mean) >= EXACT * column.scale)
+
+
 def _levels(cells: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.int64], _Mask]:
-    """Read privacy levels; marks those that are missing, no whole number, or below 2."""
+    """Read privacy levels; marks those that are missing, no whole number, below 2, or outside declared bounds."""
     array = plain(cells)
     bad = absent_cells(array, field.missing)
     if is_text(array.type):
@@ -124,6 +131,10 @@ def _levels(cells: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.int64], _M
         raise LevelError(f"column {field.name!r}: privacy levels are not numbers; levels are whole numbers")
     numbers = np.asarray(pc.fill_null(pc.cast(array, pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False))
     bad |= ~np.isfinite(numbers) | (numbers != np.rint(numbers)) | (numbers < 2) | (numbers > 2**31)
+    if field.domain.declared:
+        low, high = field.domain.low, field.domain.high
+        bad |= (numbers < low) if isinstance(low, (int, float)) else False
+        bad |= (numbers > high) if isinstance(high, (int, float)) else False
     return np.where(bad, 0, numbers).astype(np.int64), bad
 
 

@@ -7,12 +7,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.condense.maintained import refusal_of
 from sfumato.condense.maintainer import Absorbed, Maintainer
 from sfumato.condense.mechanism import effective_levels
 from sfumato.errors import OptionError, PrivacyRefusal
@@ -26,7 +26,7 @@ from sfumato.stream.known import Known
 from sfumato.stream.pool import Vault, Waiting
 from sfumato.stream.screen import screen
 from sfumato.stream.settings import EpochLine, Progress, Settings, document_of, entry_of
-from sfumato.stream.status import Acknowledged, Ingested, Status
+from sfumato.stream.status import Acknowledged, Ingested, Status, status_of
 from sfumato.stream.waiting import WaitingRoom, open_vault
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_from_document
@@ -44,11 +44,7 @@ class Session:
     ----------
     book : Book
     vault : Vault or None
-        The key of waiting records, where they are encrypted.
-
-    Examples
-    --------
-    See `sfumato.pipeline.stream.init_stream`, which makes a state.
+        The key of waiting records, where they are encrypted. `sfumato.pipeline.stream.init_stream` makes a state.
     """
 
     def __init__(self, book: Book, vault: Vault | None = None) -> None:
@@ -67,9 +63,7 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     @classmethod
@@ -153,6 +147,7 @@ class Session:
         levels = effective_levels(screened.levels, self.settings.k, allow_level_1=False)
         values = self.codec.encode(fresh.take(pa.array(screened.rows)), levels=levels).values
         done = self._absorb(values, levels)
+        self._check_room(len(levels))
         out = fresh.num_rows - len(screened.rows)
         came = [Waiting(-1, identity, row + skip) for row in screened.rows.tolist()]
         put, drop = self._room.settle(self.maintainer, came, values, levels)
@@ -193,6 +188,13 @@ class Session:
         except PrivacyRefusal:
             self._ahead = False  # nothing was taken in
             raise
+
+    def _check_room(self, records: int) -> None:
+        """Refuse a batch where too many would wait, those counted in that wait for a replay; they must find room."""
+        if self.maintainer.pending + self._room.away > self.settings.pending_limit:
+            self.maintainer = self._maintainer_on_disk()
+            self._ahead = False
+            raise refusal_of(self.settings.pending_limit, records)
 
     def _check_whole(self) -> None:
         if self._ahead:
@@ -284,29 +286,13 @@ class Session:
 
     def status(self) -> Status:
         """Tell how the stream stands."""
-        marks = self.maintainer.publish_marks()
-        progress, settings = self._progress, self.settings
-        return Status(
-            records=self.maintainer.records,
-            groups=len(self.maintainer.ids),
-            pseudo_groups=int(self.maintainer.pseudo.sum()),
-            splits=self.maintainer.splits,
+        return status_of(
+            self.maintainer,
+            self.settings,
+            self._progress,
+            self._ledger(),
             pending=self._room.count,
-            awaiting_replay=self._room.away if settings.pending == "memory" else 0,
-            quarantined=progress.quarantined,
+            away=self._room.away,
             quarantine=self._quarantine(),
-            rows=progress.rows,
-            batches=progress.batches,
-            last_batch=progress.last_batch,
-            epoch=progress.epoch,
-            delivered=progress.delivered,
-            families=len(marks.family),
-            families_due=int(marks.due.sum()),
-            ledger=self._ledger(),
-            k=settings.k,
-            split=settings.split,
-            randomness=Randomness(settings.seed).mode.value,
-            pending_mode=settings.pending,
-            batch_rows=settings.batch_rows,
             digest=self._book.digest,
         )

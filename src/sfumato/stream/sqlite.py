@@ -89,6 +89,7 @@ class SqliteStore:
                     if write:
                         db.execute("pragma journal_mode = wal")
                         db.execute("pragma synchronous = full")
+                        db.execute("pragma secure_delete = on")  # an earlier state of a group less this is a record
                     else:
                         db.execute("begin")  # all that is read is of one moment, whoever writes meanwhile
                 except BaseException:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.stream.settings import EpochLine
+from sfumato.condense.maintainer import Maintainer
+from sfumato.randomness import Randomness
+from sfumato.stream.settings import EpochLine, Progress, Settings
 
-__all__ = ["Acknowledged", "Ingested", "Status"]
+__all__ = ["Acknowledged", "Ingested", "Status", "status_of"]
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,42 @@ class Status:
     pending_mode: str
     batch_rows: int
     digest: str
+
+
+def status_of(
+    maintainer: Maintainer,
+    settings: Settings,
+    progress: Progress,
+    ledger: tuple[EpochLine, ...],
+    *,
+    pending: int,
+    away: int,
+    quarantine: dict[str, int],
+    digest: str,
+) -> Status:
+    """Gather how a stream stands; ``away`` of the ``pending`` records are not at hand."""
+    marks = maintainer.publish_marks()
+    return Status(
+        records=maintainer.records,
+        groups=len(maintainer.ids),
+        pseudo_groups=int(maintainer.pseudo.sum()),
+        splits=maintainer.splits,
+        pending=pending,
+        awaiting_replay=away if settings.pending == "memory" else 0,
+        quarantined=progress.quarantined,
+        quarantine=quarantine,
+        rows=progress.rows,
+        batches=progress.batches,
+        last_batch=progress.last_batch,
+        epoch=progress.epoch,
+        delivered=progress.delivered,
+        families=len(marks.family),
+        families_due=int(marks.due.sum()),
+        ledger=ledger,
+        k=settings.k,
+        split=settings.split,
+        randomness=Randomness(settings.seed).mode.value,
+        pending_mode=settings.pending,
+        batch_rows=settings.batch_rows,
+        digest=digest,
+    )

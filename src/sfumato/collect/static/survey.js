@@ -9,8 +9,8 @@ let token = ""; // of the answer that is being given
 
 // ---- what is kept -----------------------------------------------------------------------------------------------
 // A second draw for the same person would let the server average the noise away. So what was drawn is kept, under the
-// token alone: a server that changes its specification does not get a fresh draw either. Nor does one that says "no such
-// token": what was sent under a mistyped token has been seen, so it is kept with a mark and goes under the right one.
+// token alone: a server that changes its specification does not get a fresh draw either. Nor does one that says "no
+// such token": what was sent under a mistyped one has been seen, so it is kept with a mark and goes under the right one.
 
 function kept(which) {
   const text = localStorage.getItem(PREFIX + which);
