@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import resource
 import shutil
@@ -89,6 +90,24 @@ def test_after_a_crash_all_files_together_are_whole_and_any_part_of_them_is_refu
             look(place)
     take(state, TABLE)
     assert look(state).rows == 400
+
+
+def test_a_page_that_a_kill_cut_short_is_taken_from_the_log(tmp_path: Path) -> None:
+    begin(tmp_path / "s.db", TABLE)
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    with Session.open(tmp_path / "s.db") as session:
+        session.ingest(cut_batches([TABLE], ROWS))
+        expected = session.status().digest
+        for path in tmp_path.glob("s.db*"):
+            shutil.copy(path, crashed)
+    with (crashed / "s.db").open("ab") as file:
+        file.write(os.urandom(4096))  # of a new page of 16 KB
+    assert look(crashed / "s.db").digest == expected
+    with Session.open(crashed / "s.db"):
+        pass
+    assert look(crashed / "s.db").digest == expected  # sealed again
+    assert not (crashed / "s.db-wal").exists()
 
 
 def test_an_older_copy_is_not_taken_for_the_state(state: Path) -> None:

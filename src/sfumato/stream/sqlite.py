@@ -21,6 +21,7 @@ from sfumato.stream.seal import PAGE, is_sealed, seal, unseal
 __all__ = ["SqliteStore"]
 
 _MAGIC = b"SQLite format 3\0"
+_FOLIO = 4096  # a write that is killed ends at a multiple of it
 _BUSY = 10.0  # seconds to wait for a reader
 _PUT = "insert into entry (kind, key, body) values (?, ?, ?) on conflict (kind, key) do update set body = excluded.body"
 
@@ -155,12 +156,23 @@ def _check_at_rest(path: Path, lock: Lock, *, write: bool) -> None:
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise damaged(str(path), "it is not an SQLite file")
+    if _is_half_written(path, lock):
+        if write:
+            unseal(path)
+        return
     sealed = is_sealed(path)  # raises where the seal is broken
     if not sealed and lock.acknowledged is None:
         raise damaged(str(path), "it has no seal, and the lock file of an unfinished run is not beside it")
     if sealed and write:
         lock.begin()
         unseal(path)
+
+
+def _is_half_written(path: Path, lock: Lock) -> bool:
+    """Tell whether a kill has cut a page short that was on its way from the log, which still has it whole."""
+    size, log = path.stat().st_size, Path(f"{path}-wal")
+    at_work = lock.acknowledged is not None and log.is_file() and log.stat().st_size > 0
+    return at_work and size % PAGE > 0 and size % _FOLIO == 0
 
 
 def _connect(path: Path, *, write: bool = True) -> sqlite3.Connection:
