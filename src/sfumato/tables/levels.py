@@ -123,8 +123,8 @@ def _check_levels(levels: NDArray[np.int64], source: str, *, allow_level_1: bool
     ones = int((asked == 1).sum())
     if ones and not allow_level_1:
         raise LevelError(
-            f"{source}{ones} records ask for privacy level 1, which is no protection; raise them to at least 2, or say "
-            "so explicitly with --allow-level-1"
+            f"{source}{ones} records ask for privacy level 1, which is no protection; raise them to at least 2, or, "
+            "where the method allows it, say so explicitly with --allow-level-1"
         )
     huge = int((asked > len(levels)).sum())
     if huge:
