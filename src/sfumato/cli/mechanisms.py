@@ -57,7 +57,7 @@ _OPTIONS = (
     click.option(
         "--grouping",
         type=click.Choice(["compact", "mdav", "modified", "holistic"]),
-        help="How records are grouped.  [default: compact; classwise: modified]",
+        help="How records are grouped.  [default: compact]",
     ),
     click.option(
         "--effort", type=click.Choice(["fast", "default", "thorough"]), help="How long the compact grouping searches."
