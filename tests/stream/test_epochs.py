@@ -15,7 +15,7 @@ import pytest
 from sfumato.condense.maintainer import Maintainer
 from sfumato.errors import PrivacyRefusal, SfumatoError
 from sfumato.facts import EpochPublished, Maintained, Shuffled
-from sfumato.pipeline.stream import publish_stream
+from sfumato.pipeline.stream import init_stream, publish_stream
 from sfumato.privacy.claims import draw_claims
 from sfumato.release import verify_release
 from sfumato.stream import Session, cut_batches
@@ -206,3 +206,17 @@ def test_claims_are_not_drawn_from_a_ledger_that_breaks_the_rule() -> None:
 def test_what_is_not_guaranteed_is_refused_only_where_it_applies(change: dict[str, int], words: str) -> None:
     assert any(words in told.claim for told in draw_claims(facts(**change))[1])
     assert not any(words in told.claim for told in draw_claims(facts())[1])
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_published_numbers_have_the_decimals_of_the_first_records(tmp_path: Path, as_text: bool) -> None:
+    rng = np.random.default_rng(2)
+    pay = np.round(rng.lognormal(8.0, 0.5, 200), 2)
+    given = pa.table({"pay": [str(each) for each in pay] if as_text else pay, "age": rng.integers(18, 90, 200)})
+    init_stream(tmp_path / "s.db", given, k=5, seed=1)
+    publish_stream(tmp_path / "s.db", tmp_path / "out")
+    lines = (tmp_path / "out" / "release" / "table.csv").read_text().splitlines()[1:]
+    cells = [line.split(",")[0] for line in lines]
+    assert len(cells) == 200
+    assert all(len(cell.partition(".")[2]) <= 2 for cell in cells)
+    assert len(set(cells)) > 150

@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 import secrets
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from sfumato import __version__
 from sfumato.condense.maintainer import Maintainer
-from sfumato.condense.mechanism import ALGORITHMS, Condensation, effective_levels
+from sfumato.condense.mechanism import Condensation, effective_levels
 from sfumato.condense.partition import partition
-from sfumato.errors import OptionError, PrivacyLeakWarning, PrivacyRefusal, SfumatoError
-from sfumato.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, Shuffled
+from sfumato.errors import OptionError, PrivacyRefusal
+from sfumato.pipeline.epoch import write_epoch
 from sfumato.pipeline.prepare import prepare, schema_of
-from sfumato.privacy.certificate import Certificate, certify
+from sfumato.privacy.certificate import Certificate
 from sfumato.randomness import Randomness
-from sfumato.recipe import Recipe
-from sfumato.records import BlockKind
-from sfumato.release.files import write_text
-from sfumato.release.folder import check_folder, replacing_folder
-from sfumato.release.model import Release, refuse_to_sign_rehearsal
+from sfumato.release.folder import check_folder
+from sfumato.release.model import refuse_to_sign_rehearsal
 from sfumato.release.signature import Signer
 from sfumato.stream.batches import cut_batches
 from sfumato.stream.create import create_state
-from sfumato.stream.epochs import Publication
 from sfumato.stream.pool import Vault
 from sfumato.stream.session import Session
 from sfumato.stream.settings import EpochLine, Settings
+from sfumato.tables.cells import decimals_of_step
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
@@ -47,7 +40,6 @@ __all__ = ["BATCH_ROWS", "StreamRelease", "init_stream", "publish_stream"]
 BATCH_ROWS = 1_000
 """Rows of a batch, unless told otherwise."""
 
-_TINY = 3  # mean and covariance of two records give both away, and three are not far from it
 _SEEN_BOUNDS = (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE)
 
 
@@ -152,7 +144,7 @@ def init_stream(
     settings = Settings(
         state_id=state_id, sfumato=__version__, d=values.shape[1], k=k, split=split, grouping=grouping, level=level,
         seed=seed, pending=pending, pending_limit=pending_limit, pending_key=lock, batch_rows=batch_rows,
-        format=form.format.value, delimiter=form.delimiter,
+        format=form.format.value, delimiter=form.delimiter, decimals={} if schema is not None else _decimals(settled),
     )  # fmt: skip
     create_state(state, settings, codec, maintainer, cut_batches([arrow], batch_rows, source=source))
 
@@ -164,6 +156,17 @@ def _refuse_public(schema: Schema) -> None:
             f"column {passed[0]!r} is public, but a stream makes synthetic rows that belong to nobody: beside them it "
             "would be wrong or identify people; drop it or sanitize it"
         )
+
+
+def _decimals(schema: Schema) -> dict[str, int]:
+    """Count the decimals that numbers of the first records have; more may come and are not kept out."""
+    return {
+        field.name: decimals_of_step(float(field.domain.step))
+        for field in schema
+        if field.kind is Kind.CONTINUOUS
+        and field.role in (Role.CONFIDENTIAL, Role.TARGET)
+        and isinstance(field.domain.step, int | float)
+    }
 
 
 def _opened(schema: Schema, *, given: bool) -> Schema:
@@ -211,7 +214,7 @@ def publish_stream(
     with Session.open(state) as session:
         signer = _signer(sign, rehearsal=session.settings.seed is not None)
         publication, ledger = session.publish()
-        certificate = _write(session, publication, ledger, folder, overwrite=overwrite, signer=signer)
+        certificate = write_epoch(session, publication, ledger, folder, overwrite=overwrite, signer=signer)
         session.delivered()
     return StreamRelease(Path(folder), certificate, ledger)
 
@@ -221,83 +224,3 @@ def _signer(sign: str | Path | Signer | None, *, rehearsal: bool) -> Signer | No
         return None
     refuse_to_sign_rehearsal(rehearsal=rehearsal)
     return sign if isinstance(sign, Signer) else Signer.load(sign)
-
-
-def _write(
-    session: Session,
-    publication: Publication,
-    ledger: tuple[EpochLine, ...],
-    folder: str | Path,
-    *,
-    overwrite: bool,
-    signer: Signer | None,
-) -> Certificate:
-    """Write the folder of an epoch, whole or not at all."""
-    settings, schema = session.settings, session.codec.schema
-    randomness = Randomness(settings.seed)
-    order = randomness.generator(f"order of epoch {ledger[-1].epoch}").permutation(publication.table.num_rows)
-    table = publication.table.take(pa.array(order))
-    parameters = {"k": settings.k, "split": settings.split, "grouping": settings.grouping, "epoch": ledger[-1].epoch}
-    certificate = certify(
-        _facts(session, publication, ledger, randomness),
-        version=__version__,
-        randomness=randomness.mode.value,
-        method="stream",
-        parameters=parameters,
-        rows_in=table.num_rows,
-        rows_out=table.num_rows,
-        schema_sha256=schema.public_part().digest,
-    )
-    recipe = Recipe("stream", parameters, schema, settings.level, None, None, settings.seed, __version__)
-    release = Release(table, schema, certificate, None, recipe)
-    form = FileForm(FileFormat(settings.format), settings.delimiter)
-    try:
-        with replacing_folder(folder, overwrite=overwrite) as work:
-            release._write_release(work / "release", form, signer)
-            (work / "owner").mkdir(mode=0o700)
-            write_text(work / "owner" / "schema.toml", schema.to_toml(), mode=0o600)
-            lines = [dataclasses.asdict(line) for line in ledger]
-            write_text(work / "owner" / "epochs.json", json.dumps(lines, indent=2) + "\n", mode=0o600)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise SfumatoError(
-            f"the release could not be written ({reason}); the epoch is kept, publish again to write it"
-        ) from None
-    return certificate
-
-
-def _facts(
-    session: Session, publication: Publication, ledger: tuple[EpochLine, ...], randomness: Randomness
-) -> tuple[Fact, ...]:
-    """State what was done; warn where groups are so small that their statistics are their members."""
-    settings, schema, layout = session.settings, session.codec.schema, session.codec.layout
-    tiny = int((publication.count <= _TINY).sum())
-    if tiny:
-        warnings.warn(
-            f"{tiny} of {len(publication.count)} groups have {_TINY} records or fewer: their mean and covariance "
-            "nearly or exactly give the members away; take a higher k, or --split strict",
-            PrivacyLeakWarning,
-            stacklevel=4,
-        )
-    return (
-        Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
-        ColumnsDropped(
-            tuple(field.name for field in schema if field.role is Role.IDENTIFIER),
-            tuple(field.name for field in schema if field.role is Role.LEVEL),
-        ),
-        Maintained(
-            algorithm=f"AY05 dynamic maintenance, started by {ALGORITHMS[settings.grouping]}",
-            split=settings.split,
-            k=settings.k,
-            asked_max=int(publication.level_max.max()),
-            groups=len(publication.count),
-            pseudo=int(publication.pseudo.sum()),
-            smallest=int(publication.count.min()),
-            short=int((publication.count < publication.level_max).sum()),
-            tiny=tiny,
-            category_columns=sum(block.kind is BlockKind.CATEGORY for block in layout),
-            missing_columns=sum(block.kind is BlockKind.MISSING for block in layout),
-        ),
-        *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
-        Shuffled(rows=publication.table.num_rows),
-    )

@@ -19,6 +19,7 @@ class Settings:
     """What does not change while a stream lives.
 
     ``pending_key`` is how the state tells a wrong key: an encrypted nothing, None where no key is used.
+    ``decimals`` are those that published numbers of a column are written with.
     """
 
     state_id: str
@@ -35,6 +36,7 @@ class Settings:
     batch_rows: int
     format: str
     delimiter: str
+    decimals: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.pending not in MODES:

@@ -1,0 +1,131 @@
+"""The folder of one epoch of a stream: table, certificate with its ledger, and what stays with the owner."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato import __version__
+from sfumato.condense.mechanism import ALGORITHMS
+from sfumato.errors import PrivacyLeakWarning, SfumatoError
+from sfumato.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, Shuffled
+from sfumato.privacy.certificate import Certificate, certify
+from sfumato.randomness import Randomness
+from sfumato.recipe import Recipe
+from sfumato.records import BlockKind
+from sfumato.release.files import write_text
+from sfumato.release.folder import replacing_folder
+from sfumato.release.model import Release
+from sfumato.release.signature import Signer
+from sfumato.stream.epochs import Publication
+from sfumato.stream.session import Session
+from sfumato.stream.settings import EpochLine
+from sfumato.tables.cells import is_text
+from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.schema import Role
+
+__all__ = ["write_epoch"]
+
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_TINY = 3  # mean and covariance of two records give both away, and three are not far from it
+
+
+def write_epoch(
+    session: Session,
+    publication: Publication,
+    ledger: tuple[EpochLine, ...],
+    folder: str | Path,
+    *,
+    overwrite: bool,
+    signer: Signer | None,
+) -> Certificate:
+    """Write the folder of an epoch, whole or not at all."""
+    settings, schema = session.settings, session.codec.schema
+    randomness = Randomness(settings.seed)
+    order = randomness.generator(f"order of epoch {ledger[-1].epoch}").permutation(publication.table.num_rows)
+    table = _rounded(publication.table.take(pa.array(order)), settings.decimals)
+    parameters = {"k": settings.k, "split": settings.split, "grouping": settings.grouping, "epoch": ledger[-1].epoch}
+    certificate = certify(
+        _facts(session, publication, ledger, randomness),
+        version=__version__,
+        randomness=randomness.mode.value,
+        method="stream",
+        parameters=parameters,
+        rows_in=table.num_rows,
+        rows_out=table.num_rows,
+        schema_sha256=schema.public_part().digest,
+    )
+    recipe = Recipe("stream", parameters, schema, settings.level, None, None, settings.seed, __version__)
+    release = Release(table, schema, certificate, None, recipe)
+    form = FileForm(FileFormat(settings.format), settings.delimiter)
+    try:
+        with replacing_folder(folder, overwrite=overwrite) as work:
+            release._write_release(work / "release", form, signer)
+            (work / "owner").mkdir(mode=0o700)
+            write_text(work / "owner" / "schema.toml", schema.to_toml(), mode=0o600)
+            lines = [dataclasses.asdict(line) for line in ledger]
+            write_text(work / "owner" / "epochs.json", json.dumps(lines, indent=2) + "\n", mode=0o600)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise SfumatoError(
+            f"the release could not be written ({reason}); the epoch is kept, publish again to write it"
+        ) from None
+    return certificate
+
+
+def _rounded(table: pa.Table, decimals: dict[str, int]) -> pa.Table:
+    """Write numbers with as many decimals as those of the first records had; texts that are none stay as they are."""
+    for name, count in decimals.items():
+        place = table.column_names.index(name)
+        column = table.column(place)
+        if is_text(column.type):
+            known = pc.fill_null(pc.match_substring_regex(column, _NUMBER), False)
+            numbers = pc.if_else(known, column, pa.scalar(None, column.type)).cast(pa.float64())
+            column = pc.if_else(known, pc.round(numbers, ndigits=count).cast(column.type), column)
+        else:
+            column = pc.round(column, ndigits=count)
+        table = table.set_column(place, name, column)
+    return table
+
+
+def _facts(
+    session: Session, publication: Publication, ledger: tuple[EpochLine, ...], randomness: Randomness
+) -> tuple[Fact, ...]:
+    """State what was done; warn where groups are so small that their statistics are their members."""
+    settings, schema, layout = session.settings, session.codec.schema, session.codec.layout
+    tiny = int((publication.count <= _TINY).sum())
+    if tiny:
+        warnings.warn(
+            f"{tiny} of {len(publication.count)} groups have {_TINY} records or fewer: their mean and covariance "
+            "nearly or exactly give the members away; take a higher k, or --split strict",
+            PrivacyLeakWarning,
+            stacklevel=4,
+        )
+    return (
+        Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
+        ColumnsDropped(
+            tuple(field.name for field in schema if field.role is Role.IDENTIFIER),
+            tuple(field.name for field in schema if field.role is Role.LEVEL),
+        ),
+        Maintained(
+            algorithm=f"AY05 dynamic maintenance, started by {ALGORITHMS[settings.grouping]}",
+            split=settings.split,
+            k=settings.k,
+            asked_max=int(publication.level_max.max()),
+            groups=len(publication.count),
+            pseudo=int(publication.pseudo.sum()),
+            smallest=int(publication.count.min()),
+            short=int((publication.count < publication.level_max).sum()),
+            tiny=tiny,
+            category_columns=sum(block.kind is BlockKind.CATEGORY for block in layout),
+            missing_columns=sum(block.kind is BlockKind.MISSING for block in layout),
+        ),
+        *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
+        Shuffled(rows=publication.table.num_rows),
+    )
