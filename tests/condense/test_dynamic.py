@@ -72,7 +72,8 @@ def test_the_longest_axis_is_the_leading_eigenvector(seed: int) -> None:
     lambda1 = axis_of(covariance[np.triu_indices(d)], d, e1)
     largest = max(float(np.linalg.eigvalsh(covariance)[-1]), 0.0)
     assert abs(np.linalg.norm(e1) - 1.0) < 1e-12
-    assert e1[np.abs(e1).argmax()] > 0.0
+    largest_component = np.abs(e1) >= np.abs(e1).max() * (1.0 - 1e-12)  # of equals rounding may choose
+    assert e1[largest_component].max() > 0.0
     assert abs(lambda1 - largest) <= 1e-11 * largest
     assert np.linalg.norm(covariance @ e1 - lambda1 * e1) <= 1e-7 * largest  # equal eigenvalues leave the axis open
 
