@@ -134,6 +134,7 @@ def row(mean: dict[str, float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one size, one repetition, nothing written")
+    parser.add_argument("--repeats", type=int, default=3, help="repetitions of each case")
     parser.add_argument("--pyunfold", default=None, help="folder that PyUnfold was installed into")
     chosen = parser.parse_args()
     if chosen.pyunfold:
@@ -142,7 +143,7 @@ def main() -> None:
         import pyunfold  # noqa: F401
     except ImportError:
         sys.exit("PyUnfold is not there: pip install --no-deps --target FOLDER PyUnfold, then --pyunfold FOLDER")
-    sizes, repeats = ((10_000,), 1) if chosen.quick else ((1_000, 10_000, 100_000), 3)
+    sizes, repeats = ((10_000,), 1) if chosen.quick else ((1_000, 10_000, 100_000), chosen.repeats)
     lines = [
         "| truth | noise | n | iterations ours / theirs | TV ours | TV theirs | ratio | TV best | inside ours | "
         "inside theirs | equal: largest difference | ms ours | ms with bands | ms theirs | time theirs / ours |",
@@ -162,8 +163,9 @@ def main() -> None:
     faster = np.exp(np.mean([np.log(a["seconds theirs"] / a["seconds"]) for a in totals]))
     banded = np.exp(np.mean([np.log(a["seconds theirs"] / a["seconds banded"]) for a in totals]))
     told = (
-        f"Over {len(totals)} cases of {CELLS} values, geometric means: error ours / theirs {error:.2f}; time theirs "
-        f"/ ours at equal iterations {faster:.0f} without bands, {banded:.1f} with 100 resamples of ours."
+        f"Over {len(totals)} cases of {CELLS} values, {repeats} runs each, geometric means: error ours / theirs "
+        f"{error:.2f}; time theirs / ours at equal iterations {faster:.0f} without bands, {banded:.1f} "
+        "with 100 resamples of ours."
     )
     print(told)
     if not chosen.quick:
