@@ -155,7 +155,7 @@ class NoiseSpec:
         factor = f"e^{self.epsilon:.0f}" if math.isinf(self.gamma) else f"{self.gamma:.4g}"
         return (
             f"Whatever is sent, the odds of anything about the true value change by at most a factor of {factor} "
-            f"(epsilon {self.epsilon:.3g}): what was 1 % likely before is at most {100 * self.bound(0.01):.1f} % "
+            f"(epsilon {self.epsilon:.3g}): what was 1 % likely before is at most {_up(self.bound(0.01))} % "
             "likely after."
         )
 
@@ -265,3 +265,8 @@ def _inline(value: Any) -> Any:
     for key, each in value.items():
         table.append(key, _inline(each))
     return table
+
+
+def _up(bound: float) -> str:
+    """Write a bound in percent, never as less than it is."""
+    return f"{math.ceil(bound * 1000.0 * (1.0 - 1e-12)) / 10.0:.1f}"
