@@ -1,0 +1,126 @@
+"""What the parties of a joint run agree on before they start, and what they have in the end."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import OptionError
+from sfumato.perturb.laplace_pca import LaplacePCA
+from sfumato.records import Layout
+
+__all__ = ["CENTRES", "ENGINES", "NOISES", "PARTITIONS", "JointResult", "Plan"]
+
+PARTITIONS = ("horizontal", "vertical")
+ENGINES = ("cheetah", "aby3")
+CENTRES = ("last", "each")
+NOISES = ("split", "each")
+
+_MOST_ROUNDS = 1000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The public settings of a joint run, the same at every party.
+
+    Parameters
+    ----------
+    partition : {"horizontal", "vertical"}
+        Whether each owner has some of the rows, or some of the columns of all rows.
+    parties : tuple of str
+        Names of the owners, in the order of their ranks; the first and the last compute.
+    mechanism : LaplacePCA
+        Group size, weight of the response, noise and guarantee.
+    target : str, optional
+        The response variable.
+    engine : {"cheetah", "aby3"}
+        Secure computation by two parties, or by three of which two are honest and do not collude.
+    rounds : int
+        Rounds of K-means at most.
+    centres : {"last", "each"}
+        Of a horizontal partition: whether cluster centres are opened at the end alone or in every round.
+    noise : {"split", "each"}
+        Of a vertical partition: whether the two computing parties draw halves whose difference is the noise [BCG10,
+        line 24], or each a whole Laplace noise, so that it also bounds what either of them learns.
+    seed : int, optional
+        Makes a rehearsal.
+    """
+
+    partition: str
+    parties: tuple[str, ...]
+    mechanism: LaplacePCA
+    target: str | None = None
+    engine: str = "cheetah"
+    rounds: int = 20
+    centres: str = "last"
+    noise: str = "split"
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, chosen, choices in (
+            ("partition", self.partition, PARTITIONS),
+            ("engine", self.engine, ENGINES),
+            ("centres", self.centres, CENTRES),
+            ("noise", self.noise, NOISES),
+        ):
+            if chosen not in choices:
+                raise OptionError(f"there is no {name} {chosen!r} of a joint run; choose one of {', '.join(choices)}")
+        if len(self.parties) < 2 or len(set(self.parties)) < len(self.parties):
+            raise OptionError("a joint run has two or more parties, each with a name of its own")
+        if self.engine == "aby3" and len(self.parties) < 3:
+            raise OptionError("the engine aby3 needs three computing parties and there are two; choose cheetah")
+        if isinstance(self.rounds, bool) or not 1 <= self.rounds <= _MOST_ROUNDS:
+            raise OptionError(f"rounds lie between 1 and {_MOST_ROUNDS}; the usual number is 20")
+        if self.mechanism.grouping != "modified":
+            raise OptionError("owners fill small clusters from larger ones together; choose the grouping 'modified'")
+
+    def document(self) -> dict[str, Any]:
+        """Give the settings as plain values, for comparing them and for the certificate."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "mechanism"}
+        settings = {field.name: getattr(self.mechanism, field.name) for field in fields(self.mechanism)}
+        return {**plain, "parties": list(self.parties), **settings}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the settings."""
+        text = json.dumps(self.document(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointResult:
+    """What every party has in the end.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+        Released coordinates of all columns, in released order.
+    layout : tuple of Block
+        Of all columns.
+    labels : ndarray of shape (n,)
+        Group of each released row.
+    sizes : ndarray of shape (g,)
+        Records of each group.
+    level : int
+        Records that each group had to have.
+    noised : int
+        Most components that got noise in a group.
+    rounds : int
+        Rounds of K-means that were run.
+    """
+
+    values: NDArray[np.float64]
+    layout: Layout
+    labels: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    level: int
+    noised: int
+    rounds: int
+
+    def __repr__(self) -> str:
+        return f"JointResult(n={len(self.values)}, d={self.values.shape[1]}, groups={len(self.sizes)})"
