@@ -2,10 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+ENGINE := .venv-parties
+ENGINE_PYTHON ?= $(firstword $(shell for name in python3.11 python3.10; do if $$name -c pass 2>/dev/null; then command -v $$name; fi; done))
 export SFUMATO_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo check test slow bench docs clean
+.PHONY: setup engine demo check test slow bench docs clean
 
 setup: $(VENV)/ready
 
@@ -17,6 +19,16 @@ $(VENV)/ready: pyproject.toml
 	$(BIN)/python -m sfumato.cli.warm
 	@touch $@
 
+# The engine for secure computation needs an older Python and numpy, so it has an environment of its own.
+engine: $(if $(ENGINE_PYTHON),$(ENGINE)/ready)
+	@$(if $(ENGINE_PYTHON),true,echo "no Python 3.10 or 3.11 was found: tests of secure computation are skipped; set ENGINE_PYTHON to one to run them")
+
+$(ENGINE)/ready:
+	$(ENGINE_PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 12) and "the engine needs Python 3.10 or 3.11: set ENGINE_PYTHON to one")'
+	$(ENGINE_PYTHON) -m venv $(ENGINE)
+	$(ENGINE)/bin/python -m pip install --quiet --disable-pip-version-check 'spu==0.9.5' 'numpy<2'
+	@touch $@
+
 demo: setup
 	$(BIN)/sfumato demo -o demo --overwrite
 
@@ -26,7 +38,7 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check
+test: check engine
 	$(BIN)/pytest -q -n 2 -m 'not slow'
 
 slow: setup
@@ -42,4 +54,4 @@ docs: setup
 	@echo "open site/index.html"
 
 clean:
-	rm -rf $(VENV) demo site .mypy_cache .ruff_cache .benchmarks .hypothesis
+	rm -rf $(VENV) $(ENGINE) demo site .mypy_cache .ruff_cache .benchmarks .hypothesis

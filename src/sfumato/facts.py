@@ -24,8 +24,10 @@ __all__ = [
     "Fact",
     "Grouped",
     "HeldOut",
+    "Joint",
     "Maintained",
     "Noised",
+    "Opened",
     "Randomized",
     "Shuffled",
     "ShuffledWithin",
@@ -278,6 +280,42 @@ class EpochPublished(Fact):
     fresh: int
 
 
+@dataclass(frozen=True)
+class Joint(Fact):
+    """Several owners made the table together, none showing the others its cells.
+
+    ``partition`` says whether each had some of the rows or some of the columns. ``computing`` are those that held
+    shares, and ``engine`` what they computed with: "plain" where all ran in one process, in the clear. ``centres`` says
+    when cluster centres were opened and ``noise`` how it was drawn, each "" where the partition knows no such choice.
+    ``rounds`` are those of K-means.
+    """
+
+    fact: ClassVar[str] = "joint"
+    partition: str
+    parties: tuple[str, ...]
+    computing: tuple[str, ...]
+    engine: str
+    centres: str
+    noise: str
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Opened(Fact):
+    """A line of a joint run's ledger: this was seen in the clear by these parties.
+
+    ``action`` is "opened", "sum" or "told"; ``numbers`` are those of all ``times``.
+    """
+
+    fact: ClassVar[str] = "opened"
+    label: str
+    what: str
+    action: str
+    to: tuple[str, ...]
+    numbers: int
+    times: int
+
+
 _VOCABULARY: dict[str, type[Fact]] = {
     kind.fact: kind
     for kind in (
@@ -300,6 +338,8 @@ _VOCABULARY: dict[str, type[Fact]] = {
         ComponentNoise,
         Maintained,
         EpochPublished,
+        Joint,
+        Opened,
     )
 }
 

@@ -12,7 +12,19 @@ from sfumato import __version__
 
 __all__ = ["app", "main"]
 
-_VERBS = ("demo", "inspect", "tune", "sanitize", "evaluate", "verify", "breach", "collect", "stream", "reconstruct")
+_VERBS = (
+    "demo",
+    "inspect",
+    "tune",
+    "sanitize",
+    "evaluate",
+    "verify",
+    "breach",
+    "collect",
+    "stream",
+    "reconstruct",
+    "party",
+)
 
 
 class _Verbs(click.RichGroup):

@@ -111,3 +111,6 @@ class Session(Protocol):
 
     def private_rng(self, purpose: str) -> np.random.Generator:
         """Give a generator that only this party has."""
+
+    def secret(self, label: str) -> bytes:
+        """Give 32 bytes that all parties have and nobody else; the first party draws them."""

@@ -265,6 +265,18 @@ class ShareSession:
         """Give a generator that only this party has."""
         return self._randomness.generator(f"{purpose}, party {self.rank}")
 
+    def secret(self, label: str) -> bytes:
+        """Give bytes that all parties have and nobody else; the first party draws them and sends them to each."""
+        entry = self._log("tossed", label, (1,), tuple(range(self.parties)))
+        if self._randomness.seed is not None:
+            return self._randomness.generator(f"{label}, {entry}").bytes(SECRET_BYTES)
+        if self.rank:
+            return self._channel.receive(0, f"{entry}:secret")
+        drawn = secrets.token_bytes(SECRET_BYTES)
+        for other in range(1, self.parties):
+            self._channel.send(other, f"{entry}:secret", drawn)
+        return drawn
+
     def _swap(self, kind: str, own: bytes) -> list[bytes]:
         for other in range(self.parties):
             if other != self.rank:

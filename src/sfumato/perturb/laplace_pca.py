@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ALGORITHMS", "LaplacePCA", "form_groups", "most_components", "perturb_groups"]
+__all__ = [
+    "ALGORITHMS",
+    "LaplacePCA",
+    "form_groups",
+    "levels_to_reach",
+    "most_components",
+    "perturb_groups",
+    "state_facts",
+]
 
 ALGORITHMS = {
     "modified": "K-means with small clusters filled from larger ones",
@@ -137,7 +145,7 @@ class LaplacePCA:
         nothing = np.zeros(len(records), dtype=np.int64)
         released = Records(values[shuffled], records.layout, nothing, nothing.copy(), records.target)
         workings = Workings(labels, levels, labels[origin], origin)
-        return Sanitized(released, _facts(self, records.layout, levels, labels, components), workings)
+        return Sanitized(released, state_facts(self, records.layout, levels, labels, components), workings)
 
 
 def form_groups(
@@ -153,7 +161,7 @@ def form_groups(
     from sfumato.groups.holistic import holistic_groups
     from sfumato.groups.modified import filled_groups
 
-    levels = _effective_levels(mechanism, records)
+    levels = levels_to_reach(mechanism, records)
     check_feasible(levels, records.strata)
     check_values(records.values)
     scaled = records.values * np.sqrt(weights)
@@ -230,7 +238,7 @@ def _check_sizes(k: int | None, groups: int | None) -> None:
         raise OptionError("groups must be a whole number of at least 1")
 
 
-def _effective_levels(mechanism: LaplacePCA, records: Records) -> NDArray[np.int64]:
+def levels_to_reach(mechanism: LaplacePCA, records: Records) -> NDArray[np.int64]:
     """Give max(k, level asked) of each record; with a number of groups the share of a group stands for k."""
     import numpy as np
 
@@ -250,7 +258,7 @@ def _effective_levels(mechanism: LaplacePCA, records: Records) -> NDArray[np.int
     return np.full(len(records), share, dtype=np.int64)
 
 
-def _facts(
+def state_facts(
     mechanism: LaplacePCA, layout: Layout, levels: NDArray[np.int64], labels: NDArray[np.int64], components: int
 ) -> tuple[Fact, ...]:
     """State what was done; warn where groups are so small that their ranges are nearly their members."""

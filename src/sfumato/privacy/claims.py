@@ -15,8 +15,10 @@ from sfumato.facts import (
     Fact,
     Grouped,
     HeldOut,
+    Joint,
     Maintained,
     Noised,
+    Opened,
     Randomized,
     Shuffled,
     ShuffledWithin,
@@ -25,6 +27,7 @@ from sfumato.facts import (
     Transformed,
     Untouched,
 )
+from sfumato.privacy.joint import of_joint
 from sfumato.privacy.laplace import is_noised_by_group, of_component_noise, of_noised_groups
 from sfumato.privacy.perturbed import of_enhance, of_noise, of_runs, of_transformation, of_untouched
 from sfumato.privacy.randomized import of_observed, of_randomized, of_rows
@@ -103,6 +106,10 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                 of_stream(fact, facts, claims, refused)
             case EpochPublished():
                 pass  # a line of the ledger: the maintained groups speak of it
+            case Joint():
+                of_joint(fact, facts, claims, refused)
+            case Opened() if any(isinstance(other, Joint) for other in facts):
+                pass  # a line of the ledger: the joint run speaks of it
             case HeldOut():
                 pass  # a matter of measuring: it makes no claim
             case _:

@@ -1,0 +1,164 @@
+"""party: one party of a joint sanitization, and the settings of all of them for a trial."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from sfumato.cli.console import Console, verb
+from sfumato.errors import OptionError
+from sfumato.progress import listening, tell
+
+if TYPE_CHECKING:
+    from sfumato.pipeline.joint import JointRelease
+
+__all__ = ["party"]
+
+_COUNTED = ("round", "filling group")  # phases that come again, with a number
+_PARTITION = click.Choice(["horizontal", "vertical"])
+
+
+@click.group(invoke_without_command=True)
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="Settings of this party (party.toml).")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
+@click.option("--seed", type=click.IntRange(min=0), help="Rehearse, if all parties do with the same number.")
+@click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
+@verb
+@click.pass_context
+def party(context: click.RichContext, /, console: Console, config_file: Path | None, **options: Any) -> None:
+    """Sanitize a table that several owners have together, without showing each other their part.
+
+    Every owner runs 'sfumato party --config party.toml' at about the same time, and all end with the same table,
+    certificate and transcript. 'sfumato party init' writes settings, keys and certificates for a trial.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if config_file is None:
+        raise OptionError("the settings of this party are needed; give --config party.toml, or begin with party init")
+    _run(console, config_file, options)
+
+
+@party.command("init")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--party", "parties", multiple=True, required=True, metavar="NAME=HOST:PORT", help="A party; two or more."
+)
+@click.option("--partition", required=True, type=_PARTITION, help="Whether owners have rows or columns of the table.")
+@click.option("--data", multiple=True, metavar="NAME=FILE", help="The table of a party; repeatable.")
+@click.option("--key", metavar="COL", help="vertical: the column that says which rows belong together.")
+@click.option("--target", metavar="COL", help="The class or response that will be mined, whoever has it.")
+@click.option("--schema", type=click.Path(path_type=Path), help="Schema written by inspect, for all parties.")
+@click.option("--k", type=int, help="Records of a group at least.  [default: 100]")
+@click.option("--engine", type=click.Choice(["cheetah", "aby3"]), default="cheetah", show_default=True)
+@click.option("--timeout", type=click.FloatRange(2), default=60.0, show_default=True, help="Seconds of silence.")
+@click.option("--run", default="trial", show_default=True, help="Name of the run.")
+@click.option("--keep-authority", is_flag=True, help="Keep the key that signed all certificates.")
+@verb
+def init(
+    console: Console,
+    folder: Path,
+    parties: tuple[str, ...],
+    data: tuple[str, ...],
+    keep_authority: bool,
+    **options: Any,
+) -> None:
+    """Write FOLDER/NAME/ for every party: party.toml, its key, all certificates with their fingerprints pinned.
+
+    For a trial: whoever runs this sees all keys for a moment. In earnest each owner makes its own key and tells the
+    others the certificate and its fingerprint.
+    """
+    from sfumato.parties.place import Address
+    from sfumato.parties.trial import Trial, write_trial
+
+    addresses = {name: Address.parse(text) for name, text in _pairs(parties, "--party NAME=HOST:PORT")}
+    tables = {name: Path(text) for name, text in _pairs(data, "--data NAME=FILE")}
+    files = write_trial(folder, Trial(addresses, data=tables, **options), keep_authority=keep_authority)
+    for name, path in files.items():
+        console.say(f"{name}: sfumato party --config {path}")
+    console.say("Hand each folder to its party over a way you trust; key.pem is that party's alone.")
+    console.result({"folder": str(folder), "configs": {name: str(path) for name, path in files.items()}})
+
+
+def _pairs(given: tuple[str, ...], form: str) -> list[tuple[str, str]]:
+    pairs = [text.partition("=") for text in given]
+    if not all(name and equals and value for name, equals, value in pairs):
+        raise OptionError(f"an option is not of the form {form}; mend it")
+    names = [name for name, _, _ in pairs]
+    if len(set(names)) < len(names):
+        raise OptionError(f"a party is named twice in {form}; name each once")
+    return [(name, value) for name, _, value in pairs]
+
+
+def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
+    """Take part in a joint run."""
+    from sfumato import __version__
+    from sfumato.parties.config import PartyConfig
+    from sfumato.parties.run import joined
+    from sfumato.pipeline.joint import run_party
+    from sfumato.pipeline.owned import own_part
+    from sfumato.release import check_folder
+    from sfumato.tables.files import read_file
+
+    begin = time.monotonic()
+    config = PartyConfig.load(config_file).with_seed(options["seed"])
+    output = options["output"] or config.output
+    if output is None:
+        raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
+    check_folder(output, overwrite=options["overwrite"])
+    data = config.data
+    table, _ = read_file(str(data.file))
+    part = own_part(config.plan, config.rank, table, data.load_schema(), key=data.key, columns=data.columns)
+    others = ", ".join(peer.name for peer in config.peers if peer.name != config.name)
+    console.note(f"sfumato: {config.name} waits for {others}")
+    with console.progress(), _phases(config.plan.rounds), joined(config, __version__) as (channel, engine):
+        console.note("sfumato: all parties are here")
+        release = run_party(part, channel, engine, output, overwrite=options["overwrite"])
+        sent = channel.sent + (0 if engine is None else engine.sent)
+    _tell(console, release, output, sent, time.monotonic() - begin)
+
+
+@contextmanager
+def _phases(rounds: int) -> Iterator[None]:
+    """Show the phases of the protocol one after the other, its rounds as one that fills."""
+    outside, last = copy_context(), ""
+
+    def show(phase: str, _: float) -> None:
+        nonlocal last
+        words, number = phase.rpartition(" ")[::2]
+        counted = words in _COUNTED and number.isdecimal()
+        stage = f"{words}s (of {rounds})" if words == "round" else f"{words}s" if counted else phase
+        if last not in ("", stage):
+            outside.run(tell, last, 1.0)
+        outside.run(tell, stage, int(number) / rounds if counted and words == "round" else 0.0)
+        last = stage
+
+    with listening(show):
+        yield
+
+
+def _tell(console: Console, release: JointRelease, folder: Path, sent: int, seconds: float) -> None:
+    certificate, groups = release.certificate, len(release.result.sizes)
+    if certificate.randomness != "release":
+        console.say("REHEARSAL: made with a seed, not for release.")
+    rows, place = certificate.rows_out, folder / "release"
+    console.say(f"{place}: {rows} rows, {groups} groups; {sent} bytes sent, {seconds:.1f} seconds")
+    console.result(
+        {
+            "folder": str(folder),
+            "table": str(folder / "release" / "table.csv"),
+            "method": certificate.method,
+            "randomness": certificate.randomness,
+            "rows_out": certificate.rows_out,
+            "groups": groups,
+            "levels": certificate.levels,
+            "rounds": release.result.rounds,
+            "bytes_sent": sent,
+            "seconds": round(seconds, 3),
+        }
+    )

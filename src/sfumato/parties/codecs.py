@@ -1,0 +1,299 @@
+"""One codec for owners who each have some of the rows: counts, means and deviations by secure sums [BCG10, line 2].
+
+All owners declare the same schema. What it leaves to the data is added up under masks, so every owner gets the codec
+that the joined table would have, and sees nothing of another's rows but these sums.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.errors import SchemaError, TableError
+from sfumato.parties.channel import PartyError
+from sfumato.parties.session import Session
+from sfumato.parties.transcript import Leak
+from sfumato.records import CATEGORY_SCALE, Block, BlockKind
+from sfumato.tables.cells import absent_cells, codes_of_cells, is_text, numbers_of_cells, plain
+from sfumato.tables.codec import MOST_CATEGORIES, Codec, Column
+from sfumato.tables.extent import extent_of_labels, extent_of_numbers
+from sfumato.tables.field import Field, Kind
+from sfumato.tables.fits import check_columns
+from sfumato.tables.grid import WIDEST, Grid, fit_grid
+from sfumato.tables.infer import complete_field
+from sfumato.tables.moved import own_units
+from sfumato.tables.schema import Schema
+from sfumato.tables.stored_codec import codec_to_document
+
+__all__ = ["LEAKS", "joint_codec"]
+
+LEAKS = {
+    leak.label: leak
+    for leak in (
+        Leak("columns", "told", "all", "digests of each owner's declared columns and their types, which hold no data"),
+        Leak("rows", "sum", "all", "the number of rows of all owners together"),
+        Leak(
+            "column sums",
+            "sum",
+            "all",
+            "of each column the number of missing cells, and the sum or the counts of its categories, over all owners; "
+            "the statistics of the groups tell the same",
+            implied=True,
+        ),
+        Leak(
+            "column squares",
+            "sum",
+            "all",
+            "of each column of numbers the sum of squares about the mean, over all owners; the statistics of the "
+            "groups tell the same",
+            implied=True,
+        ),
+        Leak("codec", "told", "all", "a digest of what every owner has made of these sums", implied=True),
+    )
+}
+"""What `joint_codec` shows, by label."""
+
+_LIMB = 40  # bits of each of the two whole numbers that carry a sum
+_MOST_ROWS = 2**22  # a sum of n numbers from 0 to 1 is n at most, and 2^(22 + 40) still has a sign
+_WIDE = 2.0**20  # a spread, in steps, beside which half a step is nothing
+_LARGEST = 1e300  # beyond it, differences overflow
+_CATEGORICAL = (Kind.NOMINAL, Kind.BOOLEAN)
+_LISTED = (*_CATEGORICAL, Kind.ORDINAL)
+_DIGEST = 32
+
+
+@dataclass(frozen=True, repr=False)
+class _Read:
+    """One column as its owner has read it: shares of the declared range, or places in the categories."""
+
+    field: Field
+    kind: pa.DataType
+    grid: Grid | None
+    cells: NDArray[np.float64] | NDArray[np.int64]
+    missing: int
+
+    @property
+    def width(self) -> int:
+        """How many sums it takes beside its missing cells."""
+        return len(self.field.domain.categories or ()) if self.grid is None else 1
+
+    @property
+    def low(self) -> float:
+        """The lower bound, in places of the grid."""
+        return 0.0 if self.grid is None else float(self.grid.to_places(np.array([self.grid.low]))[0])
+
+    @property
+    def size(self) -> float:
+        """The declared range, in places of the grid; 1 where it is a point."""
+        if self.grid is None:
+            return 1.0
+        return float(self.grid.to_places(np.array([self.grid.high]))[0]) - self.low or 1.0
+
+
+def joint_codec(session: Session, table: pa.Table, schema: Schema) -> tuple[Codec, int]:
+    """Make the codec of the joined table, the same at every owner, and count its rows.
+
+    Parameters
+    ----------
+    session : Session
+    table : pyarrow.Table
+        The rows of this owner.
+    schema : Schema
+        The same at every owner, with declared bounds and categories.
+
+    Returns
+    -------
+    codec : Codec
+    n : int
+        Rows of all owners.
+
+    Raises
+    ------
+    SchemaError
+        Where a domain is not declared or cells lie outside it, here.
+    PartyError
+        Where another owner's columns differ.
+    """
+    _check_declared(schema)
+    check_columns(table, schema)
+    session.phase("reading columns")
+    columns = [_read(table.column(field.name), field) for field in schema.encoded]
+    _compare_columns(session, columns, schema)
+    n = int(session.sum(np.array([table.num_rows], dtype=np.int64), "rows")[0])
+    if n == 0:
+        raise TableError("the tables of all owners have no rows; bring at least as many as a group needs")
+    if n > _MOST_ROWS:
+        raise TableError(f"the tables of all owners have {n} rows and sums have room for {_MOST_ROWS}; bring fewer")
+    missing, totals = _column_sums(session, columns, n)
+    means = [float(total[0]) / max(1, n - gone) for total, gone in zip(totals, missing, strict=True)]
+    squares = _column_squares(session, columns, means)
+    made: list[Column] = []
+    for read, gone, total, mean, square in zip(columns, missing, totals, means, squares, strict=True):
+        start = made[-1].blocks[-1].stop if made else 0
+        made.append(_column(read, n, gone, total, mean, square, start))
+    codec = Codec(schema, tuple(made))
+    _compare_codecs(session, codec)
+    return codec, n
+
+
+def _check_declared(schema: Schema) -> None:
+    if not schema.encoded:
+        raise SchemaError("no column is left to sanitize; give at least one the role confidential or target")
+    for field in schema.encoded:
+        domain = field.domain
+        if field.kind in _LISTED:
+            lacking = "" if domain.declared and domain.categories else "categories"
+        else:
+            lacking = "" if domain.declared and domain.low is not None and domain.high is not None else "bounds"
+        if not lacking and field.kind is Kind.DATE and domain.step is None:
+            lacking = "step"
+        if lacking:
+            raise SchemaError(
+                f"the {lacking} of column {field.name!r} are not declared; declare them in the schema, which all "
+                "owners share"
+            )
+        count = len(domain.categories or ())
+        if field.kind in _CATEGORICAL and count > MOST_CATEGORIES:
+            raise SchemaError(
+                f"column {field.name!r} has {count} categories and at most {MOST_CATEGORIES} are handled; declare it "
+                "an identifier (dropped), or pool its categories"
+            )
+
+
+def _read(cells: pa.ChunkedArray, field: Field) -> _Read:
+    """Read this owner's cells of a column; an owner may have none that is not missing."""
+    if not absent_cells(plain(cells), field.missing).all():
+        complete_field(field, cells)  # refuses types that do not go with the kind
+    kind = pa.large_string() if pa.types.is_string_view(cells.type) else cells.type
+    if field.kind in _CATEGORICAL:
+        codes, absent = codes_of_cells(cells, field)
+        return _Read(field, kind, None, codes[~absent], int(absent.sum()))
+    numbers, absent = numbers_of_cells(cells, field)
+    grid = fit_grid(numbers[~absent], field, cells.type, 2)
+    low, high = grid.to_places(np.array([grid.low, grid.high])).tolist()
+    if max(abs(low), abs(high)) > _LARGEST:
+        raise SchemaError(f"the bounds of column {field.name!r} lie beyond 1e300; rescale it")
+    shares = (grid.to_places(numbers[~absent]) - low) / (high - low or 1.0)  # from 0 to 1
+    return _Read(field, kind, grid, shares, int(absent.sum()))
+
+
+def _compare_columns(session: Session, columns: list[_Read], schema: Schema) -> None:
+    """Compare what all owners have declared, before anything of the data is added up."""
+    own = hashlib.sha256(repr([(field.name, field.role.value) for field in schema]).encode()).digest()
+    for read in columns:
+        form = Schema((read.field,)).digest + str(read.kind) + repr(read.grid and vars(read.grid))
+        own += hashlib.sha256(form.encode()).digest()
+    names = ["names and roles", *(repr(read.field.name) for read in columns)]
+    for rank, told in enumerate(_tell_all(session, own, "columns", len(names))):
+        differing = [
+            name
+            for place, name in enumerate(names)
+            if told[place * _DIGEST : (place + 1) * _DIGEST] != own[place * _DIGEST : (place + 1) * _DIGEST]
+        ]
+        if differing or len(told) != len(own):
+            first = differing[0] if differing else "their number"
+            raise PartyError(
+                f"the columns of party {session.names[rank]!r} differ from those here, the first difference is in "
+                f"{first}; give all owners the same schema and the same types of columns"
+            )
+
+
+def _compare_codecs(session: Session, codec: Codec) -> None:
+    """Compare what all owners have made of the same sums: only machines that count differently can differ."""
+    text = json.dumps(codec_to_document(codec), sort_keys=True)
+    own = hashlib.sha256(text.encode()).digest()
+    for rank, told in enumerate(_tell_all(session, own, "codec", 1)):
+        if told != own:
+            raise PartyError(
+                f"party {session.names[rank]!r} has made other means and deviations of the same sums; run the same "
+                "versions at all owners"
+            )
+
+
+def _tell_all(session: Session, own: bytes, label: str, count: int) -> list[bytes]:
+    return [session.tell(own if rank == session.rank else None, rank, label, count) for rank in range(session.parties)]
+
+
+def _column_sums(session: Session, columns: list[_Read], n: int) -> tuple[list[int], list[NDArray[np.float64]]]:
+    """Add up missing cells and, of those present, shares of the range or the counts of categories."""
+    own: list[float] = []
+    for read in columns:
+        own.append(float(read.missing))
+        if read.grid is None:
+            own.extend(np.bincount(np.asarray(read.cells, dtype=np.int64), minlength=read.width).tolist())
+        else:
+            own.append(math.fsum(read.cells.tolist()))
+    totals = _from_limbs(session.sum(_to_limbs(np.array(own)), "column sums"))
+    missing, sums, place = [], [], 0
+    for read in columns:
+        missing.append(int(np.rint(totals[place])))
+        if missing[-1] == n:
+            raise SchemaError(
+                f"column {read.field.name!r} has no value in any of the {n} rows of all owners; leave it out"
+            )
+        sums.append(totals[place + 1 : place + 1 + read.width])
+        place += 1 + read.width
+    return missing, sums
+
+
+def _column_squares(session: Session, columns: list[_Read], means: list[float]) -> list[float]:
+    """Add up squares about the mean, of columns of numbers; 0 of the others."""
+    own = [
+        0.0 if read.grid is None else math.fsum(((read.cells - mean) ** 2).tolist())
+        for read, mean in zip(columns, means, strict=True)
+    ]
+    totals: list[float] = _from_limbs(session.sum(_to_limbs(np.array(own)), "column squares")).tolist()
+    return totals
+
+
+def _to_limbs(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Give numbers as two whole ones, of 2^-40 and of 2^-80: squares of a narrow column in wide bounds are tiny."""
+    scaled = np.ldexp(values, _LIMB)
+    coarse = np.floor(scaled)
+    return np.stack([coarse, np.floor(np.ldexp(scaled - coarse, _LIMB))]).astype(np.int64)
+
+
+def _from_limbs(limbs: NDArray[np.int64]) -> NDArray[np.float64]:
+    coarse, fine = limbs.astype(np.float64)
+    return np.asarray(np.ldexp(coarse, -_LIMB) + np.ldexp(fine, -2 * _LIMB))
+
+
+def _column(
+    read: _Read, n: int, gone: int, total: NDArray[np.float64], share: float, square: float, start: int
+) -> Column:
+    """Make the column that the codec of the joined table has."""
+    field, grid = read.field, read.grid
+    if grid is None:
+        fill = tuple((total / max(1, n - gone) * CATEGORY_SCALE).tolist())
+        stop = start + read.width
+        block = Block(field.name, BlockKind.CATEGORY, start, stop, fill, extent=extent_of_labels(field))
+        mean, scale = 0.0, 1.0
+    else:
+        mean, scale = _mean_and_scale(read, grid, share, math.sqrt(square / (n - gone)))
+        centre, unit = own_units(grid, mean, scale, field) or (None, None)
+        within = extent_of_numbers(field, grid, mean, scale)
+        stop = start + 1
+        block = Block(field.name, BlockKind.NUMBER, start, stop, (0.0,), centre, unit, within)
+    marks = (Block(field.name, BlockKind.MISSING, stop, stop + 1),) if gone else ()
+    gap = field.missing[0] if field.missing and is_text(read.kind) else None
+    return Column(field, read.kind, (block, *marks), grid, mean, scale, gap)
+
+
+def _mean_and_scale(read: _Read, grid: Grid, share: float, deviation: float) -> tuple[float, float]:
+    """Give mean and deviation in places of the grid, as `sfumato.tables.grid.mean_and_scale` does for one owner."""
+    low, size = read.low, read.size
+    mean, scale = low + size * share, size * deviation
+    if grid.step is not None and (scale == 0.0 or scale > _WIDE):
+        mean = float(np.rint(mean))
+    if grid.step is not None and max(low + size - mean, mean - low) >= WIDEST:
+        raise SchemaError(
+            f"the bounds of column {read.field.name!r} span more than 2^51 steps, which cannot be averaged exactly; "
+            "give it a coarser step, or declare it an identifier or nominal"
+        )
+    return mean, scale if scale > 0.0 else 1.0

@@ -1,0 +1,224 @@
+"""What both protocols do alike: sizes, axes, noise and the released rows.
+
+Whatever decides a released number is either told by one party or computed here without a library for linear algebra:
+two machines may round a product of matrices differently, and all parties must end with the same table to the bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.laws.integers import draw_geometric, draw_laplace
+from sfumato.laws.noise import DiscreteLaplace
+from sfumato.parties.channel import PartyError
+from sfumato.parties.plan import JointResult
+from sfumato.parties.session import Session
+from sfumato.perturb.components import noise_scales, principal_axes
+from sfumato.perturb.laplace_pca import LaplacePCA, levels_to_reach, most_components
+from sfumato.perturb.settled import settle_noised
+from sfumato.records import BlockKind, Layout, Records, width
+
+__all__ = [
+    "Statistics",
+    "component_scales",
+    "draw_noise",
+    "group_sizes",
+    "next_to_fill",
+    "release_rows",
+    "tell_numbers",
+    "told_axes",
+    "varying_ranges",
+]
+
+# ------------------------------------------------------------------------------------------------------------- sizes
+
+
+def group_sizes(mechanism: LaplacePCA, n: int) -> tuple[int, int]:
+    """Give the level that groups must reach and the number of groups, or refuse a level that n records cannot reach.
+
+    Examples
+    --------
+    >>> group_sizes(LaplacePCA(k=10), 105)
+    (10, 10)
+    """
+    from sfumato.groups.checks import check_feasible
+
+    nothing = np.zeros(n, dtype=np.int64)
+    levels = levels_to_reach(mechanism, Records(np.empty((n, 0)), (), nothing, nothing.copy()))
+    check_feasible(levels, nothing)
+    level = int(levels.max())
+    return level, mechanism.groups or n // level
+
+
+def next_to_fill(counts: NDArray[np.int64], final: NDArray[np.bool_], size: int) -> int | None:
+    """Give the smallest cluster now that is not final, where it lacks records; of equal ones the first.
+
+    The order of lines 5 and 6 of [BCG10, alg. 2] with errata BCG10.4.
+
+    Examples
+    --------
+    >>> next_to_fill(np.array([5, 3, 2]), np.array([False, False, True]), 4)
+    1
+    """
+    left = np.flatnonzero(~final)
+    if not len(left):
+        return None
+    smallest = int(left[np.argmin(counts[left])])
+    return smallest if counts[smallest] < size else None
+
+
+# ------------------------------------------------------------------------------------------------- telling numbers
+
+
+def tell_numbers(
+    session: Session, values: NDArray[Any] | None, owner: int, label: str, shape: tuple[int, ...], kind: str
+) -> NDArray[Any]:
+    """Tell all parties an array of a public shape; ``kind`` is ``"<i8"`` or ``"<f8"``."""
+    count = int(np.prod(shape, dtype=np.int64))
+    payload = None if values is None else np.ascontiguousarray(values, dtype=kind).tobytes()
+    told = session.tell(payload, owner, label, count)
+    if len(told) != 8 * count:
+        raise PartyError(
+            f"party {session.names[owner]!r} told {len(told)} bytes where {8 * count} were due; start all parties again"
+        )
+    return np.frombuffer(told, dtype=kind).reshape(shape).astype(kind[1:])
+
+
+# ------------------------------------------------------------------------------------------------- axes and noise
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Statistics:
+    """What all parties know of the groups: sizes (g,), means (g, d) and covariances (g, d, d) with divisor n."""
+
+    sizes: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return f"Statistics(groups={len(self.sizes)})"
+
+
+def told_axes(session: Session, statistics: Statistics, layout: Layout, label: str) -> NDArray[np.float64]:
+    """Infer the transform matrices at the first party, and tell them to all [BCG10, line 14].
+
+    Each would infer them from the same statistics, but on another machine with other last bits.
+
+    Returns
+    -------
+    ndarray of shape (g, d, m)
+        The axes in which a group can vary as columns, the longest first; see `most_components`.
+    """
+    components = most_components(layout)
+    shape = (len(statistics.sizes), width(layout), components)
+    axes = None
+    if session.rank == 0:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(limits=1, user_api="blas"):  # many small matrices: threads only cost
+            axes = np.stack([_axes(covariance, layout) for covariance in statistics.covariance])[:, :, :components]
+    return tell_numbers(session, axes, 0, label, shape, "<f8")
+
+
+def _axes(covariance: NDArray[np.float64], layout: Layout) -> NDArray[np.float64]:
+    """Give all axes, those last that cannot vary: the categories of a column sum to one.
+
+    Fixed point blurs the covariance a little, so these directions are put in by hand: as eigenvectors of a negative
+    eigenvalue, which none of a covariance comes near.
+    """
+    fixed = [block for block in layout if block.kind is BlockKind.CATEGORY]
+    still = np.zeros((len(covariance), len(fixed)))
+    for place, block in enumerate(fixed):
+        still[block.where, place] = 1.0 / np.sqrt(block.stop - block.start)
+    free = np.eye(len(covariance)) - still @ still.T
+    return principal_axes(free @ covariance @ free - (1.0 + np.trace(covariance)) * (still @ still.T))
+
+
+def varying_ranges(ranges: NDArray[np.int64], summands: int) -> NDArray[np.int64]:
+    """Put 0 for components that do not vary: of so many rounded summands rounding alone can be as many steps."""
+    return np.where(ranges > summands, ranges, 0)
+
+
+def component_scales(varying: NDArray[np.int64], b: float) -> NDArray[np.float64]:
+    """Give the scale of the noise on each component of each group, in steps [BCG10, lines 17 and 23]."""
+    scales = noise_scales(varying, b)
+    for scale in np.unique(scales[scales > 0]).tolist():
+        DiscreteLaplace(scale)  # refuses a scale that is out of proportion
+    return scales
+
+
+def draw_noise(
+    law: str, scales: NDArray[np.float64], sizes: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw noise for rows that stand group after group, in whole steps [BCG10, lines 18 and 24].
+
+    Parameters
+    ----------
+    law : {"geometric", "laplace"}
+        One half of the noise, of which two are subtracted, or all of it.
+    scales : ndarray of shape (g, m)
+    sizes : ndarray of shape (g,)
+    rng : numpy.random.Generator
+    """
+    draw = draw_geometric if law == "geometric" else draw_laplace
+    noise = np.zeros((int(sizes.sum()), scales.shape[1]), dtype=np.int64)
+    ends = np.cumsum(sizes)
+    for group, component in zip(*np.nonzero(scales), strict=True):
+        size, end = int(sizes[group]), int(ends[group])
+        noise[end - size : end, component] = draw(float(scales[group, component]), size, rng)
+    return noise
+
+
+# --------------------------------------------------------------------------------------------------- released rows
+
+
+def release_rows(
+    session: Session,
+    noised: NDArray[np.int64],
+    axes: NDArray[np.float64],
+    varying: NDArray[np.int64],
+    statistics: Statistics,
+    layout: Layout,
+    *,
+    step: float,
+    level: int,
+    rounds: int,
+) -> JointResult:
+    """Map noised components back to the columns, settle categories and missing cells, and shuffle [BCG10, line 26].
+
+    Parameters
+    ----------
+    session : Session
+        For the public randomness of the order.
+    noised : ndarray of shape (n, m)
+        Components of the rows' distances from the mean of their group, with noise, in steps; group after group.
+    axes : ndarray of shape (g, d, m)
+    varying : ndarray of shape (g, m)
+        Ranges; 0 for components that are published as the group's mean.
+    statistics : Statistics
+    layout : tuple of Block
+        Of all columns.
+    step, level, rounds
+        Of the grid, asked of groups, and run by K-means; for the result.
+    """
+    sizes = statistics.sizes
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    places = np.where(varying[group] > 0, noised, 0) * step
+    values = statistics.mean[group]
+    for component in range(axes.shape[2]):  # sum after sum, in one order on every machine
+        values += places[:, component, None] * axes[group, :, component]
+    values = settle_noised(values, sizes, statistics.mean, layout)
+    shuffled = session.public_rng("order of the released rows").permutation(len(group))
+    return JointResult(
+        values=values[shuffled],
+        layout=layout,
+        labels=group[shuffled],
+        sizes=sizes,
+        level=level,
+        noised=int((varying > 0).sum(axis=1).max()),
+        rounds=rounds,
+    )

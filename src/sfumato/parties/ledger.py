@@ -1,0 +1,231 @@
+"""The leakage ledger: who saw what in a joint run, in the clear or as a share, beside what the protocol declares."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sfumato.errors import PrivacyRefusal
+from sfumato.parties.transcript import ACTIONS, Entry, Leak, Transcript
+
+__all__ = ["Ledger", "LedgerRow", "check", "draw_ledger"]
+
+_SHOWN = ("opened", "sum", "told")  # in the clear, and about data
+_TOSSED = "randomness that all parties have alike and that says nothing of data"
+_SHARED = {
+    "shared": "numbers of one owner, split in two: neither half says anything of them",
+    "engine": "numbers that stayed hidden while they were computed with",
+}
+_NUMBERED = re.compile(r"(.*\D)(\d+)")
+_HOLDERS = 2  # a share that only one party held would be the number itself
+_REPORT = "nothing is released. Please report this as a defect"
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """One kind of value, and who saw it.
+
+    Parameters
+    ----------
+    label : str
+        Its name in the protocol.
+    what : str
+        What it is, for people.
+    action : str
+        One of `sfumato.parties.transcript.ACTIONS`.
+    clear : bool
+        Whether it was seen in the clear; else it was held as shares.
+    to : tuple of str
+        Who saw it.
+    owner : str or None
+        Whose it is, where it is one party's.
+    numbers, times : int
+        How many numbers, over how many steps.
+    phases : tuple of str
+        When, in the order of the run.
+    implied : bool
+        Whether it follows from other openings anyway.
+    """
+
+    label: str
+    what: str
+    action: str
+    clear: bool
+    to: tuple[str, ...]
+    owner: str | None
+    numbers: int
+    times: int
+    phases: tuple[str, ...]
+    implied: bool = False
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All rows of a run, and what was declared and did not occur.
+
+    Parameters
+    ----------
+    rows : tuple of LedgerRow
+        What was seen in the clear first.
+    unused : tuple of Leak
+        Declared openings that were not made.
+    traffic : dict of str to dict, optional
+        Bytes and messages that each party sent, by its name.
+    """
+
+    rows: tuple[LedgerRow, ...]
+    unused: tuple[Leak, ...] = ()
+    traffic: Mapping[str, Mapping[str, int]] | None = None
+
+    @property
+    def openings(self) -> tuple[LedgerRow, ...]:
+        """What was seen in the clear and says something of data."""
+        return tuple(row for row in self.rows if row.action in _SHOWN)
+
+    def to_document(self) -> dict[str, Any]:
+        """Give the ledger as plain values."""
+        rows = [{**asdict(row), "to": list(row.to), "phases": list(row.phases)} for row in self.rows]
+        unused = [asdict(leak) for leak in self.unused]
+        traffic = {name: dict(counts) for name, counts in (self.traffic or {}).items()}
+        return {"format": 1, "seen": rows, "declared_and_not_seen": unused, "sent": traffic}
+
+    def to_json(self) -> str:
+        """Write the ledger as JSON; the same at every party."""
+        return json.dumps(self.to_document(), indent=2, ensure_ascii=False) + "\n"
+
+    def to_table(self) -> str:
+        """Lay out what was seen as a table of text, and below it what the names of the openings mean.
+
+        Examples
+        --------
+        >>> seen = Transcript()
+        >>> _ = seen.add("round 1", "opened", "clusters", (100,), ("a", "b"))
+        >>> _ = seen.add("round 2", "opened", "clusters", (100,), ("a", "b"))
+        >>> declared = {"clusters": Leak("clusters", "opened", "all", "the cluster of each row")}
+        >>> print(draw_ledger(seen, declared).to_table())
+        who   saw       how           whose  numbers  times  when
+        a, b  clusters  in the clear  all        200      2  round 1 to 2
+        <BLANKLINE>
+        clusters: the cluster of each row
+        """
+        head = ("who", "saw", "how", "whose", "numbers", "times", "when")
+        lines = [head, *(_line(row) for row in self.rows)]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+        right = {head.index("numbers"), head.index("times")}
+        table = [
+            "  ".join(
+                cell.rjust(size) if place in right else cell.ljust(size)
+                for place, (cell, size) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
+        meanings = dict.fromkeys(f"{row.label}: {row.what}" for row in self.openings)
+        return "\n".join([*table, *([""] if meanings else []), *meanings])
+
+
+def draw_ledger(
+    transcript: Transcript, leaks: Mapping[str, Leak], *, traffic: Mapping[str, Mapping[str, int]] | None = None
+) -> Ledger:
+    """Make the ledger of a run: steps of one kind, with one audience, are one row.
+
+    Parameters
+    ----------
+    transcript : Transcript
+    leaks : mapping of str to Leak
+        What the protocol declares to show.
+    traffic : mapping, optional
+        Bytes and messages that each party sent, by its name.
+    """
+    kinds: dict[tuple[str, str, tuple[str, ...], str | None], list[Entry]] = {}
+    for entry in transcript.entries:
+        kinds.setdefault((entry.action, entry.label, entry.to, entry.owner), []).append(entry)
+    rows = [_row(entries, leaks.get(entries[0].label)) for entries in kinds.values()]
+    rows.sort(key=lambda row: (row.action not in _SHOWN, not row.clear))  # stable: else in the order of the run
+    seen = {entry.label for entry in transcript.entries if entry.action in _SHOWN}
+    return Ledger(tuple(rows), tuple(leak for label, leak in leaks.items() if label not in seen), traffic)
+
+
+def check(transcript: Transcript, leaks: Mapping[str, Leak]) -> None:
+    """Compare what was written down with what the protocol declares.
+
+    A session refuses before it sends; this is the second look, at what did happen.
+
+    Raises
+    ------
+    PrivacyRefusal
+        Where anything was shown that is not declared, or to more parties than declared, or a share had one holder.
+    """
+    for entry in transcript.entries:
+        where = f"step {entry.number} ({entry.phase})"
+        if entry.action not in ACTIONS:
+            raise PrivacyRefusal(f"{where} did something that the ledger has no word for; {_REPORT}")
+        if entry.action in _SHOWN:
+            _check_shown(entry, leaks.get(entry.label), where)
+        elif entry.action in _SHARED and len(set(entry.to)) < _HOLDERS:
+            raise PrivacyRefusal(f"{where} gave {entry.label!r} to one party alone, so it hid nothing; {_REPORT}")
+
+
+def _check_shown(entry: Entry, leak: Leak | None, where: str) -> None:
+    if leak is None or leak.action != entry.action:
+        raise PrivacyRefusal(
+            f"{where} showed {entry.label!r} ({entry.action}) to {len(entry.to)} parties, and the protocol does not "
+            f"declare it; {_REPORT}"
+        )
+    if leak.to != "all" and len(set(entry.to)) > 1:
+        raise PrivacyRefusal(
+            f"{where} showed {entry.label!r} to {len(entry.to)} parties, and the protocol declares one; {_REPORT}"
+        )
+
+
+def _row(entries: list[Entry], leak: Leak | None) -> LedgerRow:
+    first = entries[0]
+    clear = first.action not in _SHARED
+    declared = leak is not None and first.action in _SHOWN
+    words = {"tossed": _TOSSED, **_SHARED}.get(first.action, "not declared")
+    return LedgerRow(
+        label=first.label,
+        what=leak.what if leak is not None and declared else words,
+        action=first.action,
+        clear=clear,
+        to=first.to,
+        owner=first.owner,
+        numbers=sum(math.prod(entry.shape) for entry in entries),
+        times=len(entries),
+        phases=tuple(dict.fromkeys(entry.phase for entry in entries)),
+        implied=leak.implied if leak is not None and declared else False,
+    )
+
+
+def _line(row: LedgerRow) -> tuple[str, ...]:
+    how = "in the clear" if row.clear else "as a share"
+    single = row.to[0] if row.action == "opened" and len(row.to) == 1 else "all"  # what is opened to one is its own
+    whose = row.owner or ("nobody's" if row.action == "tossed" else single)
+    return (", ".join(row.to), row.label, how, whose, str(row.numbers), str(row.times), _spans(row.phases))
+
+
+def _spans(phases: Iterable[str]) -> str:
+    """Write phases that differ in their number alone as one.
+
+    Examples
+    --------
+    >>> _spans(["start", "round 1", "round 2", "round 3", "filling 7", "filling 2"])
+    'start, round 1 to 3, filling 2 to 7 (2 of them)'
+    """
+    numbers: dict[str, list[int]] = {}
+    for phase in phases:
+        match = _NUMBERED.fullmatch(phase)
+        found = numbers.setdefault(match[1] if match else phase, [])
+        if match:
+            found.append(int(match[2]))
+    return ", ".join(_span(name, sorted(found)) for name, found in numbers.items())
+
+
+def _span(name: str, numbers: list[int]) -> str:
+    if len(numbers) < 2:
+        return f"{name}{numbers[0]}" if numbers else name
+    low, high = numbers[0], numbers[-1]
+    return f"{name}{low} to {high}" + ("" if high - low + 1 == len(numbers) else f" ({len(numbers)} of them)")

@@ -1,0 +1,209 @@
+"""Connections to the other parties as the network's thread keeps them, and the mail that the caller's thread reads."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from sfumato.parties.channel import PartyError
+from sfumato.parties.greeting import PartyMismatch
+from sfumato.parties.wire import MOST_FRAME, Frame, Lost, Wire
+
+__all__ = ["MOST_MESSAGE", "Link", "Mail"]
+
+MOST_MESSAGE = 1 << 30
+"""Bytes of a message at most, and of what one party may send before it is read."""
+
+_LOOK = 0.5  # seconds between two looks
+_MOST_WORDS = 600  # of a reason that another party gives
+_MOST_KIND = 200
+_AGAIN = "start all parties again"
+
+
+class Mail:
+    """What has arrived and not been read, and the first failure.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of all parties.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.failed = threading.Event()
+        self._news = threading.Condition()
+        self._boxes: dict[int, deque[tuple[str, bytes]]] = {rank: deque() for rank in range(len(names))}
+        self._held = dict.fromkeys(range(len(names)), 0)
+        self._ended: set[int] = set()
+        self._failure: PartyError | None = None
+
+    def room(self, sender: int) -> int:
+        """Bytes that a party may still send before some are read."""
+        return MOST_MESSAGE - self._held[sender]
+
+    def put(self, sender: int, kind: str, payload: bytes) -> None:
+        """Lay a message into the box."""
+        with self._news:
+            self._boxes[sender].append((kind, payload))
+            self._held[sender] += len(payload)
+            self._news.notify_all()
+
+    def take(self, sender: int) -> tuple[str, bytes]:
+        """Wait for a message of a party, or for a failure of any."""
+        with self._news:
+            while True:
+                self.check()
+                if self._boxes[sender]:
+                    kind, payload = self._boxes[sender].popleft()
+                    self._held[sender] -= len(payload)
+                    return kind, payload
+                if sender in self._ended:
+                    raise PartyError(
+                        f"party {self.names[sender]!r} has ended its run while a message of it was due; {_AGAIN}"
+                    )
+                self._news.wait(_LOOK)
+
+    def end(self, sender: int) -> None:
+        """Note that a party has said all it had to say."""
+        with self._news:
+            self._ended.add(sender)
+            self._news.notify_all()
+
+    def fail(self, error: PartyError) -> None:
+        """Note a failure; the first counts."""
+        with self._news:
+            if self._failure is None:
+                self._failure = error
+                self.failed.set()
+            self._news.notify_all()
+
+    @property
+    def failure(self) -> str:
+        """What failed, in one sentence; nothing while all is well."""
+        return "" if self._failure is None else str(self._failure)
+
+    def check(self) -> None:
+        """Raise the failure, if there is one."""
+        if self._failure is not None:
+            raise type(self._failure)(*self._failure.args)
+
+
+class Link:
+    """The connection to one party.
+
+    Parameters
+    ----------
+    rank : int
+        Of the other party.
+    wire : Wire
+        After both ends have greeted.
+    mail : Mail
+    clock : callable
+        Gives seconds that only go up.
+    """
+
+    def __init__(self, rank: int, wire: Wire, mail: Mail, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rank, self.wire = rank, wire
+        self._mail, self._clock = mail, clock
+        self.heard = clock()
+        self.over = False  # one of both has said farewell: silence is no failure
+        self.seen = asyncio.Event()
+        self._kind, self._due, self._parts = "", -1, bytearray()
+
+    @property
+    def name(self) -> str:
+        """Name of the other party."""
+        return self._mail.names[self.rank]
+
+    async def listen(self) -> None:
+        """Take in frames until the connection ends."""
+        try:
+            while True:
+                frame, payload = await self.wire.receive()
+                self.heard = self._clock()
+                self._take(frame, payload)
+        except (Lost, ssl.SSLError):
+            if not self.over:
+                self._mail.fail(PartyError(f"party {self.name!r} is gone, its connection ended; {_AGAIN}"))
+        finally:
+            self.over = True
+            self.seen.set()
+            self.wire.close()
+
+    async def send(self, kind: str, payload: bytes) -> None:
+        """Send a message in parts, no faster than the other end takes them."""
+        self.wire.send(Frame.MESSAGE, len(payload).to_bytes(8, "big") + kind.encode())
+        view = memoryview(payload)
+        for start in range(0, len(payload), MOST_FRAME):
+            self.wire.send(Frame.PART, view[start : start + MOST_FRAME])
+            await self.wire.drain()
+        await self.wire.drain()
+
+    async def farewell(self, frame: Frame, payload: bytes, within: float) -> None:
+        """Say that this party ends or gives up, and wait a while until the other has read it."""
+        if self.over:
+            return
+        self.over = True
+        with contextlib.suppress(Lost, TimeoutError):
+            self.wire.send(frame, payload)
+            async with asyncio.timeout(within):
+                await self.seen.wait()
+
+    def beat(self) -> None:
+        """Give a sign of life."""
+        with contextlib.suppress(Lost):  # whoever listens there notes it
+            self.wire.send(Frame.BEAT)
+
+    def _take(self, frame: Frame, payload: bytes) -> None:
+        if frame is Frame.MESSAGE and self._due < 0:
+            self._begin(payload)
+        elif frame is Frame.PART and 0 < len(payload) <= self._due - len(self._parts):
+            self._parts += payload
+        elif frame is Frame.SEEN:
+            self.seen.set()
+        elif frame in (Frame.ABORT, Frame.BYE):
+            self._ended(frame, payload)
+        elif frame is not Frame.BEAT:
+            raise Lost
+        if self._due == len(self._parts):
+            self._mail.put(self.rank, self._kind, bytes(self._parts))
+            self._due, self._parts = -1, bytearray()
+
+    def _begin(self, payload: bytes) -> None:
+        self._due = int.from_bytes(payload[:8], "big")
+        if not 8 <= len(payload) <= _MOST_KIND:
+            raise Lost
+        self._kind = payload[8:].decode(errors="replace")
+        if self._due > self._mail.room(self.rank):
+            self._mail.fail(
+                PartyError(f"party {self.name!r} sends more than {MOST_MESSAGE >> 20} MiB at once; bring fewer rows")
+            )
+            raise Lost
+
+    def _ended(self, frame: Frame, payload: bytes) -> None:
+        self.over = True
+        if frame is Frame.BYE:
+            self._mail.end(self.rank)
+        else:
+            reason, mismatch = _reason(payload)
+            kind = PartyMismatch if mismatch else PartyError
+            self._mail.fail(kind(f"party {self.name!r} gave up: {reason}"))
+        with contextlib.suppress(Lost):
+            self.wire.send(Frame.SEEN)
+
+
+def _reason(payload: bytes) -> tuple[str, bool]:
+    """Read why a party gave up; whatever it sent is shown as plain words."""
+    try:
+        told = json.loads(payload.decode())
+        reason, mismatch = str(told["reason"]), told["mismatch"] is True
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "it did not say why", False
+    return "".join(sign if sign.isprintable() else " " for sign in reason)[:_MOST_WORDS], mismatch

@@ -1,0 +1,244 @@
+"""The channel between machines: mutual TLS with pinned certificates, one port a party, signs of life all the time.
+
+All connections live in one thread of their own, so that a long computation is not taken for a party that is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Coroutine
+from typing import Any, Self, TypeVar
+
+from sfumato.parties.channel import PartyError
+from sfumato.parties.greeting import PartyMismatch
+from sfumato.parties.links import MOST_MESSAGE, Link, Mail
+from sfumato.parties.meeting import Meeting
+from sfumato.parties.place import Place
+from sfumato.parties.tunnel import Tunnel
+from sfumato.parties.wire import Frame, Lost, Wire
+
+__all__ = ["NetworkChannel"]
+
+T = TypeVar("T")
+
+_LOOK = 0.5  # seconds between two looks at whether a party has failed
+_BEAT = 2.0  # seconds between two signs of life at most
+_FAREWELL = 3.0  # seconds in which others read that this party ends
+_MOST_REASON = 600
+
+
+class NetworkChannel:
+    """One party's connections to all others; see `sfumato.parties.channel.Channel`.
+
+    Made by `connect`. A party that gives up, closes, dies or stays silent for longer than the timeout fails the
+    channel: ``failed`` is set, and whatever waits raises `PartyError` with one sentence.
+
+    Parameters
+    ----------
+    place : Place
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.rank, self.names = place.rank, place.names
+        self.sent = self.messages = 0
+        self._place = place
+        self._mail = Mail(place.names)
+        self._links: dict[int, Link] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._tunnel: Tunnel | None = None
+        self._meeting = Meeting(place, self._mail, self._arrived)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="sfumato network", daemon=True)
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"NetworkChannel(rank={self.rank}, parties={self.parties})"
+
+    @classmethod
+    def connect(cls, place: Place) -> Self:
+        """Meet all other parties, in whatever order they start.
+
+        Raises
+        ------
+        PartyMismatch
+            Where two do not take the run to be the same, or a certificate is not the pinned one.
+        PartyError
+            Where one does not come in time.
+        """
+        channel = cls(place)
+        channel._thread.start()
+        try:
+            channel._call(channel._meet(), watch=False)
+        except PartyError as error:
+            channel.abort(str(error), mismatch=isinstance(error, PartyMismatch))
+            channel.close()
+            raise
+        except BaseException:
+            channel.abort("it was interrupted")
+            channel.close()
+            raise
+        return channel
+
+    @property
+    def parties(self) -> int:
+        """Number of parties."""
+        return len(self.names)
+
+    @property
+    def failed(self) -> threading.Event:
+        """Set as soon as any party has failed."""
+        return self._mail.failed
+
+    @property
+    def failure(self) -> str:
+        """What failed, in one sentence; nothing while all is well."""
+        return self._mail.failure
+
+    @property
+    def carried(self) -> int:
+        """Bytes that this party has put on the network for messages, TLS and signs of life included."""
+        return sum(link.wire.carried for link in self._links.values())
+
+    def check(self) -> None:
+        """Raise `PartyError` if any party has failed."""
+        self._mail.check()
+
+    def send(self, to: int, kind: str, payload: bytes) -> None:
+        """Send bytes to a party; returns when they are on their way."""
+        if len(payload) > MOST_MESSAGE:
+            raise PartyError(f"a message has at most {MOST_MESSAGE >> 20} MiB; bring fewer rows")
+        self.check()
+        try:
+            self._call(self._links[to].send(kind, payload))
+        except Lost:
+            self._mail.failed.wait(_LOOK)
+            self.check()
+            raise PartyError(
+                f"party {self.names[to]!r} has ended its run before this party; start all parties again"
+            ) from None
+        self.sent += len(payload)
+        self.messages += 1
+
+    def receive(self, sender: int, kind: str) -> bytes:
+        """Wait for the next bytes of a party."""
+        told, payload = self._mail.take(sender)
+        if told != kind:
+            raise PartyError(
+                f"party {self.names[sender]!r} sent {told!r} where {kind!r} was due; start all parties again"
+            )
+        return payload
+
+    def open_tunnel(self, computing: tuple[int, ...]) -> Tunnel:
+        """Open ways for the engines of the computing parties; only they call this."""
+        if self.rank not in computing or self._tunnel is not None:
+            raise ValueError("a party that computes opens one tunnel")
+        tunnel = Tunnel(self.rank, computing, self._meeting.call, self._mail, self._place.timeout)
+        self._call(tunnel.open())
+        self._tunnel = tunnel
+        return tunnel
+
+    def abort(self, reason: str, *, mismatch: bool = False) -> None:
+        """Tell all others that this party gives up, and why."""
+        if self._closed:
+            return
+        told = json.dumps({"reason": reason[:_MOST_REASON], "mismatch": mismatch}).encode()
+        self._call(self._farewell(Frame.ABORT, told), watch=False)
+
+    def close(self) -> None:
+        """Say farewell to whoever is still there, and end the connections."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(KeyboardInterrupt):  # a second Ctrl-C does not leave threads behind
+            self._call(self._farewell(Frame.BYE, b""), watch=False)
+        self._call(self._end(), watch=False)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _call(self, work: Coroutine[Any, Any, T], *, watch: bool = True) -> T:
+        """Have the network's thread do something, and wait for it; a failure of a party ends the wait."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            while True:
+                try:
+                    return future.result(_LOOK)
+                except TimeoutError:
+                    if future.done():
+                        raise
+                if watch:
+                    self.check()
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def _meet(self) -> None:
+        await self._meeting.open_door()
+        self._keep(self._pulse())
+        await self._meeting.gather()
+
+    def _arrived(self, rank: int, kind: str, wire: Wire) -> None:
+        if kind == "channel":
+            link = Link(rank, wire, self._mail)
+            self._links[rank] = link
+            self._keep(link.listen())
+        else:
+            self._keep(self._let_through(rank, wire))
+
+    async def _let_through(self, rank: int, wire: Wire) -> None:
+        """Hand a connection of another's engine to the tunnel, which may open a little later."""
+        end = time.monotonic() + self._place.timeout
+        while self._tunnel is None and time.monotonic() < end:
+            await asyncio.sleep(0.02)
+        if self._tunnel is None:
+            wire.close()
+        else:
+            await self._tunnel.incoming(rank, wire)
+
+    async def _pulse(self) -> None:
+        """Give signs of life, and notice who has stopped giving them."""
+        every = min(_BEAT, self._place.timeout / 5)
+        patience = self._place.timeout - every  # so that it is told within the timeout
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(every)
+            now = time.monotonic()
+            slept = now - last - every
+            for link in list(self._links.values()):
+                if link.over:
+                    continue
+                if slept > every:
+                    link.heard += slept  # this party was stopped itself: read what has come first
+                elif now - link.heard > patience:
+                    self._mail.fail(
+                        PartyError(
+                            f"party {link.name!r} has given no sign of life for {self._place.timeout:g} seconds; start "
+                            "all parties again"
+                        )
+                    )
+                link.beat()
+            last = now
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _farewell(self, frame: Frame, payload: bytes) -> None:
+        await asyncio.gather(*(link.farewell(frame, payload, _FAREWELL) for link in list(self._links.values())))
+
+    async def _end(self) -> None:
+        self._meeting.close_door()
+        if self._tunnel is not None:
+            self._tunnel.end()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for link in self._links.values():
+            link.wire.close()
+        await asyncio.sleep(0)  # lets sockets close

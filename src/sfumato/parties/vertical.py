@@ -1,0 +1,229 @@
+"""Owners of columns: one sanitized table from the columns of all, without a row shown [BCG10, alg. 2, vertical].
+
+Each owner has some columns of the same records, in the same order (`sfumato.parties.align`), and standardizes them
+itself. Who belongs to which group is opened in every round, and so are the groups' statistics; distances, components
+and noise are not.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import BadInput, OptionError, SchemaError
+from sfumato.groups.checks import check_partition, check_values
+from sfumato.groups.weights import response_weights
+from sfumato.parties import align
+from sfumato.parties.channel import PartyError
+from sfumato.parties.common import group_sizes, release_rows, told_axes
+from sfumato.parties.plan import JointResult, Plan
+from sfumato.parties.session import Session
+from sfumato.parties.transcript import Leak
+from sfumato.parties.vertical_groups import cluster_rows, distances, fill_groups
+from sfumato.parties.vertical_noise import (
+    add_noise,
+    component_ranges,
+    group_statistics,
+    grouped,
+    share_components,
+    with_fills,
+)
+from sfumato.perturb.laplace_pca import most_components
+from sfumato.records import Block, BlockKind, Layout, width
+
+__all__ = ["LEAKS", "agree_on_columns", "sanitize_vertical"]
+
+_SPREAD = 1.001  # a column that is standardized has 1; a codec may round its mean a little
+
+LEAKS: dict[str, Leak] = {
+    leak.label: leak
+    for leak in (
+        *align.LEAKS.values(),
+        Leak(
+            "columns",
+            "told",
+            "all",
+            "Each owner tells the names of its columns, their kinds, the number of their categories, whether cells are "
+            "missing in them, and the number of its rows.",
+        ),
+        Leak(
+            "clusters",
+            "opened",
+            "all",
+            "All parties see in every round which records K-means puts together, so that each can move the centres of "
+            "its own columns: records in one cluster are alike in the columns of all owners. Distances stay hidden.",
+        ),
+        Leak(
+            "moved records",
+            "opened",
+            "all",
+            "All parties see which records fill a cluster that is too small: they are nearer to its centre than those "
+            "that stay. Their order and distances stay hidden.",
+        ),
+        Leak(
+            "statistics of own columns",
+            "told",
+            "all",
+            "Each owner tells the means, variances and covariances of its own columns in each group, and with them how "
+            "often each category and missing cells occur there.",
+        ),
+        Leak(
+            "covariances across owners",
+            "opened",
+            "all",
+            "All parties see the covariances of one owner's columns with another's in each group.",
+        ),
+        Leak(
+            "axes",
+            "told",
+            "all",
+            "The first party tells the principal axes of each group, so that all use the same to the last bit.",
+            implied=True,
+        ),
+        Leak(
+            "ranges",
+            "opened",
+            "all",
+            "All parties see how far each principal component of a group reaches from its lowest to its highest "
+            "record; where it lies and whose these records are stays hidden.",
+        ),
+        Leak(
+            "noised components",
+            "opened",
+            "all",
+            "All parties see the principal components of every record with noise: this is the released table before "
+            "its rows are shuffled, so each party can tell which of its records a released row descends from.",
+        ),
+    )
+}
+"""What the protocol shows, and nothing else."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Columns:
+    """What all parties know of the columns: the whole layout, rows, and which coordinates are whose."""
+
+    layout: Layout
+    rows: int
+    spans: tuple[slice, ...]
+
+
+def sanitize_vertical(session: Session, plan: Plan, values: NDArray[np.float64], layout: Layout) -> JointResult:
+    """Sanitize the table whose columns several owners hold [BCG10, alg. 2, lines 4 to 14 and 20 to 28].
+
+    All parties call it together, each with its own columns; all get the same result to the bit.
+
+    Parameters
+    ----------
+    session : Session
+        Made with `LEAKS`.
+    plan : Plan
+    values : ndarray of shape (n, d_l)
+        This owner's coordinates, standardized, of the same records in the same order at all parties.
+    layout : tuple of Block
+        Of these coordinates.
+
+    Raises
+    ------
+    BadInput
+        At every party, where rows, names or levels do not fit; at one, where its own values do not, and then the
+        others hear that it gave up.
+    """
+    if plan.partition != "vertical" or plan.parties != session.names:
+        raise ValueError(f"the plan is for {plan.partition} owners {plan.parties}, the session has {session.names}")
+    _check_own(values, layout)
+    columns = agree_on_columns(session, len(values), layout)
+    level, g = group_sizes(plan.mechanism, columns.rows)
+    weights = response_weights(columns.layout, plan.target, plan.mechanism.response_weight)
+    near = distances(session, values * np.sqrt(weights[columns.spans[session.rank]]))
+    labels, centres, rounds = cluster_rows(session, near, g, plan.rounds)  # line 4
+    labels = fill_groups(session, near, labels, centres)  # lines 5 to 11
+    check_partition(labels, np.full(len(labels), level))
+    own = grouped(session, values, labels)
+    statistics = group_statistics(session, own, columns.spans)  # line 13
+    axes = told_axes(session, statistics, columns.layout, "axes")  # line 14
+    step = plan.mechanism.grid
+    components = share_components(session, own, axes[:, columns.spans[session.rank]], step)  # lines 21 and 22
+    varying = component_ranges(session, components, statistics.sizes)  # line 23
+    scale = plan.mechanism.scale(most_components(columns.layout))
+    noised = add_noise(session, components, varying, statistics.sizes, scale, plan.noise)  # lines 24 and 25
+    whole = with_fills(columns.layout, statistics)
+    return release_rows(
+        session, noised, axes, varying, statistics, whole, step=step, level=level, rounds=rounds
+    )  # line 26
+
+
+def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
+    """Put the columns of all owners side by side, in the order of the parties; no data is told.
+
+    Raises
+    ------
+    BadInput
+        At every party, where the numbers of rows differ or two owners have a column of one name.
+    """
+    session.phase("agreeing on columns")
+    own = [[block.column, block.kind.value, block.stop - block.start] for block in layout]
+    blocks: list[Block] = []
+    spans, counts = [], []
+    for owner in range(session.parties):
+        document = json.dumps({"rows": rows, "columns": own}).encode() if owner == session.rank else None
+        told = session.tell(document, owner, "columns", 1)  # one number of rows; names are not counted
+        number, columns = _read(told, session.names[owner])
+        start = blocks[-1].stop if blocks else 0
+        for column, kind, wide in columns:
+            first = blocks[-1].stop if blocks else 0
+            blocks.append(Block(column, kind, first, first + wide))
+        spans.append(slice(start, blocks[-1].stop))
+        counts.append(number)
+    if len(set(counts)) > 1:
+        known = ", ".join(f"{name!r} {count}" for name, count in zip(session.names, counts, strict=True))
+        raise BadInput(f"the parties have different numbers of rows ({known}); bring the same records, aligned by key")
+    _check_names(session, blocks, spans)
+    return _Columns(tuple(blocks), rows, tuple(spans))
+
+
+def _read(told: bytes, name: str) -> tuple[int, list[tuple[str, BlockKind, int]]]:
+    try:
+        document = json.loads(told)
+        columns = [(str(column), BlockKind(kind), int(wide)) for column, kind, wide in document["columns"]]
+        rows = int(document["rows"])
+    except (ValueError, KeyError, TypeError):
+        raise PartyError(f"party {name!r} told columns that cannot be read; start all parties again") from None
+    if not columns or min(wide for _, _, wide in columns) < 1:
+        raise PartyError(f"party {name!r} brings no columns; give it at least one, or leave it out")
+    return rows, columns
+
+
+def _check_names(session: Session, blocks: list[Block], spans: list[slice]) -> None:
+    """Refuse a column that two owners have: nobody could tell the two apart in the release."""
+    whose: dict[str, int] = {}
+    for owner, span in enumerate(spans):
+        for column in {block.column for block in blocks if span.start <= block.start < span.stop}:
+            if column in whose:
+                raise OptionError(
+                    f"parties {session.names[whose[column]]!r} and {session.names[owner]!r} both bring a column "
+                    f"{column!r}; rename it at one of them, or leave it out there"
+                )
+            whose[column] = owner
+
+
+def _check_own(values: NDArray[np.float64], layout: Layout) -> None:
+    """Refuse coordinates that the bounds of fixed point do not hold for.
+
+    With mean 0 and deviation 1 the squares of a column sum up to n, so none exceeds sqrt(n) in size and two of them
+    differ by sqrt(2 n) at most; marks of categories and missing cells lie between 0 and 1.
+    """
+    check_values(values)
+    if values.shape[1] != width(layout):
+        raise ValueError(f"values of {values.shape[1]} coordinates do not fit a layout of {width(layout)}")
+    for block in layout:
+        part = values[:, block.where]
+        if block.kind is BlockKind.NUMBER:
+            fits = float(np.square(part).sum()) <= _SPREAD * len(values)
+        else:
+            fits = bool(((part >= 0.0) & (part <= 1.0)).all())
+        if not fits:
+            raise SchemaError(f"column {block.column!r} is not standardized; encode the table with a codec made on it")

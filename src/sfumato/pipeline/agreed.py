@@ -1,0 +1,114 @@
+"""The first words of a joint run: what all parties must have alike, and the columns that each brings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato import __version__
+from sfumato.errors import BadInput, OptionError, SchemaError
+from sfumato.parties.channel import PartyError
+from sfumato.parties.plan import Plan
+from sfumato.parties.session import Session
+from sfumato.parties.transcript import Leak
+from sfumato.pipeline.owned import OwnPart
+from sfumato.tables.files import FileForm
+from sfumato.tables.schema import Schema
+
+__all__ = ["AGREEMENT", "Agreed", "agree"]
+
+AGREEMENT = Leak(
+    "agreement", "told", "all", "names, kinds and declared domains of an owner's columns, and names of those it drops"
+)
+"""What is told here."""
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What all parties know of the columns after the first words.
+
+    Parameters
+    ----------
+    public : Schema
+        Of the released table, with declared domains alone.
+    dropped : tuple of str
+        Columns of the owners that are not released.
+    columns : tuple of int
+        How many columns each owner brings to the release.
+    """
+
+    public: Schema
+    dropped: tuple[str, ...]
+    columns: tuple[int, ...]
+
+
+def agree(part: OwnPart, session: Session, form: FileForm) -> Agreed:
+    """Compare what must be alike, and join the public parts of the schemas.
+
+    Raises
+    ------
+    BadInput
+        Where parties differ, which is named.
+    """
+    common = {"version": __version__, "plan": part.plan.digest, "format": f"{form.format.value} {form.delimiter}"}
+    own = {**common, "schema": part.schema.public_part().to_toml(), "dropped": list(part.dropped)}
+    schemas, dropped = [], []
+    for owner, name in enumerate(session.names):
+        payload = json.dumps(own).encode() if owner == session.rank else None
+        told = _document(session.tell(payload, owner, AGREEMENT.label, 1), name)
+        differs = [key for key, value in common.items() if told.get(key) != value]
+        if differs:
+            raise OptionError(f"party {name!r} has another {differs[0]} than this party; agree on one and start again")
+        schemas.append(_schema(told["schema"], name))
+        dropped += [str(column) for column in told["dropped"]]
+    return Agreed(_joined(schemas, part.plan), tuple(dict.fromkeys(dropped)), tuple(len(each) for each in schemas))
+
+
+def _document(payload: bytes, name: str) -> dict[str, Any]:
+    try:
+        document = json.loads(payload)
+        if isinstance(document, dict) and isinstance(document["schema"], str) and isinstance(document["dropped"], list):
+            return document
+    except (ValueError, KeyError, RecursionError):
+        pass
+    raise PartyError(f"party {name!r} told something else than its columns; start all parties again")
+
+
+def _schema(text: str, name: str) -> Schema:
+    try:
+        return Schema.from_toml(text)
+    except BadInput:
+        raise PartyError(f"party {name!r} told a schema that cannot be read; start all parties again") from None
+
+
+def _joined(schemas: Sequence[Schema], plan: Plan) -> Schema:
+    """Give the schema of all columns: that of all owners of rows, or those of the owners of columns side by side."""
+    if plan.partition == "horizontal":
+        for name, schema in zip(plan.parties, schemas, strict=True):
+            if schema.digest != schemas[0].digest:
+                raise SchemaError(
+                    f"party {name!r} has another schema than {plan.parties[0]!r}, {_difference(schemas[0], schema)}; "
+                    "give all owners of rows the same one"
+                )
+        return schemas[0]
+    owner: dict[str, str] = {}
+    for name, schema in zip(plan.parties, schemas, strict=True):
+        for column in schema.names:
+            if column in owner:
+                raise SchemaError(
+                    f"parties {owner[column]!r} and {name!r} both bring a column {column!r}; rename it or leave it out "
+                    "at one of them"
+                )
+            owner[column] = name
+    if plan.target is not None and plan.target not in owner:
+        raise OptionError(f"no party brings a column {plan.target!r}, the target of the run; check its name")
+    return Schema(tuple(field for schema in schemas for field in schema))
+
+
+def _difference(left: Schema, right: Schema) -> str:
+    for one, other in zip(left, right, strict=False):
+        if one != other:
+            return f"first in column {one.name!r}"
+    return f"{len(right)} columns and not {len(left)}"

@@ -1,0 +1,133 @@
+"""Several owners, one release: what a party runs, and all parties in one process for a trial [BCG10, sec. 4]."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import OptionError
+from sfumato.parties.channel import Channel, PartyError
+from sfumato.parties.operations import Engine
+from sfumato.parties.plain import computing_parties, plain_sessions
+from sfumato.parties.plan import Plan
+from sfumato.parties.shares import ShareSession
+from sfumato.pipeline.joint_run import JointRelease, Meter, leaks_of, reason_of, run_joint, write_release
+from sfumato.pipeline.owned import OwnPart, own_part
+from sfumato.release.folder import check_folder
+from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.schema import Schema
+
+__all__ = ["JointRelease", "OwnPart", "joint_in_one_process", "leaks_of", "own_part", "run_party"]
+
+
+def run_party(
+    part: OwnPart,
+    channel: Channel,
+    engine: Engine | None,
+    folder: str | Path,
+    *,
+    form: FileForm | str = FileFormat.CSV.value,
+    overwrite: bool = False,
+) -> JointRelease:
+    """Take part in a joint run, and write the release once every party has it.
+
+    Parameters
+    ----------
+    part : OwnPart
+        Of `own_part`, which needs no other party.
+    channel : Channel
+        To all other parties.
+    engine : Engine or None
+        None at a party that does not compute.
+    folder : path
+        Gets ``release/`` and ``owner/``, whole or not at all.
+    form : FileForm or {"csv", "parquet", "arrow"}
+        Of the released table; the same at all parties.
+    overwrite : bool
+        Replace an earlier release of that name.
+
+    Raises
+    ------
+    SfumatoError
+        All other parties are told, and nothing is written anywhere.
+    """
+    form, plan = _form(form), part.plan
+    try:
+        check_folder(folder, overwrite=overwrite)
+        computing = computing_parties(plan.engine, len(plan.parties))
+        session = ShareSession(channel, engine, computing, leaks_of(plan), seed=plan.seed)
+        release = run_joint(part, session, Meter(channel, engine), plan.engine, form)
+        return write_release(release, part, channel, Path(folder), form, overwrite=overwrite)
+    except BaseException as error:
+        channel.abort(reason_of(error))
+        raise
+
+
+def joint_in_one_process(
+    tables: Sequence[Any],
+    plan: Plan,
+    *,
+    schemas: Sequence[Schema | None] | None = None,
+    key: str | None = None,
+    folders: Sequence[str | Path] | None = None,
+    form: FileForm | str = FileFormat.CSV.value,
+) -> list[JointRelease]:
+    """Play all parties of a joint run in one process, a thread a party; it protects from readers alone.
+
+    For trying a plan out, and for measuring it. The certificate says that the owners hid nothing from this process.
+
+    Parameters
+    ----------
+    tables : sequence of tables
+        One for each party, in the order of the plan.
+    plan : Plan
+    schemas : sequence of Schema, optional
+        One for each party; of a horizontal partition all alike.
+    key : str, optional
+        Of a vertical partition: the column that says which rows belong together.
+    folders : sequence of paths, optional
+        Where each party writes its release; without, nothing is written.
+    form : FileForm or {"csv", "parquet", "arrow"}
+
+    Returns
+    -------
+    list of JointRelease
+        What each party has.
+    """
+    form = _form(form)
+    ranks = range(len(plan.parties))
+    if len(tables) != len(ranks) or (schemas is not None and len(schemas) != len(ranks)):
+        raise OptionError(f"the plan has {len(ranks)} parties; bring a table and a schema for each")
+    parts = [own_part(plan, rank, tables[rank], schemas[rank] if schemas else None, key=key) for rank in ranks]
+    sessions = plain_sessions(plan.parties, leaks_of(plan), engine=plan.engine, seed=plan.seed, keep=False)
+    results: dict[int, JointRelease] = {}
+    errors: dict[int, BaseException] = {}
+
+    def play(rank: int) -> None:
+        session, channel, engine = sessions[rank]
+        try:
+            release = run_joint(parts[rank], session, Meter(channel, engine), "plain", form)
+            if folders is not None:
+                release = write_release(release, parts[rank], channel, Path(folders[rank]), form, overwrite=False)
+            results[rank] = release
+        except BaseException as error:  # noqa: BLE001 - handed to the caller below
+            errors[rank] = error
+            channel.abort(reason_of(error))
+            for _, _, other in sessions:
+                if other is not None:
+                    other.close()
+
+    threads = [threading.Thread(target=play, args=(rank,), daemon=True) for rank in ranks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise min(errors.values(), key=lambda error: isinstance(error, PartyError))
+    return [results[rank] for rank in ranks]
+
+
+def _form(form: FileForm | str) -> FileForm:
+    return form if isinstance(form, FileForm) else FileForm(FileFormat(form))

@@ -1,0 +1,92 @@
+"""The certificate of a joint run, made alike at every party."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from sfumato import __version__
+from sfumato.errors import PrivacyRefusal
+from sfumato.facts import ColumnsDropped, Drawn, Fact, Joint, Opened
+from sfumato.parties.ledger import Ledger
+from sfumato.parties.plan import JointResult, Plan
+from sfumato.perturb.laplace_pca import most_components, state_facts
+from sfumato.pipeline.agreed import Agreed
+from sfumato.privacy.certificate import Certificate, certify
+from sfumato.randomness import Randomness
+
+__all__ = ["METHOD", "certify_joint", "joint_facts"]
+
+METHOD = "joint-laplace-pca"
+"""How a certificate names what was run."""
+
+
+def joint_facts(
+    plan: Plan, agreed: Agreed, result: JointResult, ledger: Ledger, *, engine: str, computing: tuple[str, ...]
+) -> tuple[Fact, ...]:
+    """State what was done, and who saw what.
+
+    Parameters
+    ----------
+    plan : Plan
+    agreed : Agreed
+    result : JointResult
+    ledger : Ledger
+    engine : str
+        What was computed with: that of the plan, or "plain" where it was in the clear.
+    computing : tuple of str
+        The parties that held shares.
+    """
+    randomness = Randomness(plan.seed)
+    components = most_components(result.layout)
+    if result.noised > components:
+        raise PrivacyRefusal(
+            f"a group varies in {result.noised} components where {components} are possible; nothing is released. "
+            "Please report this as a defect"
+        )
+    levels = np.full(len(result.labels), result.level, dtype=np.int64)
+    vertical = plan.partition == "vertical"
+    joint = Joint(
+        partition=plan.partition,
+        parties=plan.parties,
+        computing=computing,
+        engine=engine,
+        centres="" if vertical else plan.centres,
+        noise=plan.noise if vertical else "",
+        rounds=result.rounds,
+    )
+    return (
+        Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
+        ColumnsDropped(agreed.dropped, ()),
+        *state_facts(plan.mechanism, result.layout, levels, result.labels, components),
+        joint,
+        *_openings(ledger),
+    )
+
+
+def _openings(ledger: Ledger) -> list[Opened]:
+    """Give the lines of the ledger that were seen in the clear, those of several owners as one."""
+    lines: dict[tuple[str, tuple[str, ...]], Opened] = {}
+    for row in ledger.openings:
+        before = lines.get((row.label, row.to))
+        numbers, times = (0, 0) if before is None else (before.numbers, before.times)
+        lines[row.label, row.to] = Opened(
+            row.label, row.what, row.action, row.to, numbers + row.numbers, times + row.times
+        )
+    return list(lines.values())
+
+
+def certify_joint(plan: Plan, facts: tuple[Fact, ...], agreed: Agreed, *, rows: int, created: str) -> Certificate:
+    """Draw the claims, with the time that all parties agree on; the seed of a rehearsal is not on a certificate."""
+    certificate = certify(
+        facts,
+        version=__version__,
+        randomness=Randomness(plan.seed).mode.value,
+        method=METHOD,
+        parameters={key: value for key, value in plan.document().items() if key != "seed"},
+        rows_in=rows,
+        rows_out=rows,
+        schema_sha256=agreed.public.digest,
+    )
+    return dataclasses.replace(certificate, created=created)

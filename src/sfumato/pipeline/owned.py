@@ -1,0 +1,206 @@
+"""What one owner brings to a joint run, read and checked before anybody is called."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.errors import OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
+from sfumato.parties.align import key_texts
+from sfumato.parties.common import group_sizes
+from sfumato.parties.plan import Plan
+from sfumato.perturb.laplace_pca import most_components
+from sfumato.pipeline.prepare import schema_of
+from sfumato.tables.codec import Codec
+from sfumato.tables.frames import to_arrow
+from sfumato.tables.schema import Role, Schema
+
+__all__ = ["OwnPart", "own_part"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OwnPart:
+    """An owner's rows or columns, ready for a run; it holds data and stays with the owner.
+
+    Parameters
+    ----------
+    plan : Plan
+    rank : int
+        Which of the parties the owner is.
+    table : pyarrow.Table
+        Without the key.
+    schema : Schema
+        Of the table.
+    keys : pyarrow.ChunkedArray or None
+        Of a vertical partition: what says which rows of the owners belong together.
+    key : str or None
+        Name of that column.
+    codec : Codec or None
+        Of a vertical partition, where each owner encodes its own columns.
+    """
+
+    plan: Plan
+    rank: int
+    table: pa.Table
+    schema: Schema
+    keys: pa.ChunkedArray | None = None
+    key: str | None = None
+    codec: Codec | None = None
+
+    def __repr__(self) -> str:
+        return f"OwnPart({self.name}, {self.plan.partition})"
+
+    @property
+    def name(self) -> str:
+        """Name of the owner."""
+        return self.plan.parties[self.rank]
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Columns that are not released: the key and other identifiers."""
+        own = tuple(field.name for field in self.schema if field.role is Role.IDENTIFIER)
+        return own if self.key is None else (self.key, *own)
+
+
+def own_part(
+    plan: Plan,
+    rank: int,
+    table: Any,
+    schema: Schema | None = None,
+    *,
+    key: str | None = None,
+    columns: Iterable[str] | None = None,
+) -> OwnPart:
+    """Read an owner's table by its schema, and refuse what a joint run cannot do.
+
+    Parameters
+    ----------
+    plan : Plan
+        The same at all parties.
+    rank : int
+        Which of the parties this owner is.
+    table : pandas, polars or pyarrow table
+    schema : Schema, optional
+        Of a vertical partition by default inferred. A horizontal one needs the same schema at all owners, with
+        declared domains.
+    key : str, optional
+        Of a vertical partition: the column that says which rows of the owners belong together. It is not released.
+    columns : iterable of str, optional
+        The columns to bring; by default all.
+
+    Raises
+    ------
+    BadInput
+        Where table, schema and plan do not fit.
+    PrivacyRefusal
+        Where the run would give another owner's rows away.
+    """
+    arrow = _chosen(to_arrow(table)[0], columns, key)
+    keys = None
+    if plan.partition == "vertical":
+        keys, arrow, schema = _without_key(arrow, key, schema)
+    elif key is not None:
+        raise OptionError("a key is for a vertical partition, where owners have the same rows; leave it out")
+    elif schema is None:
+        raise OptionError("a horizontal partition needs a schema that all owners have alike; write one with inspect")
+    target = plan.target if plan.target in arrow.column_names else None
+    schema = schema_of(arrow, schema, target)
+    _check_roles(plan, schema)
+    codec = None
+    if keys is None:
+        _check_rows(arrow, schema)
+    else:
+        key_texts(keys)  # refuses those that are missing, stand twice or cannot be compared
+        codec = _own_codec(plan, arrow, schema)
+    _warn_of_two(plan)
+    return OwnPart(plan, rank, arrow, schema, keys, key, codec)
+
+
+def _chosen(arrow: pa.Table, columns: Iterable[str] | None, key: str | None) -> pa.Table:
+    if columns is None:
+        return arrow
+    names = list(dict.fromkeys([*([] if key is None else [key]), *columns]))
+    lacking = [name for name in names if name not in arrow.column_names]
+    if lacking:
+        raise OptionError(f"the table lacks {len(lacking)} of the columns to bring, the first is {lacking[0]!r}")
+    return arrow.select(names)
+
+
+def _without_key(
+    arrow: pa.Table, key: str | None, schema: Schema | None
+) -> tuple[pa.ChunkedArray, pa.Table, Schema | None]:
+    """Take the key out of the table and of the schema, which need not name it."""
+    if key is None:
+        raise OptionError("a vertical partition needs a key, the column that says which rows belong together; name it")
+    if key not in arrow.column_names:
+        raise OptionError(f"there is no key column {key!r}; the columns are {', '.join(map(repr, arrow.column_names))}")
+    if schema is not None:
+        schema = Schema(tuple(field for field in schema if field.name != key))
+    return arrow.column(key), arrow.drop_columns([key]), schema
+
+
+def _check_roles(plan: Plan, schema: Schema) -> None:
+    public = [field.name for field in schema if field.role is Role.PUBLIC]
+    if public:
+        raise PrivacyRefusal(
+            f"column {public[0]!r} is public, and a joint run passes no column through; drop it or sanitize it"
+        )
+    levels = [field.name for field in schema if field.role is Role.LEVEL]
+    if levels:
+        raise OptionError(
+            f"column {levels[0]!r} holds privacy levels, and a joint run has one level for all records, k; leave the "
+            "column out and take a k that suits all"
+        )
+    target = None if schema.target is None else schema.target.name
+    if target is not None and target != plan.target:
+        raise OptionError(
+            f"column {target!r} is the target in the schema and not that of the run; give all parties the same target"
+        )
+    if plan.partition == "horizontal" and plan.target is not None and target is None:
+        raise SchemaError(f"there is no column {plan.target!r}, the target of the run; every owner of rows has it")
+
+
+def _check_rows(arrow: pa.Table, schema: Schema) -> None:
+    """Read every cell of an owner of rows by the declared domains, which all owners have alike."""
+    open_ones = [field.name for field in schema.encoded if not field.domain.declared]
+    if open_ones:
+        raise SchemaError(
+            f"the domains of {len(open_ones)} columns are not declared, the first is {open_ones[0]!r}; declare bounds "
+            "and categories in the schema, which all owners share"
+        )
+    Codec.fit(arrow, schema)
+
+
+def _own_codec(plan: Plan, arrow: pa.Table, schema: Schema) -> Codec:
+    """Encode own columns; refuse so many that products with them give another's columns away.
+
+    Every other column of a group is met by one linear equation for each component of the own columns and one for the
+    mean, and as many equations as records have one solution.
+    """
+    level, _ = group_sizes(plan.mechanism, arrow.num_rows)
+    codec = Codec.fit(arrow, schema, crowd=level)
+    equations = most_components(codec.layout) + 1
+    if equations >= level:
+        raise PrivacyRefusal(
+            f"groups have {level} records and this owner brings {equations - 1} coordinates: "
+            "products with them would give the other owners' cells away exactly; take groups larger than "
+            f"{equations}, or bring fewer columns"
+        )
+    return codec
+
+
+def _warn_of_two(plan: Plan) -> None:
+    if len(plan.parties) > 2:
+        return
+    first, last = plan.parties
+    what = "the secure sums" if plan.partition == "horizontal" else "the sum that is opened"
+    warnings.warn(
+        f"there are two owners: {first!r} and {last!r} each take their own part off {what} and have the other's; with "
+        "three or more none can do that alone",
+        PrivacyLeakWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,76 @@
+"""Parties on loopback: certificates, places and ports for tests of the network."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import SfumatoError
+from sfumato.parties.certificates import Identity, Made, self_signed
+from sfumato.parties.network import NetworkChannel
+from sfumato.parties.place import Address, Peer, Place
+
+HOST = "127.0.0.1"
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind((HOST, 0))
+        return int(found.getsockname()[1])
+
+
+def write_made(folder: Path, name: str, made: Made) -> tuple[Path, Path]:
+    folder.mkdir(exist_ok=True, parents=True)
+    key, certificate = folder / f"{name}.key", folder / f"{name}.pem"
+    key.write_bytes(made.key)
+    certificate.write_bytes(made.certificate)
+    return key, certificate
+
+
+def make_places(folder: Path, names: tuple[str, ...] = ("ann", "ben", "cat"), **changes: Any) -> list[Place]:
+    """Give each party its place, with certificates that they have pinned for each other."""
+    made = {name: self_signed(name, HOST) for name in names}
+    files = {name: write_made(folder, name, one) for name, one in made.items()}
+    peers = tuple(Peer(name, Address(HOST, free_port()), made[name].fingerprint) for name in names)
+    settings = {"partition": "vertical", "k": 5, "seed": None}
+    places = []
+    for rank, name in enumerate(names):
+        trusted = tuple(files[other][1] for other in names if other != name)
+        identity = Identity(*files[name], None, trusted)
+        place = Place(rank, peers, "test", identity, peers[rank].address, settings, "0.1.0", timeout=4.0, wait=6.0)
+        places.append(dataclasses.replace(place, **changes))
+    return places
+
+
+Work = Callable[[NetworkChannel], Any]
+
+
+def run_all(places: list[Place], work: Work) -> list[Any]:
+    """Let every party do the same in a thread of its own; give what each returned, or the error it ended with."""
+    ends: list[Any] = [None] * len(places)
+
+    def live(place: Place, number: int) -> None:
+        try:
+            channel = NetworkChannel.connect(place)
+        except SfumatoError as error:
+            ends[number] = error
+            return
+        try:
+            ends[number] = work(channel)
+        except SfumatoError as error:
+            ends[number] = error
+            channel.abort(str(error))
+        finally:
+            channel.close()
+
+    threads = [threading.Thread(target=live, args=(place, number)) for number, place in enumerate(places)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    return ends

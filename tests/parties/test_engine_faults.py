@@ -1,0 +1,212 @@
+"""The engine when something goes wrong: dead, silent and foreign workers, and what does not belong into the pipe."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.errors import OptionError
+from sfumato.parties.channel import PartyError
+from sfumato.parties.engine import worker
+from sfumato.parties.engine.frames import FrameError, pack, unpack
+from sfumato.parties.operations import Operation
+from sfumato.parties.spu import SpuEngine, engine_python
+from tests.parties.engines import assert_exact, free_addresses, need_engine, split, start_engines, together
+
+Pipe = subprocess.Popen[bytes]
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    """A worker without a party."""
+    need_engine()
+    command = [str(engine_python()), "-I", worker.__file__]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=subprocess.DEVNULL, bufsize=0) as process:
+        yield process
+        process.kill()
+
+
+def say(process: Pipe, header: dict[str, Any]) -> dict[str, Any]:
+    write(process, b"".join(pack(header)))
+    return answer(process)
+
+
+def write(process: Pipe, data: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(data)
+
+
+def answer(process: Pipe) -> dict[str, Any]:
+    assert process.stdout is not None
+    with io.BufferedReader(process.stdout) as reader:  # type: ignore[type-var]
+        return unpack(reader.read)[0]
+
+
+def start(**changes: Any) -> dict[str, Any]:
+    ways = ["127.0.0.1:9", "127.0.0.1:10"]
+    return {"do": "start", "protocol": "cheetah", "rank": 0, "addresses": ways, "timeout": 60.0, **changes}
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (start(protocol="semi2k"), "dealer"),
+        (start(protocol="aby3"), "exactly 3"),
+        (start(rank=2), "exactly 2"),
+        (start(addresses=["127.0.0.1:9"] * 3), "exactly 2"),
+        (start(addresses=["127.0.0.1:9", "0.0.0.0:10"]), "127.0.0.1 alone"),
+        (start(addresses="127.0.0.1:9"), "addresses"),
+        (start(timeout="soon"), "timeout"),
+        ({"do": "run", "name": "argmin"}, "in this order"),
+        ({"do": "dance"}, "in this order"),
+    ],
+)
+def test_a_command_that_cannot_be_carried_out_is_refused_in_a_sentence(
+    pipe: Pipe, command: dict[str, Any], words: str
+) -> None:
+    assert words in say(pipe, command)["error"]
+
+
+@pytest.mark.parametrize("data", [struct.pack("<I", 1 << 31), struct.pack("<I", 4) + b"\xff\xfe{}"])
+def test_what_is_no_frame_ends_the_worker(pipe: Pipe, data: bytes) -> None:
+    write(pipe, data)
+    assert "no frame" in answer(pipe)["error"]
+    assert pipe.wait(10) == 1
+
+
+def test_a_worker_leaves_no_file_behind(tmp_path: Path) -> None:
+    need_engine()
+    command = [str(engine_python()), "-I", worker.__file__]
+    load = b"".join(pack({"do": "load"})) + b"".join(pack({"do": "stop"}))
+    done = subprocess.run(command, input=load, capture_output=True, cwd=tmp_path, timeout=60, check=True)
+    assert "error" not in unpack(io.BytesIO(done.stdout).read)[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_is_gone_when_its_pipe_closes_even_while_it_waits_for_others(pipe: Pipe) -> None:
+    write(pipe, b"".join(pack(start(addresses=free_addresses(2), timeout=600.0))))
+    time.sleep(2.0)
+    assert pipe.poll() is None
+    assert pipe.stdin is not None
+    pipe.stdin.close()
+    assert pipe.wait(5) == 0
+
+
+def test_a_fellow_that_never_comes_is_an_error_within_the_timeout() -> None:
+    need_engine()
+    began = time.monotonic()
+    with pytest.raises(PartyError, match="no answer in time"):
+        SpuEngine("cheetah", 0, (0, 1), free_addresses(2), timeout=1.0)
+    assert time.monotonic() - began < 30.0
+
+
+def test_protocols_and_numbers_of_parties_that_are_unsafe_are_refused() -> None:
+    need_engine()
+    for protocol, ranks in (("semi2k", (0, 1)), ("aby3", (0, 1))):
+        with pytest.raises(PartyError, match=r"dealer|exactly"):
+            SpuEngine(protocol, 0, ranks, free_addresses(len(ranks)))
+    with pytest.raises(OptionError, match="party 1 does not compute"):
+        SpuEngine("cheetah", 1, (0, 2), free_addresses(2))
+
+
+def test_a_killed_worker_ends_the_work_at_every_party() -> None:
+    need_engine()
+    gave_up = threading.Event()
+    engines = start_engines("cheetah", (0, 1), failed=gave_up.is_set)
+    values = np.arange(400_000, dtype=np.int64).reshape(-1, 8)
+    operation = Operation("argmin", (values.shape,))
+    ends: list[float] = []
+
+    def work(engine: SpuEngine, share: Any) -> str:
+        try:
+            engine.run(operation, [share])
+        except PartyError as error:
+            gave_up.set()  # as the channel would tell the others
+            ends.append(time.monotonic())
+            return str(error)
+        return "finished"
+
+    def kill() -> str:
+        time.sleep(0.7)
+        os.kill(engines[0].pid, signal.SIGKILL)
+        ends.append(time.monotonic())
+        return "killed"
+
+    pairs = zip(engines, split(values), strict=True)
+    actions: list[Callable[[], str]] = [*(partial(work, engine, share) for engine, share in pairs), kill]
+    said = together(actions)
+    assert "status -9" in said[0]
+    assert "another party gave up" in said[1]
+    assert max(ends) - min(ends) < 10.0
+    for engine in engines:
+        assert not Path(f"/proc/{engine.pid}").exists()  # reaped
+        with pytest.raises(PartyError, match="has ended"):
+            engine.run(operation, [values.view(np.uint64)])
+        engine.close()
+
+
+def test_waiting_for_a_party_that_gave_up_ends_with_its_words() -> None:
+    need_engine()
+    words: list[str] = []
+    engines = start_engines("aby3", (0, 1, 3), failed=lambda: words[0] if words else None)
+    values = np.array([[3, 1, 2]], dtype=np.int64)
+    assert_exact(engines, Operation("argmin", ((1, 3),)), values)
+    threading.Timer(0.5, lambda: words.append("party 'south' gave up: its file was not found")).start()
+    began = time.monotonic()
+    with pytest.raises(PartyError, match="its file was not found"):
+        engines[0].run(Operation("argmin", ((1, 3),)), [values.view(np.uint64)])  # the others do not call
+    assert time.monotonic() - began < 10.0
+    for engine in engines:
+        engine.close()
+        assert not Path(f"/proc/{engine.pid}").exists()
+
+
+def test_an_interpreter_that_is_not_there_is_bad_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SFUMATO_ENGINE_PYTHON", str(tmp_path / "python"))
+    with pytest.raises(OptionError, match="SFUMATO_ENGINE_PYTHON"):
+        engine_python()
+
+
+@given(shapes=st.lists(st.lists(st.integers(0, 5), max_size=3).map(tuple), max_size=4))
+def test_frames_give_back_what_was_packed(shapes: list[tuple[int, ...]]) -> None:
+    rng = np.random.default_rng()
+    arrays = [rng.integers(0, 1 << 64, size=shape, dtype=np.uint64) for shape in shapes]
+    header, read = unpack(io.BytesIO(b"".join(pack({"do": "run"}, arrays))).read)
+    assert header == {"do": "run"}
+    assert [array.tolist() for array in read] == [array.tolist() for array in arrays]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[]",
+        b"{",
+        b'{"shapes": 3}',
+        b'{"shapes": [3]}',
+        b'{"shapes": [[-1]]}',
+        b'{"shapes": [[true]]}',
+        b'{"shapes": [[1, 1, 1, 1]]}',
+        b'{"shapes": [[1099511627776]]}',
+        b'{"shapes": [[65536, 65536, 65536]]}',
+        b'{"shapes": [[1], [1], [1], [1], [1], [1], [1], [1], [1]]}',
+    ],
+)
+def test_a_header_that_could_not_be_ours_is_refused_before_anything_is_read(text: bytes) -> None:
+    stream = io.BytesIO(struct.pack("<I", len(text)) + text + bytes(64))
+    with pytest.raises(FrameError):
+        unpack(stream.read)
+    assert stream.tell() <= 4 + len(text)

@@ -1,0 +1,363 @@
+"""The channel between machines, on loopback: it carries all bytes in order, and whatever goes wrong is told to all."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import socket
+import ssl
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.parties.certificates import Identity, TrialAuthority, self_signed, tls_contexts
+from sfumato.parties.channel import PartyError
+from sfumato.parties.greeting import Hello, PartyMismatch, difference, digest_of
+from sfumato.parties.links import MOST_MESSAGE
+from sfumato.parties.network import NetworkChannel
+from sfumato.parties.place import Address, Peer
+from sfumato.parties.wire import MOST_FRAME, Frame
+from tests.parties.meetings import HOST, free_port, make_places, run_all, write_made
+
+
+def others(channel: NetworkChannel) -> list[int]:
+    return [rank for rank in range(channel.parties) if rank != channel.rank]
+
+
+def swap(channel: NetworkChannel) -> list[int]:
+    for rank in others(channel):
+        channel.send(rank, "rank", bytes([channel.rank]))
+    return [channel.receive(rank, "rank")[0] for rank in others(channel)]
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_every_two_parties_hear_each_other(tmp_path: Path, count: int) -> None:
+    names = ("ann", "ben", "cat", "dan", "eve")[:count]
+    ends = run_all(make_places(tmp_path, names), swap)
+    assert ends == [[rank for rank in range(count) if rank != own] for own in range(count)]
+
+
+def test_messages_of_any_size_arrive_whole_and_in_order(tmp_path: Path) -> None:
+    sizes = (0, 1, MOST_FRAME - 1, MOST_FRAME, MOST_FRAME + 1, 5_000_000)
+    texts = [os.urandom(size) for size in sizes]
+
+    def work(channel: NetworkChannel) -> bool:
+        for number, text in enumerate(texts):
+            channel.send(1 - channel.rank, f"text {number}", text)
+        got = [channel.receive(1 - channel.rank, f"text {number}") for number in range(len(texts))]
+        assert (channel.sent, channel.messages) == (sum(sizes), len(sizes))
+        assert channel.carried > channel.sent
+        return got == texts
+
+    assert run_all(make_places(tmp_path, ("ann", "ben")), work) == [True, True]
+
+
+def test_both_may_send_much_before_either_reads(tmp_path: Path) -> None:
+    def work(channel: NetworkChannel) -> int:
+        for number in range(4):
+            channel.send(1 - channel.rank, str(number), bytes(8_000_000))
+        return sum(len(channel.receive(1 - channel.rank, str(number))) for number in range(4))
+
+    assert run_all(make_places(tmp_path, ("ann", "ben")), work) == [32_000_000] * 2
+
+
+def test_a_party_that_ends_first_has_still_said_all(tmp_path: Path) -> None:
+    def work(channel: NetworkChannel) -> int:
+        if channel.rank == 0:
+            channel.send(1, "much", bytes(3_000_000))
+            return 0
+        time.sleep(1.0)
+        return len(channel.receive(0, "much"))
+
+    assert run_all(make_places(tmp_path, ("ann", "ben")), work) == [0, 3_000_000]
+
+
+def test_parties_may_start_in_any_order(tmp_path: Path) -> None:
+    places = make_places(tmp_path)
+    ends: dict[int, Any] = {}
+
+    def live(rank: int) -> None:
+        channel = NetworkChannel.connect(places[rank])
+        ends[rank] = swap(channel)
+        channel.close()
+
+    threads = [threading.Thread(target=live, args=(rank,)) for rank in (2, 1, 0)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.6)
+    for thread in threads:
+        thread.join(30)
+    assert ends == {0: [1, 2], 1: [0, 2], 2: [0, 1]}
+
+
+def test_certificates_of_an_authority_are_checked_against_it_and_the_pins(tmp_path: Path) -> None:
+    authority = TrialAuthority("test")
+    (tmp_path / "authority.pem").write_bytes(authority.certificate)
+    places = make_places(tmp_path, ("ann", "ben"))
+    made = {place.names[place.rank]: authority.issue("x", HOST) for place in places}
+    peers = tuple(Peer(peer.name, peer.address, made[peer.name].fingerprint) for peer in places[0].peers)
+    signed = []
+    for place in places:
+        files = write_made(tmp_path / "signed", peers[place.rank].name, made[peers[place.rank].name])
+        signed.append(dataclasses.replace(place, peers=peers, identity=Identity(*files, tmp_path / "authority.pem")))
+    assert run_all(signed, swap) == [[1], [0]]
+    signed = [dataclasses.replace(place, wait=2.0) for place in signed]
+    stranger = write_made(tmp_path, "stranger", authority.issue("y", HOST))
+    ends = run_all(
+        [signed[0], dataclasses.replace(signed[1], identity=Identity(*stranger, tmp_path / "authority.pem"))], swap
+    )
+    assert all(isinstance(end, PartyMismatch) for end in ends)
+    assert "certificate" in str(ends[0])
+    assert "pinned for no party" in str(ends[1])
+
+
+def test_a_stranger_is_told_at_once_and_the_others_in_time(tmp_path: Path) -> None:
+    places = make_places(tmp_path)
+    stranger = write_made(tmp_path, "stranger", self_signed("cat", HOST))
+    places[2] = dataclasses.replace(
+        places[2], identity=dataclasses.replace(places[2].identity, key=stranger[0], certificate=stranger[1])
+    )
+    ends = run_all([dataclasses.replace(place, wait=3.0) for place in places], swap)
+    assert all(isinstance(end, PartyMismatch) and end.exit_code == 2 for end in ends), ends
+    assert "does not accept the certificate of this party" in str(ends[2])
+    assert "'cat'" in str(ends[0])
+    assert "certificate that is not trusted" in str(ends[0])
+
+
+def test_one_partys_certificate_does_not_pass_for_another(tmp_path: Path) -> None:
+    places = make_places(tmp_path)
+    ben = places[1].identity
+    places[2] = dataclasses.replace(
+        places[2], identity=dataclasses.replace(places[2].identity, key=ben.key, certificate=ben.certificate)
+    )
+    ends = run_all(places, swap)
+    assert all(isinstance(end, PartyMismatch) for end in ends), ends
+    assert "calls itself 'cat' and showed the certificate of 'ben'" in str(ends[0])
+    assert "refused this party" in str(ends[2]) or "does not accept the certificate" in str(ends[2])
+
+
+def test_a_called_party_must_be_the_one_that_is_pinned(tmp_path: Path) -> None:
+    places = make_places(tmp_path)
+    ann, ben, cat = places[0].peers
+    crossed = (dataclasses.replace(ann, address=ben.address), dataclasses.replace(ben, address=ann.address), cat)
+    ends = run_all([*places[:2], dataclasses.replace(places[2], peers=crossed)], swap)
+    assert all(isinstance(end, PartyMismatch) for end in ends), ends
+    assert "is that of" in str(ends[2])
+    assert "'cat'" in str(ends[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"settings": {"partition": "vertical", "k": 6, "seed": None}}, "has k = 6 and this party k = 5"),
+        ({"settings": {"partition": "vertical", "k": 5, "seed": 3}}, "has seed = 3 and this party no seed"),
+        ({"settings": {"partition": "vertical", "k": 5, "seed": None, "x": {"y": 1}}}, "x.y = 1 and this party no x.y"),
+        ({"run": "other"}, "is in the run 'other' and this party in 'test'"),
+    ],
+)
+def test_all_hear_in_what_a_party_differs(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    places = make_places(tmp_path)
+    places[1] = dataclasses.replace(places[1], **change)
+    ends = run_all(places, swap)
+    assert all(isinstance(end, PartyMismatch) for end in ends), ends
+    assert "'ben'" in str(ends[0])
+    assert words in str(ends[0])
+    assert "'ann'" in str(ends[1]) or "'cat'" in str(ends[1])
+
+
+def test_another_version_is_refused_at_both_ends(tmp_path: Path) -> None:
+    ann, ben = make_places(tmp_path, ("ann", "ben"))
+    ends = run_all([ann, dataclasses.replace(ben, version="0.0.9")], swap)
+    assert "'ben' speaks sfumato 0.0.9 and this party sfumato 0.1.0" in str(ends[0])
+    assert "'ann' speaks sfumato 0.1.0 and this party sfumato 0.0.9" in str(ends[1])
+
+
+def test_a_party_that_never_comes_is_named_in_time(tmp_path: Path) -> None:
+    places = [dataclasses.replace(place, wait=2.0) for place in make_places(tmp_path)]
+    begin = time.monotonic()
+    ends = run_all(places[1:], swap)
+    assert time.monotonic() - begin < 2.0 + 6.0
+    for end in ends:
+        assert isinstance(end, PartyError)
+        assert not isinstance(end, PartyMismatch)
+        assert "'ann'" in str(end)
+
+
+def test_a_party_that_gives_up_says_why_to_all(tmp_path: Path) -> None:
+    def work(channel: NetworkChannel) -> None:
+        if channel.rank == 1:
+            raise PartyError("column 'age' has 3 cells that are no numbers")
+        channel.receive(2 if channel.rank == 0 else 0, "never")
+
+    ends = run_all(make_places(tmp_path), work)
+    for rank in (0, 2):
+        assert str(ends[rank]) == "party 'ben' gave up: column 'age' has 3 cells that are no numbers"
+
+
+def test_a_failure_wakes_whoever_polls_the_event(tmp_path: Path) -> None:
+    def work(channel: NetworkChannel) -> bool:
+        if channel.rank == 1:
+            for rank in (0, 2):
+                channel.receive(rank, "ready")
+            raise PartyError("enough")
+        channel.send(1, "ready", b"")
+        return channel.failed.wait(10.0)
+
+    ends = run_all(make_places(tmp_path), work)
+    assert ends[0] is True
+    assert ends[2] is True
+
+
+def test_another_kind_than_due_is_refused(tmp_path: Path) -> None:
+    def work(channel: NetworkChannel) -> bytes:
+        channel.send(1 - channel.rank, "this", b"")
+        return channel.receive(1 - channel.rank, "that")
+
+    ends = run_all(make_places(tmp_path, ("ann", "ben")), work)
+    assert any("sent 'this' where 'that' was due" in str(end) for end in ends)
+    assert all(isinstance(end, PartyError) for end in ends)
+
+
+def test_waiting_for_one_that_has_ended_is_an_error(tmp_path: Path) -> None:
+    def work(channel: NetworkChannel) -> bytes:
+        return b"" if channel.rank else channel.receive(1, "more")
+
+    ends = run_all(make_places(tmp_path, ("ann", "ben")), work)
+    assert "'ben' has ended its run" in str(ends[0])
+
+
+def test_a_long_computation_is_not_taken_for_silence(tmp_path: Path) -> None:
+    def work(channel: NetworkChannel) -> list[int]:
+        if channel.rank == 0:
+            end = time.monotonic() + 4.0
+            while time.monotonic() < end:
+                sum(range(10_000))
+        return swap(channel)
+
+    places = [dataclasses.replace(place, timeout=3.0) for place in make_places(tmp_path, ("ann", "ben"))]
+    assert run_all(places, work) == [[1], [0]]
+
+
+def test_a_message_over_the_limit_is_refused_before_it_is_sent(tmp_path: Path) -> None:
+    class Huge(bytes):
+        def __len__(self) -> int:
+            return MOST_MESSAGE + 1
+
+    def work(channel: NetworkChannel) -> None:
+        channel.send(1 - channel.rank, "huge", Huge())
+
+    ends = run_all(make_places(tmp_path, ("ann", "ben")), work)
+    assert any("at most 1024 MiB" in str(end) for end in ends)
+
+
+def test_a_port_in_use_is_one_clear_sentence(tmp_path: Path) -> None:
+    places = make_places(tmp_path, ("ann", "ben"))
+    with socket.socket() as taken:
+        taken.bind((HOST, places[0].listen.port))
+        taken.listen()
+        with pytest.raises(PartyError, match=f"cannot listen at {HOST}:{places[0].listen.port}"):
+            NetworkChannel.connect(places[0])
+
+
+def test_strangers_at_the_port_do_not_disturb_a_run(tmp_path: Path) -> None:
+    places = make_places(tmp_path, ("ann", "ben"))
+
+    def disturb() -> None:
+        plain = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        plain.check_hostname, plain.verify_mode = False, ssl.CERT_NONE
+        for _ in range(20):
+            try:
+                with socket.create_connection((HOST, places[0].listen.port), timeout=2) as caller:
+                    caller.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                caller = socket.create_connection((HOST, places[0].listen.port), timeout=2)
+                with plain.wrap_socket(caller) as wrapped:
+                    wrapped.recv(10)
+            except OSError:
+                pass
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+
+    def work(channel: NetworkChannel) -> list[int]:
+        time.sleep(1.0)
+        return swap(channel)
+
+    assert run_all(places, work) == [[1], [0]]
+    thread.join()
+
+
+def end_with_rogue(tmp_path: Path, words: bytes) -> str:
+    """Say how a party ends whose only fellow greets well and then sends these bytes."""
+    ann, ben = make_places(tmp_path, ("ann", "ben"))
+    ends: list[str] = []
+
+    def live() -> None:
+        try:
+            channel = NetworkChannel.connect(ann)
+        except PartyError as error:  # it may be told so early
+            ends.append(str(error))
+            return
+        try:
+            ends.append(repr(channel.receive(1, "rows")))
+        except PartyError as error:
+            ends.append(str(error))
+        channel.close()
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    hello = Hello(ben.version, ben.run, "channel", 1, digest_of(ben.settings), ben.settings).to_bytes()
+    while True:
+        try:
+            plain = socket.create_connection((HOST, ann.listen.port))
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    with tls_contexts(ben.identity)[1].wrap_socket(plain) as rogue:
+        rogue.sendall(bytes((Frame.HELLO,)) + len(hello).to_bytes(4, "big") + hello + words)
+        thread.join(20)
+    return ends[0]
+
+
+def test_a_peer_that_announces_too_much_is_refused_before_memory_is_taken(tmp_path: Path) -> None:
+    message = bytes((Frame.MESSAGE,)) + (12).to_bytes(4, "big") + (1 << 40).to_bytes(8, "big") + b"rows"
+    assert "party 'ben' sends more than 1024 MiB at once" in end_with_rogue(tmp_path, message)
+
+
+@pytest.mark.parametrize("junk", [b"\xff" * 5, b"\3" + b"\xff" * 4, b"\4\0\0\0\1x", b"\3\0\0\0\1x", b"\1\0\0\0\0"])
+def test_a_peer_that_speaks_another_language_is_taken_for_gone(tmp_path: Path, junk: bytes) -> None:
+    assert "party 'ben' is gone" in end_with_rogue(tmp_path, junk)
+
+
+def test_tls_below_1_3_is_refused(tmp_path: Path) -> None:
+    answering, calling = tls_contexts(make_places(tmp_path)[0].identity)
+    for context in (answering, calling):
+        assert context.minimum_version is ssl.TLSVersion.TLSv1_3
+        assert context.verify_mode is ssl.CERT_REQUIRED
+
+
+@given(st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5) | st.none(), max_size=4))
+@settings(max_examples=50, deadline=None)
+def test_the_digest_does_not_depend_on_the_order_of_keys(document: dict[str, Any]) -> None:
+    turned = dict(reversed(list(document.items())))
+    assert digest_of(document) == digest_of(turned)
+    here = Hello("1", "run", "channel", 0, digest_of(document), document)
+    assert difference(here, Hello("1", "run", "channel", 1, digest_of(turned), turned), "x") is None
+    assert Hello.from_bytes(here.to_bytes()) == here
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_greeting_are_refused_as_such(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        Hello.from_bytes(data)
+
+
+def test_an_address_is_read_as_it_is_written() -> None:
+    port = free_port()
+    assert Address.parse(f"{HOST}:{port}") == Address(HOST, port)
+    assert str(Address.parse("[::1]:7")) == "[::1]:7"
