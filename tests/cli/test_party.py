@@ -235,7 +235,7 @@ def test_a_party_that_is_killed_is_named_by_the_others(tmp_path: Path, start: St
     cat.process.kill()
     begin = time.monotonic()
     assert [ann.ended(20), ben.ended(20)] == [1, 1]
-    assert time.monotonic() - begin < 6.0 + 5.0
+    assert time.monotonic() - begin < 6.0 + 10.0
     assert "'cat' is gone" in ann.said
     assert "'cat' is gone" in ben.said
     check_nothing_left([ann, ben])
@@ -256,7 +256,7 @@ def test_a_party_that_is_stopped_is_named_within_the_timeout(tmp_path: Path, sta
     cat.process.send_signal(signal.SIGSTOP)
     begin = time.monotonic()
     assert [ann.ended(30), ben.ended(30)] == [1, 1]
-    assert time.monotonic() - begin < 6.0 + 6.0  # the timeout, and the way out
+    assert time.monotonic() - begin < 6.0 + 10.0  # the timeout, and the way out of a process that gets little time
     assert "'cat' has given no sign of life for 6 seconds" in ann.said
     assert "'cat' has given no sign of life for 6 seconds" in ben.said
     cat.process.send_signal(signal.SIGCONT)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.parties import vertical, vertical_noise
-from sfumato.parties.common import component_scales, draw_noise, told_axes
+from sfumato.parties.groupwise import component_scales, draw_noise, told_axes
 from sfumato.parties.plain import run_together
 from sfumato.parties.session import Session
 from sfumato.perturb.laplace_pca import LaplacePCA

@@ -15,7 +15,7 @@ from sfumato.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.groups.model import summarize
 from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import joint_codec
-from sfumato.parties.common import draw_noise
+from sfumato.parties.groupwise import draw_noise
 from sfumato.parties.horizontal import form_groups, group_statistics, leaks, sanitize_horizontal, secure_ranges
 from sfumato.parties.ledger import check
 from sfumato.parties.plan import JointResult, Plan

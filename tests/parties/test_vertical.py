@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.errors import BadInput, LevelError, OptionError, PrivacyRefusal, SchemaError, SfumatoError
 from sfumato.groups.settle import category_counts, missing_counts
 from sfumato.parties import vertical, vertical_noise
-from sfumato.parties.common import Statistics
+from sfumato.parties.groupwise import Statistics
 from sfumato.parties.plain import run_together
 from sfumato.parties.plan import JointResult, Plan
 from sfumato.parties.session import Session

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.errors import PrivacyRefusal
 from sfumato.groups.modified import fill_clusters
 from sfumato.parties import batches, vertical_groups
-from sfumato.parties.common import next_to_fill
+from sfumato.parties.groupwise import next_to_fill
 from sfumato.parties.session import Session, Shared
 from sfumato.parties.transcript import Transcript
 from sfumato.parties.vertical import LEAKS

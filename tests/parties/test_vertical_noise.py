@@ -11,7 +11,7 @@ from scipy import stats
 
 from sfumato.groups.model import summarize
 from sfumato.parties import batches, vertical_noise
-from sfumato.parties.common import Statistics, component_scales
+from sfumato.parties.groupwise import Statistics, component_scales
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS
 from sfumato.parties.vertical_noise import add_noise, component_ranges, group_statistics, grouped

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato.groups import Groups, response_weights, summarize
 from sfumato.parties.channel import PartyError
-from sfumato.parties.common import (
+from sfumato.parties.fixed import bits_for, decode, encode
+from sfumato.parties.groupwise import (
     Statistics,
     component_scales,
     draw_noise,
@@ -21,7 +22,6 @@ from sfumato.parties.common import (
     told_axes,
     varying_ranges,
 )
-from sfumato.parties.fixed import bits_for, decode, encode
 from sfumato.parties.horizontal_centres import HiddenCentres, OpenCentres
 from sfumato.parties.horizontal_groups import cluster_rows, fill_groups, first_centres, pool_rows
 from sfumato.parties.horizontal_leaks import leaks

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sfumato.errors import BadInput
 from sfumato.parties.channel import PartyError
-from sfumato.parties.common import next_to_fill, tell_numbers
 from sfumato.parties.fixed import bits_for, decode, encode
+from sfumato.parties.groupwise import next_to_fill, tell_numbers
 from sfumato.parties.horizontal_centres import Centres, Pool
 from sfumato.parties.plan import Plan
 from sfumato.parties.session import Session

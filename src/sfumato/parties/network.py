@@ -53,6 +53,7 @@ class NetworkChannel:
         self._meeting = Meeting(place, self._mail, self._arrived)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="sfumato network", daemon=True)
+        self._every = min(_BEAT, place.timeout / 5)  # seconds between two signs of life
         self._closed = False
 
     def __repr__(self) -> str:
@@ -201,7 +202,7 @@ class NetworkChannel:
 
     async def _pulse(self) -> None:
         """Give signs of life, and notice who has stopped giving them."""
-        every = min(_BEAT, self._place.timeout / 5)
+        every = self._every
         patience = self._place.timeout - every  # so that it is told within the timeout
         last = time.monotonic()
         while True:
@@ -229,7 +230,9 @@ class NetworkChannel:
         task.add_done_callback(self._tasks.discard)
 
     async def _farewell(self, frame: Frame, payload: bytes) -> None:
-        await asyncio.gather(*(link.farewell(frame, payload, _FAREWELL) for link in list(self._links.values())))
+        now, late = time.monotonic(), 2.5 * self._every
+        waits = {link: 0.0 if now - link.heard > late else _FAREWELL for link in self._links.values()}
+        await asyncio.gather(*(link.farewell(frame, payload, wait) for link, wait in waits.items()))
 
     async def _end(self) -> None:
         self._meeting.close_door()

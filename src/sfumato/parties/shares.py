@@ -15,6 +15,7 @@ from sfumato.parties.masks import SECRET_BYTES, masked
 from sfumato.parties.operations import Engine, Operation, result_shapes
 from sfumato.parties.session import Shared
 from sfumato.parties.transcript import Leak, Transcript, refuse_undeclared
+from sfumato.parties.words import grown, read_words, words_of
 from sfumato.progress import tell as tell_progress
 from sfumato.randomness import Randomness
 
@@ -80,8 +81,6 @@ class ShareSession:
         self._phase = name
         tell_progress(name, 0.0)
 
-    # ------------------------------------------------------------------ shares
-
     def share(self, values: Whole | None, owner: int, shape: Shape, label: str) -> Shared:
         """Split the owner's numbers between the first and the last party.
 
@@ -97,16 +96,16 @@ class ShareSession:
             if values is None or values.shape != shape:
                 raise ValueError(f"the owner brings no numbers of shape {shape}")
             seed = secrets.token_bytes(SECRET_BYTES)
-            rest = _words(values) - _grown(seed, shape)
+            rest = words_of(values) - grown(seed, shape)
             if grower != owner:
                 self._channel.send(grower, kind, seed)
             if keeper != owner:
                 self._channel.send(keeper, kind, rest.tobytes())
-            return Shared(shape, rest if keeper == owner else _grown(seed, shape) if grower == owner else None)
+            return Shared(shape, rest if keeper == owner else grown(seed, shape) if grower == owner else None)
         if self.rank == grower:
-            return Shared(shape, _grown(self._channel.receive(owner, kind), shape))
+            return Shared(shape, grown(self._channel.receive(owner, kind), shape))
         if self.rank == keeper:
-            return Shared(shape, _read(self._channel.receive(owner, kind), shape, self.names[owner]))
+            return Shared(shape, read_words(self._channel.receive(owner, kind), shape, self.names[owner]))
         return Shared(shape, None)
 
     def add(self, *terms: Shared) -> Shared:
@@ -122,7 +121,7 @@ class ShareSession:
 
     def scale(self, shared: Shared, factor: int | Whole) -> Shared:
         """Multiply with public whole numbers."""
-        public = _words(np.asarray(factor, dtype=np.int64))
+        public = words_of(np.asarray(factor, dtype=np.int64))
         shape = np.broadcast_shapes(shared.shape, public.shape)
         return Shared(shape, None if shared._words is None else shared._words * public)
 
@@ -151,8 +150,6 @@ class ShareSession:
         if left._words is None or right._words is None:
             return Shared(left.shape, None)
         return Shared(left.shape, function(left._words, right._words))
-
-    # ------------------------------------------------------------------ engine
 
     def less_than(self, left: Shared, right: Shared) -> Shared:
         """Give 1 where left is less, else 0."""
@@ -183,8 +180,6 @@ class ShareSession:
         results = self._engine.run(operation, [shared._words for shared in inputs])
         return tuple(Shared(shape, words) for shape, words in zip(shapes, results, strict=True))
 
-    # ---------------------------------------------------------- what is shown
-
     def open(self, shared: Shared, label: str, to: tuple[int, ...] | None = None) -> Whole | None:
         """Show numbers to some parties, by default to all."""
         to = tuple(range(self.parties)) if to is None else to
@@ -203,7 +198,7 @@ class ShareSession:
             if end == self.rank and shared._words is not None:
                 total = total + shared._words
             elif end != self.rank:
-                total = total + _read(self._channel.receive(end, kind), shared.shape, self.names[end])
+                total = total + read_words(self._channel.receive(end, kind), shared.shape, self.names[end])
         return self._seen(entry, total.view(np.int64))
 
     def sum(self, values: Whole, label: str) -> Whole:
@@ -218,11 +213,11 @@ class ShareSession:
         others = range(1, self.parties)
         if self.rank:
             self._channel.send(0, kind, hidden.tobytes())
-            total = _read(self._channel.receive(0, kind), values.shape, self.names[0])
+            total = read_words(self._channel.receive(0, kind), values.shape, self.names[0])
         else:
             total = hidden
             for other in others:
-                total = total + _read(self._channel.receive(other, kind), values.shape, self.names[other])
+                total = total + read_words(self._channel.receive(other, kind), values.shape, self.names[other])
             for other in others:
                 self._channel.send(other, kind, total.tobytes())
         return self._seen(entry, total.view(np.int64))
@@ -240,8 +235,6 @@ class ShareSession:
             if other != owner:
                 self._channel.send(other, kind, payload)
         return payload
-
-    # -------------------------------------------------------------- randomness
 
     def public_rng(self, label: str) -> np.random.Generator:
         """Give a generator that all parties have alike; each promises its part before it sees another's."""
@@ -300,23 +293,3 @@ class ShareSession:
         if self.transcript.keep:
             self.transcript.values[entry] = values.copy()
         return values
-
-
-def _words(values: NDArray[np.int64]) -> Words:
-    return np.ascontiguousarray(values, dtype=np.int64).view(np.uint64)
-
-
-def _grown(seed: bytes, shape: Shape) -> Words:
-    """Grow a share from its secret."""
-    count = int(np.prod(shape, dtype=np.int64))
-    stream = hashlib.shake_256(b"sfumato share" + seed).digest(8 * count)
-    return np.frombuffer(stream, dtype="<u8").astype(np.uint64).reshape(shape)
-
-
-def _read(payload: bytes, shape: Shape, sender: str) -> Words:
-    count = int(np.prod(shape, dtype=np.int64))
-    if len(payload) != 8 * count:
-        raise PartyError(
-            f"party {sender!r} sent {len(payload)} bytes where {8 * count} were due; start all parties again"
-        )
-    return np.frombuffer(payload, dtype="<u8").astype(np.uint64).reshape(shape)

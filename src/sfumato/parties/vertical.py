@@ -18,7 +18,7 @@ from sfumato.groups.checks import check_partition, check_values
 from sfumato.groups.weights import response_weights
 from sfumato.parties import align
 from sfumato.parties.channel import PartyError
-from sfumato.parties.common import group_sizes, release_rows, told_axes
+from sfumato.parties.groupwise import group_sizes, release_rows, told_axes
 from sfumato.parties.plan import JointResult, Plan
 from sfumato.parties.session import Session
 from sfumato.parties.transcript import Leak

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PrivacyRefusal
 from sfumato.parties.batches import row_blocks
-from sfumato.parties.common import next_to_fill
 from sfumato.parties.fixed import bits_for, encode
+from sfumato.parties.groupwise import next_to_fill
 from sfumato.parties.session import Session, Shared
 
 __all__ = ["Distances", "cluster_rows", "distances", "fill_groups", "first_rows", "shared_sum"]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.parties.batches import batches
-from sfumato.parties.common import Statistics, component_scales, draw_noise, tell_numbers, varying_ranges
 from sfumato.parties.fixed import bits_for, decode, encode
+from sfumato.parties.groupwise import Statistics, component_scales, draw_noise, tell_numbers, varying_ranges
 from sfumato.parties.session import Session, Shared
 from sfumato.parties.vertical_groups import shared_sum
 from sfumato.perturb.components import component_places, project

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.errors import OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
 from sfumato.parties.align import key_texts
-from sfumato.parties.common import group_sizes
+from sfumato.parties.groupwise import group_sizes
 from sfumato.parties.plan import Plan
 from sfumato.perturb.laplace_pca import most_components
 from sfumato.pipeline.prepare import schema_of

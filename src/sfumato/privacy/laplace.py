@@ -18,6 +18,7 @@ _ASSUMES = (
     "these; "
     "the source of randomness is not known; there is one release"
 )
+_APART = "the components of a record are independent of each other, not uncorrelated alone"
 
 
 def is_noised_by_group(facts: tuple[Fact, ...]) -> bool:
@@ -96,7 +97,7 @@ def _bound(fact: ComponentNoise, components: int, what: str, claims: list[Claim]
             f"release; and what had {1.0 - fact.rho1:g} no less probable than {_down(1.0 - rho2)}.",
             "proved",
             f"{basis}, upward and downward.",
-            _ASSUMES,
+            _ASSUMES if components == fact.components else f"{_ASSUMES}; {_APART}",
         )
     )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.groups.modified import fill_clusters
 from sfumato.parties.channel import PartyError
-from sfumato.parties.common import Statistics, draw_noise, next_to_fill, tell_numbers, told_axes
+from sfumato.parties.groupwise import Statistics, draw_noise, next_to_fill, tell_numbers, told_axes
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS
 from sfumato.records import BlockKind, width
