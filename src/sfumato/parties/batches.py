@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_CELLS", "Batch", "batches", "padded", "row_blocks"]
+__all__ = ["MOST_CELLS", "Batch", "batches", "padded", "padded_choice", "row_blocks"]
 
 MOST_CELLS = 2**20
 """Numbers that go into one call of the engine, about: it needs some thousand bytes for each."""
 
+_FEW_ROWS = 4096
 _FEW_CELLS = 2**17  # so little work that a second shape costs more to prepare than padding to the first
 
 
@@ -26,6 +27,18 @@ def padded(count: int) -> int:
     """
     step = max(1, 1 << max(0, (count - 1).bit_length() - 3))
     return -(-count // step) * step
+
+
+def padded_choice(count: int) -> int:
+    """Round the size of a choice up: to a power of two where preparing another size costs more than filling this one.
+
+    Examples
+    --------
+    >>> [padded_choice(count) for count in (7, 600, 1030, 5000)]
+    [8, 1024, 2048, 5120]
+    """
+    power = 1 << max(0, (count - 1).bit_length())
+    return power if power <= _FEW_ROWS else padded(count)
 
 
 def row_blocks(rows: int, wide: int) -> tuple[int, int]:

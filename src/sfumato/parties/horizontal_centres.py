@@ -96,7 +96,7 @@ class OpenCentres:
         apart[: len(offered)] = away[offered]
         counts = (self._most,) * session.parties
         offers = _joined(session, counts, apart, "distances")
-        chosen = _closest(session, offers, count, self._most, self._pool.room)
+        chosen = session.top(offers, count, self._pool.room + 1)
         mask = np.zeros(len(own), dtype=np.bool_)
         mask[offered] = _own_part(session, counts, chosen, "moved")[: len(offered)] == 1
         return mask
@@ -149,8 +149,7 @@ class HiddenCentres:
         scores = session.arrange(self._scores(), (pool.n, self._shape[0]), (1, 0))
         column = session.arrange(session.part(scores, slice(cluster, cluster + 1)), (pool.n,))
         penalties = _joined(session, pool.counts, np.where(candidates, 0, 2**pool.room), "no candidates")
-        apart = session.add(column, self._squares, penalties)
-        chosen = _closest(session, apart, count, pool.n // self._shape[0], pool.room)
+        chosen = session.top(session.add(column, self._squares, penalties), count, pool.room + 1)
         return np.asarray(_own_part(session, pool.counts, chosen, "moved") == 1)
 
     def _scores(self) -> Shared:
@@ -187,18 +186,6 @@ def _parts_of_means(rows: Whole, labels: Whole, sizes: Whole) -> Whole:
     np.add.at(sums, labels, rows)
     size = np.maximum(sizes, 1)[:, None]
     return np.asarray((2 * sums + size) // (2 * size))
-
-
-def _closest(session: Session, apart: Shared, count: int, most: int, room: int) -> Shared:
-    """Mark so many of the smallest distances, of equal ones the first.
-
-    The engine prepares a program for every shape and number to take, which costs far more than running it. So it is
-    always asked for the most: dummies at distance 0 stand first and are taken where fewer are wanted.
-    """
-    idle = np.full(most, 2**room)
-    idle[: most - count] = 0
-    dummies = session.share(idle if session.rank == 0 else None, 0, (most,), "dummies")
-    return session.part(session.top(session.join([dummies, apart]), most, room + 1), slice(most, None))
 
 
 def _by_rows(session: Session, shared: Shared, wide: int, function: Callable[[Shared], Shared]) -> Shared:

@@ -28,6 +28,7 @@ Whole = NDArray[np.int64]
 Matrix = NDArray[np.float64]
 
 _SLACK = 1.02  # roundings of means, deviations and fixed point
+_FINE = 12  # bits behind the point of a row that is compared; selecting the nearest costs a comparison for each bit
 
 
 def pool_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix, n: int) -> Pool:
@@ -43,7 +44,7 @@ def pool_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix,
     far = int((~near).sum())
     if far:
         raise BadInput(f"{far} rows lie farther out than standardized columns can; make the codec with all owners")
-    bits = bits_for(16.0 * reach, products=2)  # (2 sqrt(reach))^2 between two points, and a quarter of the room left
+    bits = min(_FINE, bits_for(16.0 * reach, products=2))  # (2 sqrt(reach))^2 between two points, and room left
     room = math.ceil(math.log2(4.0 * reach)) + 2 * bits
     own = np.array([len(values)])
     counts = tuple(

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import PrivacyRefusal
-from sfumato.parties.batches import row_blocks
+from sfumato.parties.batches import padded_choice, row_blocks
 from sfumato.parties.fixed import bits_for, encode
 from sfumato.parties.groupwise import next_to_fill
 from sfumato.parties.session import Session, Shared
 
 __all__ = ["Distances", "cluster_rows", "distances", "fill_groups", "first_rows", "shared_sum"]
 
-_FINE = 20  # bits behind the point of a squared distance; selecting the nearest costs a comparison for each bit
+_FINE = 16  # bits behind the point of a squared distance; selecting the nearest costs a comparison for each bit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,8 +106,14 @@ def fill_groups(
     while (cluster := next_to_fill(counts, final, size)) is not None:
         left = np.flatnonzero(~final[labels] & (labels != cluster))
         need = int(size - counts[cluster])
-        apart = shared_sum(session, near.to(centres[cluster, None], left)[:, 0], "partial distances")
-        mask = session.open(session.top(apart, need, bits), "moved records")
+        parts = np.zeros(padded_choice(len(left)), dtype=np.int64)
+        parts[: len(left)] = near.to(centres[cluster, None], left)[:, 0]
+        if session.rank == 0:
+            parts[len(left) :] = 2**bits - 1  # farther than any record can be
+        mask = session.open(
+            session.part(session.top(shared_sum(session, parts, "partial distances"), need, bits), slice(len(left))),
+            "moved records",
+        )
         moved = left[mask == 1] if mask is not None else left[:0]
         if len(moved) != need:
             raise PrivacyRefusal(

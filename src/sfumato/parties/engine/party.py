@@ -87,7 +87,7 @@ class Party:
         self, name: str, shapes: tuple[Shape, ...], count: int, bits: int, inputs: Sequence[Words]
     ) -> list[Words]:
         results = _result_shapes(name, shapes)
-        executable = self._compile(name, shapes, count, bits, results)
+        executable = self._compile(name, shapes, bits, results)
         masks = [_uniform(shape) for shape in results] if self._rank == 0 else []
         last = self._parties - 1
         values = {f"a{i}": (0, shape, inputs, i) for i, shape in enumerate(shapes)}
@@ -95,8 +95,13 @@ class Party:
         values |= {f"m{i}": (0, shape, masks, i) for i, shape in enumerate(results)}
         for label, (owner, shape, held, i) in values.items():
             self._put(label, owner, held[i] if self._rank == owner else np.zeros(shape, dtype=np.uint64))
+        labels = list(values)
+        if name == "top":
+            labels.append("count")
+            public = self._library.Visibility.VIS_PUBLIC
+            self._runtime.set_var("count", self._io.make_shares(np.array(count, dtype=np.int64), public)[self._rank])
         self._runtime.run(executable)
-        for label in values:
+        for label in labels:
             self._runtime.del_var(label)
         shares = [self._take(f"y{i}") for i in range(len(results))]
         if self._rank < last:
@@ -140,27 +145,28 @@ class Party:
             return []
         return [np.frombuffer(self._ways.recv(0), dtype="<u8").astype(np.uint64).reshape(shape)]
 
-    def _compile(self, name: str, shapes: tuple[Shape, ...], count: int, bits: int, results: tuple[Shape, ...]) -> Any:
-        key = (name, shapes, count, bits)
+    def _compile(self, name: str, shapes: tuple[Shape, ...], bits: int, results: tuple[Shape, ...]) -> Any:
+        """Compile the program for some shapes; how many ``top`` takes is a public input, not part of it."""
+        key = (name, shapes, bits)
         if key not in self._compiled:
             from spu.utils import frontend
 
-            compute, width = program(name, count, bits), len(shapes)
+            compute, width, outputs = program(name, bits), len(shapes), len(results)
 
             def masked(*held: Any) -> tuple[Any, ...]:
                 inputs = [held[i] + held[width + i] for i in range(width)]
-                return tuple(y - mask for y, mask in zip(compute(*inputs), held[2 * width :], strict=True))
+                masks, public = held[2 * width : 2 * width + outputs], held[2 * width + outputs :]
+                return tuple(y - mask for y, mask in zip(compute(*inputs, *public), masks, strict=True))
 
-            labels = [f"{letter}{i}" for letter in "ab" for i in range(width)] + [f"m{i}" for i in range(len(results))]
+            labels = [f"{letter}{i}" for letter in "ab" for i in range(width)] + [f"m{i}" for i in range(outputs)]
+            seen = [self._library.Visibility.VIS_SECRET] * len(labels)
             blanks = [np.zeros(shape, dtype=np.int64) for shape in (*shapes, *shapes, *results)]
+            if name == "top":
+                labels, seen = [*labels, "count"], [*seen, self._library.Visibility.VIS_PUBLIC]
+                blanks.append(np.zeros((), dtype=np.int64))
+            names = [f"y{i}" for i in range(outputs)]
             self._compiled[key], _ = frontend.compile(
-                frontend.Kind.JAX,
-                masked,
-                blanks,
-                {},
-                labels,
-                [self._library.Visibility.VIS_SECRET] * len(labels),
-                lambda outputs: [f"y{i}" for i in range(len(outputs))],
+                frontend.Kind.JAX, masked, blanks, {}, labels, seen, lambda _: names
             )
         return self._compiled[key]
 

@@ -23,10 +23,13 @@ Piece = tuple[slice, ...]
 _CELLS = 1 << 17  # numbers of one piece: bounds the memory, to about 1.4 GB a party, for a few more messages
 
 
-def program(name: str, count: int, bits: int) -> Callable[..., tuple[Any, ...]]:
-    """Give the function of an operation, from secret inputs to the tuple of secret results."""
+def program(name: str, bits: int) -> Callable[..., tuple[Any, ...]]:
+    """Give the function of an operation, from secret inputs to the tuple of secret results.
+
+    ``top`` takes beside them how many it marks, which is public.
+    """
     if name == "top":
-        return partial(_top, count=count, bits=bits)
+        return partial(_top, bits=bits)
     known: dict[str, Callable[..., tuple[Any, ...]]] = {
         "less_than": _less_than,
         "argmin": _argmin,
@@ -109,7 +112,7 @@ def _cross(a: Any, b: Any) -> tuple[Any]:
     return (jnp.stack([jnp.matmul(a[j].T, b[j]) for j in range(a.shape[0])]),)
 
 
-def _top(values: Any, count: int, bits: int) -> tuple[Any]:
+def _top(values: Any, count: Any, *, bits: int) -> tuple[Any]:
     """Take what is less than the last number that is in, then its equals from the first place on until it is enough.
 
     That number is found bit by bit: one is set where too few numbers are less than what it would make. A network that
