@@ -36,6 +36,7 @@ from sfumato.assess.risk.interval import counterparts, interval_privacy  # noqa:
 from sfumato.condense.gcd import approximate_gcd  # noqa: E402
 from sfumato.condense.mechanism import Condensation  # noqa: E402
 from sfumato.condense.partition import partition  # noqa: E402
+from sfumato.condense.trial import better_grouping  # noqa: E402
 from sfumato.groups import redraw  # noqa: E402
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Records  # noqa: E402
 from sfumato.tune.search import brute_force, equal_steps, rule_based_search  # noqa: E402
@@ -119,6 +120,12 @@ def classwise(
     return rows, group_class[drawn_from], labels, drawn_from
 
 
+def tried(data: Split, size: int, seed: int) -> str:
+    """Give the grouping that class-wise condensation takes where none is named, by a trial on the training rows."""
+    levels, rng = np.full(len(data.train), size, dtype=np.int64), np.random.default_rng([seed, size])
+    return better_grouping(data.train, levels, data.classes, data.classes, layout(data.train.shape[1]), rng)
+
+
 def together(data: Split, size: int, rng: np.random.Generator) -> tuple[_Matrix, _Places, _Places, _Places]:
     """Condense all classes together with the class weighted by 0.8 [KCG12, fig. 3]."""
     d, count = data.train.shape[1], int(data.classes.max()) + 1
@@ -177,7 +184,10 @@ def repeat(job: tuple[Set, int, str | None]) -> dict[str, Any]:
         ruled = rule_based_search(one.t, int(counts.min()), lambda size: at(size)["accuracy"])
         forced = brute_force(equal_steps(one.t, int(counts.min()), 10), lambda size: at(size)["accuracy"])
         sizes = sorted({10, 50, one.t, divisor} & set(range(2, int(counts.min()) + 1)))
-        compared = [{"size": size, "modified": at(size), "compact": at(size, "compact")} for size in sizes]
+        compared = [
+            {"size": size, "modified": at(size), "compact": at(size, "compact"), "tried": tried(data, size, seed)}
+            for size in sizes
+        ]
         adult = []
         if one.name == "adult_train":
             adult = [{"size": k, "class-wise": at(k), "together": at(k, "together")} for k in ADULT_SIZES]

@@ -287,7 +287,7 @@ class Joint(Fact):
     ``partition`` says whether each had some of the rows or some of the columns. ``computing`` are those that held
     shares, and ``engine`` what they computed with: "plain" where all ran in one process, in the clear. ``centres`` says
     when cluster centres were opened and ``noise`` how it was drawn, each "" where the partition knows no such choice.
-    ``rounds`` are those of K-means.
+    ``rounds`` are those of K-means; ``bare`` is how often an owner has all rows of a group but one or two.
     """
 
     fact: ClassVar[str] = "joint"
@@ -298,6 +298,7 @@ class Joint(Fact):
     centres: str
     noise: str
     rounds: int
+    bare: int = 0
 
 
 @dataclass(frozen=True)

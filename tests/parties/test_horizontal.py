@@ -16,7 +16,14 @@ from sfumato.groups.model import summarize
 from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import joint_codec
 from sfumato.parties.groupwise import draw_noise
-from sfumato.parties.horizontal import form_groups, group_statistics, leaks, sanitize_horizontal, secure_ranges
+from sfumato.parties.horizontal import (
+    form_groups,
+    group_statistics,
+    leaks,
+    refuse_bare_rows,
+    sanitize_horizontal,
+    secure_ranges,
+)
 from sfumato.parties.ledger import check
 from sfumato.parties.plan import JointResult, Plan
 from sfumato.parties.session import Session
@@ -40,7 +47,7 @@ def standardized(values: Matrix) -> Matrix:
 
 
 def a_plan(parties: int, mechanism: LaplacePCA, centres: str = "last", target: str | None = None) -> Plan:
-    return Plan("horizontal", NAMES[:parties], mechanism, target=target, centres=centres)
+    return Plan("horizontal", NAMES[:parties], mechanism, target=target, centres=centres, few="allow")
 
 
 def sanitized(
@@ -320,3 +327,47 @@ def test_told_rows_that_do_not_fit_the_groups_are_found_out(together: Together) 
 
     with pytest.raises(PartyError, match="start all"):
         together(play, NAMES[:2], leaks("last"))
+
+
+@pytest.mark.parametrize("rest", [1, 2])
+def test_one_or_two_rows_of_the_others_are_refused_before_a_statistic_is_opened(together: Together, rest: int) -> None:
+    own = np.array([[20, 0], [0, 20 - rest], [0, rest]])  # of the second group all but the rest are one owner's
+    seen: list[set[str]] = []
+
+    def play(session: Session, rank: int) -> int:
+        try:
+            return refuse_bare_rows(session, own[rank], np.array([20, 20]), "refuse")
+        finally:
+            seen.append({entry.label for entry in session.transcript.entries})
+
+    with pytest.raises(PrivacyRefusal, match="1 times all owners but one"):
+        together(play, NAMES[:3], leaks("last"))
+    assert seen == [{"bare rows"}] * 3
+
+
+@pytest.mark.parametrize("counts", [[[20, 0], [0, 10], [0, 10]], [[17, 3], [3, 17], [0, 0]]])
+def test_groups_of_one_owner_alone_and_three_rows_of_the_others_pass(
+    together: Together, counts: list[list[int]]
+) -> None:
+    def play(session: Session, rank: int) -> int:
+        return refuse_bare_rows(session, np.array(counts[rank]), np.array([20, 20]), "refuse")
+
+    assert together(play, NAMES[:3], leaks("last")) == [0, 0, 0]
+
+
+def test_two_rows_follow_exactly_from_their_sum_and_products() -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(2, 5))
+    mean = rows.sum(axis=0) / 2
+    lengths, axes = np.linalg.eigh(rows.T @ rows - 2 * np.outer(mean, mean))
+    away = np.sqrt(lengths[-1] / 2) * axes[:, -1]
+    found = np.array([mean - away, mean + away])
+    assert min(np.abs(found - rows).max(), np.abs(found[::-1] - rows).max()) < 1e-9
+
+
+def test_what_is_seen_bare_is_counted_where_it_is_allowed(together: Together) -> None:
+    values = standardized(np.random.default_rng(5).normal(size=(12, 2)))
+    plan = Plan("horizontal", NAMES[:2], LaplacePCA(groups=1), few="allow")
+    assert [result.bare for result, _ in sanitized(together, plan, [values[:10], values[10:]], numbers(2))] == [1, 1]
+    with pytest.raises(PrivacyRefusal):
+        sanitized(together, dataclasses.replace(plan, few="refuse"), [values[:10], values[10:]], numbers(2))

@@ -124,7 +124,9 @@ def test_components_speak_of_each_other_to_an_owner_that_knows_its_own_columns()
 def test_owners_of_rows_know_whose_rows_are_whose_and_the_rest_of_a_group() -> None:
     _, not_said, _, _ = said(HORIZONTAL)
     assert "every owner knows which released rows are another's" in not_said
-    assert "where one row is left it has that row without any noise" in not_said
+    assert "no owner alone had all rows of a group but one or two, which was checked" in not_said
+    _, bare, _, _ = said(dataclasses.replace(HORIZONTAL, bare=3))
+    assert "3 times an owner had all rows of a group but one or two" in bare
     assert "belongs to which of its keys" not in not_said
 
 

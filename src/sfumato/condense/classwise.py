@@ -40,10 +40,10 @@ class ClasswiseCondensation:
     tolerance : float
         The smallest group size that the divisor may choose, as a share of the smallest class; the paper took 0.05 to
         0.2. It is raised to 2 and to the highest level asked for. Not used where k is given.
-    grouping : {"compact", "mdav", "paper", "modified", "holistic"}
-        As in `Condensation`, but compact groups may differ in width, so that dense regions of a class stay whole: that
-        measured better than the paper's own grouping, ``"modified"``, whose weight on the class plays no part inside a
-        class.
+    grouping : {"compact", "mdav", "paper", "modified", "holistic"}, optional
+        As in `Condensation`, but compact groups may differ in width, so that dense regions of a class stay whole.
+        Without it whichever of ``"compact"`` and the paper's own ``"modified"`` does better in a trial on the records
+        themselves (`sfumato.condense.trial`); the certificate says which, and that it was chosen so.
     effort : {"fast", "default", "thorough"}
         How long the compact grouping searches.
     allow_level_1 : bool
@@ -59,14 +59,14 @@ class ClasswiseCondensation:
 
     k: int | None = None
     tolerance: float = TOLERANCE
-    grouping: str = "compact"
+    grouping: str | None = None
     effort: str = "default"
     allow_level_1: bool = False
 
     def __post_init__(self) -> None:
         if self.k is not None:
             check_k(self.k, allow_level_1=self.allow_level_1)
-        check_options(self.grouping, self.effort)
+        check_options(self.grouping or "compact", self.effort)
         if isinstance(self.tolerance, bool) or not 0.0 < self.tolerance <= 1.0:
             raise OptionError("tolerance is a share of the smallest class, above 0 and at most 1; the usual one is 0.1")
 
@@ -84,6 +84,7 @@ class ClasswiseCondensation:
 
         from sfumato.condense.partition import partition
         from sfumato.condense.synthesize import synthesize
+        from sfumato.condense.trial import better_grouping, can_try
         from sfumato.condense.warm import compile_ahead
 
         compile_ahead()
@@ -93,11 +94,15 @@ class ClasswiseCondensation:
         if self.k is None:
             levels = np.full(len(records), choose_size(np.bincount(cells), int(levels.max()), self.tolerance))
         _check_sizes(block.column, cells, levels)
+        grouping, chosen = self.grouping, ""
+        if grouping is None:
+            grouping = better_grouping(records.values, levels, classes, cells, records.layout, rng, shared=block.where)
+            chosen = ", chosen by trial" if can_try(records.values, levels, classes, cells) else ""
         labels = partition(
-            records.values, levels, cells, rng, grouping=self.grouping, effort=self.effort, widths=True
+            records.values, levels, cells, rng, grouping=grouping, effort=self.effort, widths=True
         )  # the nearest of several classes is asked for: dense regions stay whole
         check_pure(labels, cells)
-        algorithm = f"class-wise: {ALGORITHMS[self.grouping]}"
+        algorithm = f"class-wise: {ALGORITHMS[grouping]}{chosen}"
         sanitized = synthesize(records, labels, levels, algorithm, rng, shared=block.where)
         pure = ClassPure(block.column, int(classes.max()) + 1)
         return dataclasses.replace(sanitized, facts=(pure, *sanitized.facts))

@@ -24,8 +24,8 @@ __all__ = ["DataSource", "PartyConfig"]
 _FORMAT = 1
 _LEAST_TIMEOUT, _MOST_TIMEOUT = 2.0, 86_400.0
 _METHOD = {"k": "whole", "groups": "whole", "response_weight": "number", "b": "number", "guarantee": "text"}
-_METHOD |= {"rho1": "number", "rho2": "number", "rounds": "whole", "centres": "text", "noise": "text"}
-_OF_PLAN = ("rounds", "centres", "noise")
+_METHOD |= {"rho1": "number", "rho2": "number", "rounds": "whole", "centres": "text", "few": "text", "noise": "text"}
+_OF_PLAN = ("rounds", "centres", "few", "noise")
 
 
 @dataclass(frozen=True)

@@ -187,6 +187,7 @@ def release_rows(
     step: float,
     level: int,
     rounds: int,
+    bare: int = 0,
 ) -> JointResult:
     """Map noised components back to the columns, settle categories and missing cells, and shuffle [BCG10, line 26].
 
@@ -202,8 +203,8 @@ def release_rows(
     statistics : Statistics
     layout : tuple of Block
         Of all columns.
-    step, level, rounds
-        Of the grid, asked of groups, and run by K-means; for the result.
+    step, level, rounds, bare
+        Of the grid, asked of groups, run by K-means, and seen bare; for the result.
     """
     sizes = statistics.sizes
     group = np.repeat(np.arange(len(sizes)), sizes)
@@ -221,4 +222,5 @@ def release_rows(
         level=level,
         noised=int((varying > 0).sum(axis=1).max()),
         rounds=rounds,
+        bare=bare,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import PrivacyRefusal
 from sfumato.groups import Groups, response_weights, summarize
 from sfumato.parties.channel import PartyError
 from sfumato.parties.fixed import bits_for, decode, encode
@@ -31,10 +32,12 @@ from sfumato.perturb.components import component_places, project
 from sfumato.perturb.laplace_pca import most_components
 from sfumato.records import Layout
 
-__all__ = ["form_groups", "group_statistics", "leaks", "sanitize_horizontal", "secure_ranges"]
+__all__ = ["form_groups", "group_statistics", "leaks", "refuse_bare_rows", "sanitize_horizontal", "secure_ranges"]
 
 Whole = NDArray[np.int64]
 Matrix = NDArray[np.float64]
+
+_BARE = 2  # so few rows follow from their sum and products exactly
 
 
 def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: Layout, n: int) -> JointResult:
@@ -62,6 +65,7 @@ def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: La
     order = np.argsort(labels, kind="stable")
     values, own = values[order], np.bincount(labels, minlength=g).astype(np.int64)  # group after group from here on
     session.phase("statistics of the groups")
+    bare = refuse_bare_rows(session, own, sizes, plan.few)
     statistics = group_statistics(session, values, own, sizes)
     axes = told_axes(session, statistics, layout, "axes")
     session.phase("ranges of the components")
@@ -82,7 +86,37 @@ def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: La
         step=plan.mechanism.grid,
         level=level,
         rounds=rounds,
+        bare=bare,
     )
+
+
+def refuse_bare_rows(session: Session, own: Whole, sizes: Whole, few: str) -> int:
+    """Count how often an owner would see all other rows of a group bare, and refuse unless that is allowed.
+
+    An owner that takes its own rows off a group's sums and products is left with those of the others: of one row that
+    is the row, of two it is both, for they lie on either side of their mean along the one axis that is left.
+
+    Parameters
+    ----------
+    session : Session
+    own, sizes : ndarray of shape (g,)
+        Rows of each group here, and over all owners.
+    few : {"refuse", "allow"}
+
+    Raises
+    ------
+    PrivacyRefusal
+        At every party, before any statistic of a group is opened.
+    """
+    others = sizes - own
+    here = int(((others > 0) & (others <= _BARE)).sum())
+    bare = int(session.sum(np.array([here]), "bare rows")[0])
+    if bare and few == "refuse":
+        raise PrivacyRefusal(
+            f"{bare} times all owners but one have no more than {_BARE} rows in a group, and its sums would show them "
+            'to that one; ask for larger groups, or allow it with few = "allow"'
+        )
+    return bare
 
 
 def form_groups(

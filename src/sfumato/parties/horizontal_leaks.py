@@ -38,6 +38,12 @@ _ALWAYS = (
         "how many rows of all owners each cluster has, after each round and each time that a group is filled",
     ),
     Leak("moved", "opened", "owner", "each owner sees which of its own rows go to a group that is filled"),
+    Leak(
+        "bare rows",
+        "sum",
+        "all",
+        "how often an owner has all rows of a group but one or two, without who or which group",
+    ),
     Leak("group sums", "sum", "all", f"the sum of the rows of each group, {_STATISTICS}"),
     Leak("group products", "sum", "all", f"the covariance of each group, {_STATISTICS}"),
     Leak("axes", "told", "all", "the principal axes of each group, which follow from its covariance", implied=True),

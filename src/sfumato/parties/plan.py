@@ -14,12 +14,13 @@ from sfumato.errors import OptionError
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import Layout
 
-__all__ = ["CENTRES", "ENGINES", "NOISES", "PARTITIONS", "JointResult", "Plan"]
+__all__ = ["CENTRES", "ENGINES", "FEW", "NOISES", "PARTITIONS", "JointResult", "Plan"]
 
 PARTITIONS = ("horizontal", "vertical")
 ENGINES = ("cheetah", "aby3")
 CENTRES = ("last", "each")
 NOISES = ("split", "each")
+FEW = ("refuse", "allow")
 
 _MOST_ROUNDS = 1000
 
@@ -43,7 +44,11 @@ class Plan:
     rounds : int
         Rounds of K-means at most.
     centres : {"last", "each"}
-        Of a horizontal partition: whether cluster centres are opened at the end alone or in every round.
+        Of a horizontal partition: whether cluster centres stay shared, so that only the statistics of the last groups
+        are seen, or are opened in every round.
+    few : {"refuse", "allow"}
+        Of a horizontal partition: what is done where all owners but one have one or two rows together in a group,
+        which its sums would give away to that one.
     noise : {"split", "each"}
         Of a vertical partition: whether the two computing parties draw halves whose difference is the noise [BCG10,
         line 24], or each a whole Laplace noise, so that it also bounds what either of them learns.
@@ -58,6 +63,7 @@ class Plan:
     engine: str = "cheetah"
     rounds: int = 20
     centres: str = "last"
+    few: str = "refuse"
     noise: str = "split"
     seed: int | None = None
 
@@ -66,6 +72,7 @@ class Plan:
             ("partition", self.partition, PARTITIONS),
             ("engine", self.engine, ENGINES),
             ("centres", self.centres, CENTRES),
+            ("few", self.few, FEW),
             ("noise", self.noise, NOISES),
         ):
             if chosen not in choices:
@@ -112,6 +119,8 @@ class JointResult:
         Most components that got noise in a group.
     rounds : int
         Rounds of K-means that were run.
+    bare : int
+        How often an owner sees all other rows of a group bare, because they are one or two.
     """
 
     values: NDArray[np.float64]
@@ -121,6 +130,7 @@ class JointResult:
     level: int
     noised: int
     rounds: int
+    bare: int = 0
 
     def __repr__(self) -> str:
         return f"JointResult(n={len(self.values)}, d={self.values.shape[1]}, groups={len(self.sizes)})"

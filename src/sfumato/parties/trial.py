@@ -213,6 +213,10 @@ _COMMON: Sequence[tuple[str, str, str]] = (
     ("rounds", "20", "rounds of K-means at most"),
 )
 _CHOICES = {
-    "horizontal": (*_COMMON, ("centres", '"last"', 'when centres are opened; or "each" round')),
+    "horizontal": (
+        *_COMMON,
+        ("centres", '"last"', 'keeps centres shared; "each" opens them in every round'),
+        ("few", '"refuse"', 'where an owner would see one or two rows of the others bare; or "allow"'),
+    ),
     "vertical": (*_COMMON, ("noise", '"split"', 'between the first and the last; or "each" draws all of it')),
 }

@@ -55,6 +55,7 @@ def joint_facts(
         centres="" if vertical else plan.centres,
         noise=plan.noise if vertical else "",
         rounds=result.rounds,
+        bare=result.bare,
     )
     return (
         Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),

@@ -201,11 +201,7 @@ def _of_rows(fact: Joint) -> list[Refused]:
             "each owner told its noised rows to all, so that every owner knows which released rows are another's, and "
             "of which group",
         ),
-        Refused(
-            "A row stays hidden from an owner that has the rest of its group.",
-            "the sums of a group are exact: an owner takes its own rows off, and where one row is left it has that row "
-            "without any noise",
-        ),
+        _of_bare_rows(fact),
     ]
     if fact.centres == "each":
         refused.append(
@@ -217,6 +213,21 @@ def _of_rows(fact: Joint) -> list[Refused]:
             )
         )
     return refused
+
+
+def _of_bare_rows(fact: Joint) -> Refused:
+    """Say what the exact sums of a group give away, and whether it happened."""
+    if fact.bare:
+        return Refused(
+            "Every row stays hidden from the other owners.",
+            f"{fact.bare} times an owner had all rows of a group but one or two, and this was allowed: it takes its "
+            "own rows off the exact sums of the group and has the others' without any noise",
+        )
+    return Refused(
+        "A row stays hidden from owners that have the rest of its group together.",
+        "the sums of a group are exact: no owner alone had all rows of a group but one or two, which was checked, but "
+        "owners that put their rows together can take them all off",
+    )
 
 
 def _named(names: Sequence[str]) -> str:
