@@ -287,7 +287,8 @@ class Joint(Fact):
     ``partition`` says whether each had some of the rows or some of the columns. ``computing`` are those that held
     shares, and ``engine`` what they computed with: "plain" where all ran in one process, in the clear. ``centres`` says
     when cluster centres were opened and ``noise`` how it was drawn, each "" where the partition knows no such choice.
-    ``rounds`` are those of K-means; ``bare`` is how often an owner has all rows of a group but one or two.
+    ``rounds`` are those of K-means; ``bare`` is how often an owner has all rows of a group but one or two, or all cells
+    of a column there, and for owners of columns how often a record alone has a category or a missing cell in its group.
     """
 
     fact: ClassVar[str] = "joint"

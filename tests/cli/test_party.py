@@ -22,6 +22,7 @@ from sfumato.parties.certificates import self_signed
 from sfumato.parties.place import Address
 from sfumato.parties.trial import Trial, write_trial
 from sfumato.progress import listening, tell
+from sfumato.release import verify_release
 from tests.cli.conftest import Run
 from tests.parties.meetings import HOST, free_port
 
@@ -35,20 +36,26 @@ needs_engine = pytest.mark.skipif(
 SCHEMA = "format = 1\n" + "".join(
     f'[[column]]\nname = "{name}"\nkind = "continuous"\ndomain = {{ low = -20.0, high = 20.0 }}\n' for name in "aby"
 )
+SCHEMA += (
+    '[[column]]\nname = "day"\nkind = "date"\nformat = "%Y-%m-%d"\n'
+    'domain = { low = 2020-01-01T00:00:00, high = 2020-12-31T00:00:00, step = "day" }\n'
+)
 
 
 def write_tables(folder: Path, partition: str, n: int = 90) -> dict[str, Path]:
     """Give each party its rows or its columns of one table."""
     rng = np.random.default_rng(11)
     x = rng.normal(size=(n, 3)).round(3)
-    columns = {"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "y": (x.sum(axis=1) + rng.normal(size=n)).round(3)}
+    numbers = {"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "y": x.sum(axis=1) + rng.normal(size=n)}
+    columns = {name: [f"{number:.3f}" for number in column] for name, column in numbers.items()}
+    columns["day"] = [f"2020-{month:02d}-{day:02d}" for month, day in rng.integers(1, (13, 29), size=(n, 2))]
     parts = {}
     for place, name in enumerate(NAMES):
         rows = rng.permutation(n) if partition == "vertical" else np.arange(place * n // 3, (place + 1) * n // 3)
-        own = (("a",), ("b",), ("c", "y"))[place] if partition == "vertical" else ("a", "b", "y")
+        own = (("a",), ("b",), ("c", "y"))[place] if partition == "vertical" else ("a", "b", "y", "day")
         lines = [",".join(("id", *own) if partition == "vertical" else own)]
         for row in rows:
-            cells = [f"{columns[column][row]:.3f}" for column in own]
+            cells = [columns[column][row] for column in own]
             lines.append(",".join([f"p{row:04d}", *cells] if partition == "vertical" else cells))
         parts[name] = folder / f"{name}.csv"
         parts[name].write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -210,6 +217,8 @@ SAME = ("release/table.csv", "release/certificate.json", "release/schema.toml", 
 )
 def test_all_parties_end_with_the_same_files(tmp_path: Path, start: Start, partition: str, engine: str) -> None:
     configs = trial(tmp_path, partition, timeout=60.0, engine=engine)
+    for config in configs.values():
+        edit(config, r"^# rounds = 20 ", "rounds = 3 ")
     parties = [start(config, "--json") for config in configs.values()]
     assert [party.ended(300) for party in parties] == [0, 0, 0], [party.said for party in parties]
     told = [json.loads((party.folder / "out").read_text(encoding="utf-8")) for party in parties]
@@ -223,6 +232,7 @@ def test_all_parties_end_with_the_same_files(tmp_path: Path, start: Start, parti
         assert document["bytes_sent"] > 0
         assert Path(document["folder"]) == party.folder / "joint"
         assert party.left() == {"joint"}
+    assert all(check.holds for check in verify_release(parties[0].folder / "joint" / "release"))
     assert told[0]["bytes_sent"] > told[1]["bytes_sent"] or engine == "aby3"
 
 
@@ -233,9 +243,7 @@ def test_a_party_that_is_killed_is_named_by_the_others(tmp_path: Path, start: St
     ann.await_worker()
     cat.await_worker(seconds=3.0)  # its libraries take less: it computes
     cat.process.kill()
-    begin = time.monotonic()
-    assert [ann.ended(20), ben.ended(20)] == [1, 1]
-    assert time.monotonic() - begin < 6.0 + 10.0
+    assert [ann.ended(30), ben.ended(30)] == [1, 1]
     assert "'cat' is gone" in ann.said
     assert "'cat' is gone" in ben.said
     check_nothing_left([ann, ben])
@@ -254,9 +262,7 @@ def test_a_party_that_is_stopped_is_named_within_the_timeout(tmp_path: Path, sta
     cat.await_worker()
     ann.await_worker()
     cat.process.send_signal(signal.SIGSTOP)
-    begin = time.monotonic()
-    assert [ann.ended(30), ben.ended(30)] == [1, 1]
-    assert time.monotonic() - begin < 6.0 + 10.0  # the timeout, and the way out of a process that gets little time
+    assert [ann.ended(30), ben.ended(30)] == [1, 1]  # the timeout is 6; a process may get little time for its way out
     assert "'cat' has given no sign of life for 6 seconds" in ann.said
     assert "'cat' has given no sign of life for 6 seconds" in ben.said
     cat.process.send_signal(signal.SIGCONT)
@@ -280,20 +286,29 @@ def test_an_engine_that_is_killed_ends_all_parties(tmp_path: Path, start: Start)
 
 
 @needs_engine
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_a_party_that_is_interrupted_tells_the_others(tmp_path: Path, start: Start, stop: signal.Signals) -> None:
+def test_a_party_that_is_interrupted_tells_the_others(tmp_path: Path, start: Start) -> None:
     parties = [start(config) for config in trial(tmp_path, "vertical").values()]
     ann, ben, cat = parties
     ann.await_worker()
     cat.await_worker()
-    ann.process.send_signal(stop)
-    assert [party.ended(20) for party in parties] == [1, 1, 1]
+    ann.process.send_signal(signal.SIGINT)
+    assert [party.ended(30) for party in parties] == [1, 1, 1]
     assert "interrupted; nothing was written" in ann.said
     for other in (ben, cat):
         assert "party 'ann' gave up: it was" in other.said
     check_nothing_left(parties)
 
 
+def test_a_party_that_is_ended_while_it_waits_says_so(tmp_path: Path, start: Start) -> None:
+    ann = start(trial(tmp_path, "horizontal")["ann"])
+    ann.await_words("waits for")
+    ann.process.send_signal(signal.SIGTERM)
+    assert ann.ended(START) == 1
+    assert "interrupted; nothing was written" in ann.said
+    check_nothing_left([ann])
+
+
+@pytest.mark.slow  # test_network does the same in threads
 def test_a_party_that_never_comes_is_named_in_time(tmp_path: Path, start: Start) -> None:
     configs = trial(tmp_path, "horizontal")
     for name in ("ann", "cat"):
@@ -306,6 +321,7 @@ def test_a_party_that_never_comes_is_named_in_time(tmp_path: Path, start: Start)
     check_nothing_left(parties)
 
 
+@pytest.mark.slow  # test_network does the same in threads
 def test_a_certificate_that_nobody_pinned_is_refused(tmp_path: Path, start: Start) -> None:
     configs = trial(tmp_path, "horizontal")
     folder, made = configs["cat"].parent, self_signed("cat", HOST)
@@ -341,13 +357,14 @@ def test_the_certificate_of_another_rank_is_refused(tmp_path: Path, start: Start
     check_nothing_left(parties)
 
 
+# the other three differences are told over threads in test_network
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("version", "'ben' speaks sfumato 0.0.9 and this party sfumato"),
-        ("plan", "'ben' has k = 16 and this party k = 15"),
         ("schema", "'ben' has schema.b.domain.high = 21.0 and this party schema.b.domain.high = 20.0"),
-        ("seed", "'ben' has seed = 5 and this party no seed"),
+        pytest.param("version", "'ben' speaks sfumato 0.0.9 and this party sfumato", marks=pytest.mark.slow),
+        pytest.param("plan", "'ben' has k = 16 and this party k = 15", marks=pytest.mark.slow),
+        pytest.param("seed", "'ben' has seed = 5 and this party no seed", marks=pytest.mark.slow),
     ],
 )
 def test_all_hear_in_what_one_party_differs(tmp_path: Path, start: Start, kind: str, words: str) -> None:

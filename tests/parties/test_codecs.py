@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.errors import SchemaError, SfumatoError, TableError
+from sfumato.errors import PrivacyRefusal, SchemaError, SfumatoError, TableError
 from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import LEAKS, joint_codec
 from sfumato.parties.session import Session
@@ -59,7 +59,7 @@ def a_table(n: int, rng: np.random.Generator) -> pa.Table:
 
 def codecs_of(together: Together, tables: list[pa.Table], schemas: list[Schema]) -> list[tuple[Codec, int]]:
     def play(session: Session, rank: int) -> tuple[Codec, int]:
-        return joint_codec(session, tables[rank], schemas[rank])
+        return joint_codec(session, tables[rank], schemas[rank], few="allow")
 
     return together(play, NAMES[: len(tables)], LEAKS)
 
@@ -97,6 +97,16 @@ def test_a_column_that_is_the_same_for_all_works(together: Together) -> None:
         where = next(block.where for block in codec.layout if block.column == name)
         np.testing.assert_allclose(encoded[:, where], 0.0, atol=1e-12)
         np.testing.assert_allclose(codec.decode(encoded).column(name).to_pylist(), table.column(name).to_pylist())
+
+
+@pytest.mark.parametrize("high", [1e9, 1e12, 3e14])
+def test_bounds_that_are_far_too_wide_do_not_spoil_the_scale(together: Together, high: float) -> None:
+    numbers = np.random.default_rng(6).normal(0.0, 100.0, 60)
+    field = Field("x", Kind.CONTINUOUS, domain=Domain(True, -high, high))
+    tables = [pa.table({"x": part}) for part in np.split(numbers, [20, 40])]
+    codec, _ = codecs_of(together, tables, [Schema((field,))] * 3)[0]
+    encoded = np.concatenate([codec.encode(table).values for table in tables])
+    np.testing.assert_allclose([encoded.mean(), encoded.std()], [0.0, 1.0], atol=1e-2)
 
 
 @pytest.mark.parametrize("width", [1e-8, 1e-4, 1.0])
@@ -184,7 +194,32 @@ def test_nothing_is_seen_but_sums_and_digests(together: Together) -> None:
     seen = together(play, NAMES[:3], LEAKS)[0]
     assert [step for step in seen if step[0] == "sum"] == [
         ("sum", "rows"),
+        ("sum", "bare rows"),
         ("sum", "column sums"),
         ("sum", "column squares"),
     ]
     assert {step for step in seen if step[0] != "sum"} == {("told", "columns"), ("told", "codec")}
+
+
+@pytest.mark.parametrize("few", [1, 2])
+@pytest.mark.parametrize("what", ["rows", "cells"])
+def test_one_or_two_rows_or_cells_of_the_others_are_refused_before_a_sum_of_cells_is_opened(
+    together: Together, what: str, few: int
+) -> None:
+    """Else the first owner would take its own part off the column sums and have the others' cells."""
+    heat = SCHEMA["heat"]
+    cells = [float(value) for value in range(20)]
+    missing: list[float | None] = [None] * (9 if what == "cells" else 0)
+    parts = [cells, [1.0] * few + missing, missing]
+    tables = [pa.table({"heat": pa.array(part, pa.float64())}) for part in parts]
+    seen: list[set[str]] = []
+
+    def play(session: Session, rank: int) -> None:
+        try:
+            joint_codec(session, tables[rank], Schema((heat,)))
+        finally:
+            seen.append({entry.label for entry in session.transcript.entries if entry.action == "sum"})
+
+    with pytest.raises(PrivacyRefusal, match=r"1 times|2 times"):
+        together(play, NAMES[:3], LEAKS)
+    assert seen == [{"rows", "bare rows"}] * 3

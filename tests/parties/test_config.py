@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.errors import BadInput, OptionError
 from sfumato.parties.config import PartyConfig
+from sfumato.parties.greeting import Hello, digest_of
 from sfumato.parties.place import Address
 from sfumato.parties.trial import Trial, write_trial
 
@@ -108,6 +109,7 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
         (lambda: Trial(addresses("a", "b"), "diagonal"), "no partition"),
         (lambda: Trial(addresses("a", "b"), "vertical"), "--key"),
         (lambda: Trial(addresses("a", "b"), "horizontal", key="id"), "leave it out"),
+        (lambda: Trial(addresses("a", "b"), "vertical", key="id", schema=Path("x")), "--schema is for a horizontal"),
         (lambda: Trial(addresses("a", "b"), "horizontal", {"c": Path("x")}), "no party"),
         (lambda: Trial(addresses("a", "../b"), "horizontal"), "no name of a party"),
         (lambda: Trial(addresses("a", "b"), "horizontal", engine="aby3"), "three computing parties"),
@@ -169,21 +171,45 @@ def test_without_an_authority_the_certificates_of_the_others_are_needed(config: 
         PartyConfig.load(config)
 
 
+DECLARED = SCHEMA.replace('source = "observed", ', "")
+DATES = """
+[[column]]
+name = "since"
+kind = "date"
+domain = { low = 2010-01-01, high = 2029-12-31T00:00:00, step = "day" }
+"""
+
+
+def trial_of_rows(folder: Path, schema: str) -> dict[str, Path]:
+    (folder / "a.csv").write_text("x,y,since\n1,2,2015-03-01\n", encoding="utf-8")
+    (folder / "s.toml").write_text(schema, encoding="utf-8")
+    tables = dict.fromkeys(("bank", "shop"), folder / "a.csv")
+    return write_trial(folder / "t", Trial(addresses(*tables), "horizontal", tables, schema=folder / "s.toml"))
+
+
 def test_owners_of_rows_compare_their_schemas_without_observed_bounds(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("x,y\n1,2\n", encoding="utf-8")
-    (tmp_path / "s.toml").write_text(SCHEMA, encoding="utf-8")
-    trial = Trial(
-        addresses("bank", "shop"),
-        "horizontal",
-        dict.fromkeys(("bank", "shop"), tmp_path / "a.csv"),
-        schema=tmp_path / "s.toml",
-    )
-    files = write_trial(tmp_path / "t", trial)
+    files = trial_of_rows(tmp_path, DECLARED)
+    (files["bank"].parent / "schema.toml").write_text(SCHEMA, encoding="utf-8")
+    (files["shop"].parent / "schema.toml").write_text(SCHEMA.replace("7.5", "8.5"), encoding="utf-8")
     settings = PartyConfig.load(files["bank"]).settings()
     assert settings == PartyConfig.load(files["shop"]).settings()
     assert settings["columns"] == ["x", "y"]
     assert settings["schema"]["x"]["domain"]["high"] == 9.0
     assert "domain" not in settings["schema"]["y"]
+
+
+def test_declared_dates_can_be_compared_over_the_wire(tmp_path: Path) -> None:
+    config = PartyConfig.load(trial_of_rows(tmp_path, DECLARED + DATES)["bank"])
+    settings = config.settings()
+    hello = Hello("0.1.0", config.run, "channel", 0, digest_of(settings), settings)
+    assert Hello.from_bytes(hello.to_bytes()).settings == settings
+    assert settings["schema"]["since"]["domain"]["low"].startswith("2010-01-01")
+
+
+def test_a_schema_that_holds_observed_bounds_is_handed_to_nobody(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="1 columns are not declared, the first is 'y'"):
+        trial_of_rows(tmp_path, SCHEMA)
+    assert not (tmp_path / "t").exists()
 
 
 def test_a_seed_is_one_of_the_settings(config: Path) -> None:

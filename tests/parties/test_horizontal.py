@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.groups.model import summarize
+from sfumato.parties.bare import refuse_bare_rows
 from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import joint_codec
 from sfumato.parties.groupwise import draw_noise
@@ -20,7 +21,6 @@ from sfumato.parties.horizontal import (
     form_groups,
     group_statistics,
     leaks,
-    refuse_bare_rows,
     sanitize_horizontal,
     secure_ranges,
 )
@@ -29,7 +29,7 @@ from sfumato.parties.plan import JointResult, Plan
 from sfumato.parties.session import Session
 from sfumato.parties.transcript import Transcript
 from sfumato.perturb.laplace_pca import LaplacePCA, most_components
-from sfumato.records import Layout
+from sfumato.records import Block, BlockKind, Layout
 from tests.oracles import bcg10_horizontal as oracle
 from tests.parties.conftest import Together
 from tests.parties.test_codecs import SCHEMA, a_table
@@ -207,7 +207,7 @@ def test_counts_of_categories_and_missing_cells_are_kept(
 
     def play(session: Session, rank: int) -> tuple[dict[str, list[object]], int, int]:
         part = table.slice(cuts[rank], cuts[rank + 1] - cuts[rank])
-        codec, total = joint_codec(session, part, SCHEMA)
+        codec, total = joint_codec(session, part, SCHEMA, few="allow")
         result = sanitize_horizontal(session, plan, codec.encode(part).values, codec.layout, total)
         return codec.decode(result.values).to_pydict(), result.noised, most_components(codec.layout)
 
@@ -371,3 +371,18 @@ def test_what_is_seen_bare_is_counted_where_it_is_allowed(together: Together) ->
     assert [result.bare for result, _ in sanitized(together, plan, [values[:10], values[10:]], numbers(2))] == [1, 1]
     with pytest.raises(PrivacyRefusal):
         sanitized(together, dataclasses.replace(plan, few="refuse"), [values[:10], values[10:]], numbers(2))
+
+
+def test_a_cell_whose_group_has_no_other_that_is_not_missing_is_as_bare_as_a_row(together: Together) -> None:
+    rng = np.random.default_rng(6)
+    values = np.column_stack([rng.normal(size=24), np.zeros(24)])
+    values[12:, 1] = 1.0
+    values[20, 1] = 0.0  # the one cell of the second owner that is not missing
+    values[:, 0] = np.where(values[:, 1] > 0, 0.0, values[:, 0])
+    values[:, :1] = standardized(values[:, :1])
+    layout = (Block("x", BlockKind.NUMBER, 0, 1, (0.0,)), Block("x", BlockKind.MISSING, 1, 2))
+    plan = Plan("horizontal", NAMES[:2], LaplacePCA(groups=1))
+    with pytest.raises(PrivacyRefusal, match="1 times"):
+        sanitized(together, plan, [values[:12], values[12:]], layout)
+    allowed = dataclasses.replace(plan, few="allow")
+    assert {result.bare for result, _ in sanitized(together, allowed, [values[:12], values[12:]], layout)} == {1}

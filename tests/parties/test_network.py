@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import socket
@@ -15,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.errors import PrivacyRefusal, SfumatoError, TableError
 from sfumato.parties.certificates import Identity, TrialAuthority, self_signed, tls_contexts
 from sfumato.parties.channel import PartyError
-from sfumato.parties.greeting import Hello, PartyMismatch, difference, digest_of
+from sfumato.parties.greeting import Hello, difference, digest_of
 from sfumato.parties.links import MOST_MESSAGE
 from sfumato.parties.network import NetworkChannel
 from sfumato.parties.place import Address, Peer
@@ -111,7 +113,7 @@ def test_certificates_of_an_authority_are_checked_against_it_and_the_pins(tmp_pa
     ends = run_all(
         [signed[0], dataclasses.replace(signed[1], identity=Identity(*stranger, tmp_path / "authority.pem"))], swap
     )
-    assert all(isinstance(end, PartyMismatch) for end in ends)
+    assert all(isinstance(end, PartyError) and end.exit_code == 2 for end in ends)
     assert "certificate" in str(ends[0])
     assert "pinned for no party" in str(ends[1])
 
@@ -123,7 +125,7 @@ def test_a_stranger_is_told_at_once_and_the_others_in_time(tmp_path: Path) -> No
         places[2], identity=dataclasses.replace(places[2].identity, key=stranger[0], certificate=stranger[1])
     )
     ends = run_all([dataclasses.replace(place, wait=3.0) for place in places], swap)
-    assert all(isinstance(end, PartyMismatch) and end.exit_code == 2 for end in ends), ends
+    assert all(isinstance(end, PartyError) and end.exit_code == 2 for end in ends), ends
     assert "does not accept the certificate of this party" in str(ends[2])
     assert "'cat'" in str(ends[0])
     assert "certificate that is not trusted" in str(ends[0])
@@ -136,7 +138,7 @@ def test_one_partys_certificate_does_not_pass_for_another(tmp_path: Path) -> Non
         places[2], identity=dataclasses.replace(places[2].identity, key=ben.key, certificate=ben.certificate)
     )
     ends = run_all(places, swap)
-    assert all(isinstance(end, PartyMismatch) for end in ends), ends
+    assert all(isinstance(end, PartyError) and end.exit_code == 2 for end in ends), ends
     assert "calls itself 'cat' and showed the certificate of 'ben'" in str(ends[0])
     assert "refused this party" in str(ends[2]) or "does not accept the certificate" in str(ends[2])
 
@@ -146,7 +148,7 @@ def test_a_called_party_must_be_the_one_that_is_pinned(tmp_path: Path) -> None:
     ann, ben, cat = places[0].peers
     crossed = (dataclasses.replace(ann, address=ben.address), dataclasses.replace(ben, address=ann.address), cat)
     ends = run_all([*places[:2], dataclasses.replace(places[2], peers=crossed)], swap)
-    assert all(isinstance(end, PartyMismatch) for end in ends), ends
+    assert all(isinstance(end, PartyError) and end.exit_code == 2 for end in ends), ends
     assert "is that of" in str(ends[2])
     assert "'cat'" in str(ends[0])
 
@@ -164,7 +166,7 @@ def test_all_hear_in_what_a_party_differs(tmp_path: Path, change: dict[str, Any]
     places = make_places(tmp_path)
     places[1] = dataclasses.replace(places[1], **change)
     ends = run_all(places, swap)
-    assert all(isinstance(end, PartyMismatch) for end in ends), ends
+    assert all(isinstance(end, PartyError) and end.exit_code == 2 for end in ends), ends
     assert "'ben'" in str(ends[0])
     assert words in str(ends[0])
     assert "'ann'" in str(ends[1]) or "'cat'" in str(ends[1])
@@ -184,7 +186,7 @@ def test_a_party_that_never_comes_is_named_in_time(tmp_path: Path) -> None:
     assert time.monotonic() - begin < 2.0 + 6.0
     for end in ends:
         assert isinstance(end, PartyError)
-        assert not isinstance(end, PartyMismatch)
+        assert end.exit_code == 1
         assert "'ann'" in str(end)
 
 
@@ -197,6 +199,28 @@ def test_a_party_that_gives_up_says_why_to_all(tmp_path: Path) -> None:
     ends = run_all(make_places(tmp_path), work)
     for rank in (0, 2):
         assert str(ends[rank]) == "party 'ben' gave up: column 'age' has 3 cells that are no numbers"
+
+
+@pytest.mark.parametrize("error", [TableError, PrivacyRefusal, PartyError])
+def test_all_parties_end_with_the_exit_code_of_the_one_that_gave_up(tmp_path: Path, error: type[SfumatoError]) -> None:
+    def work(channel: NetworkChannel) -> None:
+        if channel.rank == 1:
+            raise error("no")
+        channel.receive(1, "never")
+
+    ends = run_all(make_places(tmp_path), work)
+    assert [end.exit_code for end in ends] == [error.exit_code] * 3
+
+
+def test_a_reason_that_is_passed_on_keeps_the_name_of_the_first(tmp_path: Path) -> None:
+    def work(channel: NetworkChannel) -> None:
+        if channel.rank == 1:
+            raise TableError("party 'cat' gave up: no")
+        channel.receive(1, "never")
+
+    ends = run_all(make_places(tmp_path), work)
+    assert str(ends[0]) == "party 'cat' gave up: no"
+    assert ends[0].exit_code == 2
 
 
 def test_a_failure_wakes_whoever_polls_the_event(tmp_path: Path) -> None:
@@ -290,6 +314,28 @@ def test_strangers_at_the_port_do_not_disturb_a_run(tmp_path: Path) -> None:
 
     assert run_all(places, work) == [[1], [0]]
     thread.join()
+
+
+def test_many_silent_callers_do_not_keep_a_party_out(tmp_path: Path) -> None:
+    places = make_places(tmp_path, ("ann", "ben"), timeout=20.0, wait=20.0)
+    with contextlib.ExitStack() as held:
+
+        def crowd() -> None:
+            while True:
+                with contextlib.suppress(ConnectionRefusedError):
+                    held.enter_context(socket.create_connection((HOST, places[0].listen.port)))
+                    break
+                time.sleep(0.02)
+            for _ in range(150):
+                held.enter_context(socket.create_connection((HOST, places[0].listen.port)))
+
+        ends: list[Any] = []
+        first = threading.Thread(target=lambda: ends.append(run_all(places[:1], swap)))
+        first.start()
+        crowd()
+        ends.append(run_all(places[1:], swap))
+        first.join(30)
+    assert sorted(ends) == [[[0]], [[1]]]
 
 
 def end_with_rogue(tmp_path: Path, words: bytes) -> str:

@@ -93,7 +93,7 @@ def test_only_the_parties_named_see_what_is_opened() -> None:
 
 def test_a_secure_sum_is_exact_and_wraps_no_sign() -> None:
     def play(session: Session, rank: int) -> list[int]:
-        return session.sum(np.array([rank, -(2**61) // 4, 0]), "total").tolist()
+        return [int(one) for one in session.sum(np.array([rank, -(2**61) // 4, 0]), "total")]
 
     assert run_together(play, NAMES, LEAKS) == [[6, -(2**61), 0]] * 4
 
@@ -185,3 +185,48 @@ def test_no_session_or_share_shows_numbers() -> None:
     session = plain_sessions(NAMES, LEAKS)[0][0]
     handle = session.share(np.array([424242]), 0, (1,), "x")
     assert "424242" not in repr(handle) + repr(session) + repr(session.transcript)
+
+
+def test_what_is_sent_for_a_secure_sum_is_masked_afresh_every_time() -> None:
+    """The same numbers, summed again and again: no message of a single owner comes twice, or is the numbers."""
+    own = np.arange(64)
+    sent: list[bytes] = []
+
+    def play(session: Session, rank: int) -> None:
+        channel = session._channel  # type: ignore[attr-defined]
+        send = channel.send
+
+        def watch(to: int, kind: str, payload: bytes) -> None:
+            if rank and kind.endswith(":sum"):
+                sent.append(payload)
+            send(to, kind, payload)
+
+        channel.send = watch
+        for _ in range(3):
+            session.sum(own, "total")
+
+    run_together(play, NAMES, LEAKS)
+    run_together(play, NAMES, LEAKS)
+    words = np.array([np.frombuffer(payload, dtype=np.uint64) for payload in (*sent, own.tobytes())])
+    assert len(words) == 2 * 3 * 3 + 1
+    for column in words.T:  # equal words by chance: once in 10^16 or so
+        assert len(set(column.tolist())) == len(words)
+
+
+@pytest.mark.parametrize("kind", [":share", ":secret", "secret"])
+def test_a_secret_of_another_length_is_refused_and_grows_no_share(kind: str) -> None:
+    def play(session: Session, rank: int) -> None:
+        channel = session._channel  # type: ignore[attr-defined]
+        send = channel.send
+
+        def damage(to: int, told: str, payload: bytes) -> None:
+            garbled = rank == 0 and (told == kind or (kind.startswith(":") and told.endswith(kind)))
+            send(to, told, payload[:7] if garbled else payload)
+
+        channel.send = damage
+        session.secret("common")
+        session.share(np.array([7]) if rank == 0 else None, 0, (1,), "x")
+        session.sum(np.array([rank]), "total")
+
+    with pytest.raises(PartyError, match="'a' sent 7 bytes where a secret was due"):
+        run_together(play, NAMES, LEAKS)

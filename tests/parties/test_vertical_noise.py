@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,8 +16,9 @@ from sfumato.parties import batches, vertical_noise
 from sfumato.parties.groupwise import Statistics, component_scales
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS
-from sfumato.parties.vertical_noise import add_noise, component_ranges, group_statistics, grouped
+from sfumato.parties.vertical_noise import add_noise, component_ranges, group_statistics, grouped, lone_marks
 from sfumato.perturb.laplace_pca import LaplacePCA
+from sfumato.records import CATEGORY_SCALE, Block, BlockKind
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, joint_run, no_noise, random_numbers, split_numbers
 
@@ -56,6 +59,59 @@ def test_means_and_covariances_are_those_of_the_pooled_table(
     np.testing.assert_allclose(found[0].mean, pooled.mean, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found[0].covariance, pooled.covariance, rtol=0, atol=2.0**-20 * np.sqrt(n))
     assert (found[0].covariance == found[0].covariance.transpose(0, 2, 1)).all()
+
+
+@pytest.mark.parametrize("parties", [2, 3])
+def test_a_record_that_alone_has_a_category_in_its_group_follows_from_what_all_owners_see(
+    together: Together, parties: int
+) -> None:
+    """So the certificate says; else this would be a reason to say less there."""
+    rng = np.random.default_rng(parties)
+    values = random_numbers(rng, 40, 5)
+    values[:, -1] = 0.0
+    values[17, -1] = CATEGORY_SCALE  # the last owner alone knows who has this category
+    labels = np.arange(40) % 2
+    seen = statistics_of(together, values, labels, parties)[0]
+    group = labels[17]
+    found = seen.mean[group] + seen.sizes[group] * seen.covariance[group, -1] / CATEGORY_SCALE
+    np.testing.assert_allclose(found[:-1], values[17, :-1], atol=1e-4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seeds)
+def test_records_that_alone_have_a_category_or_a_missing_cell_are_counted(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, g = 40, 4
+    labels = np.arange(n) % g
+    town, gone = rng.choice(3, n, p=[0.1, 0.2, 0.7]), rng.random(n) < rng.choice([0.1, 0.9])
+    marks = np.eye(3)[town] * CATEGORY_SCALE
+    fill = tuple(marks[~gone].mean(axis=0).tolist()) if not gone.all() else (0.0,) * 3
+    marks[gone] = fill
+    values = np.column_stack([rng.normal(size=n), marks, gone])
+    layout = (
+        Block("x", BlockKind.NUMBER, 0, 1, (0.0,)),
+        Block("town", BlockKind.CATEGORY, 1, 4, fill),
+        Block("town", BlockKind.MISSING, 4, 5),
+    )
+    pooled = summarize(values, labels, np.zeros(n, dtype=np.int64), g)
+    lone = 0
+    for group in range(g):
+        here = labels == group
+        lone += int(gone[here].sum() in (1, here.sum() - 1))
+        lone += sum(int(((town == place) & ~gone)[here].sum() == 1) for place in range(3))
+    assert lone_marks(layout, Statistics(pooled.count, pooled.mean, pooled.covariance)) == lone
+
+
+def test_two_values_of_a_column_are_told_apart_by_one_known_column(together: Together) -> None:
+    """Of 14 records the one product with a known column names those that have a category, though 14 are unknown."""
+    rng = np.random.default_rng(8)
+    known, hidden = random_numbers(rng, 14, 1)[:, 0], rng.permutation([0.0, 1.0] * 7)
+    values = np.column_stack([known, hidden * CATEGORY_SCALE])
+    seen = statistics_of(together, values, np.zeros(14, dtype=np.int64), 2)[0]
+    product = 14 * seen.covariance[0, 0, 1] / CATEGORY_SCALE
+    guesses = np.array([guess for guess in itertools.product([0.0, 1.0], repeat=14) if sum(guess) == 7])
+    away = np.abs(guesses @ (known - known.mean()) - product)
+    assert (guesses[np.argmin(away)] == hidden).all()
 
 
 def test_the_largest_products_that_can_be_do_not_overflow(together: Together) -> None:

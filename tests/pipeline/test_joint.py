@@ -134,6 +134,14 @@ def test_the_table_has_the_columns_types_and_counts_of_the_owners_tables(people:
         assert Counter(table.column(name).to_pylist()) == Counter(people.column(name).to_pylist())
 
 
+def test_an_owner_of_rows_may_lack_every_value_of_a_column_that_others_have(people: pa.Table) -> None:
+    tables = rows_of(people, THREE)
+    place = tables[1].column_names.index("pressure")
+    tables[1] = tables[1].set_column(place, "pressure", pa.nulls(len(tables[1]), pa.float64()))
+    table = joint_in_one_process(tables, plan_of("horizontal", few="allow"), schemas=[SCHEMA] * 3)[0].table
+    assert table.column("pressure").null_count == sum(each.column("pressure").null_count for each in tables)
+
+
 @pytest.mark.parametrize("partition", ["vertical", "horizontal"])
 def test_no_key_and_no_observed_domain_leaves(people: pa.Table, tmp_path: Path, partition: str) -> None:
     play(people, plan_of(partition), tmp_path)
@@ -248,6 +256,7 @@ def test_a_party_that_fails_is_named_to_the_others_and_nothing_stays_anywhere(pe
     for name in ("bank", "shop"):
         assert isinstance(found[name], PartyError)
         assert "'clinic' gave up" in str(found[name])
+        assert str(tmp_path) not in str(found[name])  # where another writes is nobody's business
     assert left_in(tmp_path) == [tmp_path / "clinic"]
 
 
@@ -407,7 +416,7 @@ def test_what_a_joint_run_cannot_do_is_refused_before_anybody_is_called(people: 
         (OptionError, "needs a schema", lambda: own_part(horizontal, 0, rows)),
         (
             SchemaError,
-            "domains of 4 columns are not declared",
+            "bounds of column 'age' are not declared",
             lambda: own_part(horizontal, 0, rows, Schema.infer(rows, identifiers=["person"])),
         ),
         (

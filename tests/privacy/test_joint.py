@@ -76,7 +76,8 @@ def test_a_run_in_one_process_claims_nothing_of_the_owners() -> None:
 
 def test_sums_hide_single_owners_from_three_on_and_never_between_two() -> None:
     shown, not_said, _, _ = said(HORIZONTAL, SUMS)
-    assert "Sums over all owners (group sums) show the part of no single owner." in shown
+    assert "Sums over all owners (group sums) show the part of no single owner to another, save in a group" in shown
+    assert "where only one other has rows" in shown
     assert "no 2 owners pool what they know" in shown
     assert "BCG10.6" not in not_said
     shown, not_said, _, _ = said(with_two(HORIZONTAL), SUMS)
@@ -128,6 +129,18 @@ def test_owners_of_rows_know_whose_rows_are_whose_and_the_rest_of_a_group() -> N
     _, bare, _, _ = said(dataclasses.replace(HORIZONTAL, bare=3))
     assert "3 times an owner had all rows of a group but one or two" in bare
     assert "belongs to which of its keys" not in not_said
+
+
+def test_a_record_that_alone_has_a_category_is_said_to_be_seen() -> None:
+    mark = "A record that alone has a category, or a missing cell, in its group"
+    _, columns, _, _ = said(dataclasses.replace(VERTICAL, bare=7))
+    assert f"{mark} stays hidden" in columns
+    assert "7 times all owners saw its cells in the columns of all of them" in columns
+    assert mark not in said(VERTICAL)[1]
+    assert f"{mark} among the rows of all other owners stays hidden" in said(HORIZONTAL)[1]
+    numbers = tuple(fact for fact in NOISED if not isinstance(fact, CountsKept))
+    _, refused = draw_claims((*numbers, HORIZONTAL, CLUSTERS))
+    assert not any(mark in each.claim for each in refused)
 
 
 def test_centres_that_are_opened_each_round_give_rows_away_by_differences() -> None:

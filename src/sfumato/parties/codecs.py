@@ -9,24 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError, TableError
+from sfumato.parties import bare
 from sfumato.parties.channel import PartyError
+from sfumato.parties.reading import ReadColumn, read_columns
 from sfumato.parties.session import Session
 from sfumato.parties.transcript import Leak
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind
-from sfumato.tables.cells import absent_cells, codes_of_cells, is_text, numbers_of_cells, plain
-from sfumato.tables.codec import MOST_CATEGORIES, Codec, Column
+from sfumato.tables.cells import is_text
+from sfumato.tables.codec import Codec, Column
 from sfumato.tables.extent import extent_of_labels, extent_of_numbers
-from sfumato.tables.field import Field, Kind
-from sfumato.tables.fits import check_columns
-from sfumato.tables.grid import WIDEST, Grid, fit_grid
-from sfumato.tables.infer import complete_field
+from sfumato.tables.grid import WIDEST, Grid
 from sfumato.tables.moved import own_units
 from sfumato.tables.schema import Schema
 from sfumato.tables.stored_codec import codec_to_document
@@ -37,13 +35,14 @@ LEAKS = {
     leak.label: leak
     for leak in (
         Leak("columns", "told", "all", "digests of each owner's declared columns and their types, which hold no data"),
-        Leak("rows", "sum", "all", "the number of rows of all owners together"),
+        Leak("rows", "sum", "all", "the number of rows, and of the missing cells of each column, over all owners"),
+        bare.LEAK,
         Leak(
             "column sums",
             "sum",
             "all",
-            "of each column the number of missing cells, and the sum or the counts of its categories, over all owners; "
-            "the statistics of the groups tell the same",
+            "of each column the sum or the counts of its categories, over all owners; the statistics of the groups "
+            "tell the same",
             implied=True,
         ),
         Leak(
@@ -59,44 +58,15 @@ LEAKS = {
 }
 """What `joint_codec` shows, by label."""
 
-_LIMB = 40  # bits of each of the two whole numbers that carry a sum
+_LIMB = 40  # bits of each of the whole numbers that carry a sum
+_LIMBS = 3  # squares of a narrow column in wide bounds are tiny, down to the square of what a double tells apart
+_SAME = 2.0**-50  # a deviation that rounding the mean alone could make, in means
 _MOST_ROWS = 2**22  # a sum of n numbers from 0 to 1 is n at most, and 2^(22 + 40) still has a sign
 _WIDE = 2.0**20  # a spread, in steps, beside which half a step is nothing
-_LARGEST = 1e300  # beyond it, differences overflow
-_CATEGORICAL = (Kind.NOMINAL, Kind.BOOLEAN)
-_LISTED = (*_CATEGORICAL, Kind.ORDINAL)
 _DIGEST = 32
 
 
-@dataclass(frozen=True, repr=False)
-class _Read:
-    """One column as its owner has read it: shares of the declared range, or places in the categories."""
-
-    field: Field
-    kind: pa.DataType
-    grid: Grid | None
-    cells: NDArray[np.float64] | NDArray[np.int64]
-    missing: int
-
-    @property
-    def width(self) -> int:
-        """How many sums it takes beside its missing cells."""
-        return len(self.field.domain.categories or ()) if self.grid is None else 1
-
-    @property
-    def low(self) -> float:
-        """The lower bound, in places of the grid."""
-        return 0.0 if self.grid is None else float(self.grid.to_places(np.array([self.grid.low]))[0])
-
-    @property
-    def size(self) -> float:
-        """The declared range, in places of the grid; 1 where it is a point."""
-        if self.grid is None:
-            return 1.0
-        return float(self.grid.to_places(np.array([self.grid.high]))[0]) - self.low or 1.0
-
-
-def joint_codec(session: Session, table: pa.Table, schema: Schema) -> tuple[Codec, int]:
+def joint_codec(session: Session, table: pa.Table, schema: Schema, *, few: str = "refuse") -> tuple[Codec, int]:
     """Make the codec of the joined table, the same at every owner, and count its rows.
 
     Parameters
@@ -106,6 +76,8 @@ def joint_codec(session: Session, table: pa.Table, schema: Schema) -> tuple[Code
         The rows of this owner.
     schema : Schema
         The same at every owner, with declared bounds and categories.
+    few : {"refuse", "allow"}
+        What is done where all owners but one have one or two rows, or cells of a column, together.
 
     Returns
     -------
@@ -119,18 +91,14 @@ def joint_codec(session: Session, table: pa.Table, schema: Schema) -> tuple[Code
         Where a domain is not declared or cells lie outside it, here.
     PartyError
         Where another owner's columns differ.
+    PrivacyRefusal
+        At every owner, before any sum of cells is opened.
     """
-    _check_declared(schema)
-    check_columns(table, schema)
     session.phase("reading columns")
-    columns = [_read(table.column(field.name), field) for field in schema.encoded]
+    columns = read_columns(table, schema)
     _compare_columns(session, columns, schema)
-    n = int(session.sum(np.array([table.num_rows], dtype=np.int64), "rows")[0])
-    if n == 0:
-        raise TableError("the tables of all owners have no rows; bring at least as many as a group needs")
-    if n > _MOST_ROWS:
-        raise TableError(f"the tables of all owners have {n} rows and sums have room for {_MOST_ROWS}; bring fewer")
-    missing, totals = _column_sums(session, columns, n)
+    n, missing = _count_cells(session, columns, table.num_rows, few)
+    totals = _column_sums(session, columns)
     means = [float(total[0]) / max(1, n - gone) for total, gone in zip(totals, missing, strict=True)]
     squares = _column_squares(session, columns, means)
     made: list[Column] = []
@@ -142,48 +110,7 @@ def joint_codec(session: Session, table: pa.Table, schema: Schema) -> tuple[Code
     return codec, n
 
 
-def _check_declared(schema: Schema) -> None:
-    if not schema.encoded:
-        raise SchemaError("no column is left to sanitize; give at least one the role confidential or target")
-    for field in schema.encoded:
-        domain = field.domain
-        if field.kind in _LISTED:
-            lacking = "" if domain.declared and domain.categories else "categories"
-        else:
-            lacking = "" if domain.declared and domain.low is not None and domain.high is not None else "bounds"
-        if not lacking and field.kind is Kind.DATE and domain.step is None:
-            lacking = "step"
-        if lacking:
-            raise SchemaError(
-                f"the {lacking} of column {field.name!r} are not declared; declare them in the schema, which all "
-                "owners share"
-            )
-        count = len(domain.categories or ())
-        if field.kind in _CATEGORICAL and count > MOST_CATEGORIES:
-            raise SchemaError(
-                f"column {field.name!r} has {count} categories and at most {MOST_CATEGORIES} are handled; declare it "
-                "an identifier (dropped), or pool its categories"
-            )
-
-
-def _read(cells: pa.ChunkedArray, field: Field) -> _Read:
-    """Read this owner's cells of a column; an owner may have none that is not missing."""
-    if not absent_cells(plain(cells), field.missing).all():
-        complete_field(field, cells)  # refuses types that do not go with the kind
-    kind = pa.large_string() if pa.types.is_string_view(cells.type) else cells.type
-    if field.kind in _CATEGORICAL:
-        codes, absent = codes_of_cells(cells, field)
-        return _Read(field, kind, None, codes[~absent], int(absent.sum()))
-    numbers, absent = numbers_of_cells(cells, field)
-    grid = fit_grid(numbers[~absent], field, cells.type, 2)
-    low, high = grid.to_places(np.array([grid.low, grid.high])).tolist()
-    if max(abs(low), abs(high)) > _LARGEST:
-        raise SchemaError(f"the bounds of column {field.name!r} lie beyond 1e300; rescale it")
-    shares = (grid.to_places(numbers[~absent]) - low) / (high - low or 1.0)  # from 0 to 1
-    return _Read(field, kind, grid, shares, int(absent.sum()))
-
-
-def _compare_columns(session: Session, columns: list[_Read], schema: Schema) -> None:
+def _compare_columns(session: Session, columns: list[ReadColumn], schema: Schema) -> None:
     """Compare what all owners have declared, before anything of the data is added up."""
     own = hashlib.sha256(repr([(field.name, field.role.value) for field in schema]).encode()).digest()
     for read in columns:
@@ -220,29 +147,37 @@ def _tell_all(session: Session, own: bytes, label: str, count: int) -> list[byte
     return [session.tell(own if rank == session.rank else None, rank, label, count) for rank in range(session.parties)]
 
 
-def _column_sums(session: Session, columns: list[_Read], n: int) -> tuple[list[int], list[NDArray[np.float64]]]:
-    """Add up missing cells and, of those present, shares of the range or the counts of categories."""
+def _count_cells(session: Session, columns: list[ReadColumn], rows: int, few: str) -> tuple[int, list[int]]:
+    """Count rows, and the missing cells of each column; refuse what the sums of cells would show bare."""
+    own = rows - np.array([0, *(read.missing for read in columns)], dtype=np.int64)
+    present = session.sum(own, "rows")
+    n = int(present[0])
+    if n == 0:
+        raise TableError("the tables of all owners have no rows; bring at least as many as a group needs")
+    if n > _MOST_ROWS:
+        raise TableError(f"the tables of all owners have {n} rows and sums have room for {_MOST_ROWS}; bring fewer")
+    for read, left in zip(columns, present[1:].tolist(), strict=True):
+        if left == 0:
+            raise SchemaError(
+                f"column {read.field.name!r} has no value in any of the {n} rows of all owners; leave it out"
+            )
+    bare.refuse_bare_rows(session, own, present, few)
+    return n, (n - present[1:]).tolist()
+
+
+def _column_sums(session: Session, columns: list[ReadColumn]) -> list[NDArray[np.float64]]:
+    """Add up, of the cells that are present, shares of the range or the counts of categories."""
     own: list[float] = []
     for read in columns:
-        own.append(float(read.missing))
         if read.grid is None:
             own.extend(np.bincount(np.asarray(read.cells, dtype=np.int64), minlength=read.width).tolist())
         else:
             own.append(math.fsum(read.cells.tolist()))
     totals = _from_limbs(session.sum(_to_limbs(np.array(own)), "column sums"))
-    missing, sums, place = [], [], 0
-    for read in columns:
-        missing.append(int(np.rint(totals[place])))
-        if missing[-1] == n:
-            raise SchemaError(
-                f"column {read.field.name!r} has no value in any of the {n} rows of all owners; leave it out"
-            )
-        sums.append(totals[place + 1 : place + 1 + read.width])
-        place += 1 + read.width
-    return missing, sums
+    return np.split(totals, np.cumsum([read.width for read in columns])[:-1])
 
 
-def _column_squares(session: Session, columns: list[_Read], means: list[float]) -> list[float]:
+def _column_squares(session: Session, columns: list[ReadColumn], means: list[float]) -> list[float]:
     """Add up squares about the mean, of columns of numbers; 0 of the others."""
     own = [
         0.0 if read.grid is None else math.fsum(((read.cells - mean) ** 2).tolist())
@@ -253,19 +188,24 @@ def _column_squares(session: Session, columns: list[_Read], means: list[float]) 
 
 
 def _to_limbs(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give numbers as two whole ones, of 2^-40 and of 2^-80: squares of a narrow column in wide bounds are tiny."""
-    scaled = np.ldexp(values, _LIMB)
-    coarse = np.floor(scaled)
-    return np.stack([coarse, np.floor(np.ldexp(scaled - coarse, _LIMB))]).astype(np.int64)
+    """Give numbers as several whole ones: of 2^-40, of 2^-80 and so on."""
+    limbs, rest = [], values
+    for _ in range(_LIMBS):
+        rest = np.ldexp(rest, _LIMB)
+        limbs.append(np.floor(rest))
+        rest = rest - limbs[-1]
+    return np.stack(limbs).astype(np.int64)
 
 
 def _from_limbs(limbs: NDArray[np.int64]) -> NDArray[np.float64]:
-    coarse, fine = limbs.astype(np.float64)
-    return np.asarray(np.ldexp(coarse, -_LIMB) + np.ldexp(fine, -2 * _LIMB))
+    total = np.zeros(limbs.shape[1])
+    for limb in limbs[::-1].astype(np.float64):  # the finest first
+        total = np.ldexp(total + limb, -_LIMB)
+    return total
 
 
 def _column(
-    read: _Read, n: int, gone: int, total: NDArray[np.float64], share: float, square: float, start: int
+    read: ReadColumn, n: int, gone: int, total: NDArray[np.float64], share: float, square: float, start: int
 ) -> Column:
     """Make the column that the codec of the joined table has."""
     field, grid = read.field, read.grid
@@ -285,9 +225,11 @@ def _column(
     return Column(field, read.kind, (block, *marks), grid, mean, scale, gap)
 
 
-def _mean_and_scale(read: _Read, grid: Grid, share: float, deviation: float) -> tuple[float, float]:
+def _mean_and_scale(read: ReadColumn, grid: Grid, share: float, deviation: float) -> tuple[float, float]:
     """Give mean and deviation in places of the grid, as `sfumato.tables.grid.mean_and_scale` does for one owner."""
     low, size = read.low, read.size
+    if deviation <= _SAME * share:
+        deviation = 0.0
     mean, scale = low + size * share, size * deviation
     if grid.step is not None and (scale == 0.0 or scale > _WIDE):
         mean = float(np.rint(mean))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import stat
 import tomllib
@@ -266,4 +267,11 @@ def _warn_readable(key: Path) -> None:
 
 
 def _by_name(fields: list[dict[str, Any]]) -> dict[str, Any]:
-    return {field["name"]: {key: value for key, value in field.items() if key != "name"} for field in fields}
+    return {field["name"]: {key: _plain(value) for key, value in field.items() if key != "name"} for field in fields}
+
+
+def _plain(value: Any) -> Any:
+    """Write dates, which a domain may have as bounds, as texts that go over the wire."""
+    if isinstance(value, dict):
+        return {key: _plain(inside) for key, inside in value.items()}
+    return value.isoformat() if isinstance(value, datetime.date) else value

@@ -16,7 +16,7 @@ from sfumato.laws.integers import draw_geometric, draw_laplace
 from sfumato.laws.noise import DiscreteLaplace
 from sfumato.parties.channel import PartyError
 from sfumato.parties.plan import JointResult
-from sfumato.parties.session import Session
+from sfumato.parties.session import Session, Shared
 from sfumato.perturb.components import noise_scales, principal_axes
 from sfumato.perturb.laplace_pca import LaplacePCA, levels_to_reach, most_components
 from sfumato.perturb.settled import settle_noised
@@ -29,6 +29,7 @@ __all__ = [
     "group_sizes",
     "next_to_fill",
     "release_rows",
+    "shared_sum",
     "tell_numbers",
     "told_axes",
     "varying_ranges",
@@ -86,6 +87,16 @@ def tell_numbers(
             f"party {session.names[owner]!r} told {len(told)} bytes where {8 * count} were due; start all parties again"
         )
     return np.frombuffer(told, dtype=kind).reshape(shape).astype(kind[1:])
+
+
+def shared_sum(session: Session, own: NDArray[np.int64], label: str) -> Shared:
+    """Add what all owners have, as shares at the first and the last party."""
+    return session.add(
+        *(
+            session.share(own if owner == session.rank else None, owner, own.shape, label)
+            for owner in range(session.parties)
+        )
+    )
 
 
 # ------------------------------------------------------------------------------------------------- axes and noise

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PrivacyRefusal
 from sfumato.groups import Groups, response_weights, summarize
+from sfumato.parties.bare import refuse_bare_rows
 from sfumato.parties.channel import PartyError
 from sfumato.parties.fixed import bits_for, decode, encode
 from sfumato.parties.groupwise import (
@@ -30,14 +30,12 @@ from sfumato.parties.plan import JointResult, Plan
 from sfumato.parties.session import Session
 from sfumato.perturb.components import component_places, project
 from sfumato.perturb.laplace_pca import most_components
-from sfumato.records import Layout
+from sfumato.records import BlockKind, Layout
 
-__all__ = ["form_groups", "group_statistics", "leaks", "refuse_bare_rows", "sanitize_horizontal", "secure_ranges"]
+__all__ = ["form_groups", "group_statistics", "leaks", "sanitize_horizontal", "secure_ranges"]
 
 Whole = NDArray[np.int64]
 Matrix = NDArray[np.float64]
-
-_BARE = 2  # so few rows follow from their sum and products exactly
 
 
 def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: Layout, n: int) -> JointResult:
@@ -62,10 +60,11 @@ def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: La
     level, g = group_sizes(plan.mechanism, n)
     values = np.ascontiguousarray(values, dtype=np.float64)
     labels, sizes, rounds = form_groups(session, plan, values, layout, n, g)
+    session.phase("statistics of the groups")
+    present = _present(values, layout, labels, g)
+    bare = refuse_bare_rows(session, present, session.sum(present, "present cells"), plan.few)
     order = np.argsort(labels, kind="stable")
     values, own = values[order], np.bincount(labels, minlength=g).astype(np.int64)  # group after group from here on
-    session.phase("statistics of the groups")
-    bare = refuse_bare_rows(session, own, sizes, plan.few)
     statistics = group_statistics(session, values, own, sizes)
     axes = told_axes(session, statistics, layout, "axes")
     session.phase("ranges of the components")
@@ -88,35 +87,6 @@ def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: La
         rounds=rounds,
         bare=bare,
     )
-
-
-def refuse_bare_rows(session: Session, own: Whole, sizes: Whole, few: str) -> int:
-    """Count how often an owner would see all other rows of a group bare, and refuse unless that is allowed.
-
-    An owner that takes its own rows off a group's sums and products is left with those of the others: of one row that
-    is the row, of two it is both, for they lie on either side of their mean along the one axis that is left.
-
-    Parameters
-    ----------
-    session : Session
-    own, sizes : ndarray of shape (g,)
-        Rows of each group here, and over all owners.
-    few : {"refuse", "allow"}
-
-    Raises
-    ------
-    PrivacyRefusal
-        At every party, before any statistic of a group is opened.
-    """
-    others = sizes - own
-    here = int(((others > 0) & (others <= _BARE)).sum())
-    bare = int(session.sum(np.array([here]), "bare rows")[0])
-    if bare and few == "refuse":
-        raise PrivacyRefusal(
-            f"{bare} times all owners but one have no more than {_BARE} rows in a group, and its sums would show them "
-            'to that one; ask for larger groups, or allow it with few = "allow"'
-        )
-    return bare
 
 
 def form_groups(
@@ -144,6 +114,14 @@ def form_groups(
     labels, sizes, rounds = cluster_rows(session, plan, centres, g)
     labels, sizes = fill_groups(session, pool, centres, labels, sizes)
     return labels, sizes, rounds
+
+
+def _present(values: Matrix, layout: Layout, labels: Whole, g: int) -> Whole:
+    """Count this owner's rows of each group and, of columns with missing cells, those that are not: (g, 1 + c)."""
+    rows = np.bincount(labels, minlength=g)
+    marks = [values[:, block.start] for block in layout if block.kind is BlockKind.MISSING]
+    gone = [np.bincount(labels, weights=mark, minlength=g) for mark in marks]
+    return np.rint(np.column_stack([rows, *(rows - each for each in gone)])).astype(np.int64)
 
 
 def group_statistics(session: Session, values: Matrix, own: Whole, sizes: Whole) -> Statistics:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.parties.batches import row_blocks
+from sfumato.parties.groupwise import shared_sum
 from sfumato.parties.session import Session, Shared
 
 __all__ = ["Centres", "HiddenCentres", "OpenCentres", "Pool"]
@@ -127,18 +128,14 @@ class HiddenCentres:
     def move(self, labels: Whole, sizes: Whole) -> None:
         """Add up every owner's part of the means, as shares."""
         session = self._session
-        parts = _parts_of_means(self._pool.own, labels, sizes)
-        terms = [
-            session.share(parts if owner == session.rank else None, owner, self._shape, "parts of centres")
-            for owner in range(session.parties)
-        ]
+        moved = shared_sum(session, _parts_of_means(self._pool.own, labels, sizes), "parts of centres")
         empty = (sizes == 0).astype(np.int64)[:, None]
         if empty.any():
             stay = self._centres
             if stay is None:
                 stay = session.share(self._first if session.rank == 0 else None, 0, self._shape, "first centres")
-            terms.append(session.scale(stay, empty))
-        self._centres, self._first, self._scored = session.add(*terms), None, None
+            moved = session.add(moved, session.scale(stay, empty))
+        self._centres, self._first, self._scored = moved, None, None
 
     def closest(self, cluster: int, candidates: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
         """Complete the squared distances to the hidden centre, put rows that are no candidates out of reach, and take.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.errors import BadInput
 from sfumato.parties.channel import PartyError
 from sfumato.parties.fixed import bits_for, decode, encode
-from sfumato.parties.groupwise import next_to_fill, tell_numbers
+from sfumato.parties.groupwise import next_to_fill, shared_sum, tell_numbers
 from sfumato.parties.horizontal_centres import Centres, Pool
 from sfumato.parties.plan import Plan
 from sfumato.parties.session import Session
@@ -118,12 +118,6 @@ def fill_groups(session: Session, pool: Pool, centres: Centres, labels: Whole, s
 
 def _any_changed(session: Session, changed: int) -> bool:
     """Tell whether any row of any owner changed its cluster, and not how many."""
-    own = np.array([changed], dtype=np.int64)
-    total = session.add(
-        *(
-            session.share(own if owner == session.rank else None, owner, (1,), "rows that change")
-            for owner in range(session.parties)
-        )
-    )
+    total = shared_sum(session, np.array([changed], dtype=np.int64), "rows that change")
     bit = session.open(session.less_than(session.scale(total, 0), total), "changed")
     return bit is not None and bool(bit[0])

@@ -39,10 +39,12 @@ _ALWAYS = (
     ),
     Leak("moved", "opened", "owner", "each owner sees which of its own rows go to a group that is filled"),
     Leak(
-        "bare rows",
+        "present cells",
         "sum",
         "all",
-        "how often an owner has all rows of a group but one or two, without who or which group",
+        "how many rows each group has and, of each column with missing cells, how many that are not; the sums of the "
+        "groups tell the same",
+        implied=True,
     ),
     Leak("group sums", "sum", "all", f"the sum of the rows of each group, {_STATISTICS}"),
     Leak("group products", "sum", "all", f"the covariance of each group, {_STATISTICS}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import json
 import ssl
 import threading
@@ -12,7 +13,6 @@ from collections import deque
 from collections.abc import Callable
 
 from sfumato.parties.channel import PartyError
-from sfumato.parties.greeting import PartyMismatch
 from sfumato.parties.wire import MOST_FRAME, Frame, Lost, Wire
 
 __all__ = ["MOST_MESSAGE", "Link", "Mail"]
@@ -92,7 +92,7 @@ class Mail:
     def check(self) -> None:
         """Raise the failure, if there is one."""
         if self._failure is not None:
-            raise type(self._failure)(*self._failure.args)
+            raise copy.copy(self._failure)
 
 
 class Link:
@@ -192,18 +192,25 @@ class Link:
         if frame is Frame.BYE:
             self._mail.end(self.rank)
         else:
-            reason, mismatch = _reason(payload)
-            kind = PartyMismatch if mismatch else PartyError
-            self._mail.fail(kind(f"party {self.name!r} gave up: {reason}"))
+            self._mail.fail(self._told(payload))
         with contextlib.suppress(Lost):
             self.wire.send(Frame.SEEN)
 
+    def _told(self, payload: bytes) -> PartyError:
+        """Make the failure of what a party says when it gives up; what it only passes on keeps its own words."""
+        reason, code = _reason(payload)
+        passed_on = reason.startswith(tuple(f"party {name!r} gave up: " for name in self._mail.names))
+        error = PartyError(reason if passed_on else f"party {self.name!r} gave up: {reason}")
+        error.exit_code = code
+        return error
 
-def _reason(payload: bytes) -> tuple[str, bool]:
-    """Read why a party gave up; whatever it sent is shown as plain words."""
+
+def _reason(payload: bytes) -> tuple[str, int]:
+    """Read why a party gave up, and with which exit code; whatever it sent is shown as plain words."""
     try:
         told = json.loads(payload.decode())
-        reason, mismatch = str(told["reason"]), told["mismatch"] is True
+        reason, code = str(told["reason"]), told["code"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return "it did not say why", False
-    return "".join(sign if sign.isprintable() else " " for sign in reason)[:_MOST_WORDS], mismatch
+        return "it did not say why", 1
+    words = "".join(sign if sign.isprintable() else " " for sign in reason)[:_MOST_WORDS]
+    return words, code if code in (2, 3) and type(code) is int else 1

@@ -7,6 +7,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 from sfumato.parties.certificates import tls_contexts
@@ -45,7 +46,7 @@ class Meeting:
         self._ranks = {peer.fingerprint: rank for rank, peer in enumerate(place.peers)}
         self._digest = digest_of(place.settings)
         self._linked: set[int] = set()
-        self._answers: set[asyncio.Future[None]] = set()
+        self._answers: dict[asyncio.Future[None], None] = {}  # the oldest first
         self._refused: list[str] = []
         self._unreached: dict[int, str] = {}
         self._door: asyncio.Server | None = None
@@ -155,14 +156,18 @@ class Meeting:
             raise PartyMismatch(problem)
 
     def _called(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._answers) >= _MOST_CALLERS:
+            next(iter(self._answers)).cancel()  # who has been silent longest makes room: a party speaks at once
         task = asyncio.ensure_future(self._answer(reader, writer))  # ours, so that its end is no news to asyncio
-        self._answers.add(task)
-        task.add_done_callback(self._answers.discard)
+        self._answers[task] = None
+        task.add_done_callback(partial(self._answered, writer))
+
+    def _answered(self, writer: asyncio.StreamWriter, task: asyncio.Future[None]) -> None:
+        self._answers.pop(task, None)
+        if task.cancelled():  # by one who came later, or at the end
+            writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._answers) > _MOST_CALLERS:
-            writer.close()
-            return
         wire = Wire(reader, writer, self._answering, server=True)
         try:
             async with asyncio.timeout(self._limit):
@@ -278,4 +283,6 @@ async def _refuse(wire: Wire, reason: str) -> NoReturn:
 def _words(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "no answer"
-    return error.strerror or (os.strerror(error.errno) if error.errno else "no connection")
+    if error.errno is None or error.errno <= 0:  # a name that cannot be resolved has numbers of its own
+        return error.strerror or "no connection"
+    return os.strerror(error.errno)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import sys
 import threading
 import time
 from collections.abc import Coroutine
 from typing import Any, Self, TypeVar
 
 from sfumato.parties.channel import PartyError
-from sfumato.parties.greeting import PartyMismatch
 from sfumato.parties.links import MOST_MESSAGE, Link, Mail
 from sfumato.parties.meeting import Meeting
 from sfumato.parties.place import Place
@@ -75,7 +75,7 @@ class NetworkChannel:
         try:
             channel._call(channel._meet(), watch=False)
         except PartyError as error:
-            channel.abort(str(error), mismatch=isinstance(error, PartyMismatch))
+            channel.abort(str(error))
             channel.close()
             raise
         except BaseException:
@@ -142,11 +142,12 @@ class NetworkChannel:
         self._tunnel = tunnel
         return tunnel
 
-    def abort(self, reason: str, *, mismatch: bool = False) -> None:
-        """Tell all others that this party gives up, and why."""
+    def abort(self, reason: str) -> None:
+        """Tell all others that this party gives up, and why; they end with the exit code of the error at hand."""
         if self._closed:
             return
-        told = json.dumps({"reason": reason[:_MOST_REASON], "mismatch": mismatch}).encode()
+        code = getattr(sys.exception(), "exit_code", 1)
+        told = json.dumps({"reason": reason[:_MOST_REASON], "code": code}).encode()
         self._call(self._farewell(Frame.ABORT, told), watch=False)
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from sfumato.parties.session import Session
 from sfumato.parties.shares import ShareSession
 from sfumato.parties.transcript import Leak
 
-__all__ = ["PlainEngine", "computing_parties", "plain_sessions", "run_together"]
+__all__ = ["PlainEngine", "computing_parties", "plain_sessions", "play_together", "run_together"]
 
 Words = NDArray[np.uint64]
 T = TypeVar("T")
@@ -78,6 +78,9 @@ class PlainEngine:
         self._table.barrier.abort()
 
 
+PlainSession = tuple[ShareSession, LocalChannel, PlainEngine | None]
+
+
 def plain_sessions(
     names: tuple[str, ...],
     leaks: Mapping[str, Leak],
@@ -85,7 +88,7 @@ def plain_sessions(
     engine: str = "cheetah",
     seed: int | None = None,
     keep: bool = True,
-) -> tuple[tuple[ShareSession, LocalChannel, PlainEngine | None], ...]:
+) -> tuple[PlainSession, ...]:
     """Give each party of one process its session, its channel and its engine."""
     computing = computing_parties(engine, len(names))
     table = _Table(computing)
@@ -126,25 +129,35 @@ def run_together(
         The first that any party raised.
     """
     sessions = plain_sessions(names, leaks, engine=engine, seed=seed, keep=keep)
+    return play_together(lambda rank: function(sessions[rank][0], rank), sessions)
+
+
+def play_together(function: Callable[[int], T], sessions: Sequence[PlainSession]) -> list[T]:
+    """Call a function for each rank in a thread of its own; where one fails, the others are let go.
+
+    Raises
+    ------
+    SfumatoError
+        The first that any party raised.
+    """
     results: dict[int, T] = {}
     errors: dict[int, BaseException] = {}
 
     def play(rank: int) -> None:
-        session, channel, _ = sessions[rank]
         try:
-            results[rank] = function(session, rank)
+            results[rank] = function(rank)
         except BaseException as error:  # noqa: BLE001 - handed to the caller below
             errors[rank] = error
-            channel.abort(str(error) if isinstance(error, SfumatoError) else type(error).__name__)
+            sessions[rank][1].abort(str(error) if isinstance(error, SfumatoError) else type(error).__name__)
             for _, _, engine in sessions:
                 if engine is not None:
                     engine.close()
 
-    threads = [threading.Thread(target=play, args=(rank,), daemon=True) for rank in range(len(names))]
+    threads = [threading.Thread(target=play, args=(rank,), daemon=True) for rank in range(len(sessions))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if errors:
         raise min(errors.values(), key=lambda error: isinstance(error, PartyError))
-    return [results[rank] for rank in range(len(names))]
+    return [results[rank] for rank in range(len(sessions))]

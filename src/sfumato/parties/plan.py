@@ -47,8 +47,8 @@ class Plan:
         Of a horizontal partition: whether cluster centres stay shared, so that only the statistics of the last groups
         are seen, or are opened in every round.
     few : {"refuse", "allow"}
-        Of a horizontal partition: what is done where all owners but one have one or two rows together in a group,
-        which its sums would give away to that one.
+        Of a horizontal partition: what is done where all owners but one have one or two rows together in a group, or
+        one or two cells of a column that are not missing, which exact sums would give away to that one.
     noise : {"split", "each"}
         Of a vertical partition: whether the two computing parties draw halves whose difference is the noise [BCG10,
         line 24], or each a whole Laplace noise, so that it also bounds what either of them learns.
@@ -120,7 +120,9 @@ class JointResult:
     rounds : int
         Rounds of K-means that were run.
     bare : int
-        How often an owner sees all other rows of a group bare, because they are one or two.
+        How often exact statistics show rows: of owners of rows, how often an owner sees all other rows of a group, or
+        cells of a column, because they are one or two; of owners of columns, how often a record alone has a category
+        or a missing cell in its group.
     """
 
     values: NDArray[np.float64]

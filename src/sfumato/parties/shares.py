@@ -15,7 +15,7 @@ from sfumato.parties.masks import SECRET_BYTES, masked
 from sfumato.parties.operations import Engine, Operation, result_shapes
 from sfumato.parties.session import Shared
 from sfumato.parties.transcript import Leak, Transcript, refuse_undeclared
-from sfumato.parties.words import grown, read_words, words_of
+from sfumato.parties.words import grown, read_secret, read_words, words_of
 from sfumato.progress import tell as tell_progress
 from sfumato.randomness import Randomness
 
@@ -103,7 +103,7 @@ class ShareSession:
                 self._channel.send(keeper, kind, rest.tobytes())
             return Shared(shape, rest if keeper == owner else grown(seed, shape) if grower == owner else None)
         if self.rank == grower:
-            return Shared(shape, grown(self._channel.receive(owner, kind), shape))
+            return Shared(shape, grown(self._secret_of(owner, kind), shape))
         if self.rank == keeper:
             return Shared(shape, read_words(self._channel.receive(owner, kind), shape, self.names[owner]))
         return Shared(shape, None)
@@ -264,7 +264,7 @@ class ShareSession:
         if self._randomness.seed is not None:
             return self._randomness.generator(f"{label}, {entry}").bytes(SECRET_BYTES)
         if self.rank:
-            return self._channel.receive(0, f"{entry}:secret")
+            return self._secret_of(0, f"{entry}:secret")
         drawn = secrets.token_bytes(SECRET_BYTES)
         for other in range(1, self.parties):
             self._channel.send(other, f"{entry}:secret", drawn)
@@ -282,7 +282,10 @@ class ShareSession:
             self._secrets[other] = secrets.token_bytes(SECRET_BYTES)
             self._channel.send(other, "secret", self._secrets[other])
         for other in range(self.rank):
-            self._secrets[other] = self._channel.receive(other, "secret")
+            self._secrets[other] = self._secret_of(other, "secret")
+
+    def _secret_of(self, sender: int, kind: str) -> bytes:
+        return read_secret(self._channel.receive(sender, kind), self.names[sender])
 
     def _log(self, action: str, label: str, shape: Shape, to: tuple[int, ...], owner: int | None = None) -> int:
         names = tuple(self.names[rank] for rank in to)

@@ -34,7 +34,7 @@ class Trial:
     key, target : str, optional
         Columns.
     schema : path, optional
-        Copied to every party.
+        Of a horizontal partition, with declared domains; copied to every party.
     k : int, optional
     engine : {"cheetah", "aby3"}
     timeout : float
@@ -67,6 +67,10 @@ class Trial:
             )
         if self.partition == "horizontal" and self.key is not None:
             raise OptionError("--key is for a vertical partition; leave it out")
+        if self.partition == "vertical" and self.schema is not None:
+            raise OptionError(
+                "--schema is for a horizontal partition, where owners share one; name those of columns in party.toml"
+            )
         if len(set(self.parties.values())) < len(self.parties):
             raise OptionError("two parties have the same address; each has its own port")
 
@@ -86,6 +90,7 @@ def write_trial(folder: Path, trial: Trial, *, keep_authority: bool = False) -> 
     """
     if folder.exists() or folder.is_symlink():
         raise OptionError(f"the folder {str(folder)!r} exists and is not replaced; choose another")
+    schema = None if trial.schema is None else _declared(trial.schema)
     authority = TrialAuthority(trial.run)
     made = {name: authority.issue(name, address.host) for name, address in trial.parties.items()}
     try:
@@ -94,6 +99,8 @@ def write_trial(folder: Path, trial: Trial, *, keep_authority: bool = False) -> 
         try:
             for name in trial.parties:
                 _write_party(work / name, folder / name, name, trial, made, authority.certificate)
+                if schema is not None:
+                    _write(work / name / "schema.toml", schema)
             if keep_authority:
                 _write(work / "authority-key.pem", authority.key, private=True)
             work.rename(folder)
@@ -110,13 +117,25 @@ def _write_party(work: Path, place: Path, name: str, trial: Trial, made: Mapping
     _write(work / "authority.pem", authority)
     for other in trial.parties:
         _write(work / _certificate(name, other), made[other].certificate)
-    if trial.schema is not None:
-        try:
-            _write(work / "schema.toml", trial.schema.read_bytes())
-        except OSError:
-            raise OptionError(f"the schema file {str(trial.schema)!r} cannot be read; check its name") from None
     pins = {other: one.fingerprint for other, one in made.items()}
     _write(work / "party.toml", _settings(name, place, trial, pins).encode())
+
+
+def _declared(path: Path) -> bytes:
+    """Read the schema that all owners of rows get; one with bounds that were read off rows goes to nobody."""
+    from sfumato.tables.schema import Schema
+
+    try:
+        text = path.read_bytes()
+    except OSError:
+        raise OptionError(f"the schema file {str(path)!r} cannot be read; check its name") from None
+    observed = [field.name for field in Schema.load(path).encoded if not field.domain.declared]
+    if observed:
+        raise OptionError(
+            f"the domains of {len(observed)} columns are not declared, the first is {observed[0]!r}; declare bounds "
+            "and categories in the schema, which all owners share"
+        )
+    return text
 
 
 def _certificate(me: str, other: str) -> str:

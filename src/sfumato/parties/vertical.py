@@ -28,6 +28,7 @@ from sfumato.parties.vertical_noise import (
     component_ranges,
     group_statistics,
     grouped,
+    lone_marks,
     share_components,
     with_fills,
 )
@@ -68,7 +69,8 @@ LEAKS: dict[str, Leak] = {
             "told",
             "all",
             "Each owner tells the means, variances and covariances of its own columns in each group, and with them how "
-            "often each category and missing cells occur there.",
+            "often each category and missing cells occur there; the cells of a record that alone has a category, or a "
+            "missing cell, in its group follow from them.",
         ),
         Leak(
             "covariances across owners",
@@ -151,8 +153,9 @@ def sanitize_vertical(session: Session, plan: Plan, values: NDArray[np.float64],
     scale = plan.mechanism.scale(most_components(columns.layout))
     noised = add_noise(session, components, varying, statistics.sizes, scale, plan.noise)  # lines 24 and 25
     whole = with_fills(columns.layout, statistics)
+    bare = lone_marks(whole, statistics)
     return release_rows(
-        session, noised, axes, varying, statistics, whole, step=step, level=level, rounds=rounds
+        session, noised, axes, varying, statistics, whole, step=step, level=level, rounds=rounds, bare=bare
     )  # line 26
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sfumato.errors import PrivacyRefusal
 from sfumato.parties.batches import padded_choice, row_blocks
 from sfumato.parties.fixed import bits_for, encode
-from sfumato.parties.groupwise import next_to_fill
-from sfumato.parties.session import Session, Shared
+from sfumato.parties.groupwise import next_to_fill, shared_sum
+from sfumato.parties.session import Session
 
-__all__ = ["Distances", "cluster_rows", "distances", "fill_groups", "first_rows", "shared_sum"]
+__all__ = ["Distances", "cluster_rows", "distances", "fill_groups", "first_rows"]
 
 _FINE = 16  # bits behind the point of a squared distance; selecting the nearest costs a comparison for each bit
 
@@ -123,16 +123,6 @@ def fill_groups(
         labels[moved], final[cluster] = cluster, True
         counts = np.bincount(labels, minlength=g)
     return labels
-
-
-def shared_sum(session: Session, own: NDArray[np.int64], label: str) -> Shared:
-    """Add what all owners have, as shares at the first and the last party."""
-    return session.add(
-        *(
-            session.share(own if owner == session.rank else None, owner, own.shape, label)
-            for owner in range(session.parties)
-        )
-    )
 
 
 def _nearest(session: Session, near: Distances, centres: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from sfumato.parties.batches import batches
 from sfumato.parties.fixed import bits_for, decode, encode
-from sfumato.parties.groupwise import Statistics, component_scales, draw_noise, tell_numbers, varying_ranges
+from sfumato.parties.groupwise import Statistics, component_scales, draw_noise, shared_sum, tell_numbers, varying_ranges
 from sfumato.parties.session import Session, Shared
-from sfumato.parties.vertical_groups import shared_sum
 from sfumato.perturb.components import component_places, project
-from sfumato.records import BlockKind, Layout
+from sfumato.records import CATEGORY_SCALE, BlockKind, Layout
 
 __all__ = [
     "Grouped",
@@ -22,6 +21,7 @@ __all__ = [
     "component_ranges",
     "group_statistics",
     "grouped",
+    "lone_marks",
     "share_components",
     "with_fills",
 ]
@@ -175,6 +175,27 @@ def with_fills(layout: Layout, statistics: Statistics) -> Layout:
     return tuple(
         dataclasses.replace(block, fill=fills.get(block.kind, tuple(overall[block.where].tolist()))) for block in layout
     )
+
+
+def lone_marks(layout: Layout, statistics: Statistics) -> int:
+    """Count how often one record of a group alone has a category, a missing cell, or a cell that is not missing.
+
+    The products of such a mark with all columns are the cells of that record, and all parties see them.
+
+    Parameters
+    ----------
+    layout : tuple of Block
+        Of all columns, with the coordinates of missing cells.
+    statistics : Statistics
+    """
+    sizes, sums = statistics.sizes, statistics.mean * statistics.sizes[:, None]
+    missing = {block.column: np.rint(sums[:, block.start]) for block in layout if block.kind is BlockKind.MISSING}
+    lone = sum(int(((gone == 1) | (gone == sizes - 1)).sum()) for gone in missing.values())
+    for block in layout:
+        if block.kind is BlockKind.CATEGORY:
+            filled = missing.get(block.column, np.zeros(len(sizes)))[:, None] * np.asarray(block.fill)
+            lone += int((np.rint((sums[:, block.where] - filled) / CATEGORY_SCALE) == 1).sum())
+    return lone
 
 
 def _own_products(centred: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.parties.channel import PartyError
+from sfumato.parties.masks import SECRET_BYTES
 
-__all__ = ["grown", "read_words", "words_of"]
+__all__ = ["grown", "read_secret", "read_words", "words_of"]
 
 Shape = tuple[int, ...]
 Words = NDArray[np.uint64]
@@ -41,3 +42,10 @@ def read_words(payload: bytes, shape: Shape, sender: str) -> Words:
             f"party {sender!r} sent {len(payload)} bytes where {8 * count} were due; start all parties again"
         )
     return np.frombuffer(payload, dtype="<u8").astype(np.uint64).reshape(shape)
+
+
+def read_secret(payload: bytes, sender: str) -> bytes:
+    """Take the secret that a party sent, or say that it is none: what grew from another would be wrong, and fit."""
+    if len(payload) != SECRET_BYTES:
+        raise PartyError(f"party {sender!r} sent {len(payload)} bytes where a secret was due; start all parties again")
+    return payload

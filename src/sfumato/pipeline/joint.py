@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import OptionError
-from sfumato.parties.channel import Channel, PartyError
+from sfumato.parties.channel import Channel
 from sfumato.parties.operations import Engine
-from sfumato.parties.plain import computing_parties, plain_sessions
+from sfumato.parties.plain import computing_parties, plain_sessions, play_together
 from sfumato.parties.plan import Plan
 from sfumato.parties.shares import ShareSession
 from sfumato.pipeline.joint_run import JointRelease, Meter, leaks_of, reason_of, run_joint, write_release
@@ -56,6 +55,10 @@ def run_party(
     form, plan = _form(form), part.plan
     try:
         check_folder(folder, overwrite=overwrite)
+    except BaseException:
+        channel.abort("its output folder cannot be used")  # where it lies is nobody's business
+        raise
+    try:
         computing = computing_parties(plan.engine, len(plan.parties))
         session = ShareSession(channel, engine, computing, leaks_of(plan), seed=plan.seed)
         release = run_joint(part, session, Meter(channel, engine), plan.engine, form)
@@ -102,31 +105,15 @@ def joint_in_one_process(
         raise OptionError(f"the plan has {len(ranks)} parties; bring a table and a schema for each")
     parts = [own_part(plan, rank, tables[rank], schemas[rank] if schemas else None, key=key) for rank in ranks]
     sessions = plain_sessions(plan.parties, leaks_of(plan), engine=plan.engine, seed=plan.seed, keep=False)
-    results: dict[int, JointRelease] = {}
-    errors: dict[int, BaseException] = {}
 
-    def play(rank: int) -> None:
+    def play(rank: int) -> JointRelease:
         session, channel, engine = sessions[rank]
-        try:
-            release = run_joint(parts[rank], session, Meter(channel, engine), "plain", form)
-            if folders is not None:
-                release = write_release(release, parts[rank], channel, Path(folders[rank]), form, overwrite=False)
-            results[rank] = release
-        except BaseException as error:  # noqa: BLE001 - handed to the caller below
-            errors[rank] = error
-            channel.abort(reason_of(error))
-            for _, _, other in sessions:
-                if other is not None:
-                    other.close()
+        release = run_joint(parts[rank], session, Meter(channel, engine), "plain", form)
+        if folders is None:
+            return release
+        return write_release(release, parts[rank], channel, Path(folders[rank]), form, overwrite=False)
 
-    threads = [threading.Thread(target=play, args=(rank,), daemon=True) for rank in ranks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise min(errors.values(), key=lambda error: isinstance(error, PartyError))
-    return [results[rank] for rank in ranks]
+    return play_together(play, sessions)
 
 
 def _form(form: FileForm | str) -> FileForm:

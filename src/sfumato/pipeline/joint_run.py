@@ -173,7 +173,7 @@ def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table]
     from sfumato.parties.horizontal import sanitize_horizontal
 
     session.phase("agreeing on scales")
-    codec, n = joint_codec(session, part.table, part.schema)
+    codec, n = joint_codec(session, part.table, part.schema, few=part.plan.few)
     result = sanitize_horizontal(session, part.plan, codec.encode(part.table).values, codec.layout, n)
     session.phase("writing cells")
     return result, codec.decode(result.values)

@@ -13,6 +13,7 @@ from sfumato.errors import OptionError, PrivacyLeakWarning, PrivacyRefusal, Sche
 from sfumato.parties.align import key_texts
 from sfumato.parties.groupwise import group_sizes
 from sfumato.parties.plan import Plan
+from sfumato.parties.reading import read_columns
 from sfumato.perturb.laplace_pca import most_components
 from sfumato.pipeline.prepare import schema_of
 from sfumato.tables.codec import Codec
@@ -112,7 +113,7 @@ def own_part(
     _check_roles(plan, schema)
     codec = None
     if keys is None:
-        _check_rows(arrow, schema)
+        read_columns(arrow, schema)  # every cell, by the declared domains
     else:
         key_texts(keys)  # refuses those that are missing, stand twice or cannot be compared
         codec = _own_codec(plan, arrow, schema)
@@ -162,17 +163,6 @@ def _check_roles(plan: Plan, schema: Schema) -> None:
         )
     if plan.partition == "horizontal" and plan.target is not None and target is None:
         raise SchemaError(f"there is no column {plan.target!r}, the target of the run; every owner of rows has it")
-
-
-def _check_rows(arrow: pa.Table, schema: Schema) -> None:
-    """Read every cell of an owner of rows by the declared domains, which all owners have alike."""
-    open_ones = [field.name for field in schema.encoded if not field.domain.declared]
-    if open_ones:
-        raise SchemaError(
-            f"the domains of {len(open_ones)} columns are not declared, the first is {open_ones[0]!r}; declare bounds "
-            "and categories in the schema, which all owners share"
-        )
-    Codec.fit(arrow, schema)
 
 
 def _own_codec(plan: Plan, arrow: pa.Table, schema: Schema) -> Codec:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.errors import PrivacyRefusal
-from sfumato.facts import ComponentNoise, Fact, Joint, Opened
+from sfumato.facts import ComponentNoise, CountsKept, Fact, Joint, Opened
 from sfumato.privacy.statements import Claim, Refused
 
 __all__ = ["of_joint"]
@@ -43,6 +43,9 @@ def of_joint(fact: Joint, facts: tuple[Fact, ...], claims: list[Claim], refused:
     else:
         claims.extend(_kept_apart(fact, ledger))
     refused.extend(_of_any_owners(fact))
+    marked = any(isinstance(other, CountsKept) for other in facts)
+    if fact.bare if fact.partition == "vertical" else marked:
+        refused.append(_of_marks(fact))
     if fact.partition == "vertical":
         noise = next((other for other in facts if isinstance(other, ComponentNoise)), None)
         claims.extend(_of_two_noises(fact, noise))
@@ -86,10 +89,12 @@ def _kept_apart(fact: Joint, ledger: Sequence[Opened]) -> list[Claim]:
     if sums and count > 2:
         claims.append(
             Claim(
-                f"Sums over all owners ({', '.join(sums)}) show the part of no single owner.",
+                f"Sums over all owners ({', '.join(sums)}) show the part of no single owner to another, save in a "
+                "group where only one other has rows: what is left of the sum is then its part.",
                 "proved",
-                "Every two owners add and subtract a mask of their own, uniform modulo 2^64; a sum takes them all off.",
-                f"no {count - 1} owners pool what they know, which takes their parts off the sum; {_SEMI_HONEST}",
+                "Every two owners add and subtract a mask of their own modulo 2^64; a sum takes them all off.",
+                f"no {count - 1} owners pool what they know, which takes their parts off the sum; masks that SHAKE-256 "
+                f"grows from a secret look random to whoever lacks it; {_SEMI_HONEST}",
             )
         )
     return claims
@@ -117,6 +122,26 @@ def _of_any_owners(fact: Joint) -> list[Refused]:
     if len(fact.parties) == 2:
         refused.append(_of_two_owners(fact))
     return refused
+
+
+def _of_marks(fact: Joint) -> Refused:
+    """Say what exact covariances tell of a coordinate that one record alone has: its products are that record."""
+    mark = "A record that alone has a category, or a missing cell, in its group"
+    exact = (
+        "the covariances of a group are exact, and the products of what one record alone has with every column are the "
+        "cells of that record"
+    )
+    if fact.partition == "vertical":
+        return Refused(
+            f"{mark} stays hidden from the other owners.",
+            f"{exact}: {fact.bare} times all owners saw its cells in the columns of all of them without any noise, and "
+            "each finds by its own columns whose they are; pool rare categories and take larger groups",
+        )
+    return Refused(
+        f"{mark} among the rows of all other owners stays hidden from an owner.",
+        f"{exact}: an owner that takes its own rows off has the row without any noise; pool rare categories and take "
+        "larger groups",
+    )
 
 
 def _of_two_owners(fact: Joint) -> Refused:
@@ -161,7 +186,8 @@ def _of_columns(fact: Joint, noise: ComponentNoise | None) -> list[Refused]:
         Refused(
             "The columns of a group stay hidden from an owner that knows most of its records.",
             "every owner saw, group by group, the products of its own columns with those of the others: each of its "
-            "columns is a linear equation, and so is the mean, for the cells of another's column",
+            "columns is a linear equation, and so is the mean, for the cells of another's column. Of cells that can "
+            "have few values, such as categories, far fewer equations than records leave one solution",
         ),
         Refused(
             "Nobody learns which records another owner has.",
@@ -220,8 +246,9 @@ def _of_bare_rows(fact: Joint) -> Refused:
     if fact.bare:
         return Refused(
             "Every row stays hidden from the other owners.",
-            f"{fact.bare} times an owner had all rows of a group but one or two, and this was allowed: it takes its "
-            "own rows off the exact sums of the group and has the others' without any noise",
+            f"{fact.bare} times an owner had all rows of a group but one or two, or all cells of a column there that "
+            "are not missing but one or two, and this was allowed: it takes its own off the exact sums of the group "
+            "and has the others' without any noise",
         )
     return Refused(
         "A row stays hidden from owners that have the rest of its group together.",

@@ -14,8 +14,8 @@ __all__ = ["is_noised_by_group", "of_component_noise", "of_noised_groups"]
 _VOID = 0.999  # a bound that says no more than that nothing is certain
 _ASSUMES = (
     "the probability before the release already takes in all that the record's group tells: which group it is, its "
-    "mean and covariance, the ranges of its components and its counts; records are independent of each other given "
-    "these; "
+    "mean and covariance, where its components begin and end from the lowest record to the highest, and its counts; "
+    "records are independent of each other given these; "
     "the source of randomness is not known; there is one release"
 )
 _APART = "the components of a record are independent of each other, not uncorrelated alone"
