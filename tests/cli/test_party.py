@@ -342,6 +342,7 @@ def test_a_certificate_that_nobody_pinned_is_refused(tmp_path: Path, start: Star
     check_nothing_left(parties)
 
 
+@pytest.mark.slow  # test_network does the same in threads
 def test_the_certificate_of_another_rank_is_refused(tmp_path: Path, start: Start) -> None:
     configs = trial(tmp_path, "horizontal")
     ben, cat = configs["ben"].parent, configs["cat"].parent

@@ -28,7 +28,10 @@ def aligned(together: Together, keys: list[Any], **options: Any) -> list[list[in
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.text(max_size=8), unique_by=lambda text: key_texts([text])[0], max_size=12), st.randoms())
+@given(
+    st.lists(st.text(max_size=8).filter(str.strip), unique_by=lambda text: key_texts([text])[0], max_size=12),
+    st.randoms(),
+)
 def test_all_owners_get_their_rows_in_the_same_order_of_keys(together: Together, keys: list[str], chance: Any) -> None:
     own = [keys, chance.sample(keys, len(keys)), chance.sample(keys, len(keys))]
     orders = aligned(together, own)
@@ -82,8 +85,8 @@ def test_different_keys_are_counted_at_every_party_and_none_is_shown(together: T
     ("keys", "words"),
     [
         ([1, None, None], "2 missing cells"),
-        (["a", "a", "b", "a"], "2 keys of the key column stand there before"),
-        ([7, "7"], "1 keys of the key column stand there before"),
+        (["a", "a", "b", "a"], "2 cells of the key column repeat"),
+        ([7, "7"], "1 cells of the key column repeat"),
         (pa.array([1.0, 2.0]), "2 keys are neither whole numbers nor text nor dates"),
         ([True, False], "2 keys are neither"),
         ([datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)], "1 keys are neither"),
@@ -138,3 +141,13 @@ def test_aligning_needs_no_engine(together: Together) -> None:
     (here, actions), (there, _) = together(play, NAMES[:2], LEAKS)
     assert here == there[::-1]
     assert "engine" not in actions
+
+
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_an_empty_text_is_a_missing_key(empty: str) -> None:
+    with pytest.raises(TableError, match="1 missing"):
+        key_texts(["A", empty])
+
+
+def test_blanks_around_a_key_are_no_part_of_it() -> None:
+    assert key_texts([" A-7", "B"]) == ["A-7", "B"]

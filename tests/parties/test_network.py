@@ -20,7 +20,7 @@ from sfumato.errors import PrivacyRefusal, SfumatoError, TableError
 from sfumato.parties.certificates import Identity, TrialAuthority, self_signed, tls_contexts
 from sfumato.parties.channel import PartyError
 from sfumato.parties.greeting import Hello, difference, digest_of
-from sfumato.parties.links import MOST_MESSAGE
+from sfumato.parties.links import MOST_MESSAGE, Mail
 from sfumato.parties.network import NetworkChannel
 from sfumato.parties.place import Address, Peer
 from sfumato.parties.wire import MOST_FRAME, Frame
@@ -368,6 +368,16 @@ def end_with_rogue(tmp_path: Path, words: bytes) -> str:
         rogue.sendall(bytes((Frame.HELLO,)) + len(hello).to_bytes(4, "big") + hello + words)
         thread.join(20)
     return ends[0]
+
+
+def test_empty_messages_that_nobody_reads_take_room_too() -> None:
+    mail = Mail(("ann", "ben"))
+    for _ in range(3):
+        mail.put(1, "rows", b"")
+    assert mail.room(1) < MOST_MESSAGE
+    for _ in range(3):
+        assert mail.take(1) == ("rows", b"")
+    assert mail.room(1) == MOST_MESSAGE
 
 
 def test_a_peer_that_announces_too_much_is_refused_before_memory_is_taken(tmp_path: Path) -> None:

@@ -437,7 +437,7 @@ def test_what_a_joint_run_cannot_do_is_refused_before_anybody_is_called(people: 
         (SchemaError, "no column 'spent'", lambda: _without_target(horizontal, rows)),
         (
             TableError,
-            "stand there before",
+            "repeat a key that stands above",
             lambda: own_part(vertical, 0, pa.concat_tables([table, table]), key="person"),
         ),
         (LevelError, "records", lambda: own_part(vertical, 0, table.slice(0, 15), key="person")),

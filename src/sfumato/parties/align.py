@@ -85,7 +85,8 @@ def align_keys(session: Session, keys: Sequence[Any] | pa.ChunkedArray | pa.Arra
 def key_texts(keys: Sequence[Any] | pa.ChunkedArray | pa.Array) -> list[str]:
     """Write keys so that owners who store them differently write them alike.
 
-    Whole numbers in decimal, text in the Unicode form NFC, dates as in ISO 8601 and midnight without its hours.
+    Whole numbers in decimal, text in the Unicode form NFC without blanks around it, dates as in ISO 8601 and midnight
+    without its hours.
 
     Raises
     ------
@@ -98,7 +99,7 @@ def key_texts(keys: Sequence[Any] | pa.ChunkedArray | pa.Array) -> list[str]:
     ['7', 'A-7', '2024-02-29']
     """
     cells = keys.to_pylist() if hasattr(keys, "to_pylist") else list(keys)
-    missing = sum(cell is None for cell in cells)
+    missing = sum(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in cells)
     if missing:
         raise TableError(f"the key column has {missing} missing cells; give every record a key, or leave it out")
     texts = [_text(cell) for cell in cells]
@@ -111,13 +112,13 @@ def key_texts(keys: Sequence[Any] | pa.ChunkedArray | pa.Array) -> list[str]:
     known = [text for text in texts if text is not None]
     twice = len(known) - len(set(known))
     if twice:
-        raise TableError(f"{twice} keys of the key column stand there before; bring each record once")
+        raise TableError(f"{twice} cells of the key column repeat a key that stands above; bring each record once")
     return known
 
 
 def _text(cell: Any) -> str | None:
     if isinstance(cell, str):
-        return unicodedata.normalize("NFC", cell)
+        return unicodedata.normalize("NFC", cell.strip())
     if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
         return str(int(cell))
     if isinstance(cell, datetime.datetime):

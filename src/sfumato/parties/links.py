@@ -23,6 +23,7 @@ MOST_MESSAGE = 1 << 30
 _LOOK = 0.5  # seconds between two looks
 _MOST_WORDS = 600  # of a reason that another party gives
 _MOST_KIND = 200
+_MESSAGE = 1 << 10  # bytes that a message takes at most beside its own: many empty ones count too
 _AGAIN = "start all parties again"
 
 
@@ -52,7 +53,7 @@ class Mail:
         """Lay a message into the box."""
         with self._news:
             self._boxes[sender].append((kind, payload))
-            self._held[sender] += len(payload)
+            self._held[sender] += len(payload) + _MESSAGE
             self._news.notify_all()
 
     def take(self, sender: int) -> tuple[str, bytes]:
@@ -62,7 +63,7 @@ class Mail:
                 self.check()
                 if self._boxes[sender]:
                     kind, payload = self._boxes[sender].popleft()
-                    self._held[sender] -= len(payload)
+                    self._held[sender] -= len(payload) + _MESSAGE
                     return kind, payload
                 if sender in self._ended:
                     raise PartyError(

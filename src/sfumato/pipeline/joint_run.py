@@ -143,7 +143,6 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreed) -> tuple[JointRes
     codec, keys = part.codec, part.keys
     if codec is None or keys is None:
         raise ValueError("an owner of columns has a codec and keys")
-    session.phase("aligning rows")
     order = align_keys(session, keys)
     values = codec.encode(part.table).values[order]
     result = sanitize_vertical(session, part.plan, values, codec.layout)
