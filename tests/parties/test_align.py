@@ -107,7 +107,7 @@ def test_a_party_with_unusable_keys_ends_the_run_at_all_others(together: Togethe
             heard.append(error)
             raise
 
-    with pytest.raises(TableError, match="1 keys"):
+    with pytest.raises(TableError, match="1 cells"):
         together(play, NAMES[:3], LEAKS)
     assert len(heard) == 2
     assert all("'ann' gave up" in str(error) for error in heard)
