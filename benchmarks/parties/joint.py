@@ -6,7 +6,7 @@ a process of its own. All parties share the machine, so wall seconds are those o
 memory (VmHWM) are read off /proc for each party's process and for its engine's worker apart. Megabytes are the
 ledger's: what a party sent over its channel, and its engine. The released table is compared with that of one process
 without any engine (``joint_in_one_process``) and the same seed. Concrete (1,030 x 9); more rows are drawn from it again
-with a tenth of a standard deviation of noise. Groups of at least 100 records, 20 rounds of K-means at most.
+with a tenth of a standard deviation of noise. Groups of at least k records, 20 rounds of K-means at most.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from sfumato.pipeline.joint import joint_in_one_process  # noqa: E402
 from sfumato.tables.files import read_file  # noqa: E402
 from sfumato.tables.schema import Schema  # noqa: E402
 
-SEED, K, LIMIT = 7, 100, 1800.0
+SEED, LIMIT = 7, 1800.0
 _NAMES = ("ann", "bob", "cat", "dan", "eve")
 _LOOK = 0.1  # seconds between two looks at the processes
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -58,13 +58,14 @@ class Job:
     engine: str = "cheetah"
     centres: str = "last"
     noise: str = "split"
+    k: int = 100
 
     @property
     def title(self) -> str:
         """What is run, in words."""
         kept = f", centres {self.centres}" if self.partition == "horizontal" else ""
         drawn = f", noise {self.noise}" if self.partition == "vertical" and self.noise != "split" else ""
-        return f"{self.partition}, {self.parties} owners, {self.rows} rows, {self.engine}{kept}{drawn}"
+        return f"{self.partition}, {self.parties} owners, {self.rows} rows, k = {self.k}, {self.engine}{kept}{drawn}"
 
 
 JOBS = (
@@ -75,10 +76,12 @@ JOBS = (
     Job("horizontal", 3, 1_030, centres="each"),
     Job("horizontal", 3, 1_030),
     Job("horizontal", 3, 1_030, "aby3"),
-    Job("vertical", 2, 10_000),
+    Job("vertical", 2, 10_000, k=1_000),
+    Job("vertical", 3, 10_000, "aby3", k=1_000),
     Job("vertical", 3, 10_000, "aby3"),
+    Job("horizontal", 3, 10_000, k=1_000),
+    Job("horizontal", 3, 10_000, "aby3", k=1_000),
     Job("horizontal", 3, 10_000, "aby3"),
-    Job("horizontal", 3, 10_000),
 )
 
 
@@ -106,7 +109,7 @@ def prepare(job: Job, work: Path, folder: str | None) -> tuple[list[Path], Schem
     """Write the owners' tables and, by ``sfumato party init``, their settings."""
     tables, schema, target = owned(job, folder)
     names = _NAMES[: job.parties]
-    order = ["party", "init", str(work / "trial"), "--partition", job.partition, "--target", target, "--k", str(K)]
+    order = ["party", "init", str(work / "trial"), "--partition", job.partition, "--target", target, "--k", str(job.k)]
     order += ["--engine", job.engine, "--timeout", "120"]
     for name, port, table in zip(names, _free_ports(job.parties), tables, strict=True):
         pyarrow.csv.write_csv(table, work / f"{name}.csv")
