@@ -208,14 +208,39 @@ def _picture(found: Found, base: dict[str, int]) -> None:
                 axes.plot(at, kilobytes, "-o", color=colour, ms=4, label=some[0].title)
                 scaled = paper * float(np.exp(np.mean(np.log(kilobytes / paper))))
                 axes.plot(at, scaled, "--", color=colour, linewidth=0.9, label=f"{some[0].title}: the paper's growth")
-            names = {"n": "records", "g": "groups", "r": "owners"}
-            axes.set(xscale="log", yscale="log", xlabel=names[axis], ylabel="kB of all parties")
-            axes.minorticks_off()
-            axes.set_xticks(at, [f"{value:,}" for value in at])
+            _scales(axes, axis, at, "kB of all parties")
 
         return drawn
 
     draw("parties_cost.svg", "What parties send, engine aside", [panel(axis) for axis in base])
+
+
+def _picture_of_rounds(found: Found, base: dict[str, int]) -> None:
+    """Draw how often parties wait for each other, and the messages of the busiest one; the paper counts neither."""
+
+    def panel(axis: str) -> Callable[[Axes], None]:
+        def drawn(axes: Axes) -> None:
+            for colour, kind in zip(COLOURS, KINDS, strict=False):
+                some = series(found, kind, axis, base)
+                at, runs = [getattr(p, axis) for p in some], [found[p] for p in some]
+                axes.plot(
+                    at, [sum(one["steps"].values()) for one in runs], "-o", color=colour, ms=4, label=some[0].title
+                )
+                most = [max(one["messages"]) for one in runs]
+                axes.plot(at, most, ":", color=colour, linewidth=1.2, label=f"{some[0].title}: messages of one party")
+            _scales(axes, axis, at, "steps taken together, messages")
+            axes.set(yscale="linear", ylim=(0, None))
+
+        return drawn
+
+    draw("parties_rounds.svg", "How often parties wait for each other", [panel(axis) for axis in base])
+
+
+def _scales(axes: Axes, axis: str, at: Sequence[int], measured: str) -> None:
+    names = {"n": "records", "g": "groups", "r": "owners"}
+    axes.set(xscale="log", yscale="log", xlabel=names[axis], ylabel=measured)
+    axes.minorticks_off()
+    axes.set_xticks(at, [f"{value:,}" for value in at])
 
 
 def main() -> None:
@@ -237,6 +262,7 @@ def main() -> None:
         save("parties_cost.md" if options.engine is None else f"parties_cost_{options.engine}.md", lines)
         if options.engine is None:
             _picture(found, base)
+            _picture_of_rounds(found, base)
 
 
 if __name__ == "__main__":
