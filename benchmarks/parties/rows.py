@@ -24,7 +24,7 @@ from sfumato.parties.plan import Plan
 from sfumato.parties.session import Session
 from sfumato.perturb.laplace_pca import LaplacePCA
 
-__all__ = ["Case", "attack", "watch_rows"]
+__all__ = ["Case", "attack", "attack_rounded", "watch_rows"]
 
 Whole = NDArray[np.int64]
 _Matrix = NDArray[np.float64]
@@ -90,8 +90,11 @@ class Watched:
         return trajectory.centres_of(self.first.astype(np.float64), self.sizes, self.centres * self.sizes[:, :, None])
 
 
-def watch_rows(table: Coordinates, case: Case, seed: int) -> Watched:
-    """Group the rows of several owners with opened centres in one process, and keep what is opened."""
+def watch_rows(table: Coordinates, case: Case, seed: int, *, fine: bool = True) -> Watched:
+    """Group the rows of several owners with opened centres in one process, and keep what is opened.
+
+    With ``fine`` centres are opened as exactly as there is room for, else as the protocol does.
+    """
     n, rng = len(table.values), np.random.default_rng(seed)
     shares = np.full(case.parties, 1.0 / case.parties)
     if case.share is not None:
@@ -105,7 +108,8 @@ def watch_rows(table: Coordinates, case: Case, seed: int) -> Watched:
 
     def play(session: Session, rank: int) -> tuple[Any, ...]:
         own = values[owner == rank]
-        pool = _finer(pool_rows(session, own, table.layout, weights, n), own * np.sqrt(weights))
+        pool = pool_rows(session, own, table.layout, weights, n)
+        pool = _finer(pool, own * np.sqrt(weights)) if fine else pool
         first = first_centres(session, pool, group_sizes(plan.mechanism, n)[1])
         centres = OpenCentres(session, pool, first)
         labels, sizes, _ = cluster_rows(session, plan, centres, len(first))
@@ -169,6 +173,31 @@ def attack(table: Coordinates, seen: Watched) -> dict[str, float]:
     found |= _counted("filling", filled, others, seen)
     found |= _counted("groups", _from_groups(seen, seen.rows[mine], own_groups, fits), others, seen)
     return found | _hidden(seen, others)
+
+
+def attack_rounded(seen: Watched) -> dict[str, float]:
+    """Play the first owner against centres rounded as the protocol does; a claim is right where one row so moved.
+
+    The owner takes its own part of every mean off to the step, so that what blurs a sum is the others' rounding.
+    """
+    mine, clusters = seen.owner == 0, seen.clusters
+    g, others = seen.sizes.shape[1], seen.rows[~mine]
+    count, total = seen.sizes.copy(), np.empty(seen.centres.shape)
+    for t, labels in enumerate(clusters[:, mine]):
+        count[t] -= np.bincount(labels, minlength=g)
+        sums, size = np.zeros(total.shape[1:], dtype=np.int64), np.maximum(seen.sizes[t], 1)[:, None]
+        np.add.at(sums, labels, seen.rows[mine])
+        total[t] = (seen.centres[t] - (2 * sums + size) // (2 * size)) * size
+    blur = seen.sizes * math.sqrt(int(seen.owner.max()) / 12.0)
+    moves, rows = trajectory.paired_moves(count, total, np.asarray(blur, dtype=np.float64))
+    off = []
+    for (t, before, after), row in zip(moves, rows, strict=True):
+        there = np.flatnonzero((clusters[t, ~mine] == before) & (clusters[t + 1, ~mine] == after))
+        gone = int((clusters[t, ~mine] == before).sum() - (clusters[t + 1, ~mine] == before).sum())
+        if len(there) == 1 and gone == 1:
+            off.append(float(np.sqrt((((row - others[there[0]]) / seen.one) ** 2).mean())))
+    found = {"rounded: claimed": len(rows), "rounded: right": len(off), "others": len(others)}
+    return found | {"rounded: off": float(np.median(off)) if off else math.nan}
 
 
 def _last(seen: Watched) -> _Matrix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.parties.rows import Case, attack, watch_rows
+from benchmarks.parties.rows import Case, attack, attack_rounded, watch_rows
 from benchmarks.parties.tables import coordinates
 from sfumato.parties.horizontal import leaks
 
@@ -21,6 +21,15 @@ def test_opened_centres_give_rows_of_the_others_away_and_the_attacker_knows_whic
     claimed, right = (sum(run[f"each round: {what}"] for run in runs) for what in ("claimed", "right"))
     assert right > 10  # about 80 are usual
     assert right > 0.9 * claimed
+
+
+def test_centres_rounded_as_the_protocol_does_still_give_rows_away() -> None:
+    table = coordinates("mixed", rows=400)
+    found = [attack_rounded(watch_rows(table, Case("mixed", 3, 8), seed, fine=False)) for seed in range(RUNS)]
+    claimed, right = (sum(run[f"rounded: {what}"] for run in found) for what in ("claimed", "right"))
+    assert right > 3  # about 20 are usual
+    assert right > 0.8 * claimed
+    assert all(run["rounded: off"] < 0.3 for run in found if run["rounded: right"])
 
 
 def test_guesses_of_hidden_centres_give_no_row_away(runs: list[dict[str, float]]) -> None:
