@@ -38,11 +38,17 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check engine
-	$(BIN)/pytest -q -n 2 -m 'not slow'
+# One thread a process: tests run two at a time, and threads of linear algebra would only wait for each other.
+test slow: export OPENBLAS_NUM_THREADS := 1
+test slow: export OMP_NUM_THREADS := 1
+test slow: export MKL_NUM_THREADS := 1
 
-slow: setup
-	$(BIN)/pytest -q -m slow
+test: check engine
+	$(BIN)/pytest -q -n 2 -m 'not slow' --durations=10
+
+# Long statistical runs, and every property test again: ten times the examples, drawn at random.
+slow: setup engine
+	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=random --durations=10
 
 bench: setup
 	$(BIN)/pytest benchmarks/speed -q --import-mode=importlib -o python_files='bench_*.py' -o python_functions='bench_*' --benchmark-sort=name

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sfumato.condense.beginning import can_begin
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
 from sfumato.sklearn import Condenser, DynamicCondenser
+from tests.examples import examples
 
 ROWS = 240
 
@@ -46,7 +47,7 @@ def same(one: DynamicCondenser, other: DynamicCondenser) -> bool:
 
 
 @given(st.lists(st.integers(0, ROWS), max_size=6), st.sampled_from(["paper", "strict"]), st.integers(0, 100))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_how_rows_are_cut_into_calls_changes_no_bit(cuts: list[int], split: str, seed: int) -> None:
     values, asked = rows(seed), levels(seed)
     whole = begun(split=split).partial_fit(values, privacy_levels=asked)

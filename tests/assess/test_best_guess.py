@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.assess.attacks.answers import BEST_GUESS, best_guesses, estimate_prior
@@ -108,7 +108,6 @@ def test_missing_cells_that_are_a_label_are_guessed_too() -> None:
     assert found(BEST_GUESS, made)[GUESS].attempts == ROWS - draw_table(1).column("shape").null_count
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(2, 6), st.floats(0.3, 0.99), st.integers(0, 2**32 - 1))
 def test_the_prior_is_that_of_the_inverted_matrix_where_it_is_one(size: int, keep: float, seed: int) -> None:
     if abs(keep - 1.0 / size) < 0.15:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.assess.columns import Cells
 from sfumato.assess.risk import closest
 from sfumato.assess.risk.closest import closest_findings, measure_closest, verbatim_finding
+from tests.examples import examples
 
 
 def nearest_by_hand(
@@ -46,7 +47,7 @@ def test_without_a_tree_fewer_rows_of_a_large_table_are_looked_up_and_the_findin
     assert "drawn at random" not in closest_findings(all_, (300, 300))[0].meaning
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(1, 30), st.integers(1, 4), st.integers(1, 4))
 def test_equal_rows_are_counted_as_a_loop_counts_them(seed: int, n: int, m: int, columns: int, values: int) -> None:
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.assess.attacks.differencing import DIFFERENCING, Shown, Watched, difference
@@ -16,12 +16,13 @@ from sfumato.facts import EpochPublished
 from sfumato.tables.codec import Codec
 from tests.assess.privacy_studies import case, check_sound, found, value
 from tests.assess.watched import EPOCHS, FIRST, LEVEL, SCHEMA, Stream, fixed_case, people, study_with
+from tests.examples import examples
 
 BOTH = ("arrivals-recovered", "arrivals-recovered-statistics")
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["paper", "strict"]))
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_without_epochs_statistics_give_every_arrival_to_the_last_digits(seed: int, split: str) -> None:
     stream = Stream(FIRST + 25, np.random.default_rng(seed), gated=False, split=split)
     for _ in range(25):
@@ -43,7 +44,7 @@ def test_without_epochs_a_split_does_not_hide_the_arrival() -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_without_epochs_published_rows_give_every_category_and_gap_until_a_group_splits(seed: int) -> None:
     stream = Stream(FIRST + 20, np.random.default_rng(seed), gated=False, split="strict")
     for _ in range(20):
@@ -67,7 +68,7 @@ def test_without_epochs_published_rows_give_every_category_and_gap_until_a_group
 
 @pytest.mark.parametrize("number", [1, 3, LEVEL, 3 * LEVEL])
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=3, deadline=None)
+@examples(3)
 def test_with_epochs_nothing_is_told_above_guessing(number: int, seed: int) -> None:
     stream = Stream(FIRST + 144, np.random.default_rng(seed), gated=True)
     for _ in range(144 // number):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.assess.neighbours import TREE, nearest
@@ -17,7 +17,6 @@ from sfumato.assess.neighbours import TREE, nearest
     values=st.sampled_from([2, 1000]),
     own=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
 def test_neighbours_are_those_that_a_loop_finds(seed: int, dim: int, count: int, values: int, own: bool) -> None:
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, values, (40, dim)).astype(np.float64)

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -22,6 +22,7 @@ from sfumato.assess.attacks.trajectory import (
     without,
 )
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind
+from tests.examples import examples
 
 Whole = NDArray[np.int64]
 SEEDS = st.integers(0, 2**32)
@@ -58,7 +59,7 @@ def clustered(seed: int, n: int = 60, g: int = 4, d: int = 3) -> tuple[Whole, Ro
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_centres_follow_from_what_was_opened_before(seed: int) -> None:
     rows, rounds, labels = clustered(seed)
     for t in range(1, len(rounds.centres)):
@@ -69,7 +70,7 @@ def test_centres_follow_from_what_was_opened_before(seed: int) -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_nothing_is_left_where_all_rows_are_known_and_nothing_is_claimed_then(seed: int) -> None:
     rows, rounds, _ = clustered(seed)
     left = without(rounds, rows)
@@ -79,7 +80,7 @@ def test_nothing_is_left_where_all_rows_are_known_and_nothing_is_claimed_then(se
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_the_only_row_of_the_others_is_claimed_exactly(seed: int) -> None:
     rows, rounds, _ = clustered(seed)
     claimed, left = peel(without(rounds, rows[1:]), anything)
@@ -88,7 +89,7 @@ def test_the_only_row_of_the_others_is_claimed_exactly(seed: int) -> None:
 
 
 @given(SEEDS, st.integers(5, 30))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_a_border_that_passes_one_row_a_round_gives_every_row_that_it_passes(seed: int, passed: int) -> None:
     rng = np.random.default_rng(seed)
     place = np.sort(rng.choice(10**6, passed + 40, replace=False)) * 2
@@ -142,7 +143,7 @@ def test_a_row_that_filled_a_cluster_is_claimed_if_it_came_alone() -> None:
 
 
 @given(SEEDS, st.integers(1, 6))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_statistics_of_one_or_two_rows_are_the_rows(seed: int, d: int) -> None:
     rng = np.random.default_rng(seed)
     groups = [rng.integers(-ONE, ONE, (size, d)) for size in (1, 2)]
@@ -154,7 +155,7 @@ def test_statistics_of_one_or_two_rows_are_the_rows(seed: int, d: int) -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_statistics_of_three_rows_claim_nothing(seed: int) -> None:
     rows = np.random.default_rng(seed).integers(-ONE, ONE, (3, 4))
     products = (rows.astype(np.float64).T @ rows)[None]
@@ -162,7 +163,7 @@ def test_statistics_of_three_rows_claim_nothing(seed: int) -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_whoever_owns_all_rows_finds_every_hidden_centre_where_no_cluster_is_ever_empty(seed: int) -> None:
     rows, rounds, labels = clustered(seed)
     assume((rounds.count > 0).all())  # an empty one keeps a centre that no row tells of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.model_tree import ModelTree, correlation, cross_validated, fit_line
@@ -60,7 +60,6 @@ def test_smoothing_makes_the_steps_between_leaves_smaller() -> None:
     assert jumps[0] < jumps[1]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_any_numbers_can_be_learned_and_asked_about(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.compiled import fixed
@@ -26,6 +26,7 @@ from sfumato.condense.maintainer import Maintainer
 from sfumato.condense.sheet import blank_sheet, closest_on_sheet, numbers_on, rewrite_column, write_sheet
 from sfumato.condense.slots import Store, empty_store
 from tests.condense.streams import Floats, assert_same_state, brute_stream, draw_arrivals
+from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -70,7 +71,6 @@ def assert_sound(index: Index, store: Store, groups: int) -> None:
     assert sorted(seen) == list(range(groups))
 
 
-@settings(max_examples=60, deadline=None)
 @given(seeds, st.integers(1, 400), st.integers(1, 9))
 def test_the_index_answers_like_brute_force_while_centroids_move_and_split(seed: int, g: int, d: int) -> None:
     rng = np.random.default_rng(seed)
@@ -98,7 +98,6 @@ def test_the_index_answers_like_brute_force_while_centroids_move_and_split(seed:
     assert_sound(index, store, groups)
 
 
-@settings(max_examples=60, deadline=None)
 @given(seeds, st.integers(1, 400), st.integers(1, 9), st.integers(1, 30))
 def test_the_sheet_answers_like_brute_force_while_centroids_move_and_split(
     seed: int, g: int, d: int, records: int
@@ -124,7 +123,7 @@ def test_the_sheet_answers_like_brute_force_while_centroids_move_and_split(
 
 
 @pytest.mark.parametrize("means", ["index", "sheet", "both"])
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=seeds, strict=st.booleans())
 def test_a_long_stream_gives_the_groups_of_brute_force_bit_for_bit(means: str, seed: int, strict: bool) -> None:
     arrivals = draw_arrivals(seed, 1500)

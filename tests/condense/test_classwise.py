@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -21,6 +21,7 @@ from sfumato.facts import ClassPure, Grouped
 from sfumato.mechanism import Sanitized
 from sfumato.records import Block, BlockKind, Records
 from tests.condense.tables import VALUES, assert_meets, draw_values
+from tests.examples import examples
 from tests.groups.drawn_groups import one_hot
 
 Whole = NDArray[np.int64]
@@ -88,7 +89,7 @@ def classed_tables(draw: st.DrawFn) -> tuple[Records, int]:
 
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(classed_tables(), st.integers(0, 2**32 - 1))
 def test_no_group_mixes_classes_or_strata_and_every_row_has_the_class_of_its_group(
     grouping: str, table: tuple[Records, int], seed: int
@@ -101,7 +102,7 @@ def test_no_group_mixes_classes_or_strata_and_every_row_has_the_class_of_its_gro
     assert np.bincount(class_of(sanitized.records)).tolist() == np.bincount(class_of(records)).tolist()
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(classed_tables(), st.sampled_from([0.05, 0.1, 0.2, 1.0]), st.integers(0, 2**32 - 1))
 def test_without_k_the_size_is_at_least_2_every_level_and_the_tolerance_and_fits_every_class(
     table: tuple[Records, int], tolerance: float, seed: int

@@ -6,13 +6,14 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.condense import compact, rounds
 from sfumato.condense.compact import EFFORTS, compact_groups
 from sfumato.condense.partition import partition
 from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
+from tests.examples import examples
 
 
 def compact_labels(values: Floats, levels: Whole, seed: int, effort: str = "default", threads: int = 1) -> Whole:
@@ -20,7 +21,7 @@ def compact_labels(values: Floats, levels: Whole, seed: int, effort: str = "defa
     return partition(values, levels, no_strata(values), rng, effort=effort, threads=threads)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(stratum_tables(), st.integers(0, 2**32 - 1), st.sampled_from(["fast", "default"]))
 def test_every_level_is_met_whatever_the_table(table: tuple[Floats, Whole], seed: int, effort: str) -> None:
     values, levels = table
@@ -29,14 +30,13 @@ def test_every_level_is_met_whatever_the_table(table: tuple[Floats, Whole], seed
     assert all(len(group) >= levels[group].max() for group in groups)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(stratum_tables(most=120), st.integers(0, 2**32 - 1))
 def test_every_level_is_met_by_a_thorough_search(table: tuple[Floats, Whole], seed: int) -> None:
     values, levels = table
     assert_meets(compact_labels(values, levels, seed, "thorough"), levels, no_strata(values))
 
 
-@settings(max_examples=40, deadline=None)
 @given(stratum_tables(), st.integers(0, 2**32 - 1))
 def test_the_sum_of_squares_is_at_most_that_of_one_group(table: tuple[Floats, Whole], seed: int) -> None:
     values, levels = table

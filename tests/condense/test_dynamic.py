@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.compiled import inner
@@ -20,6 +20,7 @@ from sfumato.condense.dynamic import (
 from sfumato.condense.slots import Store, empty_store
 from sfumato.groups import Groups, merge, split_groups, summarize
 from tests.condense.streams import Floats
+from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -63,7 +64,7 @@ def axis_of(triangle: Floats, d: int, e1: Floats) -> float:
     return leading_axis(triangle, np.empty((d, padded(d))), np.empty((6, padded(d))), e1)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(seeds)
 def test_the_longest_axis_is_the_leading_eigenvector(seed: int) -> None:
     _, group = drawn(seed)
@@ -96,7 +97,7 @@ def test_the_longest_axis_is_found_in_any_dimension(d: int) -> None:
         assert np.linalg.norm(covariance @ e1 - lambda1 * e1) <= 1e-7 * lambda1
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(seeds)
 def test_absorbing_a_record_gives_the_statistics_of_the_larger_group(seed: int) -> None:
     values, whole = drawn(seed)
@@ -115,7 +116,7 @@ def test_absorbing_a_record_gives_the_statistics_of_the_larger_group(seed: int) 
     assert store.written[0]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(seeds)
 def test_merging_the_halves_gives_back_the_group_and_they_are_those_of_split_groups(seed: int) -> None:
     values, parent = drawn(seed)
@@ -165,7 +166,7 @@ def test_a_single_record_never_splits() -> None:
     assert not splits_strictly(store, 0)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(seeds)
 def test_the_closest_eligible_centroid_is_that_of_numpy_and_the_lowest_id_of_equals(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.condense.maintainer import GroupRows, Maintainer
@@ -30,7 +30,6 @@ def with_high_levels(arrivals: Arrivals, seed: int, level: int, share: float) ->
     return Arrivals(arrivals.first, arrivals.first_levels, arrivals.labels, arrivals.values, levels)
 
 
-@settings(max_examples=60, deadline=None)
 @given(seeds, splits, st.integers(6, 40))
 def test_batches_give_the_same_state_bit_for_bit_as_records_one_by_one(seed: int, split: str, level: int) -> None:
     arrivals = with_high_levels(draw_arrivals(seed, 300), seed, level, 0.05)
@@ -47,7 +46,6 @@ def test_batches_give_the_same_state_bit_for_bit_as_records_one_by_one(seed: int
     assert sum(batch.pending - batch.admitted for batch in done) == other.pending
 
 
-@settings(max_examples=60, deadline=None)
 @given(seeds, splits, st.integers(6, 40))
 def test_no_record_is_ever_lost_and_every_id_is_new(seed: int, split: str, level: int) -> None:
     arrivals = with_high_levels(draw_arrivals(seed, 300), seed, level, 0.05)
@@ -65,7 +63,6 @@ def test_no_record_is_ever_lost_and_every_id_is_new(seed: int, split: str, level
     assert maintainer.state().next_id == len(np.unique(arrivals.labels)) + 2 * maintainer.splits
 
 
-@settings(max_examples=60, deadline=None)
 @given(seeds, splits, st.integers(6, 40))
 def test_an_interruption_at_any_boundary_changes_no_bit(seed: int, split: str, level: int) -> None:
     arrivals = with_high_levels(draw_arrivals(seed, 300), seed, level, 0.05)
@@ -78,7 +75,6 @@ def test_an_interruption_at_any_boundary_changes_no_bit(seed: int, split: str, l
     assert_same_state(whole.state(), broken.state())
 
 
-@settings(max_examples=60, deadline=None)
 @given(seeds, st.integers(2, 25))
 def test_strict_groups_are_never_smaller_than_a_level_inside_and_a_level_once_served_is_served_for_ever(
     seed: int, high: int
@@ -103,7 +99,6 @@ def test_the_paper_may_leave_pieces_smaller_than_a_level_inside_and_they_are_cou
     assert maintainer.pseudo[small].all()  # only a split makes them
 
 
-@settings(max_examples=40, deadline=None)
 @given(seeds, splits)
 def test_changes_name_all_that_a_copy_needs_to_stay_true(seed: int, split: str) -> None:
     arrivals = draw_arrivals(seed, 300)
@@ -146,7 +141,6 @@ def test_records_that_came_before_the_start_are_taken_in_by_it() -> None:
     assert (maintainer.records, maintainer.pending) == (10, 0)
 
 
-@settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(0, 9))
 def test_a_batch_that_would_overflow_the_pool_is_refused_whole(seed: int, room: int) -> None:
     arrivals = draw_arrivals(seed, 100, low=3, high=3)  # which none waits for
@@ -187,7 +181,6 @@ def test_a_family_is_due_when_as_many_fresh_records_have_come_as_its_highest_lev
     assert maintainer.family.tolist() == [1, *maintainer.ids[1:]]
 
 
-@settings(max_examples=40, deadline=None)
 @given(seeds, splits)
 def test_fresh_records_of_all_families_add_up_to_what_came_since_they_left(seed: int, split: str) -> None:
     arrivals = draw_arrivals(seed, 300)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.condense.mdav import mdav_groups
@@ -33,7 +33,6 @@ def test_groups_have_five_records_and_the_last_one_up_to_nine(n: int, sizes: lis
     assert sorted(np.concatenate(groups).tolist()) == list(range(n))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 80), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_ties_are_broken_the_same_way_every_time(n: int, k: int, seed: int) -> None:
     values = np.random.default_rng(seed).integers(0, 3, (n, 2)).astype(np.float64)

@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -226,7 +226,6 @@ def test_levels_that_cannot_be_met_are_refused() -> None:
         Condensation(k=2).sanitize(numeric_records(np.zeros((9, 1)), np.full(9, -1)), rng=np.random.default_rng(0))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(4, 40),

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.condense.mechanism import effective_levels
@@ -15,12 +15,13 @@ from sfumato.condense.partition import GROUPINGS, partition
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.groups.checks import check_partition
 from tests.condense.tables import Table, assert_meets, no_strata, stratified_tables
+from tests.examples import examples
 
 every_grouping = pytest.mark.parametrize("grouping", GROUPINGS)
 
 
 @every_grouping
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(stratified_tables(), st.integers(0, 2**32 - 1))
 def test_every_record_is_in_one_group_at_least_as_large_as_the_highest_level_in_it(
     grouping: str, table: Table, seed: int
@@ -31,7 +32,7 @@ def test_every_record_is_in_one_group_at_least_as_large_as_the_highest_level_in_
 
 
 @every_grouping
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(stratified_tables(), st.integers(0, 2**32 - 1))
 def test_the_same_seed_gives_the_same_groups(grouping: str, table: Table, seed: int) -> None:
     first = partition(*table, np.random.default_rng(seed), grouping=grouping)
@@ -39,7 +40,6 @@ def test_the_same_seed_gives_the_same_groups(grouping: str, table: Table, seed: 
 
 
 @every_grouping
-@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 30), st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_as_many_records_as_the_level_are_one_group(grouping: str, n: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -48,7 +48,6 @@ def test_as_many_records_as_the_level_are_one_group(grouping: str, n: int, d: in
 
 
 @pytest.mark.parametrize("grouping", [grouping for grouping in GROUPINGS if grouping != "holistic"])
-@settings(max_examples=40, deadline=None)
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1))
 def test_with_one_level_groups_are_not_twice_as_large_as_they_need_to_be_on_average(
     grouping: str, k: int, seed: int
@@ -61,7 +60,7 @@ def test_with_one_level_groups_are_not_twice_as_large_as_they_need_to_be_on_aver
 
 
 @pytest.mark.parametrize("grouping", ["mdav", "paper", "modified"])
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1))
 def test_with_one_level_there_are_as_many_groups_as_there_can_be(grouping: str, k: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -72,7 +71,7 @@ def test_with_one_level_there_are_as_many_groups_as_there_can_be(grouping: str, 
 
 
 @every_grouping
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(stratified_tables())
 def test_the_table_is_left_as_it_is(grouping: str, table: Table) -> None:
     before = [array.copy() for array in table]

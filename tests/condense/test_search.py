@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.condense import rounds as searching
@@ -77,7 +77,6 @@ def test_a_round_never_raises_the_sum_of_squares_and_gains_what_it_says(kind: st
     assert_honest(values, levels, play(values, levels, rounds=5, passes=2, kicks=kicks, seed=11))
 
 
-@settings(max_examples=60, deadline=None)
 @given(stratum_tables(), st.integers(0, 2**40), st.sampled_from([0, 6]), st.integers(1, 3))
 def test_no_table_makes_a_round_raise_the_sum_of_squares(
     table: tuple[Floats, Whole], seed: int, kicks: int, passes: int

@@ -6,11 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.condense.trees import principal_tree, random_tree
 from tests.condense.tables import Floats, Whole, draw_levels, draw_values, mixture
+from tests.examples import examples
 
 SEED = np.uint64(12345)
 FEWEST = 4  # groups of a leaf, where there are as many
@@ -43,7 +44,7 @@ def assert_leaves(order: Whole, bounds: Whole) -> None:
 kinds = st.sampled_from(["normal", "heavy tails", "grid", "duplicates", "constant columns", "all equal"])
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.integers(1, 600), st.integers(1, 5), kinds, st.integers(1, 40), st.integers(20, 200), st.integers(0, 2**32))
 def test_a_random_tree_gives_leaves_of_few_groups_and_few_records(
     n: int, d: int, kind: str, most_groups: int, most_records: int, seed: int
@@ -75,7 +76,6 @@ def test_leaves_of_a_random_tree_are_neighbourhoods() -> None:
     assert np.mean(inside) < 0.2 * centres.var(axis=0).sum()  # about 0.05
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(2, 12), st.integers(1, 40), st.integers(1, 5), kinds, st.integers(0, 2**32))
 def test_principal_cuts_fall_on_multiples_of_the_level_where_there_is_one(
     k: int, per: int, d: int, kind: str, seed: int
@@ -91,7 +91,7 @@ def test_principal_cuts_fall_on_multiples_of_the_level_where_there_is_one(
     assert (bounds[:-1] % k == 0).all()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.integers(1, 600),
     st.integers(1, 5),

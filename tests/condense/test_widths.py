@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.condense.compact import first_grouping
 from sfumato.condense.partition import partition
 from sfumato.condense.rounds import Grouping, Team, widened_grouping
 from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
+from tests.examples import examples
 
 
 def cost(values: Floats, grouping: Grouping) -> float:
@@ -24,7 +25,7 @@ def widths_of(values: Floats, levels: Whole, seed: int, *, widths: bool = True, 
     return partition(values, levels, no_strata(values), rng, threads=threads, widths=widths)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(stratum_tables(), st.integers(0, 2**32 - 1))
 def test_a_round_never_raises_the_cost_and_meets_every_level(table: tuple[Floats, Whole], seed: int) -> None:
     values, levels = table

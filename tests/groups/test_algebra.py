@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.groups import Groups, concat, merge, remove, split_groups, summarize
@@ -65,7 +65,6 @@ def test_a_single_record_does_not_split() -> None:
         split_groups(summarize(np.zeros((3, 2)), np.array([0, 0, 1]), np.array([2, 2, 1])))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 12), st.integers(1, 5))
 def test_merging_equals_summarizing_the_union_and_removing_undoes_it(seed: int, n: int, m: int, dim: int) -> None:
     rng = np.random.default_rng(seed)
@@ -96,7 +95,6 @@ def test_concat_lays_groups_side_by_side_and_take_gives_them_back() -> None:
     assert_same(both.take(np.arange(2, 6)), second)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.floats(-100.0, 100.0))
 def test_sums_about_any_origin_give_back_the_groups(seed: int, dim: int, far: float) -> None:
     rng = np.random.default_rng(seed)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.groups import generate, summarize
 from sfumato.groups.follow import caution, follow
 from sfumato.records import Block, BlockKind, Layout
+from tests.examples import examples
 from tests.groups.drawn_groups import mixed_records, one_hot, random_groups
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.integers(1, 4), st.floats(1e-3, 1.0))
 def test_following_is_the_joint_ridge_regression_on_the_move(
     seed: int, discrete: int, numeric: int, ridge: float
@@ -35,7 +35,7 @@ def test_following_is_the_joint_ridge_regression_on_the_move(
         assert not covariance[group][:discrete].any()
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(2, 25),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.groups import Groups, draw_along_eigenvectors, generate, summarize
@@ -16,7 +16,6 @@ def numbers(dim: int) -> Layout:
     return tuple(Block(f"column {j}", BlockKind.NUMBER, j, j + 1, (0.0,)) for j in range(dim))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(1, 12))
 def test_a_group_gives_as_many_rows_as_it_has_records(seed: int, sizes: list[int], dim: int) -> None:
     rng = np.random.default_rng(seed)
@@ -27,7 +26,6 @@ def test_a_group_gives_as_many_rows_as_it_has_records(seed: int, sizes: list[int
     assert np.isfinite(rows).all()
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8), st.integers(0, 8), st.floats(1e-3, 1e3))
 def test_rows_of_a_small_group_stay_in_the_flat_that_its_records_span(
     seed: int, size: int, more: int, scale: float

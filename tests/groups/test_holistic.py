@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.groups.holistic import dissolve_clusters, holistic_groups
 from tests.condense.tables import VALUES, draw_values
+from tests.examples import examples
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.sampled_from(VALUES), st.integers(1, 150), st.integers(1, 6), st.integers(1, 20), st.integers(0, 2**32 - 1))
 def test_no_group_is_too_small_and_nothing_is_lost(kind: str, n: int, d: int, k: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.groups import k_means
+from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 120), st.integers(1, 5), st.integers(1, 20), seeds)
 def test_it_ends_where_no_record_has_a_nearer_centre_and_centres_are_means(
     n: int, d: int, count: int, seed: int
@@ -27,7 +27,7 @@ def test_it_ends_where_no_record_has_a_nearer_centre_and_centres_are_means(
         np.testing.assert_allclose(centres[cluster], values[labels == cluster].mean(axis=0), atol=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(1, 40), st.integers(1, 4), seeds)
 def test_equal_records_share_the_first_of_their_clusters(n: int, count: int, seed: int) -> None:
     values = np.full((n, 3), 0.1)

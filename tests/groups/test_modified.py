@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.condense import Condensation
@@ -14,11 +14,12 @@ from sfumato.groups import response_weights
 from sfumato.groups.modified import fill_clusters, modified_groups
 from sfumato.records import Block, BlockKind, Records
 from tests.condense.tables import VALUES, draw_values, no_strata, ssq
+from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.sampled_from(VALUES), st.integers(1, 150), st.integers(1, 6), st.integers(1, 20), seeds)
 def test_there_are_as_many_groups_as_there_can_be_each_of_at_least_an_equal_share(
     kind: str, n: int, d: int, k: int, seed: int

@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from randomgen import ChaCha
@@ -29,7 +29,6 @@ def shuffled_labels(rng: np.random.Generator, sizes: list[int]) -> NDArray[np.in
     return rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
 
 
-@settings(max_examples=60, deadline=None)
 @given(seeds, sizes, st.integers(1, 9), st.floats(1e-6, 1e6))
 def test_the_rows_of_a_group_stay_in_its_flat_and_inside_its_ranges(
     seed: int, sizes: list[int], dim: int, scale: float
@@ -77,7 +76,6 @@ def test_a_group_without_variance_gives_its_mean_and_a_record_alone_itself(dim: 
     np.testing.assert_array_equal(rows[5], values[5])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seeds,
     sizes,

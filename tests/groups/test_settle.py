@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.groups import category_counts, generate, missing_counts, split_groups
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind
+from tests.examples import examples
 from tests.groups.drawn_groups import Mixed, mixed_records
 
 columns = st.lists(
@@ -16,7 +17,7 @@ columns = st.lists(
 )
 sizes = st.lists(st.integers(1, 12), min_size=1, max_size=5)
 seeds = st.integers(0, 2**32 - 1)
-layouts = settings(max_examples=80, deadline=None)
+layouts = examples(80)
 
 
 def indicator_of(mixed: Mixed, column: str) -> Block | None:

@@ -7,17 +7,18 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError
 from sfumato.laws import Response, combine, downward_bound, gamma_for, gamma_for_downward, transition, upward_bound
+from tests.examples import examples
 
 CHANCES = st.floats(0.001, 0.999)
 GAMMAS = st.floats(1.0, 1e6)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6))
 def test_no_posterior_of_any_property_leaves_the_bounds(seed: int, size: int) -> None:
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import BadInput, OptionError, SchemaError
@@ -36,7 +36,6 @@ def literal_worst(
     return max(found), min(found)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FINITE))
 def test_the_worst_outputs_are_those_of_fractions(seed: int, operator: Any) -> None:
     rng = np.random.default_rng(seed)

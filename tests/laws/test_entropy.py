@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.laws import Additive, DiscreteLaplace, DiscreteUniform, KeepOrReplace, Response, transition
@@ -20,7 +20,6 @@ def bits(chances: Any) -> float:
     return -math.fsum(p * math.log2(p) for p in np.ravel(chances).tolist() if p > 0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FINITE))
 def test_what_is_left_is_the_joint_entropy_less_that_of_the_answers(seed: int, operator: Any) -> None:
     prior = np.random.default_rng(seed).dirichlet(np.full(operator.size, 0.5))

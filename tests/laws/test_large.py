@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.laws import Additive, DiscreteGaussian, DiscreteLaplace, Integers, KeepOrReplace, NoiseSpec, ShiftModulo
@@ -18,6 +18,7 @@ from sfumato.laws.channel import telling_outputs
 from sfumato.laws.entropy import uncertainty
 from sfumato.laws.large import has_form, spread
 from sfumato.laws.priors import uniform_prior
+from tests.examples import examples
 from tests.laws.test_operators import ALL
 
 WITH_FORM = [
@@ -32,7 +33,7 @@ def random_prior(rng: np.random.Generator, size: int) -> Any:
     return prior / prior.sum()
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(WITH_FORM))
 def test_sums_by_the_form_are_those_of_the_matrix(seed: int, operator: Any) -> None:
     weights = random_prior(np.random.default_rng(seed), operator.size)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -64,7 +64,6 @@ def test_two_values_release_the_same_doubles_where_both_can(law: dict[str, Any])
     assert set(window) <= other
 
 
-@settings(max_examples=60, deadline=None)
 @given(x=st.floats(-1.0, 2.0), nudge=st.floats(0.0, 1e-9), seed=st.integers(0, 2**32 - 1), law=st.sampled_from(LAWS))
 def test_bits_below_the_grid_change_no_bit_of_the_answer(
     x: float, nudge: float, seed: int, law: dict[str, Any]

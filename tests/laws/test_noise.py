@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -26,6 +26,7 @@ from sfumato.laws import (
     snap,
 )
 from sfumato.randomness import Randomness
+from tests.examples import examples
 
 DRAWS = 200_000
 RARE = 1e-6  # what a true law falls below once in a million runs
@@ -120,7 +121,7 @@ def test_the_step_is_a_power_of_two_far_below_the_size(size: float) -> None:
 
 
 @pytest.mark.parametrize("name", LAWS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(x=st.floats(-1e3, 1e3), seed=st.integers(0, 2**32 - 1))
 def test_whatever_the_number_the_result_is_on_the_grid(name: str, x: float, seed: int) -> None:
     law = law_of_size(name, 1.0, 2.0**-8)

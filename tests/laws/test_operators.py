@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError, SchemaError
@@ -104,7 +104,6 @@ def test_shifts_that_do_not_go_round_prove_facts_and_others_have_at_most_gamma_2
     assert math.isinf(operator.gamma) == (2 * reach + 1 < size)
 
 
-@settings(max_examples=50)
 @given(st.integers(2, 6), st.floats(0.01, 8.0))
 def test_the_optimal_response_has_the_wanted_epsilon(size: int, epsilon: float) -> None:
     operator = Response.for_epsilon(size, epsilon)
@@ -113,7 +112,6 @@ def test_the_optimal_response_has_the_wanted_epsilon(size: int, epsilon: float) 
     np.testing.assert_allclose(np.diag(transition(operator)), truth, rtol=1e-12)
 
 
-@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(1, 6))
 def test_a_response_is_sampled_with_the_chances_it_declares(seed: int, rows: int, columns: int) -> None:
     """The whole numbers below 2^53 that lead to an answer are counted: as many as the declared chance says."""

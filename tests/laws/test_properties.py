@@ -6,12 +6,13 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError
 from sfumato.laws import Integers, Labels, Reals
 from sfumato.laws.properties import holds
+from tests.examples import examples
 
 DOMAIN = Integers(-5, 20)
 VALUES = range(-5, 21)
@@ -41,7 +42,7 @@ def in_python(text: str) -> list[bool]:
     return [bool(eval(text, {"range": range}, {"x": x})) for x in VALUES]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(TEXTS)
 def test_a_property_says_what_python_would(text: str) -> None:
     expected = in_python(text)

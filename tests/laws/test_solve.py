@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError
@@ -31,7 +31,6 @@ NONE = [
 
 
 @pytest.mark.parametrize(("spec", "parameter", "less_noise"), SOLVABLE, ids=lambda each: str(each)[:60])
-@settings(max_examples=40, deadline=None)
 @given(rho1=st.floats(0.001, 0.9), rho2=st.floats(0.002, 0.99))
 def test_the_value_found_meets_the_wish_and_less_noise_does_not(
     spec: NoiseSpec, parameter: str, less_noise: float, rho1: float, rho2: float

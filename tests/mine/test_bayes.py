@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -14,6 +14,7 @@ from sfumato.errors import BadInput, OptionError, SchemaError
 from sfumato.laws.domains import Integers, Labels
 from sfumato.laws.spec import NoiseSpec
 from sfumato.mine import ReconstructedNaiveBayes
+from tests.examples import examples
 
 COLOURS = Labels(("red", "green", "blue"))
 ANSWER = NoiseSpec(COLOURS, {"name": "response", "epsilon": 1.5})
@@ -41,7 +42,7 @@ SPECS = {"colour": ANSWER, "age": AGE}
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_names_of_classes_have_no_part_in_it(seed: int) -> None:
     columns, classes = people(seed, 600)
     given_away = sent(columns, seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -24,6 +24,7 @@ from sfumato.mine import Chameleon
 from sfumato.mine.bisection import bisector, split_loose, sub_clusters
 from sfumato.mine.knn_graph import LEAST_SIMILARITY, neighbour_graph
 from sfumato.mine.merge import Links, goodness, join_apart, labels_at, link, loss, merge_all, stop_at
+from tests.examples import examples
 
 Floats = NDArray[np.float64]
 
@@ -64,7 +65,6 @@ def scored(values: Floats, truth: NDArray[np.int64], labels: NDArray[np.int64]) 
 
 
 @given(seed=st.integers(0, 100_000), k=st.integers(1, 12), scale=st.floats(0.01, 1000.0))
-@settings(max_examples=40, deadline=None)
 def test_the_graph_is_symmetric_without_loops_and_blind_to_units(seed: int, k: int, scale: float) -> None:
     values = np.random.default_rng(seed).normal(size=(60, 3))
     graph = neighbour_graph(values, k)
@@ -81,7 +81,6 @@ def test_a_graph_of_equal_rows_has_weights_of_one() -> None:
 
 
 @given(seed=st.integers(0, 100_000), size=st.integers(1, 60))
-@settings(max_examples=40, deadline=None)
 def test_sub_clusters_are_numbered_parts_of_no_more_than_the_size(seed: int, size: int) -> None:
     _, graph = random_graph(seed)
     count = np.bincount(sub_clusters(graph, size, seed))
@@ -90,7 +89,7 @@ def test_sub_clusters_are_numbered_parts_of_no_more_than_the_size(seed: int, siz
 
 
 @given(seed=st.integers(0, 100_000))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_splitting_loose_sub_clusters_only_refines_them(seed: int) -> None:
     _, graph = random_graph(seed)
     parts = sub_clusters(graph, 40, seed)
@@ -136,7 +135,7 @@ def test_clusters_that_hold_together_by_nothing_merge_first() -> None:
 
 
 @given(seed=st.integers(0, 100_000), alpha=st.floats(0.0, 4.0))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_merging_ends_with_the_pieces_of_the_graph_and_joining_with_one(seed: int, alpha: float) -> None:
     values, graph = random_graph(seed, neighbours=3)
     parts = sub_clusters(graph, 12, seed)
@@ -149,7 +148,7 @@ def test_merging_ends_with_the_pieces_of_the_graph_and_joining_with_one(seed: in
 
 
 @given(seed=st.integers(0, 100_000))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_links_after_a_merge_are_those_of_the_merged_clusters(seed: int) -> None:
     from sfumato.mine.merge import _fold
 
@@ -195,7 +194,7 @@ def test_a_ring_about_a_disc_is_found_where_k_means_fails(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 10_000), k=st.integers(1, 7), n=st.integers(20, 90), share=st.sampled_from([0.0, 0.15, 1.0]))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_there_are_exactly_as_many_clusters_as_asked_the_largest_first(seed: int, k: int, n: int, share: float) -> None:
     values = np.random.default_rng(seed).normal(size=(n, 2))
     labels = Chameleon(k, n_init=1, min_cluster_share=share, random_state=seed).fit(values).labels_

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
@@ -13,6 +13,7 @@ from sfumato.errors import BadInput, OptionError
 from sfumato.groups import Groups, concat, summarize
 from sfumato.mine import GroupKMeans
 from sfumato.mine.clusters import inertia, lloyd, seed_centres
+from tests.examples import examples
 
 
 def random_table(seed: int, g: int, d: int) -> tuple[NDArray[np.float64], NDArray[np.int64], Groups]:
@@ -33,7 +34,6 @@ def blobs(seed: int, centres: list[float], n: int = 40) -> tuple[NDArray[np.floa
 
 
 @given(seed=st.integers(0, 100_000), g=st.integers(4, 25), d=st.integers(1, 4), k=st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
 def test_inertia_is_that_of_the_records_under_the_same_assignment(seed: int, g: int, d: int, k: int) -> None:
     values, labels, groups = random_table(seed, g, d)
     clusters = GroupKMeans(n_clusters=k, n_init=2, random_state=seed).fit(groups)
@@ -42,7 +42,6 @@ def test_inertia_is_that_of_the_records_under_the_same_assignment(seed: int, g: 
 
 
 @given(seed=st.integers(0, 100_000), g=st.integers(4, 25), d=st.integers(1, 4), k=st.integers(1, 4))
-@settings(max_examples=40, deadline=None)
 def test_centres_are_the_means_of_their_records_and_nearest_to_their_groups(seed: int, g: int, d: int, k: int) -> None:
     values, labels, groups = random_table(seed, g, d)
     clusters = GroupKMeans(n_clusters=k, n_init=1, random_state=seed).fit(groups)
@@ -54,7 +53,7 @@ def test_centres_are_the_means_of_their_records_and_nearest_to_their_groups(seed
 
 
 @given(seed=st.integers(0, 100_000))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_no_step_of_lloyd_raises_the_inertia(seed: int) -> None:
     _, _, groups = random_table(seed, 30, 3)
     seeds = seed_centres(groups, 5, np.random.default_rng(seed))

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
@@ -16,6 +16,7 @@ from sfumato.errors import BadInput, OptionError
 from sfumato.groups import Groups, concat, summarize
 from sfumato.mine import GroupMixture
 from sfumato.mine.mixtures import expect, maximize
+from tests.examples import examples
 
 
 def random_groups(seed: int, g: int, d: int, size: int) -> tuple[NDArray[np.float64], Groups]:
@@ -58,7 +59,6 @@ def test_groups_of_one_record_give_the_mixture_of_scikit_learn(steps: int, d: in
 @given(
     seed=st.integers(0, 100_000), d=st.integers(1, 4), size=st.integers(1, 6), reg=st.sampled_from([1e-6, 1e-2, 1.0])
 )
-@settings(max_examples=40, deadline=None)
 def test_no_step_of_em_lowers_the_bound(seed: int, d: int, size: int, reg: float) -> None:
     _, groups = random_groups(seed, 25, d, size)
     components = maximize(groups, random_shares(seed, 25, 3), reg)
@@ -71,7 +71,7 @@ def test_no_step_of_em_lowers_the_bound(seed: int, d: int, size: int, reg: float
 
 
 @given(seed=st.integers(0, 100_000), d=st.integers(1, 3), size=st.integers(1, 8))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_bound_is_not_above_the_log_likelihood_of_the_records(seed: int, d: int, size: int) -> None:
     values, groups = random_groups(seed, 20, d, size)
     mixture = GroupMixture(n_components=2, reg_covar=1e-3, random_state=seed).fit(groups)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
@@ -15,6 +15,7 @@ from sfumato.mine import CentroidNeighbours, GroupNeighbours
 from sfumato.mine.classes import Pieces, class_counts, pieces_of_labels, pieces_of_target
 from sfumato.mine.neighbours import group_covariances
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from tests.examples import examples
 
 Miner = type[GroupNeighbours] | type[CentroidNeighbours]
 BOTH = pytest.mark.parametrize("miner", [GroupNeighbours, CentroidNeighbours])
@@ -64,7 +65,7 @@ def mixed(seed: int, size: int, missing: float = 0.0) -> tuple[NDArray[np.float6
 
 @BOTH
 @given(seed=st.integers(0, 10_000), d=st.integers(1, 5))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_groups_of_one_record_answer_as_the_nearest_record(miner: Miner, seed: int, d: int) -> None:
     values, code = two_classes(seed, gap=1.0, n=40, d=d)
     groups = summarize(values, np.arange(40), np.ones(40, dtype=np.int64))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -17,6 +17,7 @@ from sfumato.laws.spec import NoiseSpec
 from sfumato.mine import ReconstructedTree, noise_for_privacy
 from sfumato.mine.intervals import choose_intervals, divide, places_in_order
 from sfumato.mine.tree import RECONSTRUCTIONS, in_order
+from tests.examples import examples
 
 RECONSTRUCTED = pytest.mark.parametrize("reconstruction", RECONSTRUCTIONS)
 Columns = dict[str, NDArray[Any]]
@@ -42,7 +43,7 @@ def randomized(columns: Columns, specs: dict[str, NoiseSpec], seed: int) -> Colu
 
 @RECONSTRUCTED
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_names_of_classes_have_no_part_in_the_tree(reconstruction: str, seed: int) -> None:
     columns, classes = two_columns(seed)
     specs = {"x": spec(), "other": spec(law="gaussian")}
@@ -57,7 +58,7 @@ def test_names_of_classes_have_no_part_in_the_tree(reconstruction: str, seed: in
 
 @RECONSTRUCTED
 @given(seed=st.integers(0, 10_000), shift=st.integers(-500, 500), factor=st.sampled_from([0.5, 2.0, 64.0]))
-@settings(max_examples=6, deadline=None)
+@examples(6)
 def test_units_have_no_part_in_the_tree(reconstruction: str, seed: int, shift: int, factor: float) -> None:
     columns, classes = two_columns(seed)
     whole = {name: np.rint(each * 100).astype(np.int64) for name, each in columns.items()}
@@ -126,7 +127,7 @@ def test_a_band_that_noise_hides_is_found(law: str, reconstruction: str) -> None
 
 @RECONSTRUCTED
 @given(seed=st.integers(0, 10_000), min_leaf=st.integers(1, 80), max_depth=st.integers(1, 4))
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_leaves_are_as_large_and_paths_as_short_as_asked(
     reconstruction: str, seed: int, min_leaf: int, max_depth: int
 ) -> None:
@@ -145,7 +146,6 @@ def test_leaves_are_as_large_and_paths_as_short_as_asked(
 
 
 @given(st.integers(1, 400), st.integers(2, 30), st.integers(0, 2**32 - 1))
-@settings(max_examples=50, deadline=None)
 def test_every_interval_gets_its_count_to_one_record(n: int, m: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     share = rng.dirichlet(np.full(m, 0.3))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.laws.domains import Integers
 from sfumato.mine import ReconstructedNaiveBayes, ReconstructedTree
 from sfumato.mine.growth import grow, leaf_of, prune
 from sfumato.mine.tree import in_order
+from tests.examples import examples
 from tests.oracles import as00
 
 
@@ -23,7 +24,7 @@ def tables(draw: st.DrawFn) -> tuple[as00.Codes, as00.Codes, tuple[int, ...], in
     return codes, classes, sizes, k
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(tables(), st.integers(1, 5), st.sampled_from([None, 1, 3]))
 def test_the_tree_does_what_the_paper_says(
     table: tuple[as00.Codes, as00.Codes, tuple[int, ...], int], min_leaf: int, max_depth: int | None
@@ -37,7 +38,6 @@ def test_the_tree_does_what_the_paper_says(
         np.testing.assert_array_equal(found, [as00.leaf(tree, row) for row in places])
 
 
-@settings(max_examples=50, deadline=None)
 @given(tables(), st.sampled_from(["by-class", "global", "local", "none"]))
 def test_without_noise_every_reconstruction_is_the_ordinary_tree_on_intervals(
     table: tuple[as00.Codes, as00.Codes, tuple[int, ...], int], reconstruction: str
@@ -55,7 +55,7 @@ def test_without_noise_every_reconstruction_is_the_ordinary_tree_on_intervals(
     np.testing.assert_allclose(found, wanted / wanted.sum(axis=1, keepdims=True))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.integers(0, 2**32 - 1))
 def test_records_are_held_in_the_order_of_their_values(wanted: list[int], seed: int) -> None:
     n = sum(wanted)
@@ -66,7 +66,6 @@ def test_records_are_held_in_the_order_of_their_values(wanted: list[int], seed: 
     assert found.tolist() == as00.associate(values.tolist(), wanted)
 
 
-@settings(max_examples=50, deadline=None)
 @given(tables())
 def test_without_noise_naive_bayes_counts(table: tuple[as00.Codes, as00.Codes, tuple[int, ...], int]) -> None:
     codes, classes, sizes, _ = table

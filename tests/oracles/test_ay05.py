@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -13,12 +13,13 @@ from sfumato.condense.attrition import attrition
 from sfumato.condense.cannibalize import cannibalize
 from sfumato.condense.construct import construct_groups, place_deficient
 from sfumato.condense.segment import segment
+from tests.examples import examples
 from tests.oracles import ay05
 from tests.oracles.ay05 import Group, Point, Tie
 
 Rows = list[NDArray[np.int64]]
 
-many_cases = settings(max_examples=150, deadline=None)
+many_cases = examples(150)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -136,7 +137,6 @@ def test_construct_groups_does_what_figure_2_says(seed: int) -> None:
     assert same(construct_groups(case.values, case.levels, case.order), groups)
 
 
-@settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(2, 6))
 def test_construct_groups_agrees_where_no_single_level_has_enough_records(seed: int, d: int) -> None:
     rng = np.random.default_rng(seed)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.condense.maintainer import Maintainer
+from tests.examples import examples
 from tests.oracles.ay05 import Tie
 from tests.oracles.ay05_dynamic import Dynamic
 
@@ -54,7 +55,7 @@ def assert_same(real: Maintainer, literal: Dynamic) -> None:
     np.testing.assert_array_equal(state.pending_values, np.array([x for x, _ in literal.waiting]).reshape(-1, real.d))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seeds, st.integers(1, 5), st.integers(2, 12), st.sampled_from([1, 7, 1000]))
 def test_a_stream_gives_the_groups_that_section_3_says(seed: int, d: int, high: int, batch: int) -> None:
     values, levels = stream(seed, 300, d, high)
@@ -66,7 +67,7 @@ def test_a_stream_gives_the_groups_that_section_3_says(seed: int, d: int, high: 
     assert_same(real, literal)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seeds, st.integers(2, 4), st.integers(8, 20))
 def test_records_wait_and_are_admitted_as_section_3_says(seed: int, d: int, high: int) -> None:
     values, levels = stream(seed, 150, d, 3)

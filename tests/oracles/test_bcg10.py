@@ -6,16 +6,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.groups.modified import fill_clusters
 from sfumato.laws.guarantee import prevents_breach
 from sfumato.perturb import components
+from tests.examples import examples
 from tests.oracles import bcg10
 
-many_cases = settings(max_examples=150, deadline=None)
+many_cases = examples(150)
 seeds = st.integers(0, 2**32 - 1)
 STEP = 2.0**-20
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -16,10 +16,11 @@ from sfumato.parties.plain import run_together
 from sfumato.parties.session import Session
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.randomness import Randomness
+from tests.examples import examples
 from tests.oracles import bcg10, bcg10_vertical
 from tests.parties.owners import joint_run, no_noise, random_numbers, split_numbers
 
-some_cases = settings(max_examples=25, deadline=None)
+some_cases = examples(25)
 seeds = st.integers(0, 2**32 - 1)
 STEP = LaplacePCA.grid
 CLEAR = 1e-5  # far more than fixed point rounds

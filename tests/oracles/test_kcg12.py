@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -17,10 +17,11 @@ from sfumato.groups import k_means, response_weights
 from sfumato.groups.holistic import dissolve_clusters, holistic_groups
 from sfumato.groups.modified import fill_clusters, modified_groups
 from sfumato.records import Block, BlockKind
+from tests.examples import examples
 from tests.oracles import kcg12
 from tests.oracles.kcg12 import Group
 
-many_cases = settings(max_examples=150, deadline=None)
+many_cases = examples(150)
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.condense.mdav import mdav_groups
+from tests.examples import examples
 from tests.oracles import mdav
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(1, 120), st.integers(1, 8), st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_mdav_does_what_its_definition_says(n: int, d: int, k: int, seed: int) -> None:
     values = np.random.default_rng(seed).normal(size=(n, d))  # without ties

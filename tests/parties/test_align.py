@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import SfumatoError, TableError
 from sfumato.parties.align import LEAKS, align_keys, key_texts
 from sfumato.parties.channel import PartyError
 from sfumato.parties.session import Session
+from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES
 
@@ -27,7 +28,7 @@ def aligned(together: Together, keys: list[Any], **options: Any) -> list[list[in
     return together(play, NAMES[: len(keys)], LEAKS, **options)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     st.lists(st.text(max_size=8).filter(str.strip), unique_by=lambda text: key_texts([text])[0], max_size=12),
     st.randoms(),

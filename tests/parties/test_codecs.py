@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import PrivacyRefusal, SchemaError, SfumatoError, TableError
@@ -19,6 +19,7 @@ from sfumato.parties.session import Session
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import DateStep, Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
+from tests.examples import examples
 from tests.parties.conftest import Together
 
 NAMES = ("ann", "bob", "cy", "dee")
@@ -64,7 +65,7 @@ def codecs_of(together: Together, tables: list[pa.Table], schemas: list[Schema])
     return together(play, NAMES[: len(tables)], LEAKS)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=st.integers(0, 2**32 - 1), parties=st.integers(2, 4), n=st.integers(3, 60))
 def test_the_joint_codec_is_that_of_the_joined_table(together: Together, seed: int, parties: int, n: int) -> None:
     rng = np.random.default_rng(seed)

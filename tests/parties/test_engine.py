@@ -6,18 +6,19 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
 from sfumato.parties.operations import Operation
 from sfumato.parties.spu import SpuEngine
+from tests.examples import examples
 from tests.parties.engines import assert_exact, need_engine, run_shares, start_engines
 
 FAR = (1 << 61) - 1  # two such numbers of unlike sign lie as far apart as the engine promises to compare
 
-few_examples = settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few_examples = examples(5)
 
 
 @pytest.fixture(scope="module", params=["cheetah", "aby3"])

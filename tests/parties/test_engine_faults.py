@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError
@@ -177,7 +177,6 @@ def test_an_interpreter_that_is_not_there_is_bad_input(monkeypatch: pytest.Monke
         engine_python()
 
 
-@settings(deadline=None)
 @given(shapes=st.lists(st.lists(st.integers(0, 5), max_size=3).map(tuple), max_size=4))
 def test_frames_give_back_what_was_packed(shapes: list[tuple[int, ...]]) -> None:
     rng = np.random.default_rng()

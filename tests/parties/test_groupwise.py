@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -14,11 +14,12 @@ from sfumato.parties.groupwise import Statistics, draw_noise, next_to_fill, tell
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS
 from sfumato.records import BlockKind, width
+from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, mixed_columns
 
 seeds = st.integers(0, 2**32 - 1)
-some_cases = settings(max_examples=25, deadline=None)
+some_cases = examples(25)
 
 
 @some_cases

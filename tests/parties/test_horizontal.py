@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -30,6 +30,7 @@ from sfumato.parties.session import Session
 from sfumato.parties.transcript import Transcript
 from sfumato.perturb.laplace_pca import LaplacePCA, most_components
 from sfumato.records import Block, BlockKind, Layout
+from tests.examples import examples
 from tests.oracles import bcg10_horizontal as oracle
 from tests.parties.conftest import Together
 from tests.parties.test_codecs import SCHEMA, a_table
@@ -38,7 +39,7 @@ from tests.parties.test_horizontal_groups import NAMES, SEEDS, numbers, split_at
 Matrix = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-some_cases = settings(max_examples=20, deadline=None)
+some_cases = examples(20)
 
 
 def standardized(values: Matrix) -> Matrix:
@@ -133,7 +134,7 @@ def test_ranges_are_those_of_all_owners_and_an_owner_without_rows_never_wins(
     assert together(play, NAMES[:parties], leaks("last")) == [wanted] * parties
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seed=st.integers(0, 2**31), parties=st.integers(2, 4))
 def test_each_row_is_perturbed_as_lines_15_to_19_say(together: Together, seed: int, parties: int) -> None:
     rng = np.random.default_rng(seed)
@@ -194,7 +195,7 @@ def test_noise_on_the_released_rows_has_the_law_of_laplace(together: Together) -
 
 
 @pytest.mark.parametrize("centres", ["each", "last"])
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seed=SEEDS, parties=st.integers(2, 4))
 def test_counts_of_categories_and_missing_cells_are_kept(
     together: Together, centres: str, seed: int, parties: int

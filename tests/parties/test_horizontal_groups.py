@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -21,6 +21,7 @@ from sfumato.parties.plan import Plan
 from sfumato.parties.session import Session
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import Block, BlockKind, Layout
+from tests.examples import examples
 from tests.oracles import bcg10_horizontal as oracle
 from tests.parties.conftest import Together
 
@@ -29,7 +30,7 @@ Whole = NDArray[np.int64]
 
 NAMES = ("ann", "bob", "cy", "dee")
 SEEDS = st.integers(0, 2**32 - 1)
-some_cases = settings(max_examples=25, deadline=None)
+some_cases = examples(25)
 
 
 def numbers(d: int) -> Layout:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import PrivacyRefusal, SfumatoError, TableError
@@ -398,7 +398,6 @@ def test_tls_below_1_3_is_refused(tmp_path: Path) -> None:
 
 
 @given(st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5) | st.none(), max_size=4))
-@settings(max_examples=50, deadline=None)
 def test_the_digest_does_not_depend_on_the_order_of_keys(document: dict[str, Any]) -> None:
     turned = dict(reversed(list(document.items())))
     assert digest_of(document) == digest_of(turned)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import PrivacyRefusal
@@ -13,6 +13,7 @@ from sfumato.parties.operations import Operation, evaluate
 from sfumato.parties.plain import plain_sessions, run_together
 from sfumato.parties.session import Session
 from sfumato.parties.transcript import Leak
+from tests.examples import examples
 
 NAMES = ("a", "b", "c", "d")
 LEAKS = {
@@ -24,7 +25,7 @@ LEAKS = {
 WHOLE = st.integers(-(2**60), 2**60)
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(st.integers(2, 4), st.lists(WHOLE, min_size=1, max_size=5), st.data())
 def test_what_owners_share_is_added_and_opened_exactly(parties: int, numbers: list[int], data: st.DataObject) -> None:
     own = [

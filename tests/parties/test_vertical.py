@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -21,6 +21,7 @@ from sfumato.parties.vertical import LEAKS, agree_on_columns, sanitize_vertical
 from sfumato.parties.vertical_noise import add_noise, with_fills
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import (
     NAMES,
@@ -37,7 +38,7 @@ from tests.parties.owners import (
 ENGINES = ("plain", "cheetah", "aby3")
 STEP = LaplacePCA.grid
 seeds = st.integers(0, 2**32 - 1)
-some_cases = settings(max_examples=25, deadline=None)
+some_cases = examples(25)
 
 
 def mixed_parts(seed: int, n: int = 60) -> list[Part]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -16,11 +16,12 @@ from sfumato.parties.session import Session, Shared
 from sfumato.parties.transcript import Transcript
 from sfumato.parties.vertical import LEAKS
 from sfumato.parties.vertical_groups import cluster_rows, distances, fill_groups
+from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, random_numbers
 
 seeds = st.integers(0, 2**32 - 1)
-some_cases = settings(max_examples=30, deadline=None)
+some_cases = examples(30)
 Labels = NDArray[np.int64]
 
 

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -19,6 +19,7 @@ from sfumato.parties.vertical import LEAKS
 from sfumato.parties.vertical_noise import add_noise, component_ranges, group_statistics, grouped, lone_marks
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind
+from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, joint_run, no_noise, random_numbers, split_numbers
 
@@ -37,7 +38,7 @@ def statistics_of(together: Together, values: Matrix, labels: NDArray[np.int64],
     return together(play, NAMES[:parties], LEAKS)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(seeds, st.integers(2, 5), st.booleans())
 def test_means_and_covariances_are_those_of_the_pooled_table(
     together: Together, seed: int, parties: int, small: bool
@@ -77,7 +78,7 @@ def test_a_record_that_alone_has_a_category_in_its_group_follows_from_what_all_o
     np.testing.assert_allclose(found[:-1], values[17, :-1], atol=1e-4)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(seeds)
 def test_records_that_alone_have_a_category_or_a_missing_cell_are_counted(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -122,7 +123,7 @@ def test_the_largest_products_that_can_be_do_not_overflow(together: Together) ->
     np.testing.assert_allclose(found.covariance[0], np.full((2, 2), 1.0 - 1.0 / n), atol=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(seeds, st.booleans())
 def test_ranges_are_those_of_each_component_of_each_group(together: Together, seed: int, small: bool) -> None:
     rng = np.random.default_rng(seed)

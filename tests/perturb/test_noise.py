@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -26,6 +26,7 @@ from sfumato.perturb.enhance import enhance_rows
 from sfumato.records import Block, BlockKind, Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
+from tests.examples import examples
 
 ROWS = 4000
 RARE = 1e-6
@@ -295,7 +296,7 @@ def test_kinds_and_columns_that_there_are_not_are_refused() -> None:
         )
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     st.integers(1, 40),
     st.sampled_from(NOISES[:4] + NOISES[5:8]),

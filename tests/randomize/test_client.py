@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -47,7 +47,6 @@ def test_an_answer_is_a_plain_value_that_the_server_can_read(value: Any, spec: N
     spec.encode_output([sent])
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 100), st.integers(0, 2**32 - 1))
 def test_a_given_generator_repeats_the_answer(value: int, seed: int) -> None:
     first, again = (answer(value, BOUNDED, rng=np.random.default_rng(seed)) for _ in range(2))

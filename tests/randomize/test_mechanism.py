@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -24,6 +24,7 @@ from sfumato.mechanism import Sanitized
 from sfumato.methods import make_mechanism
 from sfumato.randomize.mechanism import Randomization
 from sfumato.records import Records
+from tests.examples import examples
 from tests.randomize.tables import (
     ROWS,
     STEPS,
@@ -316,7 +317,7 @@ def test_no_refusal_holds_a_cell_of_the_data() -> None:
     assert "Zanzibar" not in str(told.value)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     st.integers(2, 40),
     st.integers(-50, 50),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError, SchemaError, TooFew
@@ -14,6 +14,7 @@ from sfumato.laws.domains import Integers, Labels, Reals, Universe
 from sfumato.laws.operators import transition
 from sfumato.laws.spec import NoiseSpec
 from sfumato.randomize.reconstruct import Reconstruction, reconstruct
+from tests.examples import examples
 
 LAWS: list[tuple[Universe, dict[str, Any]]] = [
     (Integers(0, 40), {"name": "keep-or-replace", "keep": 0.4}),
@@ -63,7 +64,7 @@ def test_the_order_of_records_changes_nothing(domain: Universe, law: dict[str, A
 @pytest.mark.parametrize("stop", ["likelihood", "chi-square"])
 @pytest.mark.parametrize("method", ["em", "bayes"])
 @given(st.lists(st.integers(0, 9), min_size=30, max_size=200))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_without_noise_the_histogram_comes_back(stop: str, method: str, values: list[int]) -> None:
     spec = NoiseSpec(Integers(0, 9), {"name": "keep-or-replace", "keep": 1.0})
     found = reconstruct(values, spec, stop=stop, method=method, resamples=2)

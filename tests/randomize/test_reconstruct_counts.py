@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -13,6 +13,7 @@ from sfumato.randomize.reconstruct import Channel, reconstruct_counts
 from sfumato.randomize.reconstruct.direct import onto_simplex
 from sfumato.randomize.reconstruct.iterate import bayes_step, iterate, log_likelihood
 from sfumato.randomize.reconstruct.stopping import Step
+from tests.examples import examples
 
 
 class Never:
@@ -32,7 +33,6 @@ def problems(draw: st.DrawFn) -> tuple[Channel, np.ndarray]:
 
 
 @given(problems())
-@settings(max_examples=50, deadline=None)
 def test_the_likelihood_never_falls(problem: tuple[Channel, np.ndarray]) -> None:
     channel, counts = problem
     heights = [
@@ -45,7 +45,7 @@ def test_the_likelihood_never_falls(problem: tuple[Channel, np.ndarray]) -> None
 
 
 @given(problems())
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_rows_together_are_as_each_alone(problem: tuple[Channel, np.ndarray]) -> None:
     channel, counts = problem
     for stop in ("likelihood", "chi-square"):
@@ -57,7 +57,7 @@ def test_rows_together_are_as_each_alone(problem: tuple[Channel, np.ndarray]) ->
 
 
 @given(problems())
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_a_distribution_that_explains_the_counts_exactly_is_left_where_it_is(
     problem: tuple[Channel, np.ndarray],
 ) -> None:
@@ -155,7 +155,6 @@ def test_unknown_methods_and_stops_are_refused() -> None:
 
 
 @given(arrays(np.float64, (4, 5), elements=st.floats(-3, 3)))
-@settings(max_examples=50, deadline=None)
 def test_the_projection_is_the_nearest_point_of_the_simplex(points: np.ndarray) -> None:
     near = onto_simplex(points)
     assert near.min() >= 0

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError, TableError
@@ -300,7 +300,6 @@ def test_the_columns_of_the_key_are_numbers_even_where_the_first_rows_look_like_
 
 
 @given(sizes=st.lists(st.integers(0, 30), max_size=20), rows=st.integers(1, 25))
-@settings(deadline=None, max_examples=60)
 def test_no_run_is_short_unless_the_whole_stream_is_and_no_row_is_lost(sizes: list[int], rows: int) -> None:
     total = sum(sizes)
     cuts = np.cumsum([0, *sizes])

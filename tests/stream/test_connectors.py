@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError, TableError
@@ -106,7 +106,6 @@ def test_a_folder_without_tables_and_a_file_that_is_not_there_are_refused(tmp_pa
 
 
 @given(st.integers(1, 60), st.integers(0, 300))
-@settings(deadline=None, max_examples=40)
 def test_json_lines_and_csv_on_standard_input_hold_the_same_rows(rows: int, end: int) -> None:
     table = texts(TABLE.slice(0, end).drop_columns(["pay"]))
     if not end:

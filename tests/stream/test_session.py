@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import BadInput, LevelError, OptionError, PrivacyRefusal
 from sfumato.stream import Session, StateError, cut_batches
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
+from tests.examples import examples
 from tests.stream.cases import ROWS, SCHEMA, begin, groups_of, look, people, take
 
 TABLE = people(600)
@@ -79,12 +80,17 @@ def test_a_stream_in_many_sessions_is_one_in_a_single_session_bit_for_bit(tmp_pa
     assert one.pending > 0
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return uninterrupted(tmp_path_factory.mktemp("whole") / "s.db")
+
+
+@examples(8)
 @given(ends=st.lists(st.integers(100, 600), max_size=5))
-def test_no_way_of_cutting_a_growing_stream_into_runs_changes_a_bit(tmp_path: Path, ends: list[int]) -> None:
-    whole, state = tmp_path / "whole.db", tmp_path / f"{os.urandom(8).hex()}.db"
-    if not whole.exists():
-        uninterrupted(whole)
+def test_no_way_of_cutting_a_growing_stream_into_runs_changes_a_bit(
+    tmp_path_factory: pytest.TempPathFactory, whole: Path, ends: list[int]
+) -> None:
+    state = tmp_path_factory.mktemp("cut") / "s.db"
     begin(state, TABLE)
     for end in sorted(ends):
         take(state, TABLE.slice(0, end))

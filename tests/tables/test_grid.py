@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sfumato.records import width
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import DateStep, Domain, Field, Kind, Role, Schema
+from tests.examples import examples
 
 DRAWN = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -28,7 +29,7 @@ def decoded(codec: Codec, coordinates: Any) -> list[Any]:
     return cells
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(hnp.arrays(np.float64, (12, 1), elements=DRAWN), st.booleans(), st.sampled_from(["float64", "float32", "text"]))
 def test_any_draw_lies_inside_the_bounds_and_on_the_step(
     drawn: np.ndarray[Any, Any], declared: bool, form: str
@@ -41,7 +42,7 @@ def test_any_draw_lies_inside_the_bounds_and_on_the_step(
     assert (numbers * 4 == np.rint(numbers * 4)).all()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     hnp.arrays(np.float64, (12, 1), elements=DRAWN),
     st.sampled_from([pa.int8(), pa.uint8(), pa.int64(), pa.uint64(), pa.float64(), pa.string()]),
@@ -57,7 +58,7 @@ def test_any_draw_of_an_unbounded_integer_fits_its_type(
     assert all(0 <= number <= 60 for number in numbers) or declared
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     hnp.arrays(np.float64, (12, 1), elements=DRAWN),
     st.sampled_from([pa.date32(), pa.timestamp("s"), pa.timestamp("ns", "UTC"), pa.string()]),
@@ -72,7 +73,7 @@ def test_any_draw_of_a_date_fits_its_type(drawn: np.ndarray[Any, Any], kind: pa.
     assert domain.declared or all("2020-01-01" <= text <= "2021-01-01" for text in texts)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(hnp.arrays(np.float64, (9, 9), elements=DRAWN))
 def test_any_draw_of_categories_gives_one_of_them(drawn: np.ndarray[Any, Any]) -> None:
     table = pa.table({"w": ["a", "b", None, "c"], "o": ["x", "y", "x", "y"], "b": [True, None, False, True]})

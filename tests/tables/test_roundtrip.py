@@ -11,9 +11,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.tables.columns import (
     DAYS,
     DOUBLE,
@@ -31,7 +32,7 @@ from tests.tables.columns import (
     whole,
 )
 
-MODERATE = settings(max_examples=120, deadline=None)
+MODERATE = examples(120)
 ROWS = st.one_of(st.just(1), st.integers(2, 6), st.integers(20, 40))
 ZONES = st.sampled_from([None, "UTC", "Europe/Berlin"])
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError, SchemaError
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import DateStep, Domain, Field, Kind, Role, Schema
+from tests.examples import examples
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NUMBERS = st.one_of(st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False))
@@ -58,7 +59,7 @@ def schemas(draw: st.DrawFn) -> Schema:
     return Schema(tuple(draw(fields(name)) for name in names))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(schemas())
 def test_a_schema_comes_back_from_toml_all_but_its_reasons(schema: Schema) -> None:
     back = Schema.from_toml(schema.to_toml())

@@ -1,0 +1,11 @@
+"""How property tests draw: the same examples every time in ``make test``, many more at random in ``make slow``."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+# A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fixed", unhurried, max_examples=50, derandomize=True)
+settings.register_profile("random", unhurried, max_examples=500, print_blob=True)
+settings.load_profile("fixed")
