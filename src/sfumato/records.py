@@ -99,8 +99,8 @@ class Records:
     target : str, optional
         The column that will be mined: a class or a response.
     moved : frozenset of str
-        Columns whose numbers were moved out of their domain on purpose: they are written as plain numbers, neither
-        brought inside old bounds nor onto an old step.
+        Columns whose numbers were moved out of their domain on purpose: they are neither brought inside old bounds nor
+        onto an old step; whole numbers are rounded.
     grids : tuple of (str, float, float)
         Moved columns whose numbers lie on a grid, with a place of it and its step: they are written exactly there.
     """

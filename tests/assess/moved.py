@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from typing import Any
 
@@ -12,12 +13,22 @@ from sfumato.assess.study import Study, study_of
 from sfumato.facts import Transformed
 from sfumato.mechanism import Mechanism, Workings
 from sfumato.tables.codec import Codec
-from sfumato.tables.schema import Schema
+from sfumato.tables.schema import Kind, Schema
 
 
-def moved(table: pa.Table, mechanism: Mechanism, seed: int, holdout: pa.Table | None = None) -> Study:
-    """Move a table and study it beside its original."""
-    codec = Codec.fit(table, Schema.infer(table))
+def moved(
+    table: pa.Table, mechanism: Mechanism, seed: int, holdout: pa.Table | None = None, *, rounded: bool = False
+) -> Study:
+    """Move a table and study it beside its original; whole numbers are moved exactly unless they are to be rounded."""
+    schema = Schema.infer(table)
+    if not rounded:
+        schema = Schema(
+            tuple(
+                dataclasses.replace(field, kind=Kind.CONTINUOUS) if field.kind is Kind.INTEGER else field
+                for field in schema
+            )
+        )
+    codec = Codec.fit(table, schema)
     made = mechanism.sanitize(codec.encode(table), rng=np.random.default_rng(seed))
     after = codec.decode(made.records.values, moved=made.records.moved)
     rng = np.random.default_rng(seed)

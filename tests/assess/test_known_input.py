@@ -91,6 +91,24 @@ def test_no_more_known_rows_are_needed_than_the_certificate_says(mechanism: Any,
 
 
 @pytest.mark.parametrize(
+    "mechanism",
+    [Translation(), Scaling(), Rotation(), Rotation(pairs="disjoint"), Hybrid()],
+    ids=["translate", "scale", "chain", "disjoint", "hybrid"],
+)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rounding_whole_numbers_hardly_hinders_who_knows_as_many_rows_as_the_certificate_says(
+    mechanism: Any, seed: int
+) -> None:
+    table = draw(seed)
+    whole = {name: np.rint(20 * np.asarray(table[name]) / np.std(np.asarray(table[name]))) for name in "abcd"}
+    study = moved(
+        pa.table({name: cells.astype(np.int64) for name, cells in whole.items()}), mechanism, seed, rounded=True
+    )
+    assert all(pair.released.values.tolist() == np.rint(pair.released.values).tolist() for pair in study.pairs)
+    assert value(KNOWN_INPUT, study, "recovered-cells") > 0.85
+
+
+@pytest.mark.parametrize(
     "mechanism", [Translation(), Scaling(), Scaling(factor=(-2, -1))], ids=["add", "mult", "minus"]
 )
 def test_public_mean_and_deviation_undo_a_shift_and_a_change_of_scale(mechanism: Any) -> None:

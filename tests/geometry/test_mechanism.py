@@ -61,23 +61,39 @@ def test_the_key_in_the_workings_moves_the_original_in_its_own_units_to_the_rele
     assert workings.origin is not None
     wanted = hybrid(matrix(table).astype(float), workings.key, ("age", "salary"))
     found = matrix(released(codec, sanitized))
-    np.testing.assert_allclose(found, wanted[workings.origin], rtol=1e-9)
+    np.testing.assert_array_equal(found, np.rint(wanted)[workings.origin])
+    assert [field.type for field in released(codec, sanitized).schema] == [pa.int64(), pa.float64()]
     back = invert(found, workings.key, ("age", "salary"))
-    np.testing.assert_allclose(back, matrix(table)[workings.origin], rtol=1e-9)
+    spread = matrix(table).std(axis=0)
+    rounding = 2 * 0.5 / spread.min()  # factors are 0.5 or more, and turns keep lengths in these units
+    np.testing.assert_allclose(back / spread, (matrix(table) / spread)[workings.origin], rtol=0, atol=1.01 * rounding)
     assert sorted(workings.origin.tolist()) == list(range(60))
 
 
-def test_moved_numbers_are_neither_clipped_nor_rounded() -> None:
+def test_moved_numbers_are_not_clipped_and_whole_ones_stay_whole() -> None:
     table = people()
-    fields = (Field("age", Kind.INTEGER, domain=Domain(declared=True, low=0, high=120)), Field("salary", Kind.INTEGER))
+    declared = Domain(declared=True, low=0, high=120)
+    fields = (Field("age", Kind.INTEGER, domain=declared), Field("salary", Kind.CONTINUOUS))
     codec = Codec.fit(table, Schema(fields))
     key = Key((Add("age", 500.25), Mult("salary", -2.5)))
     sanitized = Hybrid(key=key).sanitize(codec.encode(table), rng=np.random.default_rng(1))
     found = released(codec, sanitized)
-    assert [field.type for field in found.schema] == [pa.float64(), pa.float64()]
-    assert np.allclose(found.column("age").to_numpy() % 1, 0.25)
-    assert found.column("age").to_numpy().min() > 500
+    assert [field.type for field in found.schema] == [pa.int64(), pa.float64()]
+    assert sorted(found.column("age").to_pylist()) == sorted(age + 500 for age in table.column("age").to_pylist())
     assert found.column("salary").to_numpy().max() < 0
+
+
+def test_whole_numbers_moved_beyond_what_a_double_tells_apart_are_refused() -> None:
+    with pytest.raises(OptionError, match=r"moves 60 whole numbers of column 'age' beyond 2\^53"):
+        released(*run(Hybrid(key=Key((Mult("age", 1e15), Mult("salary", 2)))), people()))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_whole_numbers_of_a_narrow_type_are_widened_where_they_leave_it(library: str) -> None:
+    frame = pytest.importorskip(library).DataFrame({"age": np.repeat(np.arange(20, 60, dtype=np.int8), 2)})
+    table = sf.sanitize(frame, Translation(shifts={"age": (500, 600)}), report=False).table
+    assert str(table["age"].dtype).lower() == "int64"
+    assert table["age"].min() > 500
 
 
 def test_units_decide_what_is_turned() -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from sfumato import __version__
 from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
@@ -139,7 +141,7 @@ def release_file(
     randomness = Randomness(seed)
     sample = sample_file(source, sample_rows, randomness.generator("sample"), encoding=encoding)
     settled = schema_of(sample, schema, target, identifiers, public)
-    run = _try_on_sample(sample, mechanism, settled if schema is not None else _unbound(settled), randomness)
+    run = _try_on_sample(sample, mechanism, settled if schema is not None else _unbound(settled, sample), randomness)
     with _plain_errors(), replacing_folder(folder, overwrite=overwrite) as work, _keeping(run.key, new_key, folder):
         (work / "release").mkdir()
         done = transform_file(
@@ -187,9 +189,19 @@ def _signer(sign: str | Path | Signer | None, *, rehearsal: bool) -> Signer | No
     return sign if isinstance(sign, Signer) else Signer.load(sign)
 
 
-def _unbound(schema: Schema) -> Schema:
-    """Free numbers from the bounds, steps and formats of the sample: other rows may have others."""
-    return free_fields(schema, {field.name for field in schema.encoded if field.kind in _NUMBERS})
+def _unbound(schema: Schema, sample: pa.Table) -> Schema:
+    """Free numbers from the bounds, steps and formats of the sample: other rows may have others.
+
+    Whole numbers stay whole, but for a column of a floating-point type, in which other rows may have fractions.
+    """
+    numbers = {field.name for field in schema.encoded if field.kind in _NUMBERS}
+    fields = [
+        dataclasses.replace(field, kind=Kind.CONTINUOUS)
+        if field.name in numbers and pa.types.is_floating(sample.schema.field(field.name).type)
+        else field
+        for field in schema
+    ]
+    return free_fields(Schema(tuple(fields)), numbers)
 
 
 def _try_on_sample(sample: Any, mechanism: Geometric, schema: Schema, randomness: Randomness) -> _Run:

@@ -120,14 +120,15 @@ def sanitize(
         parameters=parameters,
         rows_in=job.original.num_rows,
         rows_out=released.num_rows,
-        schema_sha256=free_fields(job.codec.schema, moved).public_part().digest,
+        schema_sha256=free_fields(job.codec.schema, moved, grids).public_part().digest,
     )
     share = holdout if isinstance(holdout, float) else None
     recipe = Recipe(mechanism.method, parameters, job.codec.schema, level, strata, share, seed, __version__)
+    free = job.codec.retyped(released)
     released = _beside(released, job, sanitized.workings)
-    table = released if native else restore(released, origin, moved)
+    table = released if native else restore(released, origin, free)
     key = getattr(sanitized.workings, "key", None)
-    return Release(table, job.codec.schema, certificate, measured, recipe, moved, key)
+    return Release(table, job.codec.schema, certificate, measured, recipe, moved, key, grids)
 
 
 def _beside(released: pa.Table, job: Job, workings: Workings | None) -> pa.Table:

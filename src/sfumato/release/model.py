@@ -14,6 +14,7 @@ from sfumato.errors import PrivacyRefusal, SfumatoError
 from sfumato.privacy.certificate import Certificate
 from sfumato.randomness import Mode
 from sfumato.recipe import Recipe
+from sfumato.records import Grids
 from sfumato.release.files import sha256_of, write_text
 from sfumato.release.folder import replacing_folder
 from sfumato.release.signature import SIGNATURE_FILE, Signer
@@ -54,6 +55,7 @@ class Release:
     recipe: Recipe
     moved: frozenset[str] = frozenset()
     key: Key | None = None
+    grids: Grids = ()
 
     def __repr__(self) -> str:
         return f"Release({self.certificate!r})"
@@ -100,7 +102,7 @@ class Release:
         folder.mkdir()
         name = f"table.{form.format.value}"
         write_file(to_arrow(self.table)[0], folder / name, form)
-        write_text(folder / "schema.toml", free_fields(self.schema, self.moved).public_part().to_toml())
+        write_text(folder / "schema.toml", free_fields(self.schema, self.moved, self.grids).public_part().to_toml())
         files = {name: sha256_of(folder / name), "schema.toml": sha256_of(folder / "schema.toml")}
         certificate = dataclasses.replace(
             self.certificate, table_sha256=files[name], schema_sha256=files["schema.toml"], files=files

@@ -15,6 +15,7 @@ from sfumato.geometry.key import Key
 from sfumato.tables.cells import absent_cells, numbers_of_cells, plain
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
+from sfumato.tables.moved import round_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +38,7 @@ class Mover:
         self.source, self.plan, self.key, self.rows = source, plan, key, rows
         self.gaps: set[str] = set()
         self._grids = {field.name: _declared_grid(field, source.schema.field(field.name).type) for field in plan.moved}
+        self._kinds = plan.arrow_schema(source.schema)
         self._means: dict[str, float] | None = None
         self._rooms: dict[str, NDArray[np.float64]] = {}
 
@@ -55,7 +57,10 @@ class Mover:
                 values[part] = hybrid(tile, self.key, names)
         _refuse_overflow(values)
         masks = {name: absent if order is None else absent[order] for name, absent in gone.items()}
-        moved = {name: pa.array(values[:, place], mask=masks.get(name)) for place, name in enumerate(names)}
+        moved = {
+            field.name: self._write(values[:, place], masks.get(field.name), field)
+            for place, field in enumerate(self.plan.moved)
+        }
         passed = {field.name: self._pass(rows.column(field.name), field, order) for field in self.plan.passed}
         return [(moved | passed)[name] for name in rows.schema.names]
 
@@ -73,6 +78,11 @@ class Mover:
                 beside[absent, place] = self._mean(field.name)
                 gone[field.name] = absent
         return beside, gone
+
+    def _write(self, numbers: NDArray[np.float64], absent: NDArray[np.bool_] | None, field: Field) -> pa.Array:
+        if field.kind is not Kind.INTEGER:
+            return pa.array(numbers, mask=absent)
+        return pa.array(round_whole(numbers, field.name), mask=absent).cast(self._kinds.field(field.name).type)
 
     def _room(self, layout: Literal["C", "F"], rows: int) -> NDArray[np.float64]:
         """Give a matrix to write into, the same for every batch where it is large enough."""
@@ -119,7 +129,7 @@ def _declared_grid(field: Field, kind: pa.DataType) -> Grid | None:
     """
     if not field.domain.declared:
         field = dataclasses.replace(field, domain=Domain(declared=True), format=None)
-    bare = field.kind is Kind.CONTINUOUS and field.format is None
+    bare = (field.kind is Kind.CONTINUOUS and field.format is None) or pa.types.is_integer(kind)
     if bare and field.domain.low is None and field.domain.high is None and field.domain.step is None:
         return None
     return fit_grid(np.empty(0), field, kind, crowd=2)

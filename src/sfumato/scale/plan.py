@@ -14,7 +14,7 @@ from sfumato.tables.cells import is_number, is_text
 from sfumato.tables.field import Field, Kind, Role
 from sfumato.tables.fits import check_columns
 from sfumato.tables.infer import MISSING_MARKS, infer_field
-from sfumato.tables.moved import free_field, free_fields
+from sfumato.tables.moved import free_field, free_fields, type_of_moved
 from sfumato.tables.schema import Schema
 
 __all__ = ["Plan", "plan_columns"]
@@ -47,9 +47,9 @@ class Plan:
         return free_fields(self.schema, {field.name for field in self.moved}).public_part()
 
     def arrow_schema(self, source: pa.Schema) -> pa.Schema:
-        """Give the types of the release: moved columns are doubles, dictionaries are written out, no metadata stays."""
-        moved = {field.name for field in self.moved}
-        return pa.schema([(name, pa.float64() if name in moved else _plain(source, name)) for name in self.names])
+        """Types of the release: moved columns are doubles or whole, dictionaries written out, no metadata stays."""
+        moved = {field.name: type_of_moved(field, source.field(field.name).type) for field in self.moved}
+        return pa.schema([(name, moved.get(name, _plain(source, name))) for name in self.names])
 
 
 def plan_columns(
@@ -112,7 +112,8 @@ def _infer(source: Source, numbers: Sequence[str], identifiers: Sequence[str], p
             continue
         field = infer_field(name, head.column(name))
         if name in numbers and name not in public:
-            field = Field(name, Kind.CONTINUOUS, missing=MISSING_MARKS)
+            whole = pa.types.is_integer(source.schema.field(name).type)  # first rows of text would not say of all
+            field = Field(name, Kind.INTEGER if whole else Kind.CONTINUOUS, missing=MISSING_MARKS)
         # bounds, steps and formats of the first rows do not bind the others
         fields.append(free_field(field) if field.kind in _NUMBERS else field)
     return Schema(tuple(fields))

@@ -35,7 +35,7 @@ from sfumato.tables.field import DateStep, Field, Kind
 from sfumato.tables.fits import check_columns, check_extra, check_lacking
 from sfumato.tables.grid import Grid, fit_grid, mean_and_scale, refuse_misfits
 from sfumato.tables.infer import complete_field
-from sfumato.tables.moved import exactly_on, own_units, write_moved
+from sfumato.tables.moved import own_units, write_moved
 from sfumato.tables.schema import Schema
 
 __all__ = ["MOST_CATEGORIES", "Codec", "Unseen", "check_columns"]
@@ -164,7 +164,8 @@ class Codec:
         native : bool
             Write numbers and dates that came as text in types of their own.
         moved : frozenset of str
-            Columns whose numbers left their domain on purpose (`Records.moved`): they are written as they are.
+            Columns whose numbers left their domain on purpose (`Records.moved`): neither bounds nor steps bring them
+            back, but whole numbers are rounded.
         grids : tuple of (str, float, float)
             Those of them that lie on a grid (`Records.grids`): they are written exactly there.
         """
@@ -180,6 +181,12 @@ class Codec:
             arrays.append(_decode_column(values, column, kind, grid, moved=free))
             tell("writing columns", len(arrays) / len(self.columns))
         return pa.table(arrays, names=[column.field.name for column in self.columns])
+
+    def retyped(self, released: pa.Table) -> frozenset[str]:
+        """Columns of a decoded table that are of another Arrow type than they came with, as moved numbers may be."""
+        return frozenset(
+            column.field.name for column in self.columns if released.schema.field(column.field.name).type != column.kind
+        )
 
     def numbers(
         self, table: pa.Table, name: str, *, unseen: Unseen = "refuse"
@@ -287,7 +294,7 @@ def _decode_column(
         return write_codes(np.argmax(values[:, block.where], axis=1), absent, column.field, kind, column.gap)
     if moved and block.centre is not None and block.scale is not None:
         numbers = values[:, block.start] * block.scale + block.centre
-        return write_moved(exactly_on(numbers, grid), absent, column.field, kind, column.gap)
+        return write_moved(numbers, absent, column.field, kind, grid, column.gap)
     with np.errstate(over="ignore"):  # what overflows lies beyond every bound, and is brought inside
         places = values[:, block.start] * column.scale + column.mean
     return write_numbers(column.grid.to_numbers(places), absent, column.field, kind, column.gap)

@@ -100,9 +100,11 @@ def _object_gaps(frame: Any) -> dict[str, Any]:
     return gaps
 
 
-def restore(table: pa.Table, origin: Origin, moved: frozenset[str] = frozenset()) -> Any:
-    """Give an Arrow table the frame type, and its columns the types, that they came with; moved numbers are doubles."""
-    free = {name for name in moved if pa.types.is_floating(table.schema.field(name).type)}
+def restore(table: pa.Table, origin: Origin, free: frozenset[str] = frozenset()) -> Any:
+    """Give an Arrow table the frame type, and its columns the types, that they came with.
+
+    Columns in ``free`` hold numbers that their old type may not: they keep the type that they have now.
+    """
     if origin.library == "pyarrow":
         fields = (table.schema if name in free else origin.empty.schema for name in table.column_names)
         return table.cast(pa.schema([of.field(name) for of, name in zip(fields, table.column_names, strict=True)]))

@@ -138,7 +138,9 @@ def refuse_misfits(numbers: NDArray[np.float64], grid: Grid, field: Field) -> No
     if outside:
         raise SchemaError(f"column {field.name!r} holds {outside} values outside its bounds; widen its domain")
     if off:
-        raise SchemaError(f"column {field.name!r} holds {off} values off its step; choose a finer step")
+        step = grid.step if field.kind is Kind.INTEGER else None
+        finer = "declare it continuous" if step == 1 else "choose a finer step"
+        raise SchemaError(f"column {field.name!r} holds {off} values off its step; {finer}")
 
 
 def decimals_of_numbers(distinct: NDArray[np.float64]) -> int | None:

@@ -1,4 +1,4 @@
-"""Columns that were moved out of their domain on purpose: written as plain numbers, with no old bound or step."""
+"""Columns that were moved out of their domain on purpose: no old bound or step, but whole numbers stay whole."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.tables.cells import Gap, decimals_of_step, is_text, write_numbers
+from sfumato.errors import OptionError
+from sfumato.records import Grids
+from sfumato.tables.cells import EXACT, Gap, decimals_of_step, is_text, write_numbers
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
 
-__all__ = ["exactly_on", "free_field", "free_fields", "own_units", "write_moved"]
+__all__ = ["exactly_on", "free_field", "free_fields", "own_units", "round_whole", "type_of_moved", "write_moved"]
 
 _MOST_DECIMALS = 9  # of a grid that is counted in whole numbers of the last decimal
 
@@ -53,18 +55,56 @@ def exactly_on(numbers: NDArray[np.float64], grid: tuple[float, float] | None) -
 
 
 def write_moved(
-    numbers: NDArray[np.float64], absent: NDArray[np.bool_], field: Field, kind: pa.DataType, gap: Gap = None
+    numbers: NDArray[np.float64],
+    absent: NDArray[np.bool_],
+    field: Field,
+    kind: pa.DataType,
+    grid: tuple[float, float] | None = None,
+    gap: Gap = None,
 ) -> pa.Array:
-    """Write the moved numbers of a column: as text where it came as text, else as doubles."""
-    return write_numbers(numbers, absent, free_field(field), kind if is_text(kind) else pa.float64(), gap)
+    """Write the moved numbers of a column: whole ones rounded, all others as doubles; as text where it came as text.
+
+    Ages are rounded in the paper too, "to be consistent with the values in the real world" [OZ03, sec. 4.3].
+    """
+    free = free_field(field, grid)
+    numbers = exactly_on(numbers, grid)
+    if free.kind is Kind.INTEGER:
+        numbers = round_whole(numbers, field.name)
+    return write_numbers(numbers, absent, free, kind if is_text(kind) else type_of_moved(free, kind), gap)
 
 
-def free_field(field: Field) -> Field:
-    """Give the field of a column whose numbers were moved: continuous, without domain and format."""
-    return dataclasses.replace(field, kind=Kind.CONTINUOUS, domain=Domain(), format=None)
+def type_of_moved(field: Field, kind: pa.DataType) -> pa.DataType:
+    """Arrow type of moved numbers: 64 bits of whole ones, unless they came as floating-point numbers, else a double."""
+    return pa.int64() if field.kind is Kind.INTEGER and not pa.types.is_floating(kind) else pa.float64()
 
 
-def free_fields(schema: Schema, moved: Collection[str]) -> Schema:
+def round_whole(numbers: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """Round the moved numbers of a column of whole ones.
+
+    Raises
+    ------
+    OptionError
+        For numbers that a double no longer tells from their neighbours.
+    """
+    beyond = int((np.abs(numbers) >= EXACT).sum())
+    if beyond:
+        raise OptionError(
+            f"the key moves {beyond} whole numbers of column {name!r} beyond 2^53; choose smaller terms, or declare "
+            "the column continuous"
+        )
+    return np.asarray(np.rint(numbers))
+
+
+def free_field(field: Field, grid: tuple[float, float] | None = None) -> Field:
+    """Field of a column whose numbers were moved: without domain and format, and continuous.
+
+    Whole numbers stay integer, unless they were moved to a grid that has other places.
+    """
+    whole = field.kind is Kind.INTEGER and (grid is None or all(float(part).is_integer() for part in grid))
+    return dataclasses.replace(field, kind=Kind.INTEGER if whole else Kind.CONTINUOUS, domain=Domain(), format=None)
+
+
+def free_fields(schema: Schema, moved: Collection[str], grids: Grids = ()) -> Schema:
     """Free the moved columns of a schema from domains that no longer hold; those of the others stay.
 
     Examples
@@ -73,4 +113,6 @@ def free_fields(schema: Schema, moved: Collection[str]) -> Schema:
     >>> free_fields(schema, {"age"})["age"].domain.describe()
     'observed'
     """
-    return Schema(tuple(free_field(field) if field.name in moved else field for field in schema))
+    steps = {name: (anchor, step) for name, anchor, step in grids}
+    fields = (free_field(field, steps.get(field.name)) if field.name in moved else field for field in schema)
+    return Schema(tuple(fields))

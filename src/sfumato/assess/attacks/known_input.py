@@ -46,12 +46,13 @@ class Moved:
     """The moved columns of rows whose origin is known: what they were, what they became, and how they spread.
 
     ``before`` and ``after`` are in own units divided by the unit in which the column was turned; only rows without
-    missing cells are held.
+    missing cells are held. ``rounding`` is half a whole number, in that unit, where all that was released are whole.
     """
 
     names: tuple[str, ...]
     before: _Matrix
     after: _Matrix
+    rounding: NDArray[np.float64]
 
     @property
     def spread(self) -> NDArray[np.float64]:
@@ -88,8 +89,10 @@ def moved_columns(study: Study, most: int, rng: np.random.Generator) -> Moved | 
         return None
     units = np.array([told.get(pair.name) or float(np.std(pair.original.present)) or 1.0 for pair in pairs])
     before = np.column_stack([pair.original.values[origin[rows]] for pair in pairs]) / units
-    after = np.column_stack([pair.released.values[rows] for pair in pairs]) / units
-    return Moved(tuple(pair.name for pair in pairs), before, after) if (before.std(axis=0) > 0).any() else None
+    after = np.column_stack([pair.released.values[rows] for pair in pairs])
+    rounding = np.where((after == np.rint(after)).all(axis=0), 0.5, 0.0) / units
+    names = tuple(pair.name for pair in pairs)
+    return Moved(names, before, after / units, rounding) if (before.std(axis=0) > 0).any() else None
 
 
 def known_input_curve(
@@ -103,7 +106,7 @@ def known_input_curve(
         for draw in range(_DRAWS):
             order = rng.permutation(everyone)
             known, others = order[:number], order[number:]
-            guess = undo(moved.before[known], moved.after[known], moved.after[others], operations)
+            guess = undo(moved.before[known], moved.after[known], moved.after[others], operations, moved.rounding)
             shares[draw] = moved.recovered(guess, others)
         curve[number] = shares
     return curve

@@ -11,12 +11,19 @@ __all__ = ["undo", "undo_lines", "undo_turn"]
 
 _EXACT = 1e-6  # misfit, in parts of a column's spread, below which known rows are explained
 _TURN = 1e-4  # how far the columns of a turn may be from unit length
+_BENT = 0.1  # the same where numbers were rounded
 _PAIRS = 40  # columns up to which every pair is tried
 
 _Matrix = NDArray[np.float64]
 
 
-def undo(before: _Matrix, after: _Matrix, released: _Matrix, operations: Sequence[str]) -> _Matrix:
+def undo(
+    before: _Matrix,
+    after: _Matrix,
+    released: _Matrix,
+    operations: Sequence[str],
+    rounding: NDArray[np.float64] | None = None,
+) -> _Matrix:
     """Estimate original rows from released ones, given rows known before and after.
 
     Columns that were never turned are lines of their own. Of the others, those that a line or another column explains
@@ -30,7 +37,10 @@ def undo(before: _Matrix, after: _Matrix, released: _Matrix, operations: Sequenc
     released : ndarray of shape (n, d)
     operations : sequence of str
         What was done: add, mult, rotate.
+    rounding : ndarray of shape (d,), optional
+        By how much each released number may have been rounded; whoever sees whole numbers knows.
     """
+    rounding = np.zeros(before.shape[1]) if rounding is None else rounding
     if set(operations) == {"mult"} and len(before) == 1:
         factor = np.divide(before, after, out=np.ones_like(before), where=after != 0)
         return np.asarray(released * factor)
@@ -40,10 +50,10 @@ def undo(before: _Matrix, after: _Matrix, released: _Matrix, operations: Sequenc
     guess = np.zeros_like(released)
     rest = np.ones(before.shape[1], dtype=np.bool_)
     if not pure and len(before) > 2:
-        rest = ~_are_lines(before, after)
+        rest = ~_are_lines(before, after, rounding)
         guess[:, ~rest] = undo_lines(before, after, released)[:, ~rest]
     elif pure and len(before) > 2 and 2 < before.shape[1] <= _PAIRS:
-        rest = ~_undo_pairs(before, after, released, guess)
+        rest = ~_undo_pairs(before, after, released, guess, rounding)
     if rest.any():
         together = undo_turn if pure else _undo_affine
         guess[:, rest] = together(before[:, rest], after[:, rest], released[:, rest])
@@ -59,10 +69,13 @@ def undo_lines(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
     >>> undo_lines(known, 2 * known + 5, np.array([[85.0]])).tolist()
     [[40.0]]
     """
+    return np.asarray(before.mean(axis=0) + _slopes(before, after) * (released - after.mean(axis=0)))
+
+
+def _slopes(before: _Matrix, after: _Matrix) -> NDArray[np.float64]:
     x, y = before - before.mean(axis=0), after - after.mean(axis=0)
     square = (y * y).sum(axis=0)
-    slope = np.divide((x * y).sum(axis=0), square, out=np.ones(len(square)), where=square > 0)
-    return np.asarray(before.mean(axis=0) + slope * (released - after.mean(axis=0)))
+    return np.asarray(np.divide((x * y).sum(axis=0), square, out=np.ones(len(square)), where=square > 0))
 
 
 def undo_turn(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
@@ -86,7 +99,9 @@ def _undo_affine(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
     return np.asarray(x + (released - y) @ np.linalg.lstsq(after - y, before - x, rcond=None)[0])
 
 
-def _undo_pairs(before: _Matrix, after: _Matrix, released: _Matrix, guess: _Matrix) -> NDArray[np.bool_]:
+def _undo_pairs(
+    before: _Matrix, after: _Matrix, released: _Matrix, guess: _Matrix, rounding: NDArray[np.float64]
+) -> NDArray[np.bool_]:
     """Fill in the pairs of columns that a turn of their own explains on all known rows; tells which."""
     d = before.shape[1]
     first, second = np.triu_indices(d, 1)
@@ -95,15 +110,20 @@ def _undo_pairs(before: _Matrix, after: _Matrix, released: _Matrix, guess: _Matr
     misfit = np.abs(became @ weights - was).max(axis=(1, 2))
     bent = np.abs(weights.transpose(0, 2, 1) @ weights - np.eye(2)).max(axis=(1, 2))  # 0 for a turn
     found = np.zeros(d, dtype=np.bool_)
-    for pair in np.flatnonzero((misfit <= _EXACT * np.abs(became).max(axis=(1, 2))) & (bent <= _TURN)):
+    off = np.maximum(rounding[first], rounding[second])
+    weakest = np.linalg.svd(became, compute_uv=False)[:, -1]
+    shaken = np.divide(off * np.sqrt(8 * len(before)), weakest, out=np.zeros(len(off)), where=weakest > 0)
+    fits = misfit <= _EXACT * np.abs(became).max(axis=(1, 2)) + 2 * off
+    for pair in np.flatnonzero(fits & (bent <= np.minimum(_TURN + shaken, _BENT))):
         couple = [first[pair], second[pair]]
         guess[:, couple] = released[:, couple] @ weights[pair]
         found[couple] = True
     return found
 
 
-def _are_lines(before: _Matrix, after: _Matrix) -> NDArray[np.bool_]:
+def _are_lines(before: _Matrix, after: _Matrix, rounding: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Tell which columns a line explains on all known rows; one of slope 0 would have wiped the column out."""
     size = np.abs(before).max(axis=0)
-    close = np.abs(undo_lines(before, after, after) - before).max(axis=0) <= _EXACT * np.where(size > 0, size, 1.0)
+    off = np.abs(undo_lines(before, after, after) - before).max(axis=0)
+    close = off <= _EXACT * np.where(size > 0, size, 1.0) + 2 * np.abs(_slopes(before, after)) * rounding
     return np.asarray(close & ((np.ptp(before, axis=0) > 0) | (np.ptp(after, axis=0) <= _EXACT)))
