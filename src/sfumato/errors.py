@@ -17,6 +17,8 @@ Every message names a column or a count, never a cell, and ends with what to do.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "BadInput",
     "LevelError",
@@ -27,7 +29,11 @@ __all__ = [
     "SfumatoError",
     "TableError",
     "TooFew",
+    "printable",
+    "shown",
 ]
+
+_LONGEST = 200
 
 
 class SfumatoError(Exception):
@@ -72,3 +78,38 @@ class TooFew(SfumatoError):
 
 class PrivacyLeakWarning(UserWarning):
     """The work was done and discloses more than the caller may expect."""
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    r"""Write out what could steer a terminal: controls, overrides of direction, half characters.
+
+    Parameters
+    ----------
+    text : str
+    lines : bool
+        Whether line ends stay.
+
+    Examples
+    --------
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    if text.isprintable():
+        return text
+    kept = " \n" if lines else " "
+    return "".join(
+        mark if mark.isprintable() or mark in kept else mark.encode("unicode_escape").decode("ascii") for mark in text
+    )
+
+
+def shown(name: Any) -> str:
+    r"""Quote a name from outside for a sentence: on one line, cut where it is overlong.
+
+    Examples
+    --------
+    >>> print(shown("a\nb"), len(shown("x" * 100_000)))
+    'a\nb' 105
+    """
+    text = str(name)
+    quarter = _LONGEST // 4
+    return repr(text if len(text) <= _LONGEST else f"{text[:quarter]}...{text[-quarter:]}")

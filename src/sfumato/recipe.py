@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.documents import Unparsable, parse_toml, read_text
 from sfumato.errors import OptionError
 from sfumato.tables.schema import Schema
 from sfumato.tables.toml import field_to_document, fields_from_document
@@ -63,9 +63,9 @@ class Recipe:
     def from_toml(cls, text: str) -> Recipe:
         """Read a recipe from TOML."""
         try:
-            document = tomllib.loads(text)
-        except tomllib.TOMLDecodeError:
-            raise OptionError("the recipe is not valid TOML; use the one that sanitize wrote") from None
+            document = parse_toml(text)
+        except Unparsable as error:
+            raise OptionError(f"the recipe is not valid TOML ({error}); use the one that sanitize wrote") from None
         if document.get("format") != _FORMAT:
             raise OptionError(f"the recipe has no 'format = {_FORMAT}'; this version reads no other")
         unknown = sorted(set(document) - _KEYS)
@@ -97,13 +97,4 @@ class Recipe:
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
         """Read a recipe from a file."""
-        try:
-            return cls.from_toml(Path(path).read_text(encoding="utf-8"))
-        except (FileNotFoundError, IsADirectoryError):
-            raise OptionError(
-                f"there is no recipe file {str(path)!r}; sanitize writes one as owner/recipe.toml"
-            ) from None
-        except UnicodeDecodeError:
-            raise OptionError(
-                f"the recipe file {str(path)!r} is not UTF-8 text; use the one that sanitize wrote"
-            ) from None
+        return cls.from_toml(read_text(path, "recipe file", "sanitize writes one as owner/recipe.toml"))

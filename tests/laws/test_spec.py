@@ -244,7 +244,7 @@ def test_texts_that_are_no_specification_are_refused(text: str, tmp_path: Path) 
 
 
 def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="cannot be read"):
+    with pytest.raises(OptionError, match="there is no noise specification"):
         NoiseSpec.read(tmp_path / "none.toml")
 
 

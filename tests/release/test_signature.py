@@ -232,7 +232,7 @@ def test_a_key_in_the_wrong_place_is_named(tmp_path: Path, key: Ed25519PrivateKe
         Verifier.load(private)
     with pytest.raises(OptionError, match="is a public key"):
         Signer.load(public)
-    with pytest.raises(OptionError, match="is not there"):
+    with pytest.raises(OptionError, match="there is no key file"):
         Signer.load(tmp_path / "nowhere")
     with pytest.raises(OptionError, match="cannot be read"):
         Verifier.load(tmp_path)

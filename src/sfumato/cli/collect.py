@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
+from sfumato.documents import read_text
 from sfumato.errors import BadInput, OptionError, SfumatoError
 
 if TYPE_CHECKING:
@@ -242,10 +243,7 @@ def _password(path: Path | None) -> tuple[str, bool]:
 
     password = os.environ.get(_PASSWORD)
     if path is not None:
-        try:
-            password = path.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):
-            raise OptionError("the file of the password cannot be read; check --password-file") from None
+        password = read_text(path, "password file", "check --password-file").strip()
     if password is None:
         return secrets.token_urlsafe(18), True
     if len(password) < _LEAST_PASSWORD:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import signal
 import sys
 import warnings
@@ -16,10 +17,13 @@ from typing import Any, ParamSpec
 import rich_click as click
 from click.exceptions import Abort, ClickException, Exit
 
-from sfumato.errors import SfumatoError
+from sfumato.errors import SfumatoError, printable
 from sfumato.progress import listening
 
-__all__ = ["Console", "verb"]
+__all__ = ["Console", "tell_error", "verb"]
+
+_LONGEST = 4_000
+_BEYOND_ASCII = re.compile(r"[^\n\x20-\x7e]")
 
 P = ParamSpec("P")
 
@@ -34,17 +38,18 @@ class Console:
     def say(self, text: str) -> None:
         """Tell the reader something, unless it was asked to be quiet or to speak JSON."""
         if not self.quiet and not self.as_json:
-            click.echo(text)
+            click.echo(printable(text, lines=True))
 
     def note(self, text: str) -> None:
         """Tell the person at the terminal something that is not a result."""
         if not self.quiet:
-            click.echo(text, err=True)
+            tell_error(text)
 
     def result(self, document: dict[str, Any]) -> None:
         """Print the one JSON document."""
         if self.as_json:
-            click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+            text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+            click.echo(_BEYOND_ASCII.sub(_escaped, text))
 
     @contextmanager
     def progress(self) -> Iterator[None]:
@@ -66,6 +71,17 @@ class Console:
 
             with listening(show):
                 yield
+
+
+def _escaped(mark: re.Match[str]) -> str:
+    """Write a character as JSON escapes it, unless it can be printed."""
+    return mark[0] if mark[0].isprintable() else json.dumps(mark[0])[1:-1]
+
+
+def tell_error(text: str) -> None:
+    """Say a sentence on stderr; nothing in it can steer the terminal, and an endless name does not fill it."""
+    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    click.echo(printable(cut, lines=True), err=True)
 
 
 class _Log(logging.Handler):
@@ -101,7 +117,7 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         except SfumatoError as error:
             if debug:
                 raise
-            click.echo(f"sfumato: {error}", err=True)
+            tell_error(f"sfumato: {error}")
             sys.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("sfumato: interrupted; nothing was written", err=True)

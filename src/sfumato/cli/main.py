@@ -9,6 +9,7 @@ from typing import Any
 import rich_click as click
 
 from sfumato import __version__
+from sfumato.cli.console import tell_error
 
 __all__ = ["app", "main"]
 
@@ -55,10 +56,10 @@ def main() -> None:
         code = app.main(standalone_mode=False)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "sfumato"
-        click.echo(f"sfumato: {error.format_message().rstrip('.')}; see '{where} --help'", err=True)
+        tell_error(f"sfumato: {error.format_message().rstrip('.')}; see '{where} --help'")
         code = 2
     except click.ClickException as error:
-        click.echo(f"sfumato: {error.format_message()}", err=True)
+        tell_error(f"sfumato: {error.format_message()}")
         code = 2
     except (click.Abort, KeyboardInterrupt):
         click.echo("sfumato: interrupted; nothing was written", err=True)

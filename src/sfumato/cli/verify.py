@@ -8,7 +8,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from sfumato.cli.console import Console, verb
+from sfumato.cli.console import Console, tell_error, verb
 
 __all__ = ["verify"]
 
@@ -43,5 +43,5 @@ def verify(console: Console, folder: Path, signer: Path | None) -> None:
     )
     if not holds:
         failing = ", ".join(check.name for check in checks if not check.holds)
-        click.echo(f"sfumato: the release does not hold ({failing}); do not use it", err=True)
+        tell_error(f"sfumato: the release does not hold ({failing}); do not use it")
         sys.exit(3)

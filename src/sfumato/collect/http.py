@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato import documents
 from sfumato.collect.limits import network_of
 
 __all__ = ["Receive", "Refused", "Request", "Response", "Scope", "Send", "as_json", "parse_json", "send_response"]
@@ -132,8 +133,8 @@ class Request:
 def parse_json(body: bytes) -> Any:
     """Read JSON strictly: UTF-8, finite numbers, every key once."""
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_each_key_once)
-    except (ValueError, RecursionError):  # their own words may quote the body
+        return documents.parse_json(body)
+    except documents.Unparsable:
         raise Refused(400, "the body cannot be read as JSON; check it") from None
 
 
@@ -155,14 +156,3 @@ async def send_response(send: Send, response: Response, *, secure: bool, head: b
 
 def _too_long(most: int) -> Refused:
     return Refused(413, f"the body is longer than {most} bytes; send only the answer", connection="close")
-
-
-def _no_constant(_name: str) -> Any:
-    raise ValueError("not a number of JSON")
-
-
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        raise ValueError("a key comes twice")
-    return document

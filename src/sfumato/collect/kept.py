@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.documents import MOST_BYTES, open_regular, parse_json
 from sfumato.errors import BadInput, SfumatoError
 
 __all__ = ["Kept", "KeptAnswers", "default_folder"]
@@ -104,7 +105,8 @@ class KeptAnswers:
 
     def _read(self, path: Path) -> Kept | None:
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            with open_regular(path) as file:
+                document = parse_json(file.read(MOST_BYTES))
             if document["format"] == _FORMAT and isinstance(document["answers"], dict):
                 marks = bool(document["accepted"]), bool(document["mistyped"])
                 return Kept(str(document["url"]), str(document["digest"]), document["answers"], *marks)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
+from sfumato.documents import Unparsable, parse_toml, read_text
 from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.geometry.key import Add, Key, Mult, Rotate, Step
 
@@ -63,8 +63,8 @@ def key_from_toml(text: str) -> Key:
     Key(add; 1 columns)
     """
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:  # its own words would quote a term
+        document = parse_toml(text)
+    except Unparsable:
         raise OptionError("the key is not valid TOML; write it as the documentation shows") from None
     if document.get("format") != _FORMAT:
         raise OptionError(f"the key has no 'format = {_FORMAT}'; this version reads no other")
@@ -98,14 +98,7 @@ def _step(document: dict[str, Any], place: int) -> Step:
 
 def load_key(path: str | Path) -> Key:
     """Read a key from a file."""
-    try:
-        return key_from_toml(Path(path).read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise OptionError(f"there is no key file {str(path)!r}; make one with --new-key") from None
-    except (UnicodeDecodeError, IsADirectoryError):
-        raise OptionError(f"the key file {str(path)!r} is not UTF-8 text; name another") from None
-    except PermissionError:
-        raise OptionError(f"the key file {str(path)!r} may not be read; it opens for its owner only") from None
+    return key_from_toml(read_text(path, "key file", "make one with --new-key"))
 
 
 def check_key_path(path: str | Path, *, apart_from: str | Path | None = None) -> Path:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.documents import open_regular
 from sfumato.errors import OptionError, TableError
 from sfumato.laws.domains import Labels, Universe
 
@@ -74,7 +76,7 @@ def read_prior(path: str | Path, domain: Universe) -> NDArray[np.float64]:
     A first row that is no such row is taken as names of the columns.
     """
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+        with open_regular(path) as data, io.TextIOWrapper(data, encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"the prior cannot be read ({type(error).__name__}); check the path and the file") from None

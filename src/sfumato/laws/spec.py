@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.documents import Unparsable, parse_json, parse_toml, read_text
 from sfumato.errors import OptionError, SchemaError
 from sfumato.laws.amplification import upward_bound
 from sfumato.laws.documents import domain_from_document
@@ -200,26 +200,21 @@ class NoiseSpec:
     def from_toml(cls, text: str) -> NoiseSpec:
         """Read the TOML form."""
         try:
-            document = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise OptionError(f"the noise specification is not TOML: {error}; correct it") from None
+            document = parse_toml(text)
+        except Unparsable as error:
+            raise OptionError(f"the noise specification is not valid TOML ({error}); correct it") from None
         return cls.from_document(document)
 
     @classmethod
     def read(cls, path: str | Path) -> NoiseSpec:
         """Read a TOML file, or a JSON file by its ending."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(
-                f"the noise specification cannot be read ({type(error).__name__}); check its path"
-            ) from None
+        text = read_text(path, "noise specification", "check its path")
         if Path(path).suffix.lower() != ".json":
             return cls.from_toml(text)
         try:
-            return cls.from_document(json.loads(text))
-        except json.JSONDecodeError:
-            raise OptionError("the noise specification is not JSON; correct it") from None
+            return cls.from_document(parse_json(text))
+        except Unparsable as error:
+            raise OptionError(f"the noise specification is not valid JSON ({error}); correct it") from None
 
 
 def _why_not(name: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.documents import read_bytes
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
@@ -110,13 +111,13 @@ def fingerprint_of(path: Path) -> str:
     Of several certificates in the file the first counts, as in TLS.
     """
     try:
-        text = path.read_text(encoding="ascii")
+        text = read_bytes(path, "certificate", "check its name").decode("ascii")
         start = text.index("-----BEGIN CERTIFICATE-----")
         end = text.index("-----END CERTIFICATE-----") + len("-----END CERTIFICATE-----")
         return hashlib.sha256(ssl.PEM_cert_to_DER_cert(text[start:end])).hexdigest()
-    except FileNotFoundError:
-        raise OptionError(f"the certificate {str(path)!r} is not there; check its name") from None
-    except (OSError, ValueError):
+    except OptionError:
+        raise
+    except ValueError:
         raise OptionError(f"{str(path)!r} cannot be read as a certificate; pass a PEM file") from None
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime
 import os
 import stat
-import tomllib
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.documents import Unparsable, parse_toml, read_text
 from sfumato.errors import OptionError, PrivacyLeakWarning
 from sfumato.parties.certificates import Identity, fingerprint_of, read_fingerprint
 from sfumato.parties.entries import Entries
@@ -102,14 +102,9 @@ class PartyConfig:
         """
         path = Path(path)
         try:
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise OptionError(f"there is no file {str(path)!r}; write one with 'sfumato party init'") from None
-        except tomllib.TOMLDecodeError as error:
-            place = str(error).rpartition("(")[2].rstrip(")")
-            raise OptionError(f"{str(path)!r} is not valid TOML ({place}); mend it there") from None
-        except (OSError, UnicodeDecodeError):
-            raise OptionError(f"{str(path)!r} cannot be read as text; check it") from None
+            document = parse_toml(read_text(path, "settings file", "write one with 'sfumato party init'"))
+        except Unparsable as error:
+            raise OptionError(f"{str(path)!r} is not valid TOML ({error}); mend it there") from None
         return _config(Entries(document, ""), path.parent)
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.documents import read_text
 from sfumato.errors import OptionError, SfumatoError
 from sfumato.parties.certificates import Made, TrialAuthority
 from sfumato.parties.place import Address, check_name
@@ -125,17 +126,14 @@ def _declared(path: Path) -> bytes:
     """Read the schema that all owners of rows get; one with bounds that were read off rows goes to nobody."""
     from sfumato.tables.schema import Schema
 
-    try:
-        text = path.read_bytes()
-    except OSError:
-        raise OptionError(f"the schema file {str(path)!r} cannot be read; check its name") from None
-    observed = [field.name for field in Schema.load(path).encoded if not field.domain.declared]
+    text = read_text(path, "schema file", "check its name")
+    observed = [field.name for field in Schema.from_toml(text).encoded if not field.domain.declared]
     if observed:
         raise OptionError(
             f"the domains of {len(observed)} columns are not declared, the first is {observed[0]!r}; declare bounds "
             "and categories in the schema, which all owners share"
         )
-    return text
+    return text.encode()
 
 
 def _certificate(me: str, other: str) -> str:

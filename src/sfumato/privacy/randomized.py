@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from sfumato.documents import Unparsable, parse_json, read_text
 from sfumato.errors import BadInput, OptionError, PrivacyRefusal
 from sfumato.facts import DomainsObserved, Fact, Randomized, Untouched, fact_from_json
 from sfumato.laws.amplification import combine, downward_bound, upward_bound
@@ -146,8 +147,8 @@ def _certificate(path: Path) -> dict[str, Any] | None:
     if path.suffix.lower() != ".json":
         return None
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        document = parse_json(read_text(path, "certificate", "name a certificate.json"))
+    except (OptionError, Unparsable):
         return None
     return document if isinstance(document, dict) and isinstance(document.get("facts"), list) else None
 

@@ -6,6 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
+from sfumato.documents import open_regular
+
 __all__ = ["sha256_of", "write_text"]
 
 
@@ -19,7 +21,7 @@ def write_text(path: Path, text: str, *, mode: int | None = None) -> None:
         os.fsync(file.fileno())
 
 
-def sha256_of(path: Path) -> str:
-    """Give the SHA-256 of a file."""
-    with path.open("rb") as file:
+def sha256_of(path: Path, *, linked: bool = True) -> str:
+    """SHA-256 of a regular file, which the name may be a link to."""
+    with open_regular(path, linked=linked) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.documents import read_bytes
 from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning
 
 if TYPE_CHECKING:
@@ -84,9 +85,9 @@ def read_signature(folder: Path) -> Signature | None:
     path = folder / SIGNATURE_FILE
     if not path.exists() and not path.is_symlink():
         return None
-    if not path.is_file() or path.is_symlink():
-        raise BadInput(f"{SIGNATURE_FILE} is not a file; ask for the release again")
-    return Signature.from_bytes(_read(path, SIGNATURE_FILE))
+    return Signature.from_bytes(
+        read_bytes(path, "signature", "ask for the release again", most=_MOST_BYTES, linked=False)
+    )
 
 
 class Signer:
@@ -125,7 +126,7 @@ class Signer:
             ``SFUMATO_KEY_PASSPHRASE`` does not hold it.
         """
         path = Path(path)
-        data = _read(path, f"the key file {str(path)!r}")
+        data = read_bytes(path, "key file", "check its name", most=_MOST_BYTES)
         if b"PUBLIC KEY" in data or data.startswith((b"ssh-", b"ecdsa-", b"sk-")):
             raise OptionError(f"{str(path)!r} is a public key; --sign takes the private one, which only you have")
         key = _private_key(data, str(path), ask)
@@ -157,7 +158,7 @@ class Verifier:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
         path = Path(path)
-        data = _read(path, f"the key file {str(path)!r}").strip()
+        data = read_bytes(path, "key file", "check its name", most=_MOST_BYTES).strip()
         if b"PRIVATE KEY" in data:
             raise OptionError(f"{str(path)!r} is a private key; --signer takes the public one of who signed")
         read = serialization.load_pem_public_key if data.startswith(b"-----") else serialization.load_ssh_public_key
@@ -180,19 +181,6 @@ class Verifier:
         except InvalidSignature:
             return False
         return signature.key == self.fingerprint
-
-
-def _read(path: Path, name: str) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except FileNotFoundError:
-        raise OptionError(f"{name} is not there; check its name") from None
-    except OSError as error:
-        raise OptionError(f"{name} cannot be read ({os.strerror(error.errno or 0)}); check it") from None
-    if len(data) > _MOST_BYTES:
-        raise OptionError(f"{name} is larger than {_MOST_BYTES >> 10} KiB, so it is not what it should be; check it")
-    return data
 
 
 def _private_key(data: bytes, name: str, ask: Callable[[], str] | None) -> Any:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.errors import BadInput, OptionError, SfumatoError
+import pyarrow as pa
+
+from sfumato.documents import read_bytes
+from sfumato.errors import BadInput, SfumatoError, shown
 from sfumato.facts import Drawn, EpochPublished, Grouped, Maintained, Synthesized
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
@@ -16,6 +20,9 @@ from sfumato.tables.files import read_file
 from sfumato.tables.schema import Kind, Schema
 
 __all__ = ["Check", "certificate_beside", "verify_release"]
+
+
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -66,10 +73,10 @@ def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:
 
     It is given only where it speaks of exactly these bytes and its claims follow from its facts; else why it is not.
     """
+    if not os.path.lexists(table.parent / "certificate.json"):
+        return None, None
     try:
         certificate, _ = _read_certificate(table.parent)
-    except OptionError:
-        return None, None
     except BadInput:
         return None, "the certificate beside the released table cannot be read and was not used"
     digest = certificate.files.get(table.name)
@@ -84,12 +91,10 @@ def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:
 
 def _read_certificate(path: Path) -> tuple[Certificate, bytes]:
     """Read the certificate once: what is checked and what is signed are the same bytes."""
+    data = read_bytes(path / "certificate.json", "certificate", "name the folder 'release' itself", linked=False)
     try:
-        data = (path / "certificate.json").read_bytes()
         return Certificate.from_json(data.decode("utf-8")), data
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        raise OptionError(f"there is no certificate.json in {str(path)!r}; name the folder 'release' itself") from None
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, RecursionError):
         raise BadInput("the certificate cannot be read; it is damaged or was altered") from None
 
 
@@ -116,8 +121,7 @@ def _files(path: Path, certificate: Certificate) -> Check:
     """Compare the hash of every file, and refuse files that the certificate does not name."""
     wrong = []
     for name, digest in certificate.files.items():
-        file = path / name
-        if Path(name).name != name or not file.is_file() or sha256_of(file) != digest:
+        if Path(name).name != name or _digest(path / name) != digest:
             wrong.append(name)
     tables = [name for name in certificate.files if name.startswith("table.")]
     if len(tables) != 1 or certificate.files[tables[0]] != certificate.table_sha256:
@@ -129,10 +133,23 @@ def _files(path: Path, certificate: Certificate) -> Check:
     extra = sorted({file.name for file in path.iterdir()} - set(certificate.files) - own)
     detail = f"{len(certificate.files)} files are as certified"
     if wrong:
-        detail = f"changed or missing: {', '.join(dict.fromkeys(wrong))}"
+        detail = f"changed or missing: {_listed(list(dict.fromkeys(wrong)))}"
     elif extra:
-        detail = f"{len(extra)} files are not in the certificate"
+        detail = f"{len(extra)} files are not in the certificate: {_listed(extra)}"
     return Check("files unchanged", not wrong and not extra, detail)
+
+
+def _digest(file: Path) -> str | None:
+    """SHA-256 of a file of the release; None for one that is not there, or no regular file."""
+    try:
+        return sha256_of(file, linked=False)
+    except OSError:
+        return None
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(map(shown, names[:_MOST_NAMED])) + more
 
 
 def _table(path: Path, certificate: Certificate) -> list[Check]:
@@ -152,14 +169,14 @@ def _table(path: Path, certificate: Certificate) -> list[Check]:
     ]
 
 
-def _domains(table: object, schema: Schema) -> Check:
+def _domains(table: pa.Table, schema: Schema) -> Check:
     """Look whether declared domains hold; those that were not declared cannot be looked at from outside."""
     from sfumato.tables.cells import bound_to_number, codes_of_cells, numbers_of_cells
 
-    declared = [field for field in schema if field.domain.declared]
+    declared = [field for field in schema if field.domain.declared and field.name in table.column_names]
     outside = []
     for field in declared:
-        cells = table.column(field.name) if field.name in schema.names else None  # type: ignore[attr-defined]
+        cells = table.column(field.name)
         try:
             if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
                 codes_of_cells(cells, field)

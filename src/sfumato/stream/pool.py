@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.documents import MOST_BYTES, open_regular
 from sfumato.errors import OptionError
 from sfumato.stream.format import StateError
 
@@ -58,7 +59,8 @@ class Vault:
         """
         place = Path(path)
         try:
-            mode, secret = stat.S_IMODE(place.stat().st_mode), place.read_bytes()
+            with open_regular(place) as file:
+                mode, secret = stat.S_IMODE(os.fstat(file.fileno()).st_mode), file.read(MOST_BYTES)
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else type(error).__name__
             raise OptionError(

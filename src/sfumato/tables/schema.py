@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import OptionError, SchemaError
+from sfumato.documents import read_text
+from sfumato.errors import OptionError, SchemaError, printable, shown
 from sfumato.tables.field import FATE, Bound, Category, DateStep, Domain, Field, Kind, Role
 
 __all__ = ["FATE", "Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role", "Schema"]
 
+_WIDEST = 120  # characters of a cell of the printed form
 _ENCODED = (Role.CONFIDENTIAL, Role.TARGET)
 
 
@@ -121,12 +123,12 @@ class Schema:
         head = ["column", "role", "kind", *(["domain"] if domains else []), "what happens", "why"]
         rows = [
             [
-                field.name if field.name.isprintable() else repr(field.name),
+                _cell(field.name),
                 field.role.value,
                 field.kind.value,
-                *([field.domain.describe()] if domains else []),
+                *([_cell(field.domain.describe())] if domains else []),
                 FATE[field.role],
-                field.reason,
+                printable(field.reason),
             ]
             for field in self.fields
         ]
@@ -157,12 +159,7 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a TOML file."""
-        try:
-            return cls.from_toml(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise OptionError(f"there is no schema file {str(path)!r}; write one with 'sfumato inspect'") from None
-        except (UnicodeDecodeError, IsADirectoryError):
-            raise OptionError(f"the schema file {str(path)!r} is not UTF-8 text; write one with inspect") from None
+        return cls.from_toml(read_text(path, "schema file", "write one with 'sfumato inspect'"))
 
     @classmethod
     def infer(cls, frame: Any, *, identifiers: Iterable[str] = (), target: str | None = None) -> Schema:
@@ -172,3 +169,7 @@ class Schema:
 
         schema = infer_schema(to_arrow(frame)[0]).with_role(Role.IDENTIFIER, *identifiers)
         return schema.with_role(Role.TARGET, target) if target is not None else schema
+
+
+def _cell(text: str) -> str:
+    return text if text.isprintable() and len(text) <= _WIDEST else shown(text)

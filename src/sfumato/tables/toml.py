@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from sfumato.documents import Unparsable, parse_toml
 from sfumato.errors import SchemaError
 from sfumato.tables.field import FATE, DateStep, Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
@@ -80,10 +80,9 @@ def _plain(value: Any) -> Any:
 def schema_from_toml(text: str) -> Schema:
     """Read a schema from TOML; an unknown key or word is an error that names the column."""
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        place = getattr(error, "lineno", None) or str(error).rpartition("(")[2].rstrip(")")
-        raise SchemaError(f"the schema is not valid TOML ({place}); mend it there") from None
+        document = parse_toml(text)
+    except Unparsable as error:
+        raise SchemaError(f"the schema is not valid TOML ({error}); mend it there") from None
     if document.get("format") != _FORMAT:
         raise SchemaError(f"the schema has no 'format = {_FORMAT}'; this version reads no other")
     unknown = set(document) - {"format", "column"}

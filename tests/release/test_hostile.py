@@ -1,0 +1,128 @@
+"""A release folder that somebody made to harm its reviewer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.errors import BadInput
+from sfumato.release import verify_release
+from sfumato.release.verify import certificate_beside
+
+ESCAPES = "\x1b[2J\x1b[HThe release holds.\n\u202e"
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(11)
+    table = pa.table({"age": rng.integers(20, 80, 60), "sex": rng.choice(["f", "m"], 60).tolist()})
+    folder = tmp_path_factory.mktemp("honest") / "out"
+    return sf.sanitize(table, sf.Condensation(k=5), report=False).save(folder) / "release"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, honest: Path) -> Path:
+    return Path(shutil.copytree(honest, tmp_path / "release"))
+
+
+def failing(folder: Path) -> dict[str, str]:
+    return {check.name: check.detail for check in verify_release(folder) if not check.holds}
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def linked(path: Path) -> None:
+    shutil.copy(path.with_suffix(".kept"), path.parent.parent / "elsewhere")
+    path.symlink_to(path.parent.parent / "elsewhere")
+
+
+@pytest.mark.parametrize("make", [fifo, endless, linked, Path.mkdir])
+def test_a_certificate_that_is_no_regular_file_is_refused_at_once(folder: Path, make: Callable[[Path], None]) -> None:
+    certificate = folder / "certificate.json"
+    certificate.rename(certificate.with_suffix(".kept"))
+    make(certificate)
+    with pytest.raises(BadInput, match=r"certificate.json' cannot be read \("):
+        verify_release(folder)
+    assert certificate_beside(folder / "table.csv") == (
+        None,
+        "the certificate beside the released table cannot be read and was not used",
+    )
+
+
+@pytest.mark.parametrize("name", ["table.csv", "schema.toml"])
+@pytest.mark.parametrize("make", [fifo, endless, linked, Path.mkdir])
+def test_a_file_of_the_release_that_is_no_regular_file_fails(
+    folder: Path, make: Callable[[Path], None], name: str
+) -> None:
+    (folder / name).rename((folder / name).with_suffix(".kept"))
+    make(folder / name)
+    (folder / name).with_suffix(".kept").unlink()
+    assert failing(folder)["files unchanged"] == f"changed or missing: '{name}'"
+
+
+@pytest.mark.parametrize("name", [ESCAPES, "x" * 255, os.fsdecode(b"\xff\xfe")])
+def test_a_foreign_file_is_named_without_its_escapes(folder: Path, name: str) -> None:
+    (folder / name).touch()
+    detail = failing(folder)["files unchanged"]
+    assert detail.startswith("1 files are not in the certificate: '")
+    assert detail.isprintable()
+    assert len(detail) < 300
+
+
+@pytest.mark.parametrize("name", [ESCAPES, "x" * 5000, "a/../../b", "no\0name", "certificate.json"])
+def test_a_name_in_the_certificate_is_shown_without_its_escapes(folder: Path, name: str) -> None:
+    path = folder / "certificate.json"
+    document = json.loads(path.read_text())
+    document["files"][name] = "0" * 64
+    path.write_text(json.dumps(document))
+    detail = failing(folder)["files unchanged"]
+    assert detail.startswith("changed or missing: '")
+    assert detail.isprintable()
+    assert len(detail) < 300
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"format": 1, "parameters": ' + "[" * 100_000,
+        "9" * 5000,
+        '{"format": 1e999}',
+        '{"\\ud800": 1}',
+        "",
+    ],
+    ids=range(6),
+)
+def test_a_certificate_out_of_bounds_is_refused(folder: Path, text: str) -> None:
+    (folder / "certificate.json").write_text(text)
+    with pytest.raises(BadInput):
+        verify_release(folder)
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, ".".join("a" * 100_000) + " = 1", "a = " + "9" * 5000])
+def test_a_schema_out_of_bounds_fails(folder: Path, text: str) -> None:
+    (folder / "schema.toml").write_text(text)
+    assert "table readable" in failing(folder)
+
+
+def test_a_schema_with_a_column_that_the_table_lacks_fails(folder: Path) -> None:
+    path = folder / "schema.toml"
+    declared = '\n[[column]]\nname = "more"\nkind = "integer"\ndomain = { low = 0, high = 1 }\n'
+    path.write_text(path.read_text() + declared)
+    found = failing(folder)
+    assert found["columns"] == "2 columns, not those of the schema"
+    assert "files unchanged" in found
