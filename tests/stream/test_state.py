@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from sfumato.errors import OptionError, SfumatoError
 from sfumato.stream import Session, StateError, cut_batches
 from sfumato.stream.book import Book
 from sfumato.stream.format import Entry
+from sfumato.stream.seal import unseal
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 
 TABLE = people(400)
@@ -39,6 +41,23 @@ def crash(state: Path, table: object = TABLE) -> None:
     )
     root = Path(__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 9
+
+
+def test_a_kill_while_the_file_changes_its_journal_leaves_a_state_that_can_be_looked_at(
+    state: Path, tmp_path: Path
+) -> None:
+    before, killed = look(state), tmp_path / "killed.db"
+    unseal(state)  # as every writer does first
+    with closing(sqlite3.connect(state, isolation_level=None)) as db:
+        db.execute("pragma cache_size = 1")  # so that pages are in the file before the commit
+        db.execute("begin immediate")
+        db.execute("update entry set body = zeroblob(length(body))")
+        for end in ("", "-journal", ".lock"):  # what a kill at this moment leaves
+            shutil.copyfile(f"{state}{end}", f"{killed}{end}")
+    assert Path(f"{killed}-journal").stat().st_size > 0
+    assert look(killed) == before
+    assert take(killed, TABLE).repeated == 400
+    assert look(killed) == before
 
 
 def test_one_byte_changed_anywhere_is_refused(state: Path) -> None:

@@ -84,6 +84,8 @@ class SqliteStore:
             if lock.held:
                 _check_at_rest(path, lock, write=write)
             with _plain_errors(str(path)):
+                if lock.held and not write:
+                    _roll_back(path)
                 db = _connect(path, write=write)
                 try:
                     _check_marks(db, str(path))
@@ -173,6 +175,16 @@ def _is_half_written(path: Path, lock: Lock) -> bool:
     size, log = path.stat().st_size, Path(f"{path}-wal")
     at_work = lock.acknowledged is not None and log.is_file() and log.stat().st_size > 0
     return at_work and size % PAGE > 0 and size % _FOLIO == 0
+
+
+def _roll_back(path: Path) -> None:
+    """Undo what a kill left half done while the file went to its write-ahead log or came back from it.
+
+    Then there is a journal of the first page, which nobody may use who has opened the file for reading only.
+    """
+    if Path(f"{path}-journal").exists():
+        with closing(_connect(path)) as db:
+            db.execute("pragma user_version")
 
 
 def _connect(path: Path, *, write: bool = True) -> sqlite3.Connection:
