@@ -39,9 +39,9 @@ from sfumato.assess.utility.clustering import error  # noqa: E402
 from sfumato.geometry import Add, Key, Mult, Rotate  # noqa: E402
 from sfumato.geometry.hybrid import hybrid  # noqa: E402
 from sfumato.laws import choose_step, law_of_size  # noqa: E402
+from sfumato.laws.enhance import enhance_rows  # noqa: E402
 from sfumato.mine import Chameleon  # noqa: E402
 from sfumato.perturb.additive import perturb_additively  # noqa: E402
-from sfumato.perturb.enhance import enhance_rows  # noqa: E402
 
 _Matrix = NDArray[np.float64]
 _Labels = NDArray[np.int64]

@@ -33,6 +33,7 @@ __all__ = [
     "ShuffledWithin",
     "Stratified",
     "Synthesized",
+    "TargetMoved",
     "Transformed",
     "Untouched",
     "fact_from_json",
@@ -200,6 +201,14 @@ class Transformed(Fact):
 
 
 @dataclass(frozen=True)
+class TargetMoved(Fact):
+    """The target, a column of numbers, was moved by the key like the others."""
+
+    fact: ClassVar[str] = "target-moved"
+    column: str
+
+
+@dataclass(frozen=True)
 class Randomized(Fact):
     """Every cell of this column was randomized by itself, by the law of a noise specification.
 
@@ -335,6 +344,7 @@ _VOCABULARY: dict[str, type[Fact]] = {
         Enhanced,
         Untouched,
         Transformed,
+        TargetMoved,
         Randomized,
         DomainsObserved,
         ComponentNoise,

@@ -52,3 +52,19 @@ def test_a_geometric_method_takes_exactly_one_key(run: Run, tmp_path: Path) -> N
     (tmp_path / "in.csv").write_text(PEOPLE)
     arguments = ("sanitize", tmp_path / "in.csv", "-o", tmp_path / "out", "--method", "rotate")
     assert run(*arguments).code == 2
+
+
+def test_extra_noise_for_some_rows_and_a_moved_target_are_told_and_verify(run: Run, tmp_path: Path) -> None:
+    rows = "".join(f"{20 + number % 45},{30_000 + 977 * number % 50_000}\n" for number in range(60))
+    (tmp_path / "in.csv").write_text("age,salary\n" + rows)
+    arguments = ("sanitize", tmp_path / "in.csv", "-o", tmp_path / "out", "--method", "scale", "--target", "salary")
+    done = run(*arguments, "--new-key", tmp_path / "key.toml", "--enhance", "0.2", "--enhance-size", "3", "--no-report")
+    assert done.code == 0
+    assert "The target 'salary' was moved" in done.out
+    assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
+    certificate = json.loads((tmp_path / "out" / "release" / "certificate.json").read_text())
+    facts = {fact["fact"]: fact for fact in certificate["facts"]}
+    assert facts["enhanced"]["rows"] == 12
+    assert facts["target-moved"]["column"] == "salary"
+    again = ("sanitize", tmp_path / "in.csv", "-o", tmp_path / "two", "--method", "scale", "--chunked")
+    assert run(*again, "--new-key", tmp_path / "two.toml", "--enhance", "0.2").code == 2

@@ -36,6 +36,7 @@ MECHANISMS: list[Mechanism] = [
     Translation(pass_categories=True),
     Scaling(factors={"pay": (0.5, 0.9)}, pass_categories=True),
     Rotation(units={"pay": 1000}, pass_categories=True),
+    Rotation(enhance=0.1, enhance_laws=(("pay", "uniform"),), pass_categories=True),
     Hybrid(key=Key((Add("age", 5), Mult("pay", 2))), pass_categories=True),
     AdditiveNoise(size=0.5, pass_categories=True),
     AdditiveNoise(law="laplace", enhance=0.1, enhance_laws=(("pay", "uniform"),), pass_categories=True),

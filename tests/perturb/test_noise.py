@@ -19,10 +19,10 @@ import sfumato as sf
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.facts import Enhanced, Noised, Shuffled, Untouched
 from sfumato.laws import LAWS, law_of_size
+from sfumato.laws.enhance import enhance_rows
 from sfumato.mechanism import Mechanism, Sanitized
 from sfumato.perturb import AdditiveNoise, MultiplicativeNoise, make_noise
 from sfumato.perturb.additive import perturb_with_shape
-from sfumato.perturb.enhance import enhance_rows
 from sfumato.records import Block, BlockKind, Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema

@@ -67,7 +67,7 @@ _OPTIONS = (
     click.option("--law", type=click.Choice(["gaussian", "uniform", "laplace"]), help="Law of the noise."),
     click.option("--size", type=float, help="Size of the noise, in standard deviations of each column."),
     click.option("--correlated", is_flag=True, help="Noise with the correlations of the data."),
-    click.option("--enhance", type=float, metavar="SHARE", help="Share of the rows that get more noise on top."),
+    click.option("--enhance", type=float, metavar="SHARE", help="Share of the rows that get extra noise."),
     click.option("--enhance-size", type=float, help="Size of that extra noise."),
     click.option("--groups", type=int, help="laplace-pca: number of groups, instead of --k."),
     click.option("--response-weight", type=float, help="Weight of the target in the distance between records."),

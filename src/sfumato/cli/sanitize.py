@@ -198,7 +198,7 @@ def _holdout(options: dict[str, Any]) -> Any:
 def _tell(
     console: Console, release: Release | FileRelease, folder: Path, form: FileForm, signer: Signer | None
 ) -> None:
-    from sfumato.facts import Randomized, Synthesized, Transformed
+    from sfumato.facts import Randomized, Synthesized, TargetMoved, Transformed
 
     certificate = release.certificate
     rehearsal = certificate.randomness != "release"
@@ -215,6 +215,8 @@ def _tell(
     for fact in certificate.facts:
         if isinstance(fact, Transformed):
             console.say(f"Outsourcing obfuscation: reversible by anyone who knows {fact.known_rows} rows.")
+        elif isinstance(fact, TargetMoved):
+            console.say(f"The target {fact.column!r} was moved like every other number; --public leaves it as it is.")
     spent = [fact.epsilon for fact in certificate.facts if isinstance(fact, Randomized)]
     if spent:
         bounded = [epsilon for epsilon in spent if epsilon is not None]

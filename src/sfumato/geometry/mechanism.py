@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sfumato.errors import OptionError
 from sfumato.geometry.draw import PAIRS, Ranges, check_range
 from sfumato.geometry.key import Key
-from sfumato.geometry.move import move, number_blocks
+from sfumato.geometry.move import Extra, move, number_blocks
+from sfumato.laws.enhance import Pairs, check_enhance, pairs_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,11 +33,16 @@ class _Geometric:
     method: ClassVar[str] = ""
 
     pass_categories: bool = False
+    enhance: float = 0.0
+    enhance_size: float = 1.0
+    enhance_laws: Pairs = ()
     key: InitVar[Key | None] = None
 
     def __post_init__(self, key: Key | None) -> None:
         if not isinstance(self.pass_categories, bool):
             raise OptionError("pass_categories is neither true nor false; write one of them")
+        _settle(self, enhance_laws=pairs_of(self.enhance_laws))
+        check_enhance(self.enhance, self.enhance_size, self.enhance_laws)
         if key is not None and not isinstance(key, Key):
             raise OptionError("the key is not one; read it with Key.load")
         if key is not None:
@@ -60,7 +66,8 @@ class _Geometric:
         """
         given: Key | None = self.__dict__["key"]
         key = self.new_key(records.layout, rng=rng) if given is None else given
-        return move(records, key, pass_categories=self.pass_categories, method=self.method, rng=rng)
+        extra = Extra(self.enhance, self.enhance_size, self.enhance_laws)
+        return move(records, key, extra=extra, pass_categories=self.pass_categories, method=self.method, rng=rng)
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,12 @@ class Translation(_Geometric):
     ----------
     pass_categories : bool
         Release categories, orders and dates as they are; without it a table that has some is refused.
+    enhance : float
+        Share of the rows, drawn at random, that get noise after the move: the privacy enhance rho [OZ03, sec. 5.4].
+    enhance_size : float
+        Standard deviation of what they get, in standard deviations of the moved column.
+    enhance_laws : tuple of (str, str)
+        Columns and the law of what they get, gaussian, uniform or laplace; gaussian for those that are not named.
     key : Key, optional
         By default one is drawn; never part of what is printed or written.
     shifts : mapping of str to (float, float)
@@ -83,7 +96,8 @@ class Translation(_Geometric):
     Examples
     --------
     >>> Translation(shifts={"age": (-5, 5)})
-    Translation(pass_categories=False, shifts=(('age', -5.0, 5.0),), deviations=(-3.0, 3.0))
+    Translation(pass_categories=False, enhance=0.0, enhance_size=1.0, enhance_laws=(),
+        shifts=(('age', -5.0, 5.0),), deviations=(-3.0, 3.0))
     """
 
     operations: ClassVar[tuple[str, ...]] = ("add",)
@@ -109,7 +123,7 @@ class Scaling(_Geometric):
 
     Parameters
     ----------
-    pass_categories, key
+    pass_categories, enhance, enhance_size, enhance_laws, key
         As in `Translation`.
     factors : mapping of str to (float, float)
         Between which bounds the factor of a column is drawn.
@@ -141,7 +155,7 @@ class Rotation(_Geometric):
 
     Parameters
     ----------
-    pass_categories, key
+    pass_categories, enhance, enhance_size, enhance_laws, key
         As in `Translation`.
     degrees : (float, float)
         Between which bounds an angle is drawn, clockwise.
@@ -178,7 +192,7 @@ class Hybrid(_Geometric):
 
     Parameters
     ----------
-    pass_categories, key, shifts, deviations
+    pass_categories, enhance, enhance_size, enhance_laws, key, shifts, deviations
         As in `Translation`.
     factors, factor
         As in `Scaling`.

@@ -6,16 +6,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sfumato.errors import OptionError, PrivacyRefusal
-from sfumato.facts import Fact, Shuffled, Transformed, Untouched
+from sfumato.facts import Enhanced, Fact, Shuffled, TargetMoved, Transformed, Untouched
 from sfumato.geometry.hybrid import hybrid
 from sfumato.geometry.key import Key
+from sfumato.laws import choose_step, law_of_size, snap
+from sfumato.laws.enhance import Pairs, check_columns, enhance_rows
 from sfumato.mechanism import Sanitized, Workings
 from sfumato.records import Block, BlockKind, Layout, Records
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Sequence
 
-__all__ = ["KeyedWorkings", "move", "number_blocks"]
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Extra", "KeyedWorkings", "move", "number_blocks"]
+
+_USUAL = "gaussian"  # law of the extra noise of a column that is not named
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,8 +38,22 @@ def number_blocks(layout: Layout) -> tuple[Block, ...]:
     return tuple(block for block in layout if block.scale is not None and block.centre is not None)
 
 
-def move(records: Records, key: Key, *, pass_categories: bool, method: str, rng: np.random.Generator) -> Sanitized:
-    """Move every number by the key and shuffle the rows.
+@dataclass(frozen=True)
+class Extra:
+    """Noise that a share of the rows gets after the move: the privacy enhance rho [OZ03, sec. 5.4].
+
+    ``size`` is in standard deviations of the moved column; columns without a law in ``laws`` get a Gaussian one.
+    """
+
+    share: float = 0.0
+    size: float = 1.0
+    laws: Pairs = ()
+
+
+def move(
+    records: Records, key: Key, *, extra: Extra, pass_categories: bool, method: str, rng: np.random.Generator
+) -> Sanitized:
+    """Move every number by the key, add noise to a share of the rows where that is asked for, and shuffle the rows.
 
     A missing cell counts as its column's mean where it is turned with another, and stays missing.
     """
@@ -44,18 +65,42 @@ def move(records: Records, key: Key, *, pass_categories: bool, method: str, rng:
     places = [block.start for block in blocks]
     centre, scale = (np.array([getattr(block, name) for block in blocks]) for name in ("centre", "scale"))
     names = tuple(block.column for block in blocks)
+    check_columns(extra.laws, names)
     own = records.values[:, places] * scale + centre
     order = rng.permutation(len(records))
     values = records.values.copy()
     values[:, places] = (hybrid(own, key, names) - centre) / scale
-    values = values[order]
     beyond = int((~np.isfinite(values)).sum())
     if beyond:
         raise OptionError(f"the key moves {beyond} numbers beyond what a double holds; choose smaller terms")
+    facts: list[Fact] = [Transformed(key.operations, names, key.known_rows)]
+    if records.target in names:
+        facts.append(TargetMoved(records.target))
+    if extra.share:
+        values[:, places], chosen = _enhance(values[:, places], names, extra, rng)
+        facts.append(Enhanced(extra.share, chosen))
     nothing = np.zeros(len(records), dtype=np.int64)
-    moved = Records(values, records.layout, nothing, nothing.copy(), records.target, frozenset(names))
-    facts = (Transformed(key.operations, names, key.known_rows), *untouched, Shuffled(len(records)))
-    return Sanitized(moved, facts, KeyedWorkings(origin=order.astype(np.int64), key=key, units=key.units))
+    moved = Records(values[order], records.layout, nothing, nothing.copy(), records.target, frozenset(names))
+    facts.extend([*untouched, Shuffled(len(records))])
+    return Sanitized(moved, tuple(facts), KeyedWorkings(origin=order.astype(np.int64), key=key, units=key.units))
+
+
+def _enhance(
+    values: NDArray[np.float64], names: Sequence[str], extra: Extra, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], int]:
+    """Add noise to the moved numbers of a share of the rows, and count these.
+
+    All rows are brought to the grid of the noise: on another one those that got it would stand out.
+    """
+    import numpy as np
+
+    mean, spread = values.mean(axis=0), values.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    step, named = choose_step(extra.size), dict(extra.laws)
+    laws = [law_of_size(named.get(name, _USUAL), extra.size, step) for name in names]
+    on_grid = np.asarray(snap((values - mean) / spread, step) * step, dtype=np.float64)
+    enhanced, chosen = enhance_rows(on_grid, extra.share, laws, rng)
+    return mean + enhanced * spread, len(chosen)
 
 
 def _refuse_asked(records: Records, method: str) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.errors import OptionError
 from sfumato.laws import add_noise, law_of_size, snap
+from sfumato.laws.enhance import Pairs, pairs_of
 from sfumato.mechanism import Sanitized
 from sfumato.perturb.finish import check_records, finish, number_places
-from sfumato.perturb.options import Pairs, check_noise, common_step, pairs_of
+from sfumato.perturb.options import check_noise, common_step
 from sfumato.records import Records
 
 if TYPE_CHECKING:

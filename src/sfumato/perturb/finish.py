@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.facts import Enhanced, Fact, Noised, Shuffled, Untouched
 from sfumato.laws import law_of_size
+from sfumato.laws.enhance import check_columns, enhance_rows
 from sfumato.mechanism import Sanitized, Workings
-from sfumato.perturb.enhance import enhance_rows
 from sfumato.records import Block, BlockKind, Layout, Records
 
 if TYPE_CHECKING:
@@ -54,10 +54,7 @@ def check_records(records: Records, noise: Noise) -> None:
         raise LevelError(f"{asked} records ask for a privacy level, which noise does not give; use condense for them")
     if records.strata.any():
         raise OptionError("noise makes no groups, so there is nothing to keep apart; leave strata out")
-    numbers = {block.column for block in number_blocks(records.layout)}
-    unknown = [column for column, _ in noise.enhance_laws if column not in numbers]
-    if unknown:
-        raise OptionError(f"enhance_laws names {unknown[0]!r}, which is no column of numbers; name another")
+    check_columns(noise.enhance_laws, (block.column for block in number_blocks(records.layout)))
 
 
 def finish(records: Records, values: NDArray[np.float64], noise: Noise, rng: np.random.Generator) -> Sanitized:

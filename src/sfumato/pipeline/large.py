@@ -169,6 +169,8 @@ def _check_mechanism(mechanism: Any) -> None:
             f"the method {getattr(mechanism, 'method', '')!r} needs all rows at once, so a file cannot go through in "
             "chunks; take translate, scale, rotate or hybrid"
         )
+    if mechanism.enhance:
+        raise OptionError("enhance measures noise by the spread of all moved rows at once; leave it out, or chunks")
 
 
 def _check_key(mechanism: Geometric, new_key: str | Path | None, folder: str | Path) -> None:

@@ -24,12 +24,13 @@ from sfumato.facts import (
     ShuffledWithin,
     Stratified,
     Synthesized,
+    TargetMoved,
     Transformed,
     Untouched,
 )
 from sfumato.privacy.joint import of_joint
 from sfumato.privacy.laplace import is_noised_by_group, of_component_noise, of_noised_groups
-from sfumato.privacy.perturbed import of_enhance, of_noise, of_runs, of_transformation, of_untouched
+from sfumato.privacy.perturbed import of_enhance, of_moved_target, of_noise, of_runs, of_transformation, of_untouched
 from sfumato.privacy.randomized import of_observed, of_randomized, of_rows
 from sfumato.privacy.statements import Claim, Refused
 from sfumato.privacy.streamed import of_stream
@@ -97,7 +98,9 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
             case Untouched():
                 refused.append(of_untouched(fact))
             case Transformed():
-                refused.extend(of_transformation(fact))
+                refused.extend(of_transformation(fact, facts))
+            case TargetMoved():
+                refused.append(of_moved_target(fact))
             case Randomized():
                 of_randomized(fact, facts, claims, refused)
             case DomainsObserved():

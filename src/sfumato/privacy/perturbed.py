@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sfumato.facts import Enhanced, Noised, ShuffledWithin, Transformed, Untouched
+from sfumato.facts import Enhanced, Fact, Noised, ShuffledWithin, TargetMoved, Transformed, Untouched
 from sfumato.privacy.statements import Claim, Refused
 
-__all__ = ["of_enhance", "of_noise", "of_runs", "of_transformation", "of_untouched"]
+__all__ = ["of_enhance", "of_moved_target", "of_noise", "of_runs", "of_transformation", "of_untouched"]
 
 
 def of_noise(fact: Noised, claims: list[Claim], refused: list[Refused]) -> None:
@@ -61,10 +61,10 @@ def _not_of_noise(fact: Noised) -> list[Refused]:
 
 
 def of_enhance(fact: Enhanced, claims: list[Claim], refused: list[Refused]) -> None:
-    """Say that some rows got more noise, and that the others did not."""
+    """Say that some rows got extra noise, and that the others did not."""
     claims.append(
         Claim(
-            f"{fact.rows} rows, drawn at random, got more noise on top.",
+            f"{fact.rows} rows, drawn at random, got extra noise.",
             "proved",
             "A share of the rows was drawn without replacement [OZ03, sec. 5.4].",
             "the source of randomness is not known to the attacker",
@@ -91,20 +91,30 @@ def of_untouched(fact: Untouched) -> Refused:
     )
 
 
-def of_transformation(fact: Transformed) -> tuple[Refused, ...]:
-    """Say by how many known rows a transformation is undone."""
-    what = ", ".join(fact.operations)
+def of_transformation(fact: Transformed, facts: tuple[Fact, ...]) -> tuple[Refused, ...]:
+    """Say by how many known rows a transformation is undone, and that extra noise on some rows changes little."""
+    what, extra = ", ".join(fact.operations), next((other for other in facts if isinstance(other, Enhanced)), None)
+    blurred, drawn = "", "nothing was drawn for each row: one secret key moves all of them alike"
+    if extra is not None:
+        blurred = f"; the {extra.rows} rows with extra noise come back blurred by it, and do not count among those"
+        drawn = "noise was drawn for some rows only, and its size is that of the data's own spread"
     return (
         Refused(
             f"The numbers of the {len(fact.columns)} columns that were moved ({what}) are hidden from a recipient.",
             f"the table is reversible by anyone who knows {fact.known_rows} rows: one key moved all rows alike, and so "
             "many original rows, independent of each other, with their places in the release fix it; public figures, "
-            "or the shape of the data alone, may do as well",
+            f"or the shape of the data alone, may do as well{blurred}",
         ),
-        Refused(
-            "The release is differentially private.",
-            "nothing was drawn for each row: one secret key moves all of them alike",
-        ),
+        Refused("The release is differentially private.", drawn),
+    )
+
+
+def of_moved_target(fact: TargetMoved) -> Refused:
+    """Refuse that a model of a target that was moved speaks in the target's own units."""
+    return Refused(
+        f"A model of {fact.column!r} that is learned from this table predicts it in its own units.",
+        f"{fact.column!r} is a number and was moved by the key like every other; only the owner of the key can tell "
+        "what a prediction means",
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 
 from sfumato.errors import OptionError, TableError
-from sfumato.facts import ColumnsDropped, Drawn, Fact, Shuffled, ShuffledWithin, Transformed, Untouched
+from sfumato.facts import ColumnsDropped, Drawn, Fact, Shuffled, ShuffledWithin, TargetMoved, Transformed, Untouched
 from sfumato.geometry.key import Key
 from sfumato.progress import tell
 from sfumato.randomness import Randomness
@@ -171,6 +171,8 @@ def _around(plan: Plan, randomness: Randomness) -> tuple[Fact, ...]:
 def _deeds(plan: Plan, key: Key, mover: Mover, sizes: list[int], *, shuffled: bool) -> tuple[Fact, ...]:
     """State what was done to numbers, to all else, and to the order of the rows."""
     facts: list[Fact] = [Transformed(key.operations, tuple(field.name for field in plan.moved), key.known_rows)]
+    if plan.schema.target in plan.moved:
+        facts.append(TargetMoved(plan.schema.target.name))
     if plan.passed or mover.gaps:
         facts.append(Untouched(len(plan.passed), len(mover.gaps)))
     if shuffled and len(sizes) == 1:
