@@ -1,4 +1,4 @@
-"""Exact neighbours, with a tree and without, against a loop."""
+"""Exact neighbours against a loop: few rows in one box, many in several, ties among them."""
 
 from __future__ import annotations
 
@@ -6,37 +6,69 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from sfumato.assess.neighbours import TREE, nearest
+from sfumato.assess.neighbours import nearest
+
+
+def by_a_loop(
+    rows: NDArray[np.float64], queries: NDArray[np.float64], count: int, own: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Nearest rows from all distances, those at the same distance in their order."""
+    every = np.stack([np.sqrt(((rows - point) ** 2).sum(axis=1)) for point in queries])
+    if own is not None:
+        every[np.arange(len(queries)), own] = np.inf
+    places = np.argsort(every, axis=1, kind="stable")[:, :count]
+    return places, np.take_along_axis(every, places, axis=1)
 
 
 @given(
     seed=st.integers(0, 10_000),
-    dim=st.sampled_from([1, 3, TREE, TREE + 1, 30]),
-    count=st.integers(1, 4),
+    n=st.sampled_from([40, 257, 700, 3000]),
+    dim=st.sampled_from([1, 3, 12, 17, 40]),
+    count=st.integers(1, 20),
     values=st.sampled_from([2, 1000]),
     own=st.booleans(),
 )
-def test_neighbours_are_those_that_a_loop_finds(seed: int, dim: int, count: int, values: int, own: bool) -> None:
+def test_neighbours_are_those_that_a_loop_finds(
+    seed: int, n: int, dim: int, count: int, values: int, own: bool
+) -> None:
     rng = np.random.default_rng(seed)
-    rows = rng.integers(0, values, (40, dim)).astype(np.float64)
-    places = rng.choice(40, 15, replace=False) if own else None
-    queries = rows[places] if places is not None else rng.integers(0, values, (15, dim)).astype(np.float64)
-    found, distances = nearest(rows, queries, count, own=places)
-    for query, point in enumerate(queries):
-        every = np.sqrt(((rows - point) ** 2).sum(axis=1))
-        if places is not None:
-            assert places[query] not in found[query]
-            every[places[query]] = np.inf
-        np.testing.assert_allclose(distances[query], np.sort(every)[:count], atol=1e-12)
-        np.testing.assert_allclose(every[found[query]], distances[query], atol=1e-12)
-        assert len(set(found[query].tolist())) == count
+    rows = rng.integers(0, values, (n, dim)).astype(np.float64)
+    mine = rng.choice(n, 15, replace=False) if own else None
+    queries = rows[mine] if mine is not None else rng.integers(-1, values + 1, (15, dim)).astype(np.float64)
+    places, distances = nearest(rows, queries, count, own=mine)
+    expected, apart = by_a_loop(rows, queries, count, mine)
+    np.testing.assert_array_equal(distances, apart)
+    if mine is None:
+        np.testing.assert_array_equal(places, expected)
+    else:  # a query that twins have crowded out leaves another of them in its place
+        assert not (places == mine[:, None]).any()
+        np.testing.assert_array_equal(np.sqrt(((queries[:, None] - rows[places]) ** 2).sum(axis=2)), apart)
+
+
+@pytest.mark.parametrize("dim", [2, 40])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+def test_neighbours_of_a_mixture_are_those_that_a_loop_finds(dim: int, scale: float) -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.normal(scale=scale, size=(8, dim))[rng.integers(0, 8, 5000)] + rng.standard_t(2, (5000, dim))
+    own = rng.choice(5000, 150, replace=False)
+    places, distances = nearest(rows, rows[own], 5, own=own)
+    expected, apart = by_a_loop(rows, rows[own], 5, own)
+    np.testing.assert_array_equal(places, expected)
+    np.testing.assert_allclose(distances, apart, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dim", [2, 40])
 def test_the_distance_of_a_row_to_its_copy_is_exactly_zero(dim: int) -> None:
-    rows = np.random.default_rng(1).normal(1e6, 1.0, (200, dim))
+    rows = np.random.default_rng(1).normal(1e6, 1.0, (2000, dim))
     assert not nearest(rows, rows)[1].any()
+
+
+def test_all_rows_come_in_their_order_where_they_are_the_same() -> None:
+    places, distances = nearest(np.ones((2000, 3)), np.zeros((200, 3)), 7)
+    assert (places == np.arange(7)).all()
+    np.testing.assert_allclose(distances, np.sqrt(3.0))
 
 
 def test_more_neighbours_than_rows_are_refused() -> None:

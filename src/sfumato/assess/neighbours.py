@@ -1,21 +1,45 @@
-"""Exact nearest rows in blocks of bounded memory: a tree in few coordinates, comparing with every row in many."""
+"""Exact nearest rows in bounded memory: rows lie in boxes of few, and boxes too far away are never opened."""
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.compiled import compiled, fixed, inner
+
 __all__ = ["TREE", "nearest"]
 
 TREE = 12
-"""Coordinates up to which a tree finds neighbours faster than comparing with every row."""
+"""Coordinates up to which boxes always leave out most rows; with more, searches of large tables try fewer people."""
 
-_PART = 250  # queries that one thread looks up at a time
+_BOX = 256  # most rows in a box
+_LOOK = 64  # rows of a part by which the coordinate is chosen that it is halved along
+_FIRST = 8  # nearest boxes that a query opens in turn
+_SAMPLE = 4096  # rows by which coordinates are ordered
+_STEP = 16  # coordinates after which a box is left whose rows are all too far already
+_PART = 64  # queries that one thread looks up at a time
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]
+
+
+class _Boxes(NamedTuple):
+    """Rows by boxes.
+
+    ``cells[b]`` holds the rows of box b as columns, the widest coordinate first, and ``places[b]`` where they stand, in
+    rising order; ``sizes[b]`` is how many there are. ``low`` and ``high`` of shape (d, boxes) are the ends of each box,
+    ``widest`` is the order of the coordinates.
+    """
+
+    cells: NDArray[np.float64]
+    places: _Places
+    low: _Matrix
+    high: _Matrix
+    sizes: _Places
+    widest: _Places
 
 
 def nearest(
@@ -35,7 +59,7 @@ def nearest(
     Returns
     -------
     places, distances : ndarrays of shape (q, count)
-        Euclidean distances, in rising order.
+        Euclidean distances, in rising order; rows at the same distance in theirs.
 
     Examples
     --------
@@ -46,7 +70,7 @@ def nearest(
     wanted = count if own is None else count + 1
     if not 0 < wanted <= len(rows):
         raise ValueError(f"{wanted} neighbours were asked of {len(rows)} rows")
-    places = _tree_search(rows, queries, wanted) if rows.shape[1] <= TREE else _full_search(rows, queries, wanted)
+    places = _search(_boxed(rows), queries, wanted)
     if own is not None:
         places = _without(places, own)
     return _by_distance(rows, queries, places)
@@ -60,7 +84,6 @@ def _without(places: _Places, own: NDArray[np.int64]) -> _Places:
 
 
 def _by_distance(rows: _Matrix, queries: _Matrix, places: _Places) -> tuple[_Places, _Matrix]:
-    """Measure again, exactly: a search that expands the square leaves rounding where the distance is 0."""
     squares = np.empty(places.shape)
     for column in range(places.shape[1]):
         squares[:, column] = ((queries - rows[places[:, column]]) ** 2).sum(axis=1)
@@ -68,25 +91,204 @@ def _by_distance(rows: _Matrix, queries: _Matrix, places: _Places) -> tuple[_Pla
     return np.take_along_axis(places, order, axis=1), np.sqrt(np.take_along_axis(squares, order, axis=1))
 
 
-def _tree_search(rows: _Matrix, queries: _Matrix, count: int) -> _Places:
-    from scipy.spatial import KDTree
+def _boxed(rows: _Matrix) -> _Boxes:
+    """Halve the rows along their widest coordinates until few are left together."""
+    n, d = rows.shape
+    depth = max(0, int(np.ceil(np.log2(max(1, n) / _BOX))))
+    boxes = 2**depth
+    values, order = fixed(rows, np.float64), np.arange(n)
+    widest = np.argsort(-rows[:: max(1, n // _SAMPLE)].var(axis=0), kind="stable")
+    _halve(values, order, depth)
+    most = -(-n // boxes)
+    made = _Boxes(
+        np.full((boxes, d, most), np.inf),
+        np.zeros((boxes, most), dtype=np.int64),
+        np.full((d, boxes), np.inf),
+        np.full((d, boxes), -np.inf),
+        np.diff(n * np.arange(boxes + 1) // boxes),
+        widest,
+    )
+    _fill(values, order, *made)
+    return made
 
-    tree = KDTree(rows, leafsize=32, balanced_tree=False)
-    ranks = np.arange(1, count + 1)
-    parts = [queries[start : start + _PART] for start in range(0, len(queries), _PART)]
-    if len(parts) < 2:
-        return np.asarray(tree.query(queries, k=ranks)[1], dtype=np.int64)
-    # not with the tree's own workers: they go on after an interrupt, over memory that is gone by then
+
+def _search(boxes: _Boxes, queries: _Matrix, count: int) -> _Places:
+    """Look queries up part by part on all cores; an interrupt is heard between parts."""
+    asked = fixed(queries[:, boxes.widest], np.float64)
+    found = np.full((len(queries), count), boxes.places.size)
+    starts = range(0, len(queries), _PART)
+    if len(starts) < 2:
+        _look_up(*boxes[:-1], asked, found, 0, len(queries))
+        return found
     pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
     try:
-        found = list(pool.map(lambda part: tree.query(part, k=ranks)[1], parts))
+        for _ in pool.map(lambda at: _look_up(*boxes[:-1], asked, found, at, min(at + _PART, len(asked))), starts):
+            pass
     finally:
         pool.shutdown(cancel_futures=True)
-    return np.asarray(np.concatenate(found), dtype=np.int64)
+    return found
 
 
-def _full_search(rows: _Matrix, queries: _Matrix, count: int) -> _Places:
-    from sklearn.neighbors import NearestNeighbors
+@inner
+def _widest(values: _Matrix, order: _Places, begin: int, end: int) -> int:
+    """Coordinate in which some of the rows differ most."""
+    step = max(1, (end - begin) // _LOOK)
+    best, most = 0, -1.0
+    for t in range(values.shape[1]):
+        total, squares, seen = 0.0, 0.0, 0
+        shift = values[order[begin], t]
+        for i in range(begin, end, step):
+            x = values[order[i], t] - shift
+            total, squares, seen = total + x, squares + x * x, seen + 1
+        spread = squares - total * total / seen
+        if spread > most:
+            best, most = t, spread
+    return best
 
-    search = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(rows)
-    return np.asarray(search.kneighbors(queries, return_distance=False), dtype=np.int64)
+
+@inner
+def _part_at(keys: _Matrix, order: _Places, begin: int, end: int, middle: int) -> None:
+    """Reorder so that none before the middle has a greater key than any from it on (Hoare's selection)."""
+    low, high = begin, end - 1
+    while low < high:
+        first, mid, last = keys[low], keys[(low + high) // 2], keys[high]
+        pivot = max(min(first, mid), min(max(first, mid), last))
+        i, j = low, high
+        while i <= j:
+            while keys[i] < pivot:
+                i += 1
+            while keys[j] > pivot:
+                j -= 1
+            if i <= j:
+                keys[i], keys[j] = keys[j], keys[i]
+                order[i], order[j] = order[j], order[i]
+                i, j = i + 1, j - 1
+        if middle <= j:
+            high = j
+        elif middle >= i:
+            low = i
+        else:
+            return
+
+
+@compiled
+def _halve(values: _Matrix, order: _Places, depth: int) -> None:
+    """Order the rows by boxes: each part is cut in the middle of its widest coordinate."""
+    n = len(order)
+    keys = np.empty(n)
+    for level in range(depth):
+        parts = 2**level
+        for part in range(parts):
+            begin, middle, end = n * part // parts, n * (2 * part + 1) // (2 * parts), n * (part + 1) // parts
+            t = _widest(values, order, begin, end)
+            for i in range(begin, end):
+                keys[i] = values[order[i], t]
+            _part_at(keys, order, begin, end, middle)
+
+
+@compiled
+def _fill(
+    values: _Matrix,
+    order: _Places,
+    cells: NDArray[np.float64],
+    places: _Places,
+    low: _Matrix,
+    high: _Matrix,
+    sizes: _Places,
+    widest: _Places,
+) -> None:
+    """Write the rows into their boxes, in the order of their places."""
+    n, d = values.shape
+    box, filled, at = np.empty(n, dtype=np.int64), np.zeros(len(sizes), dtype=np.int64), 0
+    for b in range(len(sizes)):
+        for _ in range(sizes[b]):
+            box[order[at]] = b
+            at += 1
+    for place in range(n):
+        b = box[place]
+        i = filled[b]
+        places[b, i] = place
+        for t in range(d):
+            x = values[place, widest[t]]
+            cells[b, t, i] = x
+            low[t, b], high[t, b] = min(low[t, b], x), max(high[t, b], x)
+        filled[b] = i + 1
+
+
+@inner
+def _open(
+    cells: _Matrix, places: _Places, size: int, query: _Matrix, apart: _Matrix, least: _Matrix, found: _Places
+) -> None:
+    """Sort those of a box's rows that are nearer than the farthest found so far into what was found."""
+    last, d = len(least) - 1, len(query)
+    apart[:] = 0.0
+    for begin in range(0, d, _STEP):
+        for t in range(begin, min(begin + _STEP, d)):
+            x, line = query[t], cells[t]
+            for r in range(len(line)):
+                gap = x - line[r]
+                apart[r] += gap * gap
+        farthest, within = least[last], 0
+        for r in range(len(apart)):
+            within += apart[r] <= farthest
+        if not within:
+            return
+    for r in range(size):
+        here, place = apart[r], places[r]
+        if here < least[last] or (here == least[last] and place < found[last]):
+            at = last
+            while at > 0 and (least[at - 1] > here or (least[at - 1] == here and found[at - 1] > place)):
+                least[at], found[at] = least[at - 1], found[at - 1]
+                at -= 1
+            least[at], found[at] = here, place
+
+
+@inner
+def _measure_boxes(low: _Matrix, high: _Matrix, query: _Matrix, bound: _Matrix) -> None:
+    """Squares of how far a query is from each box.
+
+    A box is no farther than its rows also as rounded, for each of its gaps is no wider and they are summed alike.
+    """
+    bound[:] = 0.0
+    for t in range(len(query)):
+        x, lows, highs = query[t], low[t], high[t]
+        for b in range(len(bound)):
+            gap = max(lows[b] - x, x - highs[b], 0.0)
+            bound[b] += gap * gap
+
+
+@compiled
+def _look_up(
+    cells: NDArray[np.float64],
+    places: _Places,
+    low: _Matrix,
+    high: _Matrix,
+    sizes: _Places,
+    asked: _Matrix,
+    found: _Places,
+    begin: int,
+    end: int,
+) -> None:
+    """Look up queries begin to end.
+
+    Each opens its nearest boxes first, which mostly ends it; those that are left over meet box by box, so that a box
+    is fetched once for all of them.
+    """
+    boxes = len(sizes)
+    bound, apart = np.empty((end - begin, boxes)), np.empty(cells.shape[2])
+    least = np.full((end - begin, found.shape[1]), np.inf)
+    for i in range(end - begin):
+        query, mine, near = asked[begin + i], found[begin + i], bound[i]
+        _measure_boxes(low, high, query, near)
+        for _ in range(min(_FIRST, boxes)):
+            next_one = np.argmin(near)
+            if near[next_one] > least[i, -1]:
+                break
+            if near[next_one] < least[i, -1] or places[next_one, 0] < mine[-1]:
+                _open(cells[next_one], places[next_one], sizes[next_one], query, apart, least[i], mine)
+            near[next_one] = np.inf
+    for b in range(boxes):
+        for i in range(end - begin):
+            mine = found[begin + i]
+            if bound[i, b] < least[i, -1] or (bound[i, b] == least[i, -1] and places[b, 0] < mine[-1]):
+                _open(cells[b], places[b], sizes[b], asked[begin + i], apart, least[i], mine)
