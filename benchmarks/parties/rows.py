@@ -112,7 +112,7 @@ def watch_rows(table: Coordinates, case: Case, seed: int, *, fine: bool = True) 
         pool = _finer(pool, own * np.sqrt(weights)) if fine else pool
         first = first_centres(session, pool, group_sizes(plan.mechanism, n)[1])
         centres = OpenCentres(session, pool, first)
-        labels, sizes, _ = cluster_rows(session, plan, centres, len(first))
+        labels, sizes, _ = cluster_rows(session, plan, centres, len(first), pool.n)
         labels, sizes = fill_groups(session, pool, centres, labels, sizes)
         order = np.argsort(labels, kind="stable")
         group_statistics(session, own[order], np.bincount(labels, minlength=len(first)), sizes)

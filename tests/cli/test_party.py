@@ -19,6 +19,7 @@ import pytest
 
 from sfumato.cli.party import _phases
 from sfumato.parties.certificates import self_signed
+from sfumato.parties.config import PartyConfig
 from sfumato.parties.place import Address
 from sfumato.parties.trial import Trial, write_trial
 from sfumato.progress import listening, tell
@@ -65,6 +66,7 @@ def write_tables(folder: Path, partition: str, n: int = 90) -> dict[str, Path]:
 def trial(
     folder: Path, partition: str, *, timeout: float = 6.0, engine: str = "cheetah", n: int = 90
 ) -> dict[str, Path]:
+    folder.mkdir(exist_ok=True)
     schema = folder / "schema.toml"
     schema.write_text(SCHEMA, encoding="utf-8")
     vertical = partition == "vertical"
@@ -193,7 +195,11 @@ def check_nothing_left(parties: list[Party]) -> None:
     """Nothing was written, one sentence was said, and no worker is left."""
     for party in parties:
         assert party.left() == set()
-        errors = [line for line in party.said.splitlines() if not re.search(r"waits for|are here|two owners", line)]
+        errors = [
+            line
+            for line in party.said.splitlines()
+            if not re.search(r"waits for|are here|two owners|whole noise", line)
+        ]
         assert len(errors) == 1, party.said
         assert errors[0].startswith("sfumato: ")
         assert "Traceback" not in party.said
@@ -434,6 +440,29 @@ def test_bad_options_are_one_sentence(run: Run, arguments: tuple[str, ...], word
     assert done.code == 2
     assert words in done.err
     assert done.err.count("\n") == 1
+
+
+def test_a_party_that_cannot_begin_ends_those_who_wait(tmp_path: Path, start: Start) -> None:
+    configs = trial(tmp_path, "vertical")
+    (tmp_path / "cat.csv").write_text("id,c\n", encoding="utf-8")
+    waiting = [start(configs[name]) for name in ("ann", "ben")]
+    for party in waiting:
+        party.await_words("waits for")
+    assert waiting[0].said.count("ann and cat each draw a whole noise, so its bound holds against every party") == 1
+    broken = start(configs["cat"])
+    assert broken.ended(START) == 2
+    for party in waiting:
+        assert party.ended(START) == 2
+        assert "party 'cat' gave up: it could not begin (its table or its settings must be mended)" in party.said
+        assert str(tmp_path) not in party.said
+
+
+def test_half_of_the_noise_is_called_so_at_the_start(tmp_path: Path) -> None:
+    config = trial(tmp_path, "vertical")["ann"]
+    edit(config, r"^# noise = .*", 'noise = "split"')
+    words = PartyConfig.load(config).plan.noise_in_words
+    assert "ann and cat each know half of the noise, so its bound does NOT hold against these two" in words
+    assert PartyConfig.load(trial(tmp_path / "rows", "horizontal")["ann"]).plan.noise_in_words == ""
 
 
 def test_an_output_that_exists_is_refused_before_anybody_is_called(tmp_path: Path, run: Run) -> None:

@@ -52,7 +52,7 @@ def run_groups(
         pool = pool_rows(session, parts[rank], layout, weights, n)
         first = first_centres(session, pool, g)
         kept: Centres = (HiddenCentres if centres == "last" else OpenCentres)(session, pool, first)
-        labels, sizes, done = cluster_rows(session, plan_of(len(parts), centres, rounds), kept, g)
+        labels, sizes, done = cluster_rows(session, plan_of(len(parts), centres, rounds), kept, g, pool.n)
         labels, sizes = fill_groups(session, pool, kept, labels, sizes)
         return pool.own, first, labels, sizes, done
 

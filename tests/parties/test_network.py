@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import os
@@ -235,6 +236,86 @@ def test_a_failure_wakes_whoever_polls_the_event(tmp_path: Path) -> None:
     ends = run_all(make_places(tmp_path), work)
     assert ends[0] is True
     assert ends[2] is True
+
+
+def test_a_party_that_lives_and_sends_nothing_is_named_when_its_step_is_over(tmp_path: Path) -> None:
+    def work(channel: NetworkChannel) -> bytes | None:
+        if channel.rank == 2:
+            assert channel.failed.wait(60.0)
+            return None
+        if channel.rank == 0:  # waits for one who waits itself, and knows it
+            while channel._mail._awaited_by.get(1) != (2,):
+                time.sleep(0.01)
+        return channel.receive(channel.rank + 1, "never")
+
+    places = make_places(tmp_path, timeout=20.0, step=3.0)
+    ends = run_all([dataclasses.replace(place, step=600.0 if place.rank == 1 else 3.0) for place in places], work)
+    assert "party 'cat' gave signs of life and did nothing else for 3 seconds" in str(ends[0])
+    assert "party 'cat' gave signs of life" in str(ends[1])  # as it was told
+
+
+def test_a_party_that_takes_nothing_is_named_when_its_step_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("sfumato.parties.links.Link.send", never)
+
+    def work(channel: NetworkChannel) -> None:
+        if channel.rank == 0:
+            channel.send(1, "much", b"x")
+        assert channel.failed.wait(60.0)
+
+    ends = run_all(make_places(tmp_path, ("ann", "ben"), timeout=20.0, step=0.5), work)
+    assert "party 'ben' gave signs of life" in str(ends[0])
+
+
+@pytest.mark.parametrize(
+    ("told", "named"),
+    [
+        ({}, "party 'ben'"),
+        ({1: (2,)}, "party 'cat'"),
+        ({1: (2,), 2: ()}, "party 'cat'"),
+        ({1: (2, 3), 2: (3,)}, "party 'dan'"),
+        ({1: (2, 3)}, "parties 'cat' and 'dan'"),
+        ({1: (0,)}, "party 'ann'"),
+        ({1: (2,), 2: (1,)}, "party 'ben'"),
+    ],
+)
+def test_who_holds_all_up_is_the_one_that_waits_for_nobody(told: dict[int, tuple[int, ...]], named: str) -> None:
+    mail = Mail(("ann", "ben", "cat", "dan"))
+    for rank, awaited in told.items():
+        mail.heard(rank, awaited)
+    with mail.waiting(1):
+        assert mail.late() == named
+    assert mail.awaited == ()
+
+
+def test_a_party_that_cannot_begin_tells_those_who_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.parties.network._NOTICE", 600.0)
+    first, second, third = make_places(tmp_path, wait=600.0)
+
+    def decline() -> None:
+        try:
+            raise TableError("column 'age' has 3 cells that are no numbers")
+        except TableError:
+            NetworkChannel.decline(third, "it could not begin")
+
+    meeting = threading.Thread(target=decline)
+    meeting.start()
+    ends = run_all([first, second], swap)
+    meeting.join()
+    assert [str(end) for end in ends] == ["party 'cat' gave up: it could not begin"] * 2
+    assert [end.exit_code for end in ends] == [2, 2]
+
+
+def test_a_party_that_cannot_begin_and_is_alone_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.parties.network._NOTICE", 0.2)
+    NetworkChannel.decline(make_places(tmp_path, wait=600.0)[1], "it could not begin")
+    assert [thread.name for thread in threading.enumerate() if "network" in thread.name] == []
 
 
 def test_another_kind_than_due_is_refused(tmp_path: Path) -> None:

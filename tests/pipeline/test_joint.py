@@ -14,7 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError, TableError
+from sfumato.errors import (
+    LevelError,
+    OptionError,
+    PrivacyLeakWarning,
+    PrivacyRefusal,
+    SchemaError,
+    SfumatoError,
+    TableError,
+)
 from sfumato.facts import Joint, Opened
 from sfumato.parties.channel import LocalChannel, PartyError, local_channels
 from sfumato.parties.plain import plain_sessions
@@ -291,6 +299,60 @@ def test_a_party_with_another_plan_or_format_is_refused_by_all(people: pa.Table,
     found = run_all(parts, plan, tmp_path, bank={"form": "parquet"})
     assert any("another format" in str(error) for error in found.values())
     assert left_in(tmp_path) == []
+
+
+class _Random:
+    """A channel whose party sends random bytes in place of one of its messages."""
+
+    def __init__(self, channel: LocalChannel, which: int) -> None:
+        self._channel, self._which, self.messages_seen = channel, which, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._channel, name)
+
+    def send(self, to: int, kind: str, payload: bytes) -> None:
+        """Send, or send as many random bytes."""
+        damaged, self.messages_seen = self.messages_seen == self._which, self.messages_seen + 1
+        rng = np.random.default_rng(self._which)
+        self._channel.send(to, kind, rng.bytes(len(payload)) if damaged else payload)
+
+
+@pytest.mark.parametrize(
+    ("every", "options"),
+    [
+        pytest.param(every, options, marks=[pytest.mark.slow] if every == 1 else [])
+        for every in (53, 1)
+        for options in (
+            {"partition": "vertical"},
+            {"partition": "horizontal"},
+            {"partition": "horizontal", "centres": "each"},
+        )
+    ],
+    ids=str,
+)
+def test_random_numbers_of_a_party_end_in_a_word_and_never_in_arithmetic(
+    people: pa.Table, tmp_path: Path, every: int, options: dict[str, str]
+) -> None:
+    plan = plan_of(rounds=3, **options)  # type: ignore[arg-type]
+    if plan.partition == "vertical":
+        parts = [own_part(plan, rank, table, key="person") for rank, table in enumerate(columns_of(people, THREE))]
+    else:
+        parts = [own_part(plan, rank, table, SCHEMA) for rank, table in enumerate(rows_of(people, THREE))]
+    stopped = 0
+    for rank in range(3):
+        for which in itertools.count(rank, every):
+            ends = ends_of(plan)
+            channel = _Random(ends[rank][0], which)
+            ends[rank] = (channel, ends[rank][1])
+            folder = tmp_path / f"{rank} {which}"
+            found = run_all(parts, plan, folder, ends)
+            if which >= channel.messages_seen:
+                break
+            failed = [error for error in found.values() if isinstance(error, BaseException)]
+            assert all(isinstance(error, SfumatoError) for error in failed), (rank, which, found)
+            assert len(failed) in (0, 3)  # wrong numbers that could be right are not noticed, and then by nobody
+            stopped += len(failed) == 3
+    assert stopped > 10 / every
 
 
 class _Damaged:

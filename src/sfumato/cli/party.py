@@ -100,7 +100,7 @@ def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
     """Take part in a joint run."""
     from sfumato import __version__
     from sfumato.parties.config import PartyConfig
-    from sfumato.parties.run import joined
+    from sfumato.parties.run import joined, telling_others
     from sfumato.pipeline.joint import run_party
     from sfumato.pipeline.owned import own_part
     from sfumato.release import check_folder
@@ -108,13 +108,16 @@ def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
 
     begin = time.monotonic()
     config = PartyConfig.load(config_file).with_seed(options["seed"])
-    output = options["output"] or config.output
-    if output is None:
-        raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
-    check_folder(output, overwrite=options["overwrite"])
-    data = config.data
-    table, _ = read_file(str(data.file), encoding=options["encoding"])
-    part = own_part(config.plan, config.rank, table, data.load_schema(), key=data.key, columns=data.columns)
+    with telling_others(config, __version__):
+        output = options["output"] or config.output
+        if output is None:
+            raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
+        check_folder(output, overwrite=options["overwrite"])
+        data = config.data
+        table, _ = read_file(str(data.file), encoding=options["encoding"])
+        part = own_part(config.plan, config.rank, table, data.load_schema(), key=data.key, columns=data.columns)
+    if config.plan.noise_in_words:
+        console.note(f"sfumato: {config.plan.noise_in_words}")
     others = ", ".join(peer.name for peer in config.peers if peer.name != config.name)
     console.note(f"sfumato: {config.name} waits for {others}")
     with console.progress(), _phases(config.plan.rounds), joined(config, __version__) as (channel, engine):

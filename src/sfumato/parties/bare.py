@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sfumato.errors import PrivacyRefusal
 from sfumato.parties.session import Session
 from sfumato.parties.transcript import Leak
+from sfumato.parties.words import possible
 
 __all__ = ["LEAK", "refuse_bare_rows"]
 
@@ -44,7 +45,8 @@ def refuse_bare_rows(session: Session, own: NDArray[np.int64], total: NDArray[np
     """
     others = total - own
     here = int(((others > 0) & (others <= _BARE)).sum())
-    bare = int(session.sum(np.array([here]), LEAK.label)[0])
+    shown = session.sum(np.array([here]), LEAK.label)
+    bare = int(possible(shown, 0, own.size * session.parties, LEAK.label)[0])
     if bare and few == "refuse":
         raise PrivacyRefusal(
             f"{bare} times all owners but one have no more than {_BARE} rows in a group, or cells of a column that are "

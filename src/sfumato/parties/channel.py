@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from sfumato.errors import SfumatoError
@@ -55,6 +56,9 @@ class Channel(Protocol):
         PartyError
             Where any party has given up, is gone or stays silent too long.
         """
+
+    def waiting(self, *ranks: int) -> AbstractContextManager[None]:
+        """Let the others know whom this party waits for, until the block ends."""
 
     def abort(self, reason: str) -> None:
         """Tell all others that this party gives up, and why; the sentence holds no data."""
@@ -119,6 +123,10 @@ class LocalChannel:
         failure = self._hall.failure
         if failure is not None and failure[0] != self.rank:
             raise PartyError(f"party {self.names[failure[0]]!r} gave up: {failure[1]}")
+
+    def waiting(self, *_: int) -> AbstractContextManager[None]:
+        """Threads that wait for each other end together."""
+        return nullcontext()
 
     def abort(self, reason: str) -> None:
         """Leave word for the other threads; the first to fail is the one they hear of."""

@@ -20,6 +20,7 @@ from sfumato.parties.channel import PartyError
 from sfumato.parties.reading import ReadColumn, read_columns
 from sfumato.parties.session import Session
 from sfumato.parties.transcript import Leak
+from sfumato.parties.words import possible
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind
 from sfumato.tables.cells import is_text
 from sfumato.tables.codec import Codec, Column
@@ -98,9 +99,9 @@ def joint_codec(session: Session, table: pa.Table, schema: Schema, *, few: str =
     columns = read_columns(table, schema)
     _compare_columns(session, columns, schema)
     n, missing = _count_cells(session, columns, table.num_rows, few)
-    totals = _column_sums(session, columns)
+    totals = _column_sums(session, columns, n)
     means = [float(total[0]) / max(1, n - gone) for total, gone in zip(totals, missing, strict=True)]
-    squares = _column_squares(session, columns, means)
+    squares = _column_squares(session, columns, means, n)
     made: list[Column] = []
     for read, gone, total, mean, square in zip(columns, missing, totals, means, squares, strict=True):
         start = made[-1].blocks[-1].stop if made else 0
@@ -151,7 +152,7 @@ def _count_cells(session: Session, columns: list[ReadColumn], rows: int, few: st
     """Count rows, and the missing cells of each column; refuse what the sums of cells would show bare."""
     own = rows - np.array([0, *(read.missing for read in columns)], dtype=np.int64)
     present = session.sum(own, "rows")
-    n = int(present[0])
+    n = int(possible(present, 0, present[0], "rows")[0])
     if n == 0:
         raise TableError("the tables of all owners have no rows; bring at least as many as a group needs")
     if n > _MOST_ROWS:
@@ -165,26 +166,27 @@ def _count_cells(session: Session, columns: list[ReadColumn], rows: int, few: st
     return n, (n - present[1:]).tolist()
 
 
-def _column_sums(session: Session, columns: list[ReadColumn]) -> list[NDArray[np.float64]]:
-    """Add up, of the cells that are present, shares of the range or the counts of categories."""
+def _column_sums(session: Session, columns: list[ReadColumn], n: int) -> list[NDArray[np.float64]]:
+    """Add up, of the cells that are present, shares of the range or the counts of categories: n at most."""
     own: list[float] = []
     for read in columns:
         if read.grid is None:
             own.extend(np.bincount(np.asarray(read.cells, dtype=np.int64), minlength=read.width).tolist())
         else:
             own.append(math.fsum(read.cells.tolist()))
-    totals = _from_limbs(session.sum(_to_limbs(np.array(own)), "column sums"))
+    totals = possible(_from_limbs(session.sum(_to_limbs(np.array(own)), "column sums")), 0, n + 1, "column sums")
     return np.split(totals, np.cumsum([read.width for read in columns])[:-1])
 
 
-def _column_squares(session: Session, columns: list[ReadColumn], means: list[float]) -> list[float]:
-    """Add up squares about the mean, of columns of numbers; 0 of the others."""
+def _column_squares(session: Session, columns: list[ReadColumn], means: list[float], n: int) -> list[float]:
+    """Add up squares about the mean, of columns of numbers: n at most; 0 of the others."""
     own = [
         0.0 if read.grid is None else math.fsum(((read.cells - mean) ** 2).tolist())
         for read, mean in zip(columns, means, strict=True)
     ]
-    totals: list[float] = _from_limbs(session.sum(_to_limbs(np.array(own)), "column squares")).tolist()
-    return totals
+    totals = _from_limbs(session.sum(_to_limbs(np.array(own)), "column squares"))
+    squares: list[float] = possible(totals, 0, n + 1, "column squares").tolist()
+    return squares
 
 
 def _to_limbs(values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -75,7 +75,7 @@ class PartyConfig:
     data : DataSource
     interpreter : path, optional
         The Python of the engine's own environment.
-    timeout, wait : float
+    timeout, wait, step : float
     output : path, optional
     """
 
@@ -89,6 +89,7 @@ class PartyConfig:
     interpreter: Path | None
     timeout: float
     wait: float
+    step: float
     output: Path | None
 
     @classmethod
@@ -132,8 +133,9 @@ class PartyConfig:
 
     def place(self, version: str) -> Place:
         """Give what the network needs to know, beside the version of the package."""
+        settings = self.settings()
         own = (self.rank, self.peers, self.run, self.identity, self.listen)
-        return Place(*own, self.settings(), version, self.timeout, self.wait)
+        return Place(*own, settings, version, self.timeout, self.wait, self.step)
 
 
 def _config(entries: Entries, folder: Path) -> PartyConfig:
@@ -160,9 +162,10 @@ def _config(entries: Entries, folder: Path) -> PartyConfig:
         interpreter,
         timeout,
         _seconds(entries, "wait", timeout),
+        _seconds(entries, "step", 1800.0),
         None if output is None else folder / output,
     )
-    entries.done("format, run, me, partition, listen, timeout, wait, output, party, tls, engine, data, method")
+    entries.done("format, run, me, partition, listen, timeout, wait, step, output, party, tls, engine, data, method")
     _check_own(config)
     return config
 

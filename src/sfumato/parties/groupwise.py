@@ -17,12 +17,15 @@ from sfumato.laws.noise import DiscreteLaplace
 from sfumato.parties.channel import PartyError
 from sfumato.parties.plan import JointResult
 from sfumato.parties.session import Session, Shared
+from sfumato.parties.words import possible
 from sfumato.perturb.components import noise_scales, principal_axes
 from sfumato.perturb.laplace_pca import LaplacePCA, levels_to_reach, most_components
 from sfumato.perturb.settled import settle_noised
 from sfumato.records import BlockKind, Layout, Records, width
 
 __all__ = [
+    "FARTHEST",
+    "LONGEST",
     "Statistics",
     "component_scales",
     "draw_noise",
@@ -34,6 +37,14 @@ __all__ = [
     "told_axes",
     "varying_ranges",
 ]
+
+LONGEST = 2**54
+"""Steps that a component reaches at most from its lowest to its highest record: each place lies within 2^53."""
+
+FARTHEST = 2**62
+"""Steps from the mean at which a component with its noise can lie."""
+
+_UNIT = 1.0 + 2.0**-20  # no coordinate of an axis is larger than its length, which is 1
 
 # ------------------------------------------------------------------------------------------------------------- sizes
 
@@ -76,9 +87,19 @@ def next_to_fill(counts: NDArray[np.int64], final: NDArray[np.bool_], size: int)
 
 
 def tell_numbers(
-    session: Session, values: NDArray[Any] | None, owner: int, label: str, shape: tuple[int, ...], kind: str
+    session: Session,
+    values: NDArray[Any] | None,
+    owner: int,
+    label: str,
+    shape: tuple[int, ...],
+    kind: str,
+    *,
+    within: float,
 ) -> NDArray[Any]:
-    """Tell all parties an array of a public shape; ``kind`` is ``"<i8"`` or ``"<f8"``."""
+    """Tell all parties an array of a public shape, of numbers no larger in size than ``within``.
+
+    ``kind`` is ``"<i8"`` or ``"<f8"``.
+    """
     count = int(np.prod(shape, dtype=np.int64))
     payload = None if values is None else np.ascontiguousarray(values, dtype=kind).tobytes()
     told = session.tell(payload, owner, label, count)
@@ -86,7 +107,8 @@ def tell_numbers(
         raise PartyError(
             f"party {session.names[owner]!r} told {len(told)} bytes where {8 * count} were due; start all parties again"
         )
-    return np.frombuffer(told, dtype=kind).reshape(shape).astype(kind[1:])
+    numbers = np.frombuffer(told, dtype=kind).reshape(shape).astype(kind[1:])
+    return possible(numbers, -within, within, label)
 
 
 def shared_sum(session: Session, own: NDArray[np.int64], label: str) -> Shared:
@@ -132,7 +154,7 @@ def told_axes(session: Session, statistics: Statistics, layout: Layout, label: s
 
         with threadpool_limits(limits=1, user_api="blas"):  # many small matrices: threads only cost
             axes = np.stack([_axes(covariance, layout) for covariance in statistics.covariance])[:, :, :components]
-    return tell_numbers(session, axes, 0, label, shape, "<f8")
+    return tell_numbers(session, axes, 0, label, shape, "<f8", within=_UNIT)
 
 
 def _axes(covariance: NDArray[np.float64], layout: Layout) -> NDArray[np.float64]:

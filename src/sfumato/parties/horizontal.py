@@ -14,6 +14,8 @@ from sfumato.parties.bare import refuse_bare_rows
 from sfumato.parties.channel import PartyError
 from sfumato.parties.fixed import bits_for, decode, encode
 from sfumato.parties.groupwise import (
+    FARTHEST,
+    LONGEST,
     Statistics,
     component_scales,
     draw_noise,
@@ -28,6 +30,7 @@ from sfumato.parties.horizontal_groups import cluster_rows, fill_groups, first_c
 from sfumato.parties.horizontal_leaks import leaks
 from sfumato.parties.plan import JointResult, Plan
 from sfumato.parties.session import Session
+from sfumato.parties.words import possible
 from sfumato.perturb.components import component_places, project
 from sfumato.perturb.laplace_pca import most_components
 from sfumato.records import BlockKind, Layout
@@ -62,7 +65,8 @@ def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: La
     labels, sizes, rounds = form_groups(session, plan, values, layout, n, g)
     session.phase("statistics of the groups")
     present = _present(values, layout, labels, g)
-    bare = refuse_bare_rows(session, present, session.sum(present, "present cells"), plan.few)
+    total = possible(session.sum(present, "present cells"), 0, n, "present cells")
+    bare = refuse_bare_rows(session, present, total, plan.few)
     order = np.argsort(labels, kind="stable")
     values, own = values[order], np.bincount(labels, minlength=g).astype(np.int64)  # group after group from here on
     statistics = group_statistics(session, values, own, sizes)
@@ -111,7 +115,7 @@ def form_groups(
     first = first_centres(session, pool, g)
     hidden = plan.centres == "last"
     centres = HiddenCentres(session, pool, first) if hidden else OpenCentres(session, pool, first)
-    labels, sizes, rounds = cluster_rows(session, plan, centres, g)
+    labels, sizes, rounds = cluster_rows(session, plan, centres, g, n)
     labels, sizes = fill_groups(session, pool, centres, labels, sizes)
     return labels, sizes, rounds
 
@@ -136,14 +140,16 @@ def group_statistics(session: Session, values: Matrix, own: Whole, sizes: Whole)
         Rows of each group here, and over all owners.
     """
     g, d = len(own), values.shape[1]
-    bits = bits_for(4.0 * float(sizes.sum()))  # |sum of x_a x_b| <= n, for the squares of a column add up to n
+    bound = 4.0 * float(sizes.sum())  # |sum of x_a x_b| <= n, for the squares of a column add up to n
+    bits = bits_for(bound)
     first, _ = _sums(values, own, np.zeros((g, d)))
-    mean = decode(session.sum(encode(first, bits), "group sums"), bits) / sizes[:, None]
+    sums = decode(session.sum(encode(first, bits), "group sums"), bits)
+    mean = possible(sums, -bound, bound, "group sums") / sizes[:, None]
     upper = np.triu_indices(d)
     _, second = _sums(values, own, mean)
     products = decode(session.sum(encode(second[:, *upper], bits), "group products"), bits)
     covariance = np.zeros((g, d, d))
-    covariance[:, *upper] = products / sizes[:, None]
+    covariance[:, *upper] = possible(products, -bound, bound, "group products") / sizes[:, None]
     below = np.tril_indices(d, -1)
     covariance[:, *below] = covariance.transpose(0, 2, 1)[:, *below]
     return Statistics(sizes, mean, covariance)
@@ -206,7 +212,7 @@ def secure_ranges(session: Session, places: Whole, own: Whole) -> Whole:
     ranges = session.open(session.scale(both, -1), "ranges")
     if ranges is None:
         raise ValueError("ranges are opened to all parties")
-    return ranges.reshape(g, m)
+    return possible(ranges, 0, LONGEST, "ranges").reshape(g, m)
 
 
 def _noised(session: Session, places: Whole, own: Whole, varying: Whole, scales: Matrix) -> Whole:
@@ -227,9 +233,12 @@ def _tell_rows(session: Session, noised: Whole, own: Whole, sizes: Whole) -> Who
     counts, rows = [], []
     for owner in range(session.parties):
         mine = owner == session.rank
-        counts.append(tell_numbers(session, own if mine else None, owner, "noised rows", own.shape, "<i8"))
+        counts.append(
+            tell_numbers(session, own if mine else None, owner, "noised rows", own.shape, "<i8", within=sizes.sum())
+        )
+        possible(counts[-1], 0, sizes, "noised rows")
         shape = (int(counts[-1].sum()), noised.shape[1])
-        rows.append(tell_numbers(session, told if mine else None, owner, "noised rows", shape, "<i8"))
+        rows.append(tell_numbers(session, told if mine else None, owner, "noised rows", shape, "<i8", within=FARTHEST))
     if not np.array_equal(np.sum(counts, axis=0), sizes):
         raise PartyError("the owners told other numbers of rows than were grouped; start all parties again")
     belongs = np.concatenate([np.repeat(np.arange(len(sizes)), count) for count in counts])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato.parties.batches import row_blocks
 from sfumato.parties.groupwise import shared_sum
 from sfumato.parties.session import Session, Shared
+from sfumato.parties.words import possible
 
 __all__ = ["Centres", "HiddenCentres", "OpenCentres", "Pool"]
 
@@ -53,6 +54,11 @@ class Pool:
         """Rows of all owners."""
         return sum(self.counts)
 
+    @property
+    def far(self) -> int:
+        """Steps from the origin at which a coordinate of a row or a centre can lie, what each owner rounds included."""
+        return int(2.0**self.bits * self.reach**0.5) + 1 + len(self.counts)
+
 
 class Centres(Protocol):
     """The g centres of the clusters, opened or not."""
@@ -80,8 +86,8 @@ class OpenCentres:
 
     def move(self, labels: Whole, sizes: Whole) -> None:
         """Add up every owner's part of the means."""
-        means = self._session.sum(_parts_of_means(self._pool.own, labels, sizes), "centres")
-        self._centres = np.where(sizes[:, None] > 0, means, self._centres)
+        means, far = self._session.sum(_parts_of_means(self._pool.own, labels, sizes), "centres"), self._pool.far
+        self._centres = np.where(sizes[:, None] > 0, possible(means, -far, far, "centres"), self._centres)
 
     def closest(self, cluster: int, candidates: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
         """Let each owner offer as many of its candidates as are wanted, and take the closest of these.
@@ -99,7 +105,7 @@ class OpenCentres:
         offers = _joined(session, counts, apart, "distances")
         chosen = session.top(offers, count, self._pool.room + 1)
         mask = np.zeros(len(own), dtype=np.bool_)
-        mask[offered] = _own_part(session, counts, chosen, "moved")[: len(offered)] == 1
+        mask[offered] = _own_part(session, counts, chosen, "moved", 1)[: len(offered)] == 1
         return mask
 
 
@@ -123,7 +129,7 @@ class HiddenCentres:
         if self._first is not None:
             return _nearest(self._pool.own, self._first)
         nearest = _by_rows(self._session, self._scores(), self._shape[0], self._session.argmin)
-        return _own_part(self._session, self._pool.counts, nearest, "cluster")
+        return _own_part(self._session, self._pool.counts, nearest, "cluster", self._shape[0] - 1)
 
     def move(self, labels: Whole, sizes: Whole) -> None:
         """Add up every owner's part of the means, as shares."""
@@ -147,7 +153,7 @@ class HiddenCentres:
         column = session.arrange(session.part(scores, slice(cluster, cluster + 1)), (pool.n,))
         penalties = _joined(session, pool.counts, np.where(candidates, 0, 2**pool.room), "no candidates")
         chosen = session.top(session.add(column, self._squares, penalties), count, pool.room + 1)
-        return np.asarray(_own_part(session, pool.counts, chosen, "moved") == 1)
+        return np.asarray(_own_part(session, pool.counts, chosen, "moved", 1) == 1)
 
     def _scores(self) -> Shared:
         """Give |C_j|^2 - 2 x.C_j of all rows and centres by one product; the rest of a distance is the row's alone."""
@@ -205,11 +211,11 @@ def _joined(session: Session, counts: tuple[int, ...], own: Whole, label: str) -
     )
 
 
-def _own_part(session: Session, counts: tuple[int, ...], shared: Shared, label: str) -> Whole:
-    """Open to each owner what concerns its rows, to nobody else."""
+def _own_part(session: Session, counts: tuple[int, ...], shared: Shared, label: str, most: int) -> Whole:
+    """Open to each owner what concerns its rows, to nobody else: numbers from 0 to ``most``."""
     mine = np.zeros(0, dtype=np.int64)
     ends = np.cumsum(counts).tolist()
     for owner, (count, end) in enumerate(zip(counts, ends, strict=True)):
         seen = session.open(session.part(shared, slice(end - count, end)), label, to=(owner,))
         mine = seen if seen is not None else mine
-    return mine
+    return possible(mine, 0, most, label)

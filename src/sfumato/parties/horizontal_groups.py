@@ -20,6 +20,7 @@ from sfumato.parties.groupwise import next_to_fill, shared_sum, tell_numbers
 from sfumato.parties.horizontal_centres import Centres, Pool
 from sfumato.parties.plan import Plan
 from sfumato.parties.session import Session
+from sfumato.parties.words import possible
 from sfumato.records import BlockKind, Layout
 
 __all__ = ["cluster_rows", "fill_groups", "first_centres", "pool_rows"]
@@ -48,9 +49,10 @@ def pool_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix,
     room = math.ceil(math.log2(4.0 * reach)) + 2 * bits
     own = np.array([len(values)])
     counts = tuple(
-        int(tell_numbers(session, own if rank == session.rank else None, rank, "own rows", (1,), "<i8")[0])
+        int(tell_numbers(session, own if rank == session.rank else None, rank, "own rows", (1,), "<i8", within=n)[0])
         for rank in range(session.parties)
     )
+    possible(np.array(counts), 0, n, "own rows")
     if sum(counts) != n:
         raise PartyError(f"the owners bring {sum(counts)} rows and {n} were counted; start all parties again")
     return Pool(counts, encode(scaled, bits), bits, room, reach)
@@ -66,7 +68,8 @@ def first_centres(session: Session, pool: Pool, g: int) -> Whole:
     rows = decode(pool.own, pool.bits)
     bits = bits_for(4.0 * pool.n)  # |sum of y_a y_b| <= n, for the weights are 1 at most
     products = (rows.T @ rows)[upper]
-    sums = decode(session.sum(encode(np.concatenate([rows.sum(axis=0), products]), bits), "moments"), bits) / pool.n
+    moments = decode(session.sum(encode(np.concatenate([rows.sum(axis=0), products]), bits), "moments"), bits)
+    sums = possible(moments, -4.0 * pool.n, 4.0 * pool.n, "moments") / pool.n
     rng = session.public_rng("first centres")
     drawn = None
     if session.rank == 0:
@@ -77,10 +80,10 @@ def first_centres(session: Session, pool: Pool, g: int) -> Whole:
         points = mean + rng.standard_normal((g, d)) * np.sqrt(np.maximum(lengths, 0.0)) @ axes.T
         away = np.sqrt((points**2).sum(axis=1, keepdims=True) / pool.reach)
         drawn = encode(points / np.maximum(1.0, away), pool.bits)  # none beyond where rows can be
-    return tell_numbers(session, drawn, 0, "first centres", (g, d), "<i8")
+    return tell_numbers(session, drawn, 0, "first centres", (g, d), "<i8", within=pool.far)
 
 
-def cluster_rows(session: Session, plan: Plan, centres: Centres, g: int) -> tuple[Whole, Whole, int]:
+def cluster_rows(session: Session, plan: Plan, centres: Centres, g: int, n: int) -> tuple[Whole, Whole, int]:
     """Run secure K-means [BCG10, line 4]; give this owner's clusters, the sizes of all, and the rounds.
 
     It ends when no row of any owner changes its cluster, or after the rounds of the plan.
@@ -93,7 +96,7 @@ def cluster_rows(session: Session, plan: Plan, centres: Centres, g: int) -> tupl
         if rounds > 1 and not _any_changed(session, int((found != labels).sum())):
             break
         labels = found
-        sizes = session.sum(np.bincount(labels, minlength=g), "sizes")
+        sizes = _sizes(session, labels, g, n)
         centres.move(labels, sizes)
     return labels, sizes, rounds
 
@@ -111,13 +114,25 @@ def fill_groups(session: Session, pool: Pool, centres: Centres, labels: Whole, s
         candidates = ~final[labels] & (labels != smallest)
         moved = centres.closest(smallest, candidates, int(size - sizes[smallest]))
         labels = np.where(moved, smallest, labels)
-        sizes = session.sum(np.bincount(labels, minlength=len(sizes)), "sizes")
+        sizes = _sizes(session, labels, len(sizes), pool.n)
+        if sizes[smallest] != size:
+            raise PartyError(
+                f"a group was filled to {sizes[smallest]} rows where {size} were asked for, so a party sent or "
+                "computed wrong numbers; start all parties again"
+            )
         final[smallest] = True
     return labels, sizes
+
+
+def _sizes(session: Session, labels: Whole, g: int, n: int) -> Whole:
+    """Rows of all owners in each of g clusters, n together."""
+    sizes = possible(session.sum(np.bincount(labels, minlength=g), "sizes"), 0, n, "sizes")
+    possible(sizes.sum(keepdims=True), n, n, "sizes")
+    return sizes
 
 
 def _any_changed(session: Session, changed: int) -> bool:
     """Tell whether any row of any owner changed its cluster, and not how many."""
     total = shared_sum(session, np.array([changed], dtype=np.int64), "rows that change")
     bit = session.open(session.less_than(session.scale(total, 0), total), "changed")
-    return bit is not None and bool(bit[0])
+    return bit is not None and bool(possible(bit, 0, 1, "changed")[0])

@@ -10,7 +10,8 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from sfumato.parties.channel import PartyError
 from sfumato.parties.wire import MOST_FRAME, Frame, Lost, Wire
@@ -23,6 +24,7 @@ MOST_MESSAGE = 1 << 30
 _LOOK = 0.5  # seconds between two looks
 _MOST_WORDS = 600  # of a reason that another party gives
 _MOST_KIND = 200
+_RANK = 2  # bytes
 _MESSAGE = 1 << 10  # bytes that a message takes at most beside its own: many empty ones count too
 _AGAIN = "start all parties again"
 
@@ -34,10 +36,19 @@ class Mail:
     ----------
     names : tuple of str
         Of all parties.
+    step : float
+        Seconds to wait for a message at most.
+
+    Attributes
+    ----------
+    awaited : tuple of int
+        The parties that this one waits for now.
     """
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
+    def __init__(self, names: tuple[str, ...], step: float = 1800.0) -> None:
+        self.names, self.step = names, step
+        self.awaited: tuple[int, ...] = ()
+        self._awaited_by: dict[int, tuple[int, ...]] = {}  # by the other parties, as their signs of life say
         self.failed = threading.Event()
         self._news = threading.Condition()
         self._boxes: dict[int, deque[tuple[str, bytes]]] = {rank: deque() for rank in range(len(names))}
@@ -58,7 +69,8 @@ class Mail:
 
     def take(self, sender: int) -> tuple[str, bytes]:
         """Wait for a message of a party, or for a failure of any."""
-        with self._news:
+        end = time.monotonic() + self.step
+        with self.waiting(sender), self._news:
             while True:
                 self.check()
                 if self._boxes[sender]:
@@ -69,7 +81,44 @@ class Mail:
                     raise PartyError(
                         f"party {self.names[sender]!r} has ended its run while a message of it was due; {_AGAIN}"
                     )
+                if time.monotonic() > end:
+                    raise self.too_late()
                 self._news.wait(_LOOK)
+
+    @contextmanager
+    def waiting(self, *ranks: int) -> Iterator[None]:
+        """Say in the signs of life that this party waits for others, until the block ends."""
+        self.awaited = ranks
+        try:
+            yield
+        finally:
+            self.awaited = ()
+
+    def heard(self, sender: int, awaited: tuple[int, ...]) -> None:
+        """Note whom another party waits for."""
+        self._awaited_by[sender] = awaited
+
+    def late(self) -> str:
+        """Names of the parties that hold this one up: those that wait for nobody, behind all that wait for them."""
+        seen, left, idle = set[int](), list(self.awaited), []
+        while left:
+            rank = left.pop(0)
+            if rank in seen:
+                continue
+            seen.add(rank)
+            behind = self._awaited_by.get(rank, ())
+            left.extend(behind)
+            if not behind:
+                idle.append(rank)
+        named = [self.names[rank] for rank in idle or self.awaited]  # where all wait for each other, for whom I wait
+        return ("party " if len(named) == 1 else "parties ") + " and ".join(map(repr, named))
+
+    def too_late(self) -> PartyError:
+        """What to say where a step has taken too long."""
+        return PartyError(
+            f"{self.late()} gave signs of life and did nothing else for {self.step:g} seconds; {_AGAIN}, with a longer "
+            "'step' if this was honest work"
+        )
 
     def end(self, sender: int) -> None:
         """Note that a party has said all it had to say."""
@@ -158,9 +207,9 @@ class Link:
                 await self.seen.wait()
 
     def beat(self) -> None:
-        """Give a sign of life."""
+        """Give a sign of life, and say whom this party waits for."""
         with contextlib.suppress(Lost):  # whoever listens there notes it
-            self.wire.send(Frame.BEAT)
+            self.wire.send(Frame.BEAT, b"".join(rank.to_bytes(_RANK, "big") for rank in self._mail.awaited))
 
     def _take(self, frame: Frame, payload: bytes) -> None:
         if frame is Frame.MESSAGE and self._due < 0:
@@ -171,7 +220,10 @@ class Link:
             self.seen.set()
         elif frame in (Frame.ABORT, Frame.BYE):
             self._ended(frame, payload)
-        elif frame is not Frame.BEAT:
+        elif frame is Frame.BEAT and len(payload) <= _RANK * len(self._mail.names):
+            ranks = (int.from_bytes(payload[place : place + _RANK], "big") for place in range(0, len(payload), _RANK))
+            self._mail.heard(self.rank, tuple(rank for rank in ranks if rank < len(self._mail.names)))
+        else:
             raise Lost
         if self._due == len(self._parts):
             self._mail.put(self.rank, self._kind, bytes(self._parts))

@@ -12,8 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Coroutine
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
+from sfumato.errors import SfumatoError
 from sfumato.parties.channel import PartyError
 from sfumato.parties.links import MOST_MESSAGE, Link, Mail
 from sfumato.parties.meeting import Meeting
@@ -29,6 +32,7 @@ _LOOK = 0.5  # seconds between two looks at whether a party has failed
 _BEAT = 2.0  # seconds between two signs of life at most
 _FAREWELL = 3.0  # seconds in which others read that this party ends
 _MOST_REASON = 600
+_NOTICE = 2.0  # seconds in which those who wait already call, or are called
 
 
 class NetworkChannel:
@@ -46,7 +50,7 @@ class NetworkChannel:
         self.rank, self.names = place.rank, place.names
         self.sent = self.messages = 0
         self._place = place
-        self._mail = Mail(place.names)
+        self._mail = Mail(place.names, place.step)
         self._links: dict[int, Link] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._tunnel: Tunnel | None = None
@@ -84,6 +88,22 @@ class NetworkChannel:
             raise
         return channel
 
+    @classmethod
+    def decline(cls, place: Place, reason: str) -> None:
+        """Tell the parties that are waiting already that this one cannot begin, and why; who is not there is not told.
+
+        Takes no longer than a moment. What fails here is no news: this party has something else to say.
+        """
+        with contextlib.suppress(SfumatoError):
+            channel = cls(replace(place, wait=_NOTICE))
+            channel._thread.start()
+            try:
+                with contextlib.suppress(PartyError):
+                    channel._call(channel._meet(), watch=False)
+                channel.abort(reason)
+            finally:
+                channel.close()
+
     @property
     def parties(self) -> int:
         """Number of parties."""
@@ -114,7 +134,8 @@ class NetworkChannel:
             raise PartyError(f"a message has at most {MOST_MESSAGE >> 20} MiB; bring fewer rows")
         self.check()
         try:
-            self._call(self._links[to].send(kind, payload))
+            with self.waiting(to):
+                self._call(self._links[to].send(kind, payload))
         except Lost:
             self._mail.failed.wait(_LOOK)
             self.check()
@@ -132,6 +153,14 @@ class NetworkChannel:
                 f"party {self.names[sender]!r} sent {told!r} where {kind!r} was due; start all parties again"
             )
         return payload
+
+    def waiting(self, *ranks: int) -> AbstractContextManager[None]:
+        """Let the others know whom this party waits for, so that who holds all up can be named."""
+        return self._mail.waiting(*ranks)
+
+    def late(self) -> str:
+        """Names of the parties that hold this one up."""
+        return self._mail.late()
 
     def open_tunnel(self, computing: tuple[int, ...]) -> Tunnel:
         """Open ways for the engines of the computing parties; only they call this."""
@@ -164,7 +193,7 @@ class NetworkChannel:
 
     def _call(self, work: Coroutine[Any, Any, T], *, watch: bool = True) -> T:
         """Have the network's thread do something, and wait for it; a failure of a party ends the wait."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future, end = asyncio.run_coroutine_threadsafe(work, self._loop), time.monotonic() + self._place.step
         try:
             while True:
                 try:
@@ -174,6 +203,8 @@ class NetworkChannel:
                         raise
                 if watch:
                     self.check()
+                    if time.monotonic() > end:
+                        raise self._mail.too_late()
         except BaseException:
             future.cancel()
             raise

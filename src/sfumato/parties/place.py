@@ -83,6 +83,8 @@ class Place:
         Seconds of silence after which a party is taken for gone.
     wait : float
         Seconds to wait for all parties at the start.
+    step : float
+        Seconds to wait at most for any one message of a party that gives signs of life.
     """
 
     rank: int
@@ -94,6 +96,7 @@ class Place:
     version: str
     timeout: float = 60.0
     wait: float = 60.0
+    step: float = 1800.0
 
     @property
     def names(self) -> tuple[str, ...]:

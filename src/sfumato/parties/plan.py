@@ -19,7 +19,7 @@ __all__ = ["CENTRES", "ENGINES", "FEW", "NOISES", "PARTITIONS", "JointResult", "
 PARTITIONS = ("horizontal", "vertical")
 ENGINES = ("cheetah", "aby3")
 CENTRES = ("last", "each")
-NOISES = ("split", "each")
+NOISES = ("each", "split")
 FEW = ("refuse", "allow")
 
 _MOST_ROUNDS = 1000
@@ -49,9 +49,9 @@ class Plan:
     few : {"refuse", "allow"}
         Of a horizontal partition: what is done where all owners but one have one or two rows together in a group, or
         one or two cells of a column that are not missing, which exact sums would give away to that one.
-    noise : {"split", "each"}
-        Of a vertical partition: whether the two computing parties draw halves whose difference is the noise [BCG10,
-        line 24], or each a whole Laplace noise, so that it also bounds what either of them learns.
+    noise : {"each", "split"}
+        Of a vertical partition: whether the first and the last party each draw a whole Laplace noise, so that it also
+        bounds what either of them learns, or halves whose difference is the noise [BCG10, line 24].
     seed : int, optional
         Makes a rehearsal.
     """
@@ -64,7 +64,7 @@ class Plan:
     rounds: int = 20
     centres: str = "last"
     few: str = "refuse"
-    noise: str = "split"
+    noise: str = "each"
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -85,6 +85,19 @@ class Plan:
             raise OptionError(f"rounds lie between 1 and {_MOST_ROUNDS}; the usual number is 20")
         if self.mechanism.grouping != "modified":
             raise OptionError("owners fill small clusters from larger ones together; choose the grouping 'modified'")
+
+    @property
+    def noise_in_words(self) -> str:
+        """Against whom the noise of owners of columns protects, in one sentence; nothing for owners of rows."""
+        if self.partition != "vertical":
+            return ""
+        both = f"{self.parties[0]} and {self.parties[-1]}"
+        if self.noise == "each":
+            return f"{both} each draw a whole noise, so its bound holds against every party, and rows carry both"
+        return (
+            f"{both} each know half of the noise, so its bound does NOT hold against these two, only against the "
+            'others and readers; noise = "each" mends it'
+        )
 
     def document(self) -> dict[str, Any]:
         """Give the settings as plain values, for comparing them and for the certificate."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sfumato.errors import SfumatoError
@@ -14,9 +15,24 @@ from sfumato.parties.network import NetworkChannel
 if TYPE_CHECKING:
     from sfumato.parties.operations import Engine
 
-__all__ = ["joined"]
+__all__ = ["joined", "telling_others"]
 
+_KINDS = {2: "its table or its settings must be mended", 3: "its table may not be released"}
 _PATIENCE = 10  # an engine may compute for long; that its party is alive, the channel knows
+
+
+@contextmanager
+def telling_others(config: PartyConfig, version: str) -> Iterator[None]:
+    """Tell those who wait already where this party fails before it meets them; not why, which is its own business."""
+    try:
+        yield
+    except SfumatoError as error:
+        try:
+            place = config.place(version)
+        except SfumatoError:  # its schema is what fails: the others hear that it differs
+            place = replace(config, data=replace(config.data, schema=None)).place(version)
+        NetworkChannel.decline(place, f"it could not begin ({_KINDS.get(error.exit_code, 'it failed')})")
+        raise
 
 
 @contextmanager
@@ -37,7 +53,8 @@ def joined(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChannel, 
     PartyError
         Where another party, or the way to it, fails.
     """
-    _check_engine(config)
+    with telling_others(config, version):
+        _check_engine(config)
     channel = NetworkChannel.connect(config.place(version))
     engine: Engine | None = None
     try:
@@ -87,5 +104,7 @@ def _engine(config: PartyConfig, channel: NetworkChannel) -> Engine | None:
         tunnel.addresses,
         python=config.interpreter,
         timeout=_PATIENCE * config.timeout,
+        longest=config.step,
         failed=lambda: channel.failure,
+        late=channel.late,
     )

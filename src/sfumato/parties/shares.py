@@ -177,7 +177,8 @@ class ShareSession:
         self._log("engine", operation.name, inputs[0].shape, self._computing)
         if self._engine is None:
             return tuple(Shared(shape, None) for shape in shapes)
-        results = self._engine.run(operation, [shared._words for shared in inputs])
+        with self._channel.waiting(*(rank for rank in self._computing if rank != self.rank)):
+            results = self._engine.run(operation, [shared._words for shared in inputs])
         return tuple(Shared(shape, words) for shape, words in zip(shapes, results, strict=True))
 
     def open(self, shared: Shared, label: str, to: tuple[int, ...] | None = None) -> Whole | None:

@@ -79,6 +79,8 @@ class SpuEngine:
         Seconds that one operation may take in all.
     failed : callable, optional
         Says whether another party has given up, by something true, best by a sentence. It is asked often.
+    late : callable, optional
+        Names the parties that hold this one up, for what is said when time is over.
 
     Attributes
     ----------
@@ -99,6 +101,7 @@ class SpuEngine:
         timeout: float = 60.0,
         longest: float = 3600.0,
         failed: Callable[[], object] | None = None,
+        late: Callable[[], str] | None = None,
     ) -> None:
         if rank not in computing or len(addresses) != len(computing):
             raise OptionError(
@@ -106,7 +109,7 @@ class SpuEngine:
             )
         self.sent, self.cpu_seconds = 0, 0.0
         self._helps = rank not in (min(computing), max(computing))
-        self._longest, self._failed = longest, failed or (lambda: None)
+        self._longest, self._failed, self._late = longest, failed or (lambda: None), late or (lambda: "its fellows")
         self._process = subprocess.Popen(
             [engine_python(python), "-I", str(Path(worker.__file__).resolve())],
             stdin=subprocess.PIPE,
@@ -187,7 +190,9 @@ class SpuEngine:
             self._write(frames.pack(command, arrays), end)
             answer, results = frames.unpack(lambda size: self._read(size, end))
             if "error" in answer:
-                raise PartyError(f"this party's engine gave up: {answer['error']}")
+                raise PartyError(
+                    f"this party's engine gave up while it computed with {self._late()}: {answer['error']}"
+                )
         except frames.FrameError as error:
             self._end()
             raise PartyError(f"this party's engine answered with no frame: {error}") from None
@@ -225,7 +230,9 @@ class SpuEngine:
             if said := self._failed():
                 raise PartyError(said if isinstance(said, str) else "another party gave up; start all parties again")
             if time.monotonic() > end:
-                raise PartyError("this party's engine got no answer in time; start all parties again")
+                raise PartyError(
+                    f"this party's engine got no answer in time from {self._late()}; start all parties again"
+                )
 
     def _death(self) -> str:
         try:

@@ -153,6 +153,7 @@ def _settings(name: str, place: Path, trial: Trial, pins: Mapping[str, str]) -> 
         _HEAD.format(run=_toml(trial.run), me=_toml(name), partition=_toml(trial.partition), listen=_toml(str(listen)))
         + _line("timeout", f"{trial.timeout:g}", "seconds of silence after which a party is taken for gone")
         + _line("# wait", "600", "seconds to wait for all parties at the start; like timeout if not given")
+        + _line("# step", "1800", "seconds that one step of another party may take at most")
         + _line("output", _toml("joint"), "folder for release/ and owner/; -o goes before")
     ]
     parts.append(_PARTIES)
@@ -235,5 +236,8 @@ _CHOICES = {
         ("centres", '"last"', 'keeps centres shared; "each" opens them in every round'),
         ("few", '"refuse"', 'where an owner would see one or two rows of the others bare; or "allow"'),
     ),
-    "vertical": (*_COMMON, ("noise", '"split"', 'between the first and the last; or "each" draws all of it')),
+    "vertical": (
+        *_COMMON,
+        ("noise", '"each"', 'first and last draw a whole noise each; "split" halves it and protects from neither'),
+    ),
 }

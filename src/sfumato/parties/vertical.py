@@ -38,6 +38,7 @@ from sfumato.records import Block, BlockKind, Layout, width
 __all__ = ["LEAKS", "agree_on_columns", "sanitize_vertical"]
 
 _SPREAD = 1.001  # a column that is standardized has 1; a codec may round its mean a little
+_MOST_WIDE = 8192  # coordinates of one owner: the square of them is kept for a group
 
 LEAKS: dict[str, Leak] = {
     leak.label: leak
@@ -193,8 +194,10 @@ def _read(told: bytes, name: str) -> tuple[int, list[tuple[str, BlockKind, int]]
         document = json.loads(told)
         columns = [(str(column), BlockKind(kind), int(wide)) for column, kind, wide in document["columns"]]
         rows = int(document["rows"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise PartyError(f"party {name!r} told columns that cannot be read; start all parties again") from None
+    if sum(wide for _, _, wide in columns) > _MOST_WIDE:
+        raise PartyError(f"party {name!r} brings more than {_MOST_WIDE} coordinates; leave columns out there")
     if not columns or min(wide for _, _, wide in columns) < 1:
         raise PartyError(f"party {name!r} brings no columns; give it at least one, or leave it out")
     return rows, columns

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PrivacyRefusal
 from sfumato.parties.batches import padded_choice, row_blocks
+from sfumato.parties.channel import PartyError
 from sfumato.parties.fixed import bits_for, encode
 from sfumato.parties.groupwise import next_to_fill, shared_sum
 from sfumato.parties.session import Session
+from sfumato.parties.words import possible
 
 __all__ = ["Distances", "cluster_rows", "distances", "fill_groups", "first_rows"]
 
@@ -116,9 +117,9 @@ def fill_groups(
         )
         moved = left[mask == 1] if mask is not None else left[:0]
         if len(moved) != need:
-            raise PrivacyRefusal(
-                f"{len(moved)} records were moved where {need} were asked for; nothing is released. Please report this "
-                "as a defect of the engine"
+            raise PartyError(
+                f"{len(moved)} records were moved where {need} were asked for, so a party sent or computed wrong "
+                "numbers; start all parties again"
             )
         labels[moved], final[cluster] = cluster, True
         counts = np.bincount(labels, minlength=g)
@@ -138,12 +139,9 @@ def _nearest(session: Session, near: Distances, centres: NDArray[np.float64]) ->
         filled[: len(parts)] = parts
         found.append(session.argmin(shared_sum(session, filled, "partial distances")))
     labels = session.open(session.part(session.join(found), slice(n)), "clusters")
-    if labels is None or labels.min() < 0 or labels.max() >= g:
-        raise PrivacyRefusal(
-            f"records came out in clusters beyond the {g} there are; nothing is released. Please report this as a "
-            "defect of the engine"
-        )
-    return labels
+    if labels is None:
+        raise ValueError("clusters are opened to all parties")
+    return possible(labels, 0, g - 1, "clusters")
 
 
 def _means(scaled: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64]) -> NDArray[np.float64]:

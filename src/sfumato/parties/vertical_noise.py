@@ -9,9 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.parties.batches import batches
-from sfumato.parties.fixed import bits_for, decode, encode
-from sfumato.parties.groupwise import Statistics, component_scales, draw_noise, shared_sum, tell_numbers, varying_ranges
+from sfumato.parties.fixed import MOST_BITS, bits_for, decode, encode
+from sfumato.parties.groupwise import (
+    FARTHEST,
+    LONGEST,
+    Statistics,
+    component_scales,
+    draw_noise,
+    shared_sum,
+    tell_numbers,
+    varying_ranges,
+)
 from sfumato.parties.session import Session, Shared
+from sfumato.parties.words import possible
 from sfumato.perturb.components import component_places, project
 from sfumato.records import CATEGORY_SCALE, BlockKind, Layout
 
@@ -79,7 +89,7 @@ def group_statistics(session: Session, own: Grouped, spans: tuple[slice, ...]) -
         upper = np.triu_indices(wide)
         told = np.hstack([own.mean, squares[:, *upper]]) if owner == session.rank else None
         shape = (g, wide + len(upper[0]))
-        numbers = tell_numbers(session, told, owner, "statistics of own columns", shape, "<i8")
+        numbers = tell_numbers(session, told, owner, "statistics of own columns", shape, "<i8", within=2**MOST_BITS)
         mean[:, span] = numbers[:, :wide]
         block = np.empty((g, wide, wide), dtype=np.int64)
         block[:, *upper] = block[:, upper[1], upper[0]] = numbers[:, wide:]
@@ -124,8 +134,10 @@ def component_ranges(session: Session, components: Shared, sizes: NDArray[np.int
         parts.append(session.subtract(high, low))
         groups.append(batch.groups)
     opened = session.open(session.join(parts), "ranges")
+    if opened is None:
+        raise ValueError("ranges are opened to all parties")
     ranges = np.empty((len(sizes), m), dtype=np.int64)
-    ranges[np.concatenate(groups)] = np.zeros(ranges.shape) if opened is None else opened.reshape(-1, m)
+    ranges[np.concatenate(groups)] = possible(opened, 0, LONGEST, "ranges").reshape(-1, m)
     return varying_ranges(ranges, session.parties)
 
 
@@ -143,8 +155,8 @@ def add_noise(
     sizes : ndarray of shape (g,)
     b : float
         Scale of the noise, in ranges.
-    noise : {"split", "each"}
-        Two geometric halves to be subtracted, whose difference is a discrete Laplace draw, or two whole such draws.
+    noise : {"each", "split"}
+        Two whole discrete Laplace draws, or two geometric halves to be subtracted, whose difference is one.
     """
     session.phase("noise")
     scales = component_scales(varying, b)
@@ -162,7 +174,7 @@ def add_noise(
     opened = session.open(total, "noised components")
     if opened is None:
         raise ValueError("the sum is opened to all parties")
-    return opened
+    return possible(opened, -FARTHEST, FARTHEST, "noised components")
 
 
 def with_fills(layout: Layout, statistics: Statistics) -> Layout:
@@ -237,6 +249,7 @@ def _open_products(
     opened = session.open(session.join(parts), "covariances across owners")
     if opened is None:
         raise ValueError("the products are opened to all parties")
+    possible(opened, -(2**MOST_BITS), 2**MOST_BITS, "covariances across owners")
     place = 0
     for groups, span, shape in blocks:
         size = int(np.prod(shape))

@@ -1,8 +1,9 @@
-"""Words of 64 bits: how shares are written, read and grown from a secret."""
+"""Words of 64 bits: how shares are written, read and grown from a secret, and whether the numbers they make can be."""
 
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.parties.channel import PartyError
 from sfumato.parties.masks import SECRET_BYTES
 
-__all__ = ["grown", "read_secret", "read_words", "words_of"]
+__all__ = ["grown", "possible", "read_secret", "read_words", "words_of"]
 
 Shape = tuple[int, ...]
 Words = NDArray[np.uint64]
@@ -49,3 +50,23 @@ def read_secret(payload: bytes, sender: str) -> bytes:
     if len(payload) != SECRET_BYTES:
         raise PartyError(f"party {sender!r} sent {len(payload)} bytes where a secret was due; start all parties again")
     return payload
+
+
+def possible(values: NDArray[Any], low: float, high: float | NDArray[np.int64], label: str) -> NDArray[Any]:
+    """The numbers as they are, where all lie between bounds that hold whenever every party does its part.
+
+    Shares that are no shares, or told numbers that were made up, add up to anything. Nobody can tell whose they were,
+    but nothing is computed from what cannot be.
+
+    Raises
+    ------
+    PartyError
+        With how many lie outside.
+    """
+    outside = int((~((values >= low) & (values <= high))).sum())
+    if outside:
+        raise PartyError(
+            f"{outside} numbers of {label!r} are beyond what they can be, so a party sent or computed wrong ones; run "
+            "the same versions at all parties and start again"
+        )
+    return values
