@@ -195,3 +195,21 @@ def test_a_figure_is_a_picture_of_its_own(browser: Any, pages: dict[str, Path]) 
         assert box["width"] > 200
         assert seen.page.evaluate("getComputedStyle(document.querySelector('rect')).fill") == "rgb(255, 255, 255)"
         assert seen.said == []
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_script_that_got_into_the_page_does_not_run_and_reaches_nobody(
+    browser: Any, pages: dict[str, Path], edition: str, tmp_path: Path
+) -> None:
+    planted = (
+        "<script>document.title = 'ran'</script><img src='data:,' onerror=\"document.title = 'ran'\">"
+        "<img src='http://127.0.0.1:9/x'><svg onload=\"document.title = 'ran'\"></svg>"
+        "<style>@import 'http://127.0.0.1:9/y'; header { background: url(http://127.0.0.1:9/z) }</style></body>"
+    )
+    page = tmp_path / "planted.html"
+    page.write_text(pages[edition].read_text(encoding="utf-8").replace("</body>", planted), encoding="utf-8")
+    with Look(browser, page) as seen:
+        seen.page.wait_for_load_state("load")
+        assert "sfumato report" in seen.page.title()
+        assert sum("Content Security Policy" in said for said in seen.said) >= 4
+        assert not any("ERR_CONNECTION" in said for said in seen.said)

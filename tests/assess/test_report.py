@@ -93,6 +93,12 @@ def test_the_page_loads_nothing_and_runs_nothing(edition: str) -> None:
     html = html_of(edition)
     assert not re.search(r"https?://(?!www\.w3\.org/(2000/svg|1999/xlink)\")", html)
     assert "@import" not in html
+    policy, style = (
+        html.index('http-equiv="Content-Security-Policy" content="default-src \'none\';'),
+        html.index("<style>"),
+    )
+    assert policy < style
+    assert "script-src" not in html
     tags = {tag for tag, _ in Page(html).tags}
     assert not tags & {"script", "link", "iframe", "img", "object"}
 

@@ -91,6 +91,7 @@ def test_the_page_is_whole_and_loads_nothing(tuned: Tuning) -> None:
     assert page.count("<svg") == 4
     assert "http" not in page.replace("http://www.w3.org/", "")
     assert "<script" not in page
+    assert page.index("Content-Security-Policy\" content=\"default-src 'none';") < page.index("<style>")
 
 
 def test_the_same_seed_gives_the_same_trials() -> None:
