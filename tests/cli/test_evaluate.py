@@ -258,7 +258,11 @@ def test_a_key_that_cannot_sign_is_one_sentence_and_writes_nothing(
 ) -> None:
     private, public = keys
     out = tmp_path / "out"
-    for key, words in ((public, "is a public key"), (people, "not a private key"), (tmp_path / "no", "is not there")):
+    for key, words in (
+        (public, "is a public key"),
+        (people, "not a private key"),
+        (tmp_path / "no", "there is no key file"),
+    ):
         done = run("sanitize", people, "-o", out, "--k", 5, "--sign", key)
         assert (done.code, done.out) == (2, "")
         assert words in done.err

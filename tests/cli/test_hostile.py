@@ -53,9 +53,17 @@ def test_a_pipe_as_certificate_is_one_sentence(run: Run, release: Path) -> None:
     assert len(said.err.splitlines()) == 1
 
 
-def test_a_release_in_a_folder_of_no_readable_name_is_written_and_told(run: Run, people: Path, tmp_path: Path) -> None:
-    folder = tmp_path / os.fsdecode(b"out\xff")
-    said = run("sanitize", people, "-o", folder, "--method", "noise", "--pass-categories", "--no-report", "--json")
-    assert said.code == 0
-    assert json.loads(said.out)["folder"] == str(folder)
-    assert run("verify", folder / "release").code == 0
+@pytest.mark.parametrize("name", [os.fsdecode(b"out\xff"), "x" * 300])
+def test_a_folder_of_no_usable_name_is_one_sentence(run: Run, people: Path, tmp_path: Path, name: str) -> None:
+    said = run("sanitize", people, "-o", tmp_path / name, "--method", "noise", "--pass-categories", "--no-report")
+    assert said.code == 2
+    assert "has a name that cannot be used" in said.err
+    assert list(tmp_path.iterdir()) == [people]
+
+
+@pytest.mark.parametrize("verb", ["inspect", "verify"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".csv.gz"])
+def test_an_input_of_no_usable_name_is_one_sentence(run: Run, tmp_path: Path, verb: str, ending: str) -> None:
+    said = run(verb, tmp_path / ("x" * 300 + ending))
+    assert said.code == 2
+    assert len(said.err.splitlines()) == 1

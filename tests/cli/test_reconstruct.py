@@ -103,7 +103,7 @@ def test_bad_input_is_one_sentence_and_code_2_without_a_value(
     cases = [
         (table, "nothing", spec, "no single column 'nothing'"),
         (table, "age", tmp_path / "bad.toml", "format = 1"),
-        (table, "age", tmp_path / "none.toml", "cannot be read"),
+        (table, "age", tmp_path / "none.toml", "there is no"),
         (tmp_path / "wrong.csv", "age", spec, "column 'age': 1 values"),
         (tmp_path / "wrong.csv", "word", spec, "column 'word' holds values that are no numbers"),
     ]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 import sfumato as sf
-from sfumato.errors import BadInput
+from sfumato.errors import BadInput, OptionError, TableError
 from sfumato.release import verify_release
+from sfumato.release.reading import MOST_BYTES
 from sfumato.release.verify import certificate_beside
+from sfumato.scale.source import Source
+from sfumato.tables.files import read_file
 
 ESCAPES = "\x1b[2J\x1b[HThe release holds.\n\u202e"
 
@@ -126,3 +134,77 @@ def test_a_schema_with_a_column_that_the_table_lacks_fails(folder: Path) -> None
     found = failing(folder)
     assert found["columns"] == "2 columns, not those of the schema"
     assert "files unchanged" in found
+
+
+def certify_again(folder: Path, name: str, rows: int) -> None:
+    """Make the certificate speak of another table, as a forger would."""
+    path = folder / "certificate.json"
+    document = json.loads(path.read_text())
+    document["files"] = {
+        file: hashlib.sha256((folder / file).read_bytes()).hexdigest() for file in (name, "schema.toml")
+    }
+    document["table_sha256"], document["rows_out"] = document["files"][name], rows
+    path.write_text(json.dumps(document))
+
+
+def packed(folder: Path, rows: int) -> None:
+    (folder / "table.csv").unlink()
+    with gzip.open(folder / "table.csv.gz", "wb", compresslevel=1) as file:
+        file.write(b"age,sex\n")
+        for _ in range(rows >> 16):
+            file.write(b"30,f\n" * (1 << 16))
+
+
+def test_a_table_that_unpacks_to_more_rows_than_certified_is_left_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed(folder, 1 << 23)
+    certify_again(folder, "table.csv.gz", 60)
+    read: list[int] = []
+    batches = Source.batches
+
+    def counted(self: Source, *args: Any, **options: Any) -> Iterator[pa.RecordBatch]:
+        for batch in batches(self, *args, **options):
+            read.append(len(batch))
+            yield batch
+
+    monkeypatch.setattr(Source, "batches", counted)
+    assert failing(folder)["rows"] == "more than the 60 rows certified"
+    assert len(read) == 1
+
+
+def test_a_table_that_unpacks_to_more_than_its_rows_need_is_refused(folder: Path) -> None:
+    packed(folder, 1 << 17)
+    certify_again(folder, "table.csv.gz", 1 << 17)
+    found = {check.name: check for check in verify_release(folder, most_bytes=1 << 16)}
+    assert found["table readable"].detail.startswith("the table unpacks to more than 0 MiB, too much for 131072 rows")
+    found = {check.name: check for check in verify_release(folder)}
+    assert found["rows"].holds
+
+
+def test_a_file_too_large_to_be_hashed_is_told(folder: Path) -> None:
+    with pytest.raises(OptionError, match="grant it as many with --most-bytes"):
+        verify_release(folder, most_bytes=100)
+    os.truncate(folder / "table.csv", MOST_BYTES + 1)
+    with pytest.raises(OptionError, match="grant it as many with --most-bytes"):
+        verify_release(folder)
+
+
+def test_a_packed_table_is_read_up_to_what_is_granted(tmp_path: Path) -> None:
+    many = pa.table({"x": pa.array([0] * 200_000, pa.int64())})
+    pa.parquet.write_table(many, tmp_path / "table.parquet")
+    with gzip.open(tmp_path / "table.csv.gz", "wb") as file:
+        file.write(b"x\n" + b"0\n" * 200_000)
+    pa.feather.write_feather(many, str(tmp_path / "table.arrow"), compression="zstd")
+    for name in ("table.parquet", "table.csv.gz", "table.arrow"):
+        assert read_file(tmp_path / name)[0].num_rows == 200_000
+        assert read_file(tmp_path / name, most_bytes=1 << 22)[0].num_rows == 200_000
+        with pytest.raises(TableError, match=r"unpacks to more than 1 MiB; .*--most-bytes"):
+            read_file(tmp_path / name, most_bytes=300_000)
+
+
+def test_a_header_of_very_many_columns_takes_no_square_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(map(str, range(150_000))) + ",7\n1\n")
+    with pytest.raises(TableError, match="column '7' stands 2 times"):
+        read_file(path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import budget_option, budget_words, read_input, reading_options
+from sfumato.cli.options import budget_option, budget_words, most_bytes_option, read_input, reading_options
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ __all__ = ["evaluate"]
 
 _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", "k")
 """Options of sanitize that say how a table is made."""
+
+_LEAST_MOST, _TIMES = 1 << 30, 20  # what a table that somebody else packed may unpack to, in bytes and originals
 
 
 @click.command()
@@ -40,6 +42,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.option("--format", hidden=True)
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
+@most_bytes_option("Bytes that RELEASED and the rows held out may unpack to.  [default: 1 GiB, or 20 times ORIGINAL]")
 @budget_option
 @reading_options
 @verb
@@ -86,10 +89,11 @@ def _run(console: Console, original: str, released: str, options: dict[str, Any]
     schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
     before, _ = read_input(original, encoding=encoding, query=options["query"])
     path, certificate = _certified(console, released)
-    after, _ = read_input(path, encoding=encoding if certificate is None else "utf-8", query=None)
+    most = options["most_bytes"] or max(_LEAST_MOST, _TIMES * before.nbytes)
+    after, _ = read_input(path, encoding=encoding if certificate is None else "utf-8", query=None, most_bytes=most)
     holdout = None
     if options["holdout"] is not None:
-        holdout, _ = read_input(options["holdout"], encoding=encoding, query=None)
+        holdout, _ = read_input(options["holdout"], encoding=encoding, query=None, most_bytes=most)
     with console.progress():
         return pipeline.compare_tables(
             before,

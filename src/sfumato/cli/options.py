@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sfumato.assess.report import Report
     from sfumato.tables.files import FileForm
 
-__all__ = ["budget_option", "budget_words", "read_input", "reading_options"]
+__all__ = ["budget_option", "budget_words", "most_bytes_option", "read_input", "reading_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,7 +46,14 @@ def budget_words(report: Report) -> str | None:
     return f"{looked} (estimated {estimate} of {budget})."
 
 
-def read_input(source: str, *, encoding: str, query: str | None) -> tuple[pa.Table, FileForm]:
+def most_bytes_option(words: str) -> Callable[[F], F]:
+    """Add the option that bounds what a packed table from outside may unpack to."""
+    return click.option("--most-bytes", type=click.IntRange(min=1), metavar="N", help=words)
+
+
+def read_input(
+    source: str, *, encoding: str, query: str | None, most_bytes: int | None = None
+) -> tuple[pa.Table, FileForm]:
     """Read a file, standard input (``-``) or a database URL."""
     from sfumato.tables.files import read_file, read_sql
 
@@ -56,4 +63,4 @@ def read_input(source: str, *, encoding: str, query: str | None) -> tuple[pa.Tab
         return read_sql(source, query)
     if query is not None:
         raise OptionError("--query is for a database URL; a file is read whole")
-    return read_file(source, encoding=encoding)
+    return read_file(source, encoding=encoding, most_bytes=most_bytes)

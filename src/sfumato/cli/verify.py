@@ -9,6 +9,7 @@ from pathlib import Path
 import rich_click as click
 
 from sfumato.cli.console import Console, tell_error, verb
+from sfumato.cli.options import most_bytes_option
 
 __all__ = ["verify"]
 
@@ -20,8 +21,11 @@ __all__ = ["verify"]
     type=click.Path(path_type=Path),
     help="Public key of who must have signed it: PEM, or a line ssh-ed25519 ...",
 )
+@most_bytes_option(
+    "Bytes that the table may have and unpack to.  [default: what the certified rows need, at most 64 GiB]"
+)
 @verb
-def verify(console: Console, folder: Path, signer: Path | None) -> None:
+def verify(console: Console, folder: Path, signer: Path | None, most_bytes: int | None) -> None:
     """Check a release without the original: hashes, certificate against table, rehearsal mark.
 
     Exits with 3 if something does not hold. It proves that nothing was changed since; who made it only with --signer
@@ -29,7 +33,7 @@ def verify(console: Console, folder: Path, signer: Path | None) -> None:
     """
     from sfumato.release import verify_release
 
-    checks = verify_release(folder, signer=signer)
+    checks = verify_release(folder, signer=signer, most_bytes=most_bytes)
     holds = all(check.holds for check in checks)
     for check in checks:
         word = "FAILS" if not check.holds else "holds" if check.checked else "open"

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
-from sfumato.errors import OptionError
+from sfumato.errors import OptionError, shown
 
 __all__ = ["EVALUATION_FILES", "Contents", "check_folder", "replacing_folder"]
 
@@ -45,6 +45,7 @@ def check_folder(folder: str | Path, *, overwrite: bool = False, contents: Conte
         What is to be written: a release replaces a release, and so on.
     """
     path = Path(folder)
+    _check_name(path)
     if not path.exists() and not path.is_symlink():
         _check_parent(path)
         return path
@@ -58,6 +59,17 @@ def check_folder(folder: str | Path, *, overwrite: bool = False, contents: Conte
             "another"
         )
     return path
+
+
+def _check_name(path: Path) -> None:
+    """Refuse a name that the writers of tables cannot be told, or that no file system has."""
+    try:
+        path.absolute().joinpath("release").resolve().as_posix().encode("utf-8")
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, ValueError):
+        raise OptionError(f"the output {shown(path)} has a name that cannot be used; choose another") from None
 
 
 def _check_parent(path: Path) -> None:

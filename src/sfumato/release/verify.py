@@ -6,18 +6,16 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
-from sfumato.documents import read_bytes
-from sfumato.errors import BadInput, SfumatoError, shown
+from sfumato.documents import read_bytes, read_text
+from sfumato.errors import BadInput, OptionError, SfumatoError, shown
 from sfumato.facts import Drawn, EpochPublished, Grouped, Maintained, Synthesized
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
 from sfumato.randomness import Mode
 from sfumato.release.files import sha256_of
+from sfumato.release.reading import MOST_BYTES, look_at_table
 from sfumato.release.signature import SIGNATURE_FILE, Verifier, read_signature
-from sfumato.tables.files import read_file
-from sfumato.tables.schema import Kind, Schema
+from sfumato.tables.schema import Schema
 
 __all__ = ["Check", "certificate_beside", "verify_release"]
 
@@ -35,7 +33,9 @@ class Check:
     checked: bool = True
 
 
-def verify_release(folder: str | Path, *, signer: str | Path | None = None) -> list[Check]:
+def verify_release(
+    folder: str | Path, *, signer: str | Path | None = None, most_bytes: int | None = None
+) -> list[Check]:
     """Check hashes, certificate against table, claims against facts, and the rehearsal mark.
 
     Parameters
@@ -44,6 +44,9 @@ def verify_release(folder: str | Path, *, signer: str | Path | None = None) -> l
         The folder ``release`` itself.
     signer : path, optional
         The public key of who must have signed it. Without, integrity is checked and not authorship.
+    most_bytes : int, optional
+        Bytes that a file may have and the table may unpack to. By default 64 GiB, and for the table what the certified
+        rows and columns need.
 
     Raises
     ------
@@ -53,8 +56,8 @@ def verify_release(folder: str | Path, *, signer: str | Path | None = None) -> l
     path = Path(folder)
     verifier = None if signer is None else Verifier.load(signer)
     certificate, data = _read_certificate(path)
-    checks = [*_signed(path, data, verifier), _files(path, certificate)]
-    checks.extend(_table(path, certificate))
+    checks = [*_signed(path, data, verifier), _files(path, certificate, most_bytes or MOST_BYTES)]
+    checks.extend(_table(path, certificate, most_bytes))
     checks.append(_claims(certificate))
     checks.append(_levels(certificate))
     rehearsal = certificate.randomness != Mode.RELEASE.value
@@ -117,11 +120,11 @@ def _signed(path: Path, data: bytes, verifier: Verifier | None) -> list[Check]:
     return [Check(name, True, "the certificate is exactly what that key signed")]
 
 
-def _files(path: Path, certificate: Certificate) -> Check:
+def _files(path: Path, certificate: Certificate, most_bytes: int) -> Check:
     """Compare the hash of every file, and refuse files that the certificate does not name."""
     wrong = []
     for name, digest in certificate.files.items():
-        if Path(name).name != name or _digest(path / name) != digest:
+        if Path(name).name != name or _digest(path / name, most_bytes) != digest:
             wrong.append(name)
     tables = [name for name in certificate.files if name.startswith("table.")]
     if len(tables) != 1 or certificate.files[tables[0]] != certificate.table_sha256:
@@ -139,12 +142,21 @@ def _files(path: Path, certificate: Certificate) -> Check:
     return Check("files unchanged", not wrong and not extra, detail)
 
 
-def _digest(file: Path) -> str | None:
-    """SHA-256 of a file of the release; None for one that is not there, or no regular file."""
+def _digest(file: Path, most_bytes: int) -> str | None:
+    """SHA-256 of a file of the release; None for one that is not there, or no regular file.
+
+    Raises
+    ------
+    OptionError
+        For one that is larger than its reader grants.
+    """
     try:
-        return sha256_of(file, linked=False)
-    except OSError:
+        size = file.lstat().st_size
+        if size <= most_bytes:
+            return sha256_of(file, linked=False)
+    except (OSError, ValueError):
         return None
+    raise OptionError(f"the file {shown(file.name)} has {size} bytes; grant it as many with --most-bytes")
 
 
 def _listed(names: list[str]) -> str:
@@ -152,47 +164,27 @@ def _listed(names: list[str]) -> str:
     return ", ".join(map(shown, names[:_MOST_NAMED])) + more
 
 
-def _table(path: Path, certificate: Certificate) -> list[Check]:
+def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list[Check]:
     """Compare the table with the certificate's row count and the released schema."""
     name = next((name for name in certificate.files if name.startswith("table.")), "table.csv")
     try:
-        table, _ = read_file(path / name)
-        schema = Schema.load(path / "schema.toml")
-    except SfumatoError:
-        return [Check("table readable", False, "the table or its schema cannot be read")]
-    rows = table.num_rows == certificate.rows_out
-    columns = tuple(table.column_names) == schema.names
+        schema = Schema.from_toml(read_text(path / "schema.toml", "schema", "ask for the release again", linked=False))
+        table = look_at_table(path / name, schema, certificate.rows_out, most_bytes)
+    except SfumatoError as error:
+        return [Check("table readable", False, str(error))]
+    more = table.rows > certificate.rows_out
+    rows = table.rows == certificate.rows_out
+    columns = table.names == schema.names
+    told = f"more than the {certificate.rows_out} rows certified" if more else f"{table.rows} rows"
+    width = f"{len(table.names)} columns"
+    domains = f"{table.declared} declared domains hold"
+    if table.outside:
+        domains = f"{len(table.outside)} columns leave their domain"
     return [
-        Check("rows", rows, f"{table.num_rows} rows" + ("" if rows else f", certified {certificate.rows_out}")),
-        Check("columns", columns, f"{table.num_columns} columns" + ("" if columns else ", not those of the schema")),
-        _domains(table, schema),
+        Check("rows", rows, told if rows or more else f"{told}, certified {certificate.rows_out}"),
+        Check("columns", columns, width if columns else f"{width}, not those of the schema"),
+        Check("domains", not table.outside, domains),
     ]
-
-
-def _domains(table: pa.Table, schema: Schema) -> Check:
-    """Look whether declared domains hold; those that were not declared cannot be looked at from outside."""
-    from sfumato.tables.cells import bound_to_number, codes_of_cells, numbers_of_cells
-
-    declared = [field for field in schema if field.domain.declared and field.name in table.column_names]
-    outside = []
-    for field in declared:
-        cells = table.column(field.name)
-        try:
-            if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
-                codes_of_cells(cells, field)
-                continue
-            numbers, absent = numbers_of_cells(cells, field)
-        except BadInput:
-            outside.append(field.name)
-            continue
-        low, high = (
-            None if edge is None else bound_to_number(edge, field) for edge in (field.domain.low, field.domain.high)
-        )
-        present = numbers[~absent]
-        if (low is not None and (present < low).any()) or (high is not None and (present > high).any()):
-            outside.append(field.name)
-    detail = f"{len(declared)} declared domains hold" if not outside else f"{len(outside)} columns leave their domain"
-    return Check("domains", not outside, detail)
 
 
 def _claims(certificate: Certificate) -> Check:

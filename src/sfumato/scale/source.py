@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from sfumato.errors import OptionError, TableError
+from sfumato.errors import OptionError, TableError, shown
 from sfumato.tables.files import FileForm, FileFormat
 
 __all__ = ["Source", "form_of", "open_source"]
@@ -133,10 +134,10 @@ def open_source(path: str | Path, *, encoding: str = "utf-8") -> Source:
     """
     place = Path(path)
     form = form_of(place)
-    if not place.is_file():
-        raise TableError(f"there is no file {str(place)!r}; check its name")
     rows: int | None = None
     with _plain_errors(place):
+        if not place.is_file():
+            raise TableError(f"there is no file {str(place)!r}; check its name")
         if form.format is FileFormat.PARQUET:
             with pa.parquet.ParquetFile(place) as file:
                 schema, rows = file.schema_arrow, file.metadata.num_rows
@@ -176,9 +177,9 @@ def _check_names(names: list[str], path: Path) -> None:
         raise TableError(
             f"{str(path)!r} has {len(nameless)} columns without a name, the first is number {nameless[0]}; name them"
         )
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted((name, times) for name, times in Counter(names).items() if times > 1)
     if twice:
-        raise TableError(f"column {twice[0]!r} stands {names.count(twice[0])} times in {str(path)!r}; name it once")
+        raise TableError(f"column {twice[0][0]!r} stands {twice[0][1]} times in {str(path)!r}; name it once")
 
 
 @contextmanager
@@ -188,5 +189,7 @@ def _plain_errors(path: Path) -> Iterator[None]:
         yield
     except PermissionError:
         raise TableError(f"{str(path)!r} may not be read by you; ask for permission") from None
+    except UnicodeEncodeError:
+        raise TableError(f"the name {shown(path)} is not UTF-8 text; rename the file or its folder") from None
     except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError):
         raise TableError(f"{str(path)!r} cannot be read as its ending says; it may be damaged or misnamed") from None

@@ -12,6 +12,7 @@ import gzip
 import io
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,7 +25,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from sfumato.errors import OptionError, TableError
+from sfumato.errors import OptionError, TableError, shown
 from sfumato.tables.cells import is_text
 
 __all__ = ["FileForm", "FileFormat", "read_file", "read_sql", "write_file"]
@@ -59,34 +60,77 @@ _DELIMITERS = ",;\t|"
 _BLOCK = 1 << 22
 
 
-def read_file(source: str | Path, *, encoding: str = "utf-8") -> tuple[pa.Table, FileForm]:
+def read_file(
+    source: str | Path, *, encoding: str = "utf-8", most_bytes: int | None = None
+) -> tuple[pa.Table, FileForm]:
     """Read a table from a file, or CSV from standard input where the source is ``-``.
+
+    Parameters
+    ----------
+    source : path or "-"
+    encoding : str
+        Of CSV.
+    most_bytes : int, optional
+        Bytes that a packed file may unpack to; for one that somebody else wrote.
 
     Raises
     ------
     TableError
-        For a file that is not there, empty, ragged, of no known ending, or not what its ending says.
+        For a file that is not there, empty, ragged, of no known ending, not what its ending says, or that unpacks to
+        more.
     """
     if str(source) == "-":
         return _read_csv(sys.stdin.buffer.read(), "standard input", encoding)
     path = Path(source)
     name = path.name.lower()
     ending = next((ending for ending in sorted(_ENDINGS, key=len, reverse=True) if name.endswith(ending)), None)
-    if not path.exists():
-        raise TableError(f"there is no file {str(path)!r}; check its name")
-    if not path.is_file() or ending is None:
-        raise TableError(f"{str(path)!r} is not a file of a known kind; known endings are {', '.join(_ENDINGS)}")
     try:
+        if not path.exists():
+            raise TableError(f"there is no file {shown(path)}; check its name")
+        if not path.is_file() or ending is None:
+            raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {', '.join(_ENDINGS)}")
         if _ENDINGS[ending] is FileFormat.CSV:
-            data = gzip.decompress(path.read_bytes()) if ending.endswith(".gz") else path.read_bytes()
+            data = _unpacked(path, most_bytes) if ending.endswith(".gz") else path.read_bytes()
             return _read_csv(data, repr(str(path)), encoding)
-        read = pa.parquet.read_table if _ENDINGS[ending] is FileFormat.PARQUET else pa.feather.read_table
-        table = read(str(path))
+        if _ENDINGS[ending] is FileFormat.PARQUET:
+            table = pa.parquet.read_table(str(path)) if most_bytes is None else _parquet_within(path, most_bytes)
+        else:
+            table = pa.feather.read_table(str(path))
+            _refuse_larger(path, table.nbytes, most_bytes)
+    except UnicodeEncodeError:
+        raise TableError(f"the name {shown(path)} is not UTF-8 text; rename the file or its folder") from None
     except PermissionError:
         raise TableError(f"{str(path)!r} may not be read by you; ask for permission") from None
     except (pa.ArrowException, gzip.BadGzipFile, EOFError, OSError, zlib.error):
         raise TableError(f"{str(path)!r} is not a readable {ending} file; it may be damaged or misnamed") from None
     return _checked(table, repr(str(path))), FileForm(_ENDINGS[ending])
+
+
+def _unpacked(path: Path, most_bytes: int | None) -> bytes:
+    with gzip.open(path, "rb") as file:
+        data = file.read(-1 if most_bytes is None else most_bytes + 1)
+    _refuse_larger(path, len(data), most_bytes)
+    return data
+
+
+def _parquet_within(path: Path, most_bytes: int) -> pa.Table:
+    """Read batch by batch: what a cell that is written once and repeated comes to stands nowhere in the file."""
+    parts: list[pa.RecordBatch] = []
+    size = 0
+    with pa.parquet.ParquetFile(path) as file:
+        for part in file.iter_batches(use_threads=False):
+            size += part.nbytes
+            _refuse_larger(path, size, most_bytes)
+            parts.append(part)
+        return pa.Table.from_batches(parts, file.schema_arrow)
+
+
+def _refuse_larger(path: Path, size: int, most_bytes: int | None) -> None:
+    if most_bytes is not None and size > most_bytes:
+        raise TableError(
+            f"{shown(path)} unpacks to more than {max(1, most_bytes >> 20)} MiB; if that is right, grant it more with "
+            "--most-bytes"
+        )
 
 
 def _read_csv(data: bytes, name: str, encoding: str) -> tuple[pa.Table, FileForm]:
@@ -139,9 +183,9 @@ def _header(data: bytes, name: str) -> tuple[str, list[str]]:
 
 
 def _refuse_twice(names: list[str], name: str) -> None:
-    twice = sorted({column for column in names if names.count(column) > 1})
+    twice = sorted((column, times) for column, times in Counter(names).items() if times > 1)
     if twice:
-        raise TableError(f"column {twice[0]!r} stands {names.count(twice[0])} times in {name}; name it once")
+        raise TableError(f"column {twice[0][0]!r} stands {twice[0][1]} times in {name}; name it once")
 
 
 def _parse(data: bytes, delimiter: str, header: list[str], name: str) -> pa.Table:

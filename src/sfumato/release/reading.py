@@ -1,0 +1,92 @@
+"""A released table looked at batch by batch: memory is bounded whatever it unpacks to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from sfumato.errors import BadInput, TableError
+from sfumato.scale.source import open_source
+from sfumato.tables.cells import bound_to_number, codes_of_cells, numbers_of_cells
+from sfumato.tables.field import Field, Kind
+from sfumato.tables.schema import Schema
+
+__all__ = ["MOST_BYTES", "LookedAt", "look_at_table"]
+
+MOST_BYTES = 1 << 36
+"""Bytes that a released table may have, and unpack to, unless its reader grants more."""
+
+_FREE = 1 << 26  # bytes that any table may unpack to
+_CELL = 1 << 10  # bytes of a cell, on average, beyond which a table is not what was certified
+_BATCH_CELLS = 1 << 20
+_FEWEST_ROWS = 1 << 10
+
+
+@dataclass(frozen=True)
+class LookedAt:
+    """What is in the file of a table; ``rows`` stops one batch after those that were certified.
+
+    ``declared`` counts the columns of declared domain and ``outside`` names those of them that leave it.
+    """
+
+    names: tuple[str, ...]
+    rows: int
+    declared: int
+    outside: tuple[str, ...]
+
+
+def look_at_table(file: Path, schema: Schema, rows: int, most_bytes: int | None = None) -> LookedAt:
+    """Read a released table once and compare it with its schema.
+
+    Parameters
+    ----------
+    file : path
+    schema : Schema
+        Whose declared domains must hold; others cannot be looked at from outside.
+    rows : int
+        Those certified. Reading stops beyond them.
+    most_bytes : int, optional
+        Bytes that the table may unpack to; by default what as many rows need, and never more than `MOST_BYTES`.
+
+    Raises
+    ------
+    TableError
+        Where it cannot be read, or unpacks to more.
+    """
+    source = open_source(file)
+    names = source.schema.names
+    allowed = min(MOST_BYTES, _FREE + rows * len(names) * _CELL) if most_bytes is None else most_bytes
+    declared = [field for field in schema if field.domain.declared and field.name in names]
+    outside: dict[str, None] = {}
+    seen = size = 0
+    for batch in source.batches(names, max(_FEWEST_ROWS, _BATCH_CELLS // len(names)), threads=False):
+        seen += len(batch)
+        size += batch.nbytes
+        if size > allowed:
+            raise TableError(
+                f"the table unpacks to more than {allowed >> 20} MiB, too much for {rows} rows of {len(names)} columns"
+            )
+        if seen > rows:
+            break
+        for field in declared:
+            if field.name not in outside and _leaves(batch.column(field.name), field):
+                outside[field.name] = None
+    return LookedAt(tuple(names), seen, len(declared), tuple(outside))
+
+
+def _leaves(cells: pa.Array, field: Field) -> bool:
+    """Tell whether a cell lies outside the declared domain of its column."""
+    try:
+        if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
+            codes_of_cells(cells, field)
+            return False
+        numbers, absent = numbers_of_cells(cells, field)
+    except BadInput:
+        return True
+    low, high = (
+        None if edge is None else bound_to_number(edge, field) for edge in (field.domain.low, field.domain.high)
+    )
+    present = numbers[~absent]
+    return bool((low is not None and (present < low).any()) or (high is not None and (present > high).any()))
