@@ -21,7 +21,7 @@ def table(tmp_path: Path) -> Path:
 
 def test_tune_writes_a_recipe_that_sanitize_runs(run: Run, table: Path, tmp_path: Path) -> None:
     out = tmp_path / "tuning"
-    done = run("tune", table, "--target", "state", "-o", out, "--budget", "0.5", "--repeats", "1")
+    done = run("tune", table, "--target", "state", "-o", out, "--budget", "1e-6", "--repeats", "1")
     assert done.code == 0, done.err
     assert done.out.startswith("k = ")
     assert sorted(file.name for file in out.iterdir()) == ["recipe.toml", "report.html", "report.json"]
@@ -34,7 +34,7 @@ def test_tune_writes_a_recipe_that_sanitize_runs(run: Run, table: Path, tmp_path
 
 
 def test_tune_speaks_json_and_replaces_only_a_tuning(run: Run, table: Path, tmp_path: Path) -> None:
-    options = ("--budget", "0.5", "--repeats", "1", "--json")
+    options = ("--budget", "1e-6", "--repeats", "1", "--json")
     done = run("tune", table, "-o", tmp_path / "tuning", *options)
     assert json.loads(done.out)["metric"] == "covariance"
     again = run("tune", table, "-o", tmp_path / "tuning", *options)

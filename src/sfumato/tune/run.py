@@ -241,7 +241,7 @@ def _plan(
         if repeats > 1:
             fits = [s for s in range(_STEPS, 0, -1) if _passes(low, least, high, s) * seconds * repeats <= left]
             steps = max(fits[0] if fits else _FEWEST_STEPS, _FEWEST_STEPS)
-        estimate = round(_passes(low, least, high, steps) * seconds * repeats, 1)
+        estimate = float(f"{_passes(low, least, high, steps) * seconds * repeats:.2g}")
     plan = Plan(low, least, high, steps, repeats, holdout, budget, estimate)
     return plan, _geometric(low, high, steps)
 
