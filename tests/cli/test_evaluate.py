@@ -183,9 +183,7 @@ def test_a_released_table_that_cannot_be_read_is_one_sentence(run: Run, people: 
     assert done.err.count("\n") == 1
 
 
-def test_a_budget_is_told(
-    run: Run, people: Path, noisy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_budget_is_told(run: Run, people: Path, noisy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizes, "_slowness", lambda: 1.0)  # a machine that is always as fast
     done = run("evaluate", people, noisy, "--budget", "40", *DROPPED)
     assert "Looked at up to 120 people an attack and 120 training rows (estimated " in done.out
