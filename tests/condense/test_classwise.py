@@ -104,10 +104,15 @@ def test_no_group_mixes_classes_or_strata_and_every_row_has_the_class_of_its_gro
 
 @examples(30)
 @given(classed_tables(), st.sampled_from([0.05, 0.1, 0.2, 1.0]), st.integers(0, 2**32 - 1))
-def test_without_k_the_size_is_at_least_2_every_level_and_the_tolerance_and_fits_every_class(
+def test_without_k_the_size_is_at_least_5_every_level_and_the_tolerance_and_fits_every_class(
     table: tuple[Records, int], tolerance: float, seed: int
 ) -> None:
     records, _ = table
+    smallest = np.unique(np.column_stack([class_of(records), records.strata]), axis=0, return_counts=True)[1].min()
+    if smallest < max(5, int(records.levels.max())):
+        with pytest.raises(LevelError, match=rf"the smallest has {smallest} and level .*recode them into one class"):
+            ClasswiseCondensation(tolerance=tolerance).sanitize(records, rng=np.random.default_rng(seed))
+        return
     sanitized = ClasswiseCondensation(tolerance=tolerance, effort="fast").sanitize(
         records, rng=np.random.default_rng(seed)
     )
@@ -115,7 +120,18 @@ def test_without_k_the_size_is_at_least_2_every_level_and_the_tolerance_and_fits
     _, levels, _ = groups_of(sanitized)
     assert len(set(levels.tolist())) == 1
     cells = np.unique(np.column_stack([class_of(records), records.strata]), axis=0, return_counts=True)[1]
-    assert max(2, int(records.levels.max()), round(tolerance * cells.min())) <= levels[0] <= cells.min()
+    assert max(5, int(records.levels.max()), round(tolerance * cells.min())) <= levels[0] <= cells.min()
+
+
+def test_a_class_of_ten_among_hundreds_gives_groups_of_5_and_not_of_2() -> None:
+    """The classes of a wine table: a tenth of ten records is one, and 6 classes have no common divisor."""
+    rng = np.random.default_rng(0)
+    classes = np.repeat(np.arange(6), [10, 53, 681, 638, 199, 18])
+    sanitized = ClasswiseCondensation(grouping="mdav").sanitize(
+        labelled(rng.normal(size=(len(classes), 2)), classes), rng=rng
+    )
+    labels, _, _ = groups_of(sanitized)
+    assert np.bincount(labels).min() == 5
 
 
 @pytest.mark.parametrize(
@@ -194,10 +210,11 @@ def test_missing_classes_are_refused_with_column_and_count() -> None:
 
 def test_a_class_smaller_than_k_or_a_level_is_refused_with_both_numbers() -> None:
     features, classes = np.zeros((24, 1)), np.array([0] * 20 + [1] * 4)
-    with pytest.raises(LevelError, match=r"1 of 2 classes of column 'class'.*smallest has 4 and level 5.*pool"):
+    words = r"1 of 2 classes of column 'class'.*4 records in all; the smallest has 4 and level 5.*condense"
+    with pytest.raises(LevelError, match=words):
         ClasswiseCondensation(k=5).sanitize(labelled(features, classes), rng=np.random.default_rng(0))
     records = labelled(features, classes, np.array([9] + [0] * 23))
-    with pytest.raises(LevelError, match="class 2 of 2 has 4 records, fewer than the smallest group of 9"):
+    with pytest.raises(LevelError, match=r"1 of 2 classes of column 'class'.*the smallest has 4 and level 9"):
         ClasswiseCondensation().sanitize(records, rng=np.random.default_rng(0))
 
 
@@ -219,13 +236,13 @@ def test_wrong_parameters_are_refused(wrong: dict[str, object], error: type[Exce
 
 
 def test_level_1_needs_permission_and_then_stands_alone_only_where_k_is_1() -> None:
-    features, classes = np.arange(8.0)[:, None], np.repeat([0, 1], 4)
-    records = labelled(features, classes, np.ones(8, dtype=np.int64))
-    with pytest.raises(LevelError, match="8 records ask for privacy level 1"):
+    features, classes = np.arange(16.0)[:, None], np.repeat([0, 1], 8)
+    records = labelled(features, classes, np.ones(16, dtype=np.int64))
+    with pytest.raises(LevelError, match="16 records ask for privacy level 1"):
         ClasswiseCondensation().sanitize(records, rng=np.random.default_rng(0))
     _, levels, _ = groups_of(ClasswiseCondensation(allow_level_1=True).sanitize(records, rng=np.random.default_rng(0)))
-    assert levels.min() >= 2
-    with pytest.warns(PrivacyLeakWarning, match="8 of 8 groups"):
+    assert levels.min() >= 5
+    with pytest.warns(PrivacyLeakWarning, match="16 of 16 groups"):
         ClasswiseCondensation(k=1, allow_level_1=True).sanitize(records, rng=np.random.default_rng(0))
 
 

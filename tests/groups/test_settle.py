@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.groups import category_counts, generate, missing_counts, split_groups
+from sfumato.groups import Groups, category_counts, generate, missing_counts, split_groups
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind
 from tests.examples import examples
 from tests.groups.drawn_groups import Mixed, mixed_records
@@ -100,6 +101,21 @@ def test_a_split_gives_a_count_to_the_largest_remainder() -> None:
         counts = category_counts(half, mixed.layout[0], np.zeros(1, dtype=np.int64))
         if (exact >= 0.0).all():
             assert (np.abs(counts - exact) < 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("parts", "counts"),
+    [
+        ([1.7, 2.2, 1.1], [2, 2, 1]),  # one count is left, and 0.7 is the largest remainder
+        ([0.4, 3.8, 0.8], [0, 4, 1]),  # two are left
+        ([2.5, 1.5, 1.0], [3, 1, 1]),  # of equal remainders the first
+    ],
+)
+def test_counts_that_are_left_go_to_the_largest_remainders(parts: list[float], counts: list[int]) -> None:
+    block = Block("c", BlockKind.CATEGORY, 0, 3, (0.0, 0.0, 0.0))
+    mean = np.array([parts]) / 5.0 * CATEGORY_SCALE
+    five = Groups(np.array([5]), mean, np.zeros((1, 3, 3)), np.zeros(1), np.zeros(1, dtype=np.int64))
+    assert category_counts(five, block, np.zeros(1, dtype=np.int64)).tolist() == [counts]
 
 
 def test_the_counts_of_a_group_come_out_of_its_moments_alone() -> None:

@@ -53,7 +53,11 @@ _OPTIONS = (
         help="condense (default), condense-paper, classwise; noise, laplace-pca, randomize; "
         "translate, scale, rotate, hybrid.",
     ),
-    click.option("--k", type=int, help="Floor of every record's privacy level.  [default: 10, or 2 with --level]"),
+    click.option(
+        "--k",
+        type=int,
+        help="Floor of every record's privacy level.  [default: 10, or 2 with --level; classwise chooses, 5 or more]",
+    ),
     click.option(
         "--grouping",
         type=click.Choice(["compact", "mdav", "modified", "holistic"]),

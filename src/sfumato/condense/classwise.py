@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["MOST_CLASSES", "TOLERANCE", "ClasswiseCondensation", "check_pure", "choose_size", "classes_of"]
+__all__ = ["FLOOR", "MOST_CLASSES", "TOLERANCE", "ClasswiseCondensation", "check_pure", "choose_size", "classes_of"]
+
+FLOOR = 5
+"""Smallest group where no k is given: a tenth of a class of a few records would be no group at all."""
 
 MOST_CLASSES = 20
 """Most distinct values of a numeric target that is taken as a class; more are a response."""
@@ -36,10 +39,11 @@ class ClasswiseCondensation:
     ----------
     k : int, optional
         The floor: a record's level is max(k, the level it asks for). Without it the group size is the approximate
-        greatest common divisor of the classes, which is large: a tenth of the smallest class or more.
+        greatest common divisor of the classes, which is large: a tenth of the smallest class or more, and never less
+        than 5.
     tolerance : float
         The smallest group size that the divisor may choose, as a share of the smallest class; the paper took 0.05 to
-        0.2. It is raised to 2 and to the highest level asked for. Not used where k is given.
+        0.2. It is raised to 5 and to the highest level asked for. Not used where k is given.
     grouping : {"compact", "mdav", "paper", "modified", "holistic"}, optional
         As in `Condensation`, but compact groups may differ in width, so that dense regions of a class stay whole.
         Without it whichever of ``"compact"`` and the paper's own ``"modified"`` does better in a trial on the records
@@ -75,6 +79,11 @@ class ClasswiseCondensation:
         """The method's name on the command line."""
         return "classwise"
 
+    @property
+    def floor(self) -> int:
+        """The fewest records of any group."""
+        return FLOOR if self.k is None else self.k
+
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many synthetic ones of the same classes.
 
@@ -90,10 +99,12 @@ class ClasswiseCondensation:
         compile_ahead()
         block, classes = classes_of(records)
         cells = np.unique(np.column_stack([classes, records.strata]), axis=0, return_inverse=True)[1].ravel()
-        levels = effective_levels(records.levels, self.k or 2, allow_level_1=self.allow_level_1)
+        levels = effective_levels(records.levels, self.floor, allow_level_1=self.allow_level_1)
         if self.k is None:
-            levels = np.full(len(records), choose_size(np.bincount(cells), int(levels.max()), self.tolerance))
+            levels = np.full(len(records), levels.max())
         _check_sizes(block.column, cells, levels)
+        if self.k is None:
+            levels = np.full(len(records), choose_size(np.bincount(cells), int(levels[0]), self.tolerance))
         grouping, chosen = self.grouping, ""
         if grouping is None:
             grouping = better_grouping(records.values, levels, classes, cells, records.layout, rng, shared=block.where)
@@ -167,6 +178,7 @@ def _check_sizes(column: str, cells: NDArray[np.int64], levels: NDArray[np.int64
         worst = short[np.argmin(sizes[short])]
         raise LevelError(
             f"{len(short)} of {len(sizes)} classes of column {column!r} (within strata, where there are some) have "
-            f"fewer records than the highest privacy level in them (the smallest has {sizes[worst]} and level "
-            f"{highest[worst]}); pool small classes or lower the level"
+            f"fewer records than the highest privacy level in them ({int(sizes[short].sum())} records in all; the "
+            f"smallest has {sizes[worst]} and level {highest[worst]}); recode them into one class or leave those rows "
+            "out, lower the level (--k), or take the method condense, whose groups may mix classes"
         )

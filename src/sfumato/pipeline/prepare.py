@@ -54,7 +54,7 @@ def prepare(
     asked, schema = levels_of_table(level, arrow, schema, allow_level_1=allow_level_1)
     codes = _strata(arrow, schema, strata)
     kept, outside = _hold_out(arrow, holdout, randomness, purpose)
-    floor = getattr(mechanism, "k", None)  # a mechanism may choose its own
+    floor = getattr(mechanism, "floor", getattr(mechanism, "k", None))  # a mechanism may choose its own k
     crowd = max(int(asked[kept].max(initial=0)), 2 if floor is None else int(floor))
     if len(kept) < crowd:
         raise LevelError(
