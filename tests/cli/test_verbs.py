@@ -49,7 +49,7 @@ def test_the_certificate_holds_the_keys_that_others_read(run: Run, people: Path,
     out = tmp_path / "out"
     assert run("sanitize", people, "-o", out, "--level", "level", "--no-report").code == 0
     certificate = json.loads((out / "release" / "certificate.json").read_text())
-    assert certificate["format"] == 1
+    assert certificate["format"] == 2
     assert certificate["randomness"] == "release"
     assert certificate["rows_in"] == certificate["rows_out"] == 120
     assert certificate["levels"] | {"groups": 0} == {
@@ -112,8 +112,23 @@ def test_verify_refuses_a_claim_that_does_not_follow(run: Run, people: Path, tmp
     path = tmp_path / "out" / "release" / "certificate.json"
     certificate = json.loads(path.read_text())
     certificate["claims"].append({"claim": "The table is safe.", "kind": "proved", "basis": "x", "assumes": "y"})
-    path.write_text(json.dumps(certificate))
-    assert run("verify", path.parent).code == 3
+    path.write_text(json.dumps(certificate, indent=2, ensure_ascii=False) + "\n")
+    refused = run("verify", path.parent)
+    assert refused.code == 3
+    assert "claims follow from facts" in refused.err
+
+
+def test_verify_refuses_a_certificate_with_an_entry_that_does_not_belong_there(
+    run: Run, people: Path, tmp_path: Path
+) -> None:
+    assert run("sanitize", people, "-o", tmp_path / "out", "--k", 5, "--no-report").code == 0
+    path = tmp_path / "out" / "release" / "certificate.json"
+    certificate = json.loads(path.read_text()) | {"note": "The table is anonymous"}
+    path.write_text(json.dumps(certificate, indent=2, ensure_ascii=False) + "\n")
+    refused = run("verify", path.parent, "--json")
+    assert refused.code == 3
+    assert json.loads(refused.out)["holds"] is False
+    assert "1 entries that do not belong there" in refused.out
 
 
 def test_verify_of_a_folder_without_certificate_is_bad_input(run: Run, tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from sfumato.facts import (
     fact_from_json,
     fact_to_json,
 )
-from sfumato.privacy.certificate import Certificate, certify
 from sfumato.privacy.claims import draw_claims
 
 GROUPED = Grouped("AY05 ConstructGroups", 100, 9, 10, 10, 12, 0, 0, 0)
@@ -112,34 +111,6 @@ def test_pure_classes_are_claimed_with_their_number_and_that_they_are_certain_is
     assert "no group mixes the 3 classes" in claim.claim
     assert "KCG12, fig. 5" in claim.basis
     assert any("cannot be sure of the class 'outcome'" in one.claim for one in refused)
-
-
-def test_a_certificate_comes_back_from_json() -> None:
-    certificate = certify(
-        FACTS,
-        version="1",
-        randomness="release",
-        method="condense-paper",
-        parameters={"k": 10},
-        rows_in=100,
-        rows_out=100,
-        schema_sha256="0",
-    )
-    certificate = dataclasses.replace(certificate, table_sha256="1", files={"table.csv": "1"})
-    assert Certificate.from_json(certificate.to_json()) == certificate
-    assert certificate.levels == {
-        "asked_min": 10,
-        "asked_max": 12,
-        "smallest_group": 10,
-        "groups": 9,
-        "violations": 0,
-    }
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 1}', "not json"])
-def test_a_damaged_certificate_is_bad_input(text: str) -> None:
-    with pytest.raises(BadInput):
-        Certificate.from_json(text)
 
 
 @pytest.mark.parametrize(

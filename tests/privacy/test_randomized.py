@@ -13,6 +13,7 @@ from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.facts import DomainsObserved, Fact, Randomized, Untouched, fact_from_json, fact_to_json
 from sfumato.laws.domains import Integers, Labels
 from sfumato.laws.spec import NoiseSpec
+from sfumato.privacy.certificate import certify
 from sfumato.privacy.claims import Claim, draw_claims
 from sfumato.privacy.randomized import read_spec, specs_of
 
@@ -101,15 +102,25 @@ def test_a_fact_that_contradicts_its_law_is_not_certified(change: dict[str, obje
 
 
 def test_the_specification_of_a_column_is_read_from_a_certificate_or_a_file(tmp_path: Path) -> None:
-    facts = [fact("age", AGE), Untouched(0, 1), fact("town", TOWN)]
+    facts = (fact("age", AGE), Untouched(0, 1), fact("town", TOWN))
     assert specs_of(facts) == {"age": AGE, "town": TOWN}
     certificate = tmp_path / "certificate.json"
-    certificate.write_text(json.dumps({"facts": [fact_to_json(one) for one in facts]}))
+    told = certify(
+        facts,
+        version="0.2.0",
+        randomness="release",
+        method="randomize",
+        parameters={"epsilon": 1.0},
+        rows_in=9,
+        rows_out=9,
+        schema_sha256="0" * 64,
+    )
+    certificate.write_text(told.to_json(), encoding="utf-8")
     assert read_spec(certificate, "town") == TOWN
     with pytest.raises(OptionError, match="no specification of column 'pay'; it has 'age', 'town'"):
         read_spec(certificate, "pay")
     for name, text in (("a.toml", AGE.to_toml()), ("a.json", json.dumps(AGE.to_document()))):
         (tmp_path / name).write_text(text)
         assert read_spec(tmp_path / name, "age") == AGE
-    with pytest.raises(OptionError, match="cannot be read"):
+    with pytest.raises(OptionError, match="there is no noise specification"):
         read_spec(tmp_path / "none.json", "age")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALGORITHMS",
+    "USUAL_K",
+    "USUAL_RHO1",
     "LaplacePCA",
     "form_groups",
     "levels_to_reach",
@@ -32,7 +34,7 @@ ALGORITHMS = {
 }
 """The groupings, and how a certificate names each."""
 
-_K, _B, _RHO1 = 100, 0.2, 0.001  # of the paper's experiments and example
+USUAL_K, _B, USUAL_RHO1 = 100, 0.2, 0.001  # of the paper's experiments and example
 _LEAST_B, _MOST_B = 0.01, 1000.0  # below there is no bound left, above no data
 _TINY = 3  # the ranges of three records are nearly the records
 
@@ -246,7 +248,7 @@ def levels_to_reach(mechanism: LaplacePCA, records: Records) -> NDArray[np.int64
         count = int((records.levels < 0).sum())
         raise LevelError(f"{count} privacy levels are negative; levels are whole numbers from 2")
     if mechanism.groups is None:
-        return np.maximum(records.levels, mechanism.k or _K).astype(np.int64)
+        return np.maximum(records.levels, mechanism.k or USUAL_K).astype(np.int64)
     if records.strata.any():
         raise OptionError("groups counts those of the whole table, and strata are grouped apart; give k instead")
     share, highest = len(records) // mechanism.groups, int(records.levels.max(initial=2))
@@ -284,7 +286,7 @@ def state_facts(
         tiny=tiny,
         alone=int((sizes == 1).sum()),
     )
-    rho1 = _RHO1 if mechanism.rho1 is None else mechanism.rho1
+    rho1 = USUAL_RHO1 if mechanism.rho1 is None else mechanism.rho1
     scale = mechanism.scale(components)
     noise = ComponentNoise("laplace", scale, components, mechanism.guarantee, rho1, mechanism.grid)
     categories = sum(block.kind is BlockKind.CATEGORY for block in layout)

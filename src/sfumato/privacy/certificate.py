@@ -8,18 +8,24 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.documents import Unparsable, parse_json
 from sfumato.errors import BadInput
 from sfumato.facts import Fact, Grouped, Maintained, fact_from_json, fact_to_json
 from sfumato.privacy.claims import Claim, Refused, draw_claims
+from sfumato.privacy.document import AlteredCertificate, check_shape
 
-__all__ = ["FORMAT", "Certificate", "certify"]
+__all__ = ["FORMAT", "AlteredCertificate", "Certificate", "certify"]
 
-FORMAT = 1
+FORMAT = 2
+"""What is written. Format 1 is that of sfumato 0.1, with the same entries and the sentences of that version."""
 
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """What is guaranteed of a release, and what is not. Holds no measured number, no group membership and no key."""
+    """What is guaranteed of a release, and what is not. Holds no measured number, no group membership and no key.
+
+    ``table_sha256`` is None and ``files`` is empty until the release is written.
+    """
 
     sfumato: str
     created: str
@@ -34,6 +40,7 @@ class Certificate:
     schema_sha256: str
     table_sha256: str | None = None
     files: dict[str, str] = dataclasses.field(default_factory=dict)
+    format: int = FORMAT
 
     def __repr__(self) -> str:
         return (
@@ -64,20 +71,25 @@ class Certificate:
             "violations": grouped.violations,
         }
 
+    @property
+    def derived(self) -> bool:
+        """Whether its sentences can be derived anew from its facts; those of sfumato 0.1 stand as that worded them."""
+        return self.format == FORMAT
+
     def to_document(self) -> dict[str, Any]:
         """Write the certificate as plain values, in the order of the file."""
         return {
-            "format": FORMAT,
+            "format": self.format,
             "sfumato": self.sfumato,
             "created": self.created,
             "randomness": self.randomness,
             "method": self.method,
-            "parameters": self.parameters,
+            "parameters": dict(sorted(self.parameters.items())),
             "rows_in": self.rows_in,
             "rows_out": self.rows_out,
             "table_sha256": self.table_sha256,
             "schema_sha256": self.schema_sha256,
-            "files": self.files,
+            "files": dict(sorted(self.files.items())),
             "facts": [fact_to_json(fact) for fact in self.facts],
             "claims": [dataclasses.asdict(claim) for claim in self.claims],
             "refused": [dataclasses.asdict(claim) for claim in self.refused],
@@ -85,31 +97,50 @@ class Certificate:
         }
 
     def to_json(self) -> str:
-        """Write the certificate as JSON."""
-        return json.dumps(self.to_document(), indent=2, ensure_ascii=False) + "\n"
+        """Write the certificate in its one encoding: two texts are equal where the certificates are."""
+        return json.dumps(self.to_document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Read a certificate; nothing in it is trusted until `verify` has compared it with the table."""
+        """Read a certificate; nothing in it is trusted until `verify` has compared it with the table.
+
+        Raises
+        ------
+        BadInput
+            For a text that is no certificate, or one of a later format.
+        AlteredCertificate
+            For one that is not exactly as sfumato writes it. A certificate of sfumato 0.1 (format 1) may be spaced and
+            ordered in another way.
+        """
         try:
-            document = json.loads(text)
-            if not isinstance(document, dict) or document["format"] != FORMAT:
-                raise BadInput(f"the certificate is not of format {FORMAT}; use the version that wrote it")
-            return cls(
-                **{key: str(document[key]) for key in ("sfumato", "created", "randomness", "method", "schema_sha256")},
-                table_sha256=str(document["table_sha256"]),
-                parameters=dict(document["parameters"]),
-                rows_in=int(document["rows_in"]),
-                rows_out=int(document["rows_out"]),
-                files={str(name): str(digest) for name, digest in dict(document["files"]).items()},
-                facts=tuple(fact_from_json(fact) for fact in document["facts"]),
-                claims=tuple(Claim(**claim) for claim in document["claims"]),
-                refused=tuple(Refused(**claim) for claim in document["refused"]),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, BadInput):
-                raise
-            raise BadInput("the certificate cannot be read; it is damaged or was altered") from None
+            document = parse_json(text)
+        except Unparsable as error:
+            raise AlteredCertificate(f"the certificate is not JSON ({error}); it is damaged or was altered") from None
+        known = document.get("format") if isinstance(document, dict) else None
+        if isinstance(known, bool) or known not in (1, FORMAT):
+            raise BadInput(f"the certificate is not of format 1 or {FORMAT}; use the version that wrote it")
+        check_shape(document)
+        certificate = cls(
+            **{key: document[key] for key in ("format", "sfumato", "created", "randomness", "method", "parameters")},
+            **{key: document[key] for key in ("rows_in", "rows_out", "table_sha256", "schema_sha256", "files")},
+            facts=tuple(map(_fact, document["facts"])),
+            claims=tuple(Claim(**claim) for claim in document["claims"]),
+            refused=tuple(Refused(**claim) for claim in document["refused"]),
+        )
+        if certificate.levels != document["levels"]:
+            raise AlteredCertificate("the levels on the certificate are not those of its facts; it was altered")
+        if certificate.derived and certificate.to_json() != text:
+            raise AlteredCertificate("the certificate is not written as sfumato writes it; it was altered")
+        if not certificate.derived and not certificate.sfumato.startswith("0.1."):
+            raise AlteredCertificate("the certificate is of format 1 and not of sfumato 0.1; it was altered")
+        return certificate
+
+
+def _fact(document: dict[str, Any]) -> Fact:
+    try:
+        return fact_from_json(document)
+    except BadInput as error:
+        raise AlteredCertificate(str(error)) from None
 
 
 def certify(
@@ -130,7 +161,7 @@ def certify(
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         randomness=randomness,
         method=method,
-        parameters=parameters,
+        parameters=json.loads(json.dumps(parameters, sort_keys=True, allow_nan=False)),  # as they are read back
         rows_in=rows_in,
         rows_out=rows_out,
         facts=facts,

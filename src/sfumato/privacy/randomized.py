@@ -9,11 +9,10 @@ import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from sfumato.documents import Unparsable, parse_json, read_text
 from sfumato.errors import BadInput, OptionError, PrivacyRefusal
-from sfumato.facts import DomainsObserved, Fact, Randomized, Untouched, fact_from_json
+from sfumato.facts import DomainsObserved, Fact, Randomized, Untouched
 from sfumato.laws.amplification import combine, downward_bound, upward_bound
 from sfumato.laws.spec import NoiseSpec
 from sfumato.privacy.statements import Claim, Refused
@@ -22,7 +21,6 @@ __all__ = ["of_observed", "of_randomized", "of_rows", "read_spec", "spec_of", "s
 
 _PRIORS = (0.01, 0.1)
 _TOLERANCE = 1e-9
-_FACT = Randomized.fact
 _TABLE_ALONE = "the table alone is seen: what a report tells was measured on the true values and comes on top"
 _EGS = "No property of one value changes its odds by more than the amplification [Evfimievski, Gehrke, Srikant 2003]"
 
@@ -62,12 +60,10 @@ def read_spec(path: str | Path, column: str) -> NoiseSpec:
     OptionError
         Where the file is neither, or the certificate speaks of no such column.
     """
-    document = _certificate(Path(path))
-    if document is None:
+    facts = _certified_facts(Path(path))
+    if facts is None:
         return NoiseSpec.read(path)
-    specs = specs_of(
-        fact_from_json(fact) for fact in document["facts"] if isinstance(fact, dict) and fact.get("fact") == _FACT
-    )
+    specs = specs_of(facts)
     if column not in specs:
         names = ", ".join(map(repr, specs)) or "none"
         raise OptionError(f"the certificate has no specification of column {column!r}; it has {names}")
@@ -142,15 +138,20 @@ def of_observed(fact: DomainsObserved) -> Refused:
     )
 
 
-def _certificate(path: Path) -> dict[str, Any] | None:
-    """Give the certificate that a file holds; None where it is something else."""
+def _certified_facts(path: Path) -> tuple[Fact, ...] | None:
+    """Give the facts of the certificate that a file holds; None where it is something else."""
     if path.suffix.lower() != ".json":
         return None
     try:
-        document = parse_json(read_text(path, "certificate", "name a certificate.json"))
+        text = read_text(path, "certificate", "name a certificate.json")
+        document = parse_json(text)
     except (OptionError, Unparsable):
         return None
-    return document if isinstance(document, dict) and isinstance(document.get("facts"), list) else None
+    if not isinstance(document, dict) or not isinstance(document.get("facts"), list):
+        return None
+    from sfumato.privacy.certificate import Certificate  # which draws its claims here
+
+    return Certificate.from_json(text).facts
 
 
 def _words(gamma: float) -> str:

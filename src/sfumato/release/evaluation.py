@@ -132,6 +132,13 @@ def measure_released(
                 "rows that were held out belong into --holdout, not into the original"
             )
         )
+    if certificate is not None and not certificate.derived:
+        notes.append(
+            UserWarning(
+                f"the sentences of the certificate are worded by sfumato {certificate.sfumato} and were not derived "
+                "anew from its facts"
+            )
+        )
     report = assess(
         original.select([field.name for field in schema.encoded]),
         aligned.table,

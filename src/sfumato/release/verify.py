@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.documents import read_bytes, read_text
 from sfumato.errors import BadInput, OptionError, SfumatoError, shown
-from sfumato.facts import Drawn, EpochPublished, Grouped, Maintained, Synthesized
-from sfumato.privacy.certificate import Certificate
-from sfumato.privacy.claims import draw_claims
+from sfumato.privacy.certificate import AlteredCertificate, Certificate
 from sfumato.randomness import Mode
+from sfumato.release.agreement import Check, agreement_checks
 from sfumato.release.files import sha256_of
 from sfumato.release.reading import MOST_BYTES, look_at_table
 from sfumato.release.signature import SIGNATURE_FILE, Verifier, read_signature
@@ -23,20 +21,10 @@ __all__ = ["Check", "certificate_beside", "verify_release"]
 _MOST_NAMED = 5
 
 
-@dataclass(frozen=True)
-class Check:
-    """One question that was asked of a release; ``checked`` is False where only asking it could be offered."""
-
-    name: str
-    holds: bool
-    detail: str
-    checked: bool = True
-
-
 def verify_release(
     folder: str | Path, *, signer: str | Path | None = None, most_bytes: int | None = None
 ) -> list[Check]:
-    """Check hashes, certificate against table, claims against facts, and the rehearsal mark.
+    """Check hashes, certificate against table, all that it says against its facts, and the rehearsal mark.
 
     Parameters
     ----------
@@ -55,11 +43,15 @@ def verify_release(
     """
     path = Path(folder)
     verifier = None if signer is None else Verifier.load(signer)
-    certificate, data = _read_certificate(path)
-    checks = [*_signed(path, data, verifier), _files(path, certificate, most_bytes or MOST_BYTES)]
+    data = _certificate_bytes(path)
+    checks = _signed(path, data, verifier)
+    try:
+        certificate = _read_certificate(data)
+    except AlteredCertificate as altered:
+        return [*checks, Check("certificate", False, str(altered))]
+    checks.append(_files(path, certificate, most_bytes or MOST_BYTES))
     checks.extend(_table(path, certificate, most_bytes))
-    checks.append(_claims(certificate))
-    checks.append(_levels(certificate))
+    checks.extend(agreement_checks(certificate))
     rehearsal = certificate.randomness != Mode.RELEASE.value
     checks.append(
         Check(
@@ -79,7 +71,7 @@ def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:
     if not os.path.lexists(table.parent / "certificate.json"):
         return None, None
     try:
-        certificate, _ = _read_certificate(table.parent)
+        certificate = _read_certificate(_certificate_bytes(table.parent))
     except BadInput:
         return None, "the certificate beside the released table cannot be read and was not used"
     digest = certificate.files.get(table.name)
@@ -87,18 +79,21 @@ def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:
         return None, None
     if digest != certificate.table_sha256 or sha256_of(table) != digest:
         return None, "the released table is not the one that the certificate beside it speaks of, which was not used"
-    if not _claims(certificate).holds or not _levels(certificate).holds:
+    if not all(check.holds for check in agreement_checks(certificate)):
         return None, "the certificate beside the released table contradicts itself and was not used"
     return certificate, None
 
 
-def _read_certificate(path: Path) -> tuple[Certificate, bytes]:
+def _certificate_bytes(path: Path) -> bytes:
     """Read the certificate once: what is checked and what is signed are the same bytes."""
-    data = read_bytes(path / "certificate.json", "certificate", "name the folder 'release' itself", linked=False)
+    return read_bytes(path / "certificate.json", "certificate", "name the folder 'release' itself", linked=False)
+
+
+def _read_certificate(data: bytes) -> Certificate:
     try:
-        return Certificate.from_json(data.decode("utf-8")), data
-    except (UnicodeDecodeError, RecursionError):
-        raise BadInput("the certificate cannot be read; it is damaged or was altered") from None
+        return Certificate.from_json(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise AlteredCertificate("the certificate is not UTF-8 text; it is damaged or was altered") from None
 
 
 def _signed(path: Path, data: bytes, verifier: Verifier | None) -> list[Check]:
@@ -185,53 +180,3 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         Check("columns", columns, width if columns else f"{width}, not those of the schema"),
         Check("domains", not table.outside, domains),
     ]
-
-
-def _claims(certificate: Certificate) -> Check:
-    try:
-        claims, refused = draw_claims(certificate.facts)
-    except SfumatoError:
-        return Check("claims follow from facts", False, "the facts do not bear a certificate")
-    same = claims == certificate.claims and refused == certificate.refused
-    modes = [fact.mode for fact in certificate.facts if isinstance(fact, Drawn)]
-    honest = modes == [certificate.randomness]
-    detail = f"{len(claims)} claims and {len(refused)} refused claims follow from {len(certificate.facts)} facts"
-    if not same or not honest:
-        detail = "the claims are not those that follow from the facts"
-    return Check("claims follow from facts", same and honest, detail)
-
-
-def _stream_levels(kept: Maintained, certificate: Certificate) -> Check:
-    """Check the last epoch against the groups that its rows were drawn from."""
-    last = [fact for fact in certificate.facts if isinstance(fact, EpochPublished)][-1:]
-    holds = bool(last) and last[0].rows == certificate.rows_out and kept.groups * kept.smallest <= last[0].rows
-    detail = (
-        f"levels {kept.k} to {kept.asked_max}, smallest of {kept.groups} groups {kept.smallest}; {kept.pseudo} were "
-        f"cut out of statistics, {kept.short} of them smaller than a level inside"
-    )
-    return Check(
-        "levels met", holds, detail if holds else "the numbers of groups, epochs and rows contradict each other"
-    )
-
-
-def _levels(certificate: Certificate) -> Check:
-    kept = next((fact for fact in certificate.facts if isinstance(fact, Maintained)), None)
-    if kept is not None:
-        return _stream_levels(kept, certificate)
-    grouped = [fact for fact in certificate.facts if isinstance(fact, Grouped)]
-    rows = [fact.rows for fact in certificate.facts if isinstance(fact, Synthesized)]
-    if not grouped:
-        return Check("levels met", True, "this method makes no groups")
-    fact = grouped[0]
-    holds = (
-        len(grouped) == 1
-        and fact.violations == 0
-        and fact.smallest >= fact.asked_min
-        and fact.groups * fact.smallest <= fact.records
-        and fact.records >= fact.asked_max
-        and all(count == certificate.rows_out for count in rows)
-    )
-    detail = f"levels {fact.asked_min} to {fact.asked_max}, smallest of {fact.groups} groups {fact.smallest}"
-    return Check(
-        "levels met", holds, detail if holds else "the numbers of groups, levels and rows contradict each other"
-    )

@@ -1,0 +1,92 @@
+"""Whether what a certificate says around its facts follows from them: claims, levels, rows, method and parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sfumato.errors import SfumatoError
+from sfumato.facts import Drawn, EpochPublished, Grouped, Maintained, Shuffled, Synthesized
+from sfumato.privacy.certificate import Certificate
+from sfumato.privacy.claims import draw_claims
+from sfumato.release.deeds import unfit_method
+
+__all__ = ["Check", "agreement_checks"]
+
+_CLAIMS, _LEVELS, _METHOD = "claims follow from facts", "levels met", "method follows from facts"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question that was asked of a release; ``checked`` is False where only asking it could be offered."""
+
+    name: str
+    holds: bool
+    detail: str
+    checked: bool = True
+
+
+def agreement_checks(certificate: Certificate) -> list[Check]:
+    """Compare every part of a certificate with its facts.
+
+    The sentences and parameters of sfumato 0.1 are shown as that version's and not derived anew.
+    """
+    if not certificate.derived:
+        return [_claims(certificate), _levels(certificate)]
+    return [_claims(certificate), _levels(certificate), _method(certificate)]
+
+
+def _claims(certificate: Certificate) -> Check:
+    wrong = Check(_CLAIMS, False, "the claims are not those that follow from the facts")
+    if [fact.mode for fact in certificate.facts if isinstance(fact, Drawn)] != [certificate.randomness]:
+        return wrong
+    if not certificate.derived:
+        worded = f"{len(certificate.claims)} claims are worded by sfumato {certificate.sfumato}, not derived anew"
+        return Check(_CLAIMS, True, worded, checked=False)
+    try:
+        claims, refused = draw_claims(certificate.facts)
+    except SfumatoError:
+        return Check(_CLAIMS, False, "the facts do not bear a certificate")
+    if (claims, refused) != (certificate.claims, certificate.refused):
+        return wrong
+    return Check(
+        _CLAIMS,
+        True,
+        f"{len(claims)} claims and {len(refused)} refused claims follow from {len(certificate.facts)} facts",
+    )
+
+
+def _levels(certificate: Certificate) -> Check:
+    """Compare the counts of records, groups and rows; every method releases as many rows as it was given records."""
+    rows = {certificate.rows_in, certificate.rows_out}
+    rows |= {fact.rows for fact in certificate.facts if isinstance(fact, Shuffled | Synthesized)}
+    kept = next((fact for fact in certificate.facts if isinstance(fact, Maintained)), None)
+    if kept is not None:
+        rows |= {fact.rows for fact in [fact for fact in certificate.facts if isinstance(fact, EpochPublished)][-1:]}
+        detail = (
+            f"levels {kept.k} to {kept.asked_max}, smallest of {kept.groups} groups {kept.smallest}; {kept.pseudo} "
+            f"were cut out of statistics, {kept.short} of them smaller than a level inside"
+        )
+        return _counted(len(rows) == 1 and kept.groups * kept.smallest <= certificate.rows_out, detail)
+    fact = next((fact for fact in certificate.facts if isinstance(fact, Grouped)), None)
+    if fact is None:
+        return _counted(len(rows) == 1, "this method makes no groups")
+    holds = (
+        rows == {fact.records}
+        and fact.violations == 0
+        and fact.asked_min <= fact.smallest
+        and fact.asked_max <= fact.records
+        and fact.groups * fact.smallest <= fact.records
+    )
+    return _counted(
+        holds, f"levels {fact.asked_min} to {fact.asked_max}, smallest of {fact.groups} groups {fact.smallest}"
+    )
+
+
+def _counted(holds: bool, detail: str) -> Check:
+    return Check(_LEVELS, holds, detail if holds else "the numbers of records, groups and rows contradict each other")
+
+
+def _method(certificate: Certificate) -> Check:
+    unfit = unfit_method(certificate.method, certificate.parameters, certificate.facts)
+    count = len(certificate.parameters)
+    return Check(_METHOD, unfit is None, f"{certificate.method} with {count} parameters" if unfit is None else unfit)

@@ -1,0 +1,213 @@
+"""All that a certificate says follows from its facts, or verify refuses it; releases of sfumato 0.1 are still read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.mechanism import Mechanism
+from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
+from sfumato.randomize.mechanism import Randomization
+from sfumato.release import Check, verify_release
+
+OLD = Path(__file__).parent / "made-by-0.1"
+MECHANISMS: dict[str, Callable[[], Mechanism]] = {
+    "condense": lambda: sf.Condensation(k=5, effort="fast"),
+    "condense-paper": lambda: sf.Condensation(k=5, grouping="paper"),
+    "level-1": lambda: sf.Condensation(k=1, allow_level_1=True, effort="fast"),
+    "classwise": lambda: sf.ClasswiseCondensation(k=5, effort="fast"),
+    "laplace-pca": lambda: LaplacePCA(k=8, guarantee="record", rho1=0.01),
+    "noise": lambda: AdditiveNoise(size=0.5, enhance=0.1, pass_categories=True),
+    "multiplicative": lambda: MultiplicativeNoise(law="uniform", pass_categories=True),
+    "rotate": lambda: sf.Rotation(pass_categories=True, enhance=0.2),
+    "hybrid": lambda: sf.Hybrid(pass_categories=True, shifts={"age": (-5, 5)}),
+    "randomize": lambda: Randomization(epsilon=2.0, allow_observed=True),
+}
+
+
+@cache
+def table() -> pa.Table:
+    rng = np.random.default_rng(11)
+    age = rng.integers(20, 80, 60)
+    return pa.table({"age": age, "pay": age * 40.5 + rng.integers(0, 300, 60), "sex": rng.choice(["f", "m"], 60)})
+
+
+@cache
+def release_of(name: str) -> sf.Release:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return sf.sanitize(table(), MECHANISMS[name](), target="sex", report=False)
+
+
+def saved(name: str, folder: Path) -> Path:
+    return release_of(name).save(folder / name) / "release"
+
+
+def forge(folder: Path, *path: Any, to: Any) -> None:
+    """Change one entry of a certificate and write it as all certificates are written."""
+    file = folder / "certificate.json"
+    document = inside = json.loads(file.read_text(encoding="utf-8"))
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = to
+    for key in ("parameters", "files"):
+        document[key] = dict(sorted(document[key].items()))
+    file.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def failing(folder: Path) -> list[str]:
+    return [check.name for check in verify_release(folder) if not check.holds]
+
+
+# --------------------------------------------------------------------------------------------------- format 2, as made
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_what_every_mechanism_certifies_follows_from_its_facts(name: str, tmp_path: Path) -> None:
+    folder = saved(name, tmp_path)
+    assert failing(folder) == []
+    assert all(check.checked for check in verify_release(folder))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "check"),
+    [
+        (("levels", "smallest_group"), 999, "certificate"),
+        (("levels", "groups"), 1, "certificate"),
+        (("parameters", "k"), 1000, "method follows from facts"),
+        (("parameters", "k"), True, "method follows from facts"),
+        (("parameters", "k"), 5.0, "method follows from facts"),
+        (("parameters", "k"), "5", "method follows from facts"),
+        (("parameters", "k"), None, "method follows from facts"),
+        (("parameters", "grouping"), "mdav", "method follows from facts"),
+        (("parameters", "grouping"), "paper", "method follows from facts"),
+        (("parameters", "effort"), "heroic", "method follows from facts"),
+        (("parameters", "allow_level_1"), 0, "method follows from facts"),
+        (("parameters", "response_weight"), [0.5], "method follows from facts"),
+        (("parameters", "response_weight"), "heavy", "method follows from facts"),
+        (("parameters", "note"), "The table is anonymous", "method follows from facts"),
+        (("parameters",), {}, "method follows from facts"),
+        (("rows_in",), 10, "levels met"),
+        (("rows_in",), 61, "levels met"),
+        (("method",), "condense-paper", "method follows from facts"),
+        (("method",), "noise", "method follows from facts"),
+        (("method",), "classwise", "method follows from facts"),
+        (("method",), "stream", "method follows from facts"),
+        (("method",), "blessing", "method follows from facts"),
+        (("note",), "The table is anonymous", "certificate"),
+        (("randomness",), "rehearsal", "claims follow from facts"),
+    ],
+)
+def test_an_entry_that_does_not_follow_from_the_facts_is_refused(
+    path: tuple[str, ...], value: Any, check: str, tmp_path: Path
+) -> None:
+    folder = saved("condense", tmp_path)
+    forge(folder, *path, to=value)
+    assert check in failing(folder)
+
+
+def test_a_second_list_of_claims_is_refused(tmp_path: Path) -> None:
+    folder = saved("condense", tmp_path)
+    file = folder / "certificate.json"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace('  "claims": [', '  "claims": [],\n  "claims": [', 1), encoding="utf-8")
+    assert failing(folder) == ["certificate"]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "values"),
+    [
+        ("level-1", "allow_level_1", (False,)),
+        ("classwise", "k", (50, 2.5)),
+        ("classwise", "grouping", ("mdav", "none")),
+        ("laplace-pca", "k", (9, 1)),
+        ("laplace-pca", "groups", (3,)),
+        ("laplace-pca", "guarantee", ("component",)),
+        ("laplace-pca", "rho1", (0.5, None)),
+        ("laplace-pca", "b", (0.3, 100.0)),
+        ("noise", "kind", ("multiplicative",)),
+        ("noise", "law", ("uniform", "laplace")),
+        ("noise", "size", (1.5, 50)),
+        ("noise", "enhance", (0.2, 0.0, 1.0)),
+        ("noise", "pass_categories", (False, 1)),
+        ("noise", "correlated", (True,)),
+        ("multiplicative", "size", (0.9,)),
+        ("rotate", "pass_categories", (False,)),
+        ("rotate", "pairs", ("all",)),
+        ("hybrid", "shifts", ([["age", 5, -5, 0]], "age", [[]])),
+        ("randomize", "epsilon", (1.0, None, 1000.0)),
+        ("randomize", "allow_observed", (False,)),
+        ("randomize", "specs", ([["age", "{}"]], [["nobody", "x"]])),
+    ],
+)
+def test_a_parameter_that_the_facts_contradict_is_refused(
+    name: str, key: str, values: tuple[Any, ...], tmp_path: Path
+) -> None:
+    folder = saved(name, tmp_path)
+    for value in values:
+        forge(folder, "parameters", key, to=value)
+        assert failing(folder) == ["method follows from facts"], value
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_no_method_can_be_taken_for_another(name: str, tmp_path: Path) -> None:
+    folder = saved(name, tmp_path)
+    own = release_of(name).certificate.method
+    for other in {release_of(each).certificate.method for each in MECHANISMS} - {own} | {"stream", "joint-laplace-pca"}:
+        forge(folder, "method", to=other)
+        assert failing(folder) == ["method follows from facts"], other
+
+
+# ------------------------------------------------------------------------------------------------- format 1, as read
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in OLD.iterdir() if path.is_dir()))
+def test_a_release_of_0_1_is_read_and_its_sentences_are_that_versions(name: str) -> None:
+    checks = {check.name: check for check in verify_release(OLD / name)}
+    assert all(check.holds for check in checks.values())
+    worded: Check = checks["claims follow from facts"]
+    assert not worded.checked
+    assert "worded by sfumato 0.1.0, not derived anew" in worded.detail
+    assert "files unchanged" in checks
+    assert "levels met" in checks
+
+
+def test_the_signature_of_a_release_of_0_1_is_checked(tmp_path: Path) -> None:
+    signer = OLD / "condense.pub.pem"
+    assert all(check.holds for check in verify_release(OLD / "condense", signer=signer))
+    folder = tmp_path / "release"
+    shutil.copytree(OLD / "condense", folder)
+    text = (folder / "certificate.json").read_text(encoding="utf-8")
+    (folder / "certificate.json").write_text(text.replace("release does not hold", "release cannot hold"))
+    assert [check.name[:9] for check in verify_release(folder, signer=signer) if not check.holds] == ["signed by"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "check"),
+    [
+        (("note",), "The table is anonymous", "certificate"),
+        (("rows_in",), 10, "levels met"),
+        (("rows_in",), True, "certificate"),
+        (("levels", "smallest_group"), 999, "certificate"),
+        (("randomness",), "rehearsal", "claims follow from facts"),
+        (("sfumato",), "0.2.0", "certificate"),
+        (("table_sha256",), "0" * 64, "files unchanged"),
+    ],
+)
+def test_a_release_of_0_1_that_contradicts_itself_is_refused(
+    path: tuple[str, ...], value: Any, check: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(OLD / "condense", folder)
+    forge(folder, *path, to=value)
+    assert check in failing(folder)
