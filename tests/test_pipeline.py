@@ -11,6 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
+from sfumato.tables.schema import Field, Kind, Schema
 
 
 def columns(n: int = 90) -> dict[str, Any]:
@@ -144,3 +145,42 @@ def test_the_public_names_are_sorted_and_load() -> None:
     assert all(hasattr(sf, name) for name in sf.__all__)
     with pytest.raises(AttributeError):
         sf.nothing  # noqa: B018
+
+
+def with_empty(count: int = 40) -> pa.Table:
+    return pa.table(
+        {"age": [place % 23 for place in range(count)], "sex": ["f", "m"] * (count // 2), "note": pa.nulls(count)}
+    )
+
+
+def test_a_column_without_any_value_is_dropped_with_a_word() -> None:
+    with pytest.warns(UserWarning, match="1 columns have no value in any of the 40 rows and were dropped, .* 'note'"):
+        release = sf.sanitize(with_empty(), sf.Condensation(k=5), seed=1, report=False)
+    assert release.table.column_names == ["age", "sex"]
+    assert any("note" in getattr(fact, "identifiers", ()) for fact in release.certificate.facts)
+
+
+def test_a_column_without_any_value_that_is_told_to_be_dropped_needs_no_word() -> None:
+    release = sf.sanitize(with_empty(), sf.Condensation(k=5), seed=1, report=False, identifiers=["note"])
+    assert release.table.column_names == ["age", "sex"]
+
+
+def test_a_column_that_a_schema_declares_and_that_has_no_value_is_dropped_with_a_word() -> None:
+    schema = Schema((Field("age", Kind.INTEGER), Field("sex", Kind.NOMINAL), Field("note", Kind.INTEGER)))
+    with pytest.warns(UserWarning, match="have no value in any of the 40 rows and were dropped"):
+        release = sf.sanitize(with_empty(), sf.Condensation(k=5), schema=schema, seed=1, report=False)
+    assert release.table.column_names == ["age", "sex"]
+
+
+def test_a_table_without_any_value_is_refused() -> None:
+    with pytest.raises(TableError, match="none of the 2 columns has a value"):
+        sf.sanitize(pa.table({"a": pa.nulls(9), "b": [""] * 9}), sf.Condensation(k=3), seed=1)
+
+
+@pytest.mark.parametrize("far", [2**63, 2**64 - 1])
+def test_whole_numbers_beyond_63_bits_come_back_exactly(far: int) -> None:
+    cells = pa.array([far - place % 3 for place in range(60)], pa.uint64())
+    table = pa.table({"age": list(range(60)), "code": cells})
+    release = sf.sanitize(table, sf.Condensation(k=5), seed=1, report=False)
+    assert release.table.column("code").type == pa.uint64()
+    assert sorted(release.table.column("code").to_pylist()) == sorted(cells.to_pylist())

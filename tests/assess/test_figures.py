@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import itertools
 import re
 from typing import Any
@@ -97,6 +98,18 @@ def test_bins_of_moments_are_steps_of_a_clock_or_a_calendar(unit: str, most: int
     assert 2 <= len(edges) <= 45
     counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
     assert counts.sum() == 300
+
+
+@pytest.mark.parametrize(
+    ("first", "last"), [(1, 1), (1, 2), (1, 60), (1, 9999), (1000, 9999), (9900, 9999), (9999, 9999)]
+)
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us")])
+def test_any_date_that_a_table_can_hold_is_drawn(first: int, last: int, kind: pa.DataType) -> None:
+    low, high = datetime.datetime(first, 1, 1), datetime.datetime(last, 12, 31)
+    days = [(low + (high - low) * (place / 30)).replace(microsecond=0) for place in range(31)]
+    table = pa.table({"a": pa.array([day.date() for day in days] if kind == pa.date32() else days, kind)})
+    for figure in marginal_figures(study(table, table).pairs):
+        assert any(re.search(r"\d", text) for text in texts(figure)[:3])
 
 
 def test_public_axes_are_labelled_with_round_numbers() -> None:

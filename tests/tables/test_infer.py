@@ -216,9 +216,22 @@ def test_intervals_of_pandas_are_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("cells", [[None, None], ["?", "?"], ["", None], [float("nan")] * 3])
-def test_a_column_without_any_value_is_refused_by_name(cells: list[Any]) -> None:
-    with pytest.raises(SchemaError, match=rf"column 'empty' has no value in any of its {len(cells)} rows"):
-        infer(cells, "empty")
+def test_a_column_without_any_value_is_dropped_with_the_reason(cells: list[Any]) -> None:
+    field = infer(cells, "empty")
+    assert (field.role, field.reason) == (Role.IDENTIFIER, f"no value in any of its {len(cells)} rows")
+
+
+@pytest.mark.parametrize("kind", [pa.null(), pa.bool_(), pa.date32(), pa.list_(pa.int8()), pa.duration("s")])
+def test_a_column_of_nulls_is_dropped_whatever_its_type(kind: pa.DataType) -> None:
+    assert infer(pa.array([None, None], kind), "empty").role is Role.IDENTIFIER
+
+
+@pytest.mark.parametrize("cells", [[b"x", b"y"], [[1], [2]], [datetime.timedelta(1)] * 2, [1.0, float("inf")]])
+def test_a_column_that_is_told_to_be_dropped_may_hold_anything(cells: list[Any]) -> None:
+    table = pa.table({"odd": cells, "age": [30, 40]})
+    assert Schema.infer(table, identifiers=["odd"])["odd"].role is Role.IDENTIFIER
+    with pytest.raises(SchemaError, match="'odd'"):
+        Schema.infer(table)
 
 
 @pytest.mark.parametrize("cells", [[1.0, np.inf, -np.inf], ["1", "1e999", "-1e999"], ["1.5", "inf", "-Infinity"]])

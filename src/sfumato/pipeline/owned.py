@@ -109,7 +109,7 @@ def own_part(
     elif schema is None:
         raise OptionError("a horizontal partition needs a schema that all owners have alike; write one with inspect")
     target = plan.target if plan.target in arrow.column_names else None
-    schema = schema_of(arrow, schema, target)
+    schema = schema_of(arrow, schema, target, keep_empty=True)
     _check_roles(plan, schema)
     codec = None
     if keys is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.errors import LevelError, OptionError, SchemaError, TableError
+from sfumato.errors import LevelError, OptionError, SchemaError, TableError, shown
 from sfumato.facts import ColumnsDropped, Drawn, Fact, HeldOut, Stratified
 from sfumato.mechanism import Mechanism
 from sfumato.randomness import Randomness
@@ -21,7 +22,7 @@ from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import Codec, check_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
-from sfumato.tables.schema import Role, Schema
+from sfumato.tables.schema import Field, Role, Schema
 
 __all__ = ["Job", "check_budget", "prepare", "schema_of"]
 
@@ -77,29 +78,58 @@ def schema_of(
     target: str | None,
     identifiers: Iterable[str] = (),
     public: Iterable[str] = (),
+    *,
+    keep_empty: bool = False,
 ) -> Schema:
-    """Take the given schema or infer one, then give columns the roles that were told."""
+    """Take the given schema or infer one, then give columns the roles that were told.
+
+    Columns without any value are dropped with a word, unless they are kept because other owners may have values.
+    """
     if arrow.num_rows == 0:
         raise TableError("the table has no rows; bring at least as many as the highest privacy level")
     identifiers, public = tuple(identifiers), tuple(public)
     if schema is None:
-        schema = _infer_rest(arrow, [*identifiers, *public])
+        schema = _infer_rest(arrow, identifiers, public)
     check_columns(arrow, schema)
     order = {name: place for place, name in enumerate(arrow.column_names)}
     schema = Schema(tuple(sorted(schema.fields, key=lambda field: order[field.name])))
     schema = schema.with_role(Role.IDENTIFIER, *identifiers).with_role(Role.PUBLIC, *public)
     if target is not None:
         schema = schema.with_role(Role.TARGET, target)
+    return schema if keep_empty else _drop_empty(arrow, schema, identifiers)
+
+
+def _drop_empty(arrow: pa.Table, schema: Schema, told: tuple[str, ...]) -> Schema:
+    """Drop columns that have no value in any row, and say so of those that nobody told to drop."""
+    left = [field for field in schema if field.role in (Role.CONFIDENTIAL, Role.IDENTIFIER) and field.name not in told]
+    empty = [field.name for field in left if _is_empty(arrow.column(field.name), field)]
+    if not empty:
+        return schema
+    schema = schema.with_role(Role.IDENTIFIER, *(name for name in empty if schema[name].role is Role.CONFIDENTIAL))
+    if not schema.encoded:
+        raise TableError(f"none of the {len(empty)} columns has a value in any row; bring a table with values")
+    warnings.warn(
+        UserWarning(
+            f"{len(empty)} columns have no value in any of the {arrow.num_rows} rows and were dropped, the first is "
+            f"{shown(empty[0])}"
+        ),
+        stacklevel=2,
+    )
     return schema
 
 
-def _infer_rest(arrow: pa.Table, told: list[str]) -> Schema:
+def _is_empty(column: pa.ChunkedArray, field: Field) -> bool:
+    """Tell whether no cell has a value; the first one decides for most columns."""
+    return all(absent_cells(plain(cells), field.missing).all() for cells in (column.slice(0, 1), column))
+
+
+def _infer_rest(arrow: pa.Table, identifiers: tuple[str, ...], public: tuple[str, ...]) -> Schema:
     """Infer all columns; names that were told are checked first, so that a misspelt one is the error."""
-    unknown = [name for name in told if name not in arrow.column_names]
+    unknown = [name for name in (*identifiers, *public) if name not in arrow.column_names]
     if unknown:
         names = ", ".join(map(repr, arrow.column_names))
         raise OptionError(f"there is no column {unknown[0]!r}; the columns are {names}")
-    return Schema.infer(arrow)
+    return Schema.infer(arrow, identifiers=identifiers)
 
 
 def _strata(arrow: pa.Table, schema: Schema, strata: str | None) -> NDArray[np.int64]:

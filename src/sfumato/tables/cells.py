@@ -227,6 +227,8 @@ def _category_cells(field: Field, kind: pa.DataType) -> pa.Array:
     try:
         if pa.types.is_decimal(kind):
             return pa.array([Decimal(str(category)) for category in categories], kind)
+        if pa.types.is_integer(kind) and all(type(category) is int for category in categories):
+            return pa.array(list(categories), kind)
         return pa.array(list(categories)).cast(kind)
     except (pa.ArrowException, ArithmeticError, OverflowError):  # their own words would quote a category
         raise SchemaError(

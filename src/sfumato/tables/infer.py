@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,13 +49,25 @@ class _Seen:
         return Field(self.name, kind, Role.IDENTIFIER, Domain(), self.marks, None, why + self.note)
 
 
-def infer_schema(table: pa.Table) -> Schema:
-    """Propose kind, role and domain of every column."""
+def infer_schema(table: pa.Table, dropped: Collection[str] = ()) -> Schema:
+    """Propose kind, role and domain of every column; those that are dropped anyway may be of any type."""
     if table.num_columns == 0:
         raise TableError("the table has no columns; bring one with at least one column")
     if table.num_rows == 0:
         raise TableError("the table has no rows; bring at least as many as the highest privacy level")
-    return Schema(tuple(infer_field(name, table.column(name)) for name in table.column_names))
+    return Schema(
+        tuple(
+            _dropped_field(name, table.column(name)) if name in dropped else infer_field(name, table.column(name))
+            for name in table.column_names
+        )
+    )
+
+
+def _dropped_field(name: str, column: pa.ChunkedArray) -> Field:
+    try:
+        return infer_field(name, column)
+    except SchemaError:
+        return Field(name, Kind.NOMINAL, Role.IDENTIFIER, reason=f"cells of type {column.type}")
 
 
 def infer_field(name: str, column: pa.ChunkedArray) -> Field:
@@ -62,11 +75,15 @@ def infer_field(name: str, column: pa.ChunkedArray) -> Field:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     dated = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
     known = is_text(kind) or is_number(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
-    if not known and (not dated or pa.types.is_dictionary(column.type)):
+    if not known and (not dated or pa.types.is_dictionary(column.type)) and column.null_count < len(column):
         raise SchemaError(f"column {name!r} is of type {column.type}, which has no kind here; convert it or drop it")
     array = plain(column)
     marks = _marks_in(array)
-    seen = _seen(name, array, marks, absent_cells(array, marks))
+    absent = absent_cells(array, marks)
+    if absent.all():
+        why = f"no value in any of its {len(array)} rows"
+        return Field(name, Kind.NOMINAL, Role.IDENTIFIER, missing=marks, reason=why)
+    seen = _seen(name, array, marks, absent)
     if pa.types.is_dictionary(column.type):
         return _categorical_field(seen, column)
     if pa.types.is_boolean(kind):
@@ -88,8 +105,6 @@ def _marks_in(array: pa.Array) -> tuple[str, ...]:
 
 def _seen(name: str, array: pa.Array, marks: tuple[str, ...], absent: NDArray[np.bool_]) -> _Seen:
     lost = int(absent.sum())
-    if lost == len(array):
-        raise SchemaError(f"column {name!r} has no value in any of its {len(array)} rows; drop it from the table")
     if not lost:
         return _Seen(name, array, len(array), marks, "")
     note = f", {lost} missing" + (f" (written {marks[0]!r})" if marks and marks[0] else "")

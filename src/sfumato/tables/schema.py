@@ -167,7 +167,8 @@ class Schema:
         from sfumato.tables.frames import to_arrow
         from sfumato.tables.infer import infer_schema
 
-        schema = infer_schema(to_arrow(frame)[0]).with_role(Role.IDENTIFIER, *identifiers)
+        identifiers = tuple(identifiers)
+        schema = infer_schema(to_arrow(frame)[0], identifiers).with_role(Role.IDENTIFIER, *identifiers)
         return schema.with_role(Role.TARGET, target) if target is not None else schema
 
 

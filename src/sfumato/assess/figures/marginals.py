@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.figures.bins import bin_edges
 from sfumato.assess.figures.svg import BASE, BASE_FILL, MAIN, MAIN_FILL, Axes, Figure, draw, label
-from sfumato.tables.dates import unit_of
+from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, unit_of
 from sfumato.tables.schema import Field, Kind
 
 __all__ = ["MOST_COLUMNS", "marginal_figures"]
@@ -21,6 +21,7 @@ MOST_COLUMNS = 40
 
 _BARS = 12  # most categories drawn apart
 _DAY = 86_400_000_000  # microseconds
+_FIRST_DAY, _LAST_DAY = FIRST_MOMENT / _DAY, LAST_MOMENT // _DAY + 0.999  # of the calendar, and of Matplotlib
 _SIZE = (3.6, 2.5)
 _Shares = NDArray[np.float64]
 
@@ -93,7 +94,7 @@ def _histogram(axes: Axes, field: Field, sides: list[_Shares]) -> None:
     shares = [np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(1, len(values)) for values in sides]
     if field.kind is Kind.DATE:
         edges = _days(edges, field)
-        _date_axis(axes)
+        _date_axis(axes, edges)
     else:
         axes.xaxis.set_major_locator(_ticks(5))
     if len(sides) == 2:
@@ -108,12 +109,15 @@ def _histogram(axes: Axes, field: Field, sides: list[_Shares]) -> None:
 
 
 def _days(edges: _Shares, field: Field) -> _Shares:
-    return np.asarray(edges * (unit_of(field) / _DAY))
+    """Edges in days since 1970, those beyond the calendar brought to its first and last day."""
+    return np.asarray(np.clip(edges * (unit_of(field) / _DAY), _FIRST_DAY, _LAST_DAY))
 
 
-def _date_axis(axes: Axes) -> None:
+def _date_axis(axes: Axes, edges: _Shares) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
+    wide = 0.05 * (edges[-1] - edges[0])  # the drawing library has no more years than the calendar
+    axes.set_xlim(max(edges[0] - wide, _FIRST_DAY), min(edges[-1] + wide, _LAST_DAY))
     locator = AutoDateLocator(minticks=2, maxticks=5)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
