@@ -1,11 +1,23 @@
-"""How property tests draw: the same examples every time in ``make test``, many more at random in ``make slow``."""
+"""How property tests draw: the same examples every time in ``make test``, many more at random in ``make slow``.
+
+And what several rooms share.
+"""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from sfumato.assess import measure
 
 # A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fixed", unhurried, max_examples=50, derandomize=True)
 settings.register_profile("random", unhurried, max_examples=500, print_blob=True)
 settings.load_profile("fixed")
+
+
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the figures out of reports: they are most of the work, and have tests of their own."""
+    monkeypatch.setattr(measure, "draw_album", lambda *_: ())

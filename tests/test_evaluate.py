@@ -13,6 +13,8 @@ import sfumato as sf
 from sfumato.errors import OptionError, PrivacyLeakWarning, TableError
 from sfumato.pipeline import compare_tables
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 
 def frame(rows: int = 120, seed: int = 3) -> pd.DataFrame:
     rng = np.random.default_rng(seed)

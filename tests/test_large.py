@@ -23,6 +23,8 @@ from sfumato.release import verify_release
 from sfumato.tables.files import read_file
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 ROWS, NAMES = 230, ("age", "pay", "debt")
 
 

@@ -13,6 +13,8 @@ import sfumato as sf
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
 from sfumato.tables.schema import Field, Kind, Schema
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 
 def columns(n: int = 90) -> dict[str, Any]:
     rng = np.random.default_rng(3)

@@ -15,6 +15,8 @@ from sfumato.geometry.key import Key
 from sfumato.pipeline import large
 from tests.cli.conftest import Run
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:

@@ -6,8 +6,11 @@ import stat
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from tests.cli.conftest import Run
+
+pytestmark = pytest.mark.usefixtures("without_figures")
 
 
 def test_sanitize_writes_what_leaves_and_what_stays(run: Run, people: Path, tmp_path: Path) -> None:
@@ -88,7 +91,7 @@ def test_two_releases_without_a_seed_differ(run: Run, people: Path, tmp_path: Pa
 
 
 def test_verify_holds_for_a_release_and_not_for_a_rehearsal(run: Run, people: Path, tmp_path: Path) -> None:
-    assert run("sanitize", people, "-o", tmp_path / "real", "--k", 5).code == 0
+    assert run("sanitize", people, "-o", tmp_path / "real", "--k", 5, "--no-report").code == 0
     assert run("sanitize", people, "-o", tmp_path / "rehearsal", "--k", 5, "--seed", 1).code == 0
     assert run("verify", tmp_path / "real" / "release").code == 0
     refused = run("verify", tmp_path / "rehearsal" / "release")
@@ -161,7 +164,9 @@ def test_inspect_gives_every_column_a_fate_and_a_reason(run: Run, people: Path, 
     assert run("inspect", people, "-o", tmp_path / "schema.toml").code == 2
     edited = (tmp_path / "schema.toml").read_text().replace('role = "identifier"', 'role = "identifier" # yes')
     (tmp_path / "edited.toml").write_text(edited)
-    done = run("sanitize", people, "-o", tmp_path / "out", "--k", 5, "--schema", tmp_path / "edited.toml")
+    done = run(
+        "sanitize", people, "-o", tmp_path / "out", "--k", 5, "--schema", tmp_path / "edited.toml", "--no-report"
+    )
     assert done.code == 0, done.err
 
 
@@ -174,7 +179,7 @@ def test_declared_bounds_leave_with_the_release_and_observed_ones_do_not(
     declared = text.replace('source = "observed", low = 20, high = 79', 'source = "declared", low = 0, high = 130')
     (tmp_path / "schema.toml").write_text(declared)
     out = tmp_path / "out"
-    assert run("sanitize", people, "-o", out, "--k", 5, "--schema", tmp_path / "schema.toml").code == 0
+    assert run("sanitize", people, "-o", out, "--k", 5, "--schema", tmp_path / "schema.toml", "--no-report").code == 0
     public = (out / "release" / "schema.toml").read_text()
     assert "high = 130" in public
     assert public.count("low =") == 1

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.ports import free_port
 
 
 def postgres_programs() -> Path | None:
@@ -30,9 +31,7 @@ def postgres_cluster(programs: Path, _folder: Path | None = None) -> Iterator[st
     if os.geteuid() == 0:
         user = {"user": 65534, "group": 65534, "extra_groups": []}
         os.chown(home, 65534, 65534)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     settings: dict[str, Any] = {"check": True, "capture_output": True, "cwd": home, **user}
     data, log = home / "data", home / "log"
     try:

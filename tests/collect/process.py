@@ -42,7 +42,7 @@ class Running:
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
         """Send one request; a body that is not bytes is sent as JSON."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=300)
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if data is not None:
@@ -83,7 +83,7 @@ def collector(db: str, folder: Path, *options: str, spec: str = AGE) -> Iterator
     finally:
         if process.poll() is None:
             process.terminate()
-            process.wait(timeout=40)
+            process.wait(timeout=300)
         if process.stdout is not None:
             process.stdout.close()
 

@@ -308,7 +308,7 @@ def test_tls_is_spoken_and_a_certificate_that_is_not_trusted_stops_the_client(
         context = ssl.create_default_context(cafile=cert)
         from http.client import HTTPSConnection
 
-        plain = HTTPSConnection("127.0.0.1", secure.port, context=context, timeout=20)
+        plain = HTTPSConnection("127.0.0.1", secure.port, context=context, timeout=300)
         plain.request(
             "POST", "/dashboard/login", json.dumps({"password": secure.password}), {"content-type": "application/json"}
         )

@@ -25,6 +25,8 @@ from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 MECHANISMS: list[Any] = [Translation(), Scaling(), Rotation(), Rotation(pairs="disjoint"), Hybrid()]
 KEY = Key((Add("age", -3.21875), Mult("salary", 1.03515625), Rotate(("age", "salary"), 13.70703125, (1.0, 1000.0))))
 TERMS = ("3.21875", "1.03515625", "1.035156", "13.70703125", "13.70703")

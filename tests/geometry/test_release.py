@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import sfumato as sf
 from sfumato.geometry.hybrid import invert
 from sfumato.geometry.mechanism import Rotation, Translation
 from sfumato.tables.schema import Domain, Field, Kind, Schema
+
+pytestmark = pytest.mark.usefixtures("without_figures")
 
 
 def test_moved_columns_leave_without_their_declared_domain() -> None:

@@ -19,7 +19,7 @@ from tests.oracles.ay05 import Group, Point, Tie
 
 Rows = list[NDArray[np.int64]]
 
-many_cases = examples(150)
+many_cases = examples(50)
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import OptionError
 from sfumato.parties.operations import Operation, evaluate
 from sfumato.parties.spu import SpuEngine, engine_python
+from tests.ports import free_port
 
 T = TypeVar("T")
 Words = NDArray[np.uint64]
@@ -29,11 +29,7 @@ def need_engine() -> None:
 
 
 def free_addresses(count: int) -> list[str]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    addresses = [f"127.0.0.1:{server.getsockname()[1]}" for server in sockets]
-    for server in sockets:
-        server.close()
-    return addresses
+    return [f"127.0.0.1:{free_port()}" for _ in range(count)]
 
 
 def together(actions: Sequence[Callable[[], T]]) -> list[T]:

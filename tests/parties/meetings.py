@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,14 +12,9 @@ from sfumato.errors import SfumatoError
 from sfumato.parties.certificates import Identity, Made, self_signed
 from sfumato.parties.network import NetworkChannel
 from sfumato.parties.place import Address, Peer, Place
+from tests.ports import free_port
 
 HOST = "127.0.0.1"
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind((HOST, 0))
-        return int(found.getsockname()[1])
 
 
 def write_made(folder: Path, name: str, made: Made) -> tuple[Path, Path]:
@@ -41,7 +35,7 @@ def make_places(folder: Path, names: tuple[str, ...] = ("ann", "ben", "cat"), **
     for rank, name in enumerate(names):
         trusted = tuple(files[other][1] for other in names if other != name)
         identity = Identity(*files[name], None, trusted)
-        place = Place(rank, peers, "test", identity, peers[rank].address, settings, "0.1.0", timeout=4.0, wait=6.0)
+        place = Place(rank, peers, "test", identity, peers[rank].address, settings, "0.1.0", timeout=10.0, wait=15.0)
         places.append(dataclasses.replace(place, **changes))
     return places
 
@@ -71,6 +65,6 @@ def run_all(places: list[Place], work: Work) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
         assert not thread.is_alive()
     return ends

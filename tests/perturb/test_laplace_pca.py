@@ -35,6 +35,8 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.condense.tables import no_strata
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 seeds = st.integers(0, 2**32 - 1)
 
 

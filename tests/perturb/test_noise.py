@@ -29,6 +29,8 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 from tests.examples import examples
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 ROWS = 4000
 RARE = 1e-6
 

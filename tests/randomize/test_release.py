@@ -28,6 +28,8 @@ from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
 from tests.randomize.tables import ROWS, TOWNS, codec_of, declared_schema, draw_table
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 
 @cache
 def released() -> sf.Release:

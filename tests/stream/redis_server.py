@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.ports import free_port
 
 
 class Server:
@@ -22,9 +23,7 @@ class Server:
         if program is None:
             pytest.skip("no Redis server is installed here")
         self._program, self._folder = program, Path(tempfile.mkdtemp(prefix="redis"))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -44,7 +43,7 @@ class Server:
             [self._program, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder), "--save", "",
              "--appendonly", "yes", "--appendfsync", "always", "--logfile", str(self._folder / "log")],
         )  # fmt: skip
-        end = time.monotonic() + 30
+        end = time.monotonic() + 300
         while time.monotonic() < end:
             try:
                 if self.client().ping():
