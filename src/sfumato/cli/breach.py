@@ -212,7 +212,7 @@ def _check_plot(path: Path, source: Path, *, overwrite: bool) -> str:
 
 def _draw(path: Path, form: str, spec: NoiseSpec, found: Breach | None) -> None:
     from sfumato.laws.picture import draw_guarantee
-    from sfumato.scale.sink import replacing_file
+    from sfumato.scale.sink import replacing_target
 
-    with replacing_file(path) as work:
+    with replacing_target(path) as work:
         draw_guarantee(work, spec.gamma, found, form)

@@ -12,6 +12,7 @@ import rich_click as click
 from sfumato.cli.console import Console, verb
 from sfumato.documents import read_text
 from sfumato.errors import BadInput, OptionError, SfumatoError
+from sfumato.replacing import reason, replacing_file
 
 if TYPE_CHECKING:
     from sfumato.collect.survey import Survey
@@ -273,11 +274,10 @@ def _values(survey: Survey, given: tuple[str, ...]) -> dict[str, str]:
 
 
 def _write_private(path: Path, lines: Iterable[str]) -> None:
-    work = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(os.open(work, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.writelines(lines)
-        work.replace(path)
+        with replacing_file(path, private=True) as work:
+            work.write_text("".join(lines), encoding="utf-8")
     except OSError as error:
-        work.unlink(missing_ok=True)
-        raise SfumatoError(f"the tokens could not be written ({os.strerror(error.errno or 0)})") from None
+        raise SfumatoError(
+            f"the tokens could not be written ({reason(error)}); make room or choose another place"
+        ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import rich_click as click
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import read_input, reading_options
 from sfumato.errors import OptionError, SfumatoError
+from sfumato.replacing import reason, replacing_file
 
 __all__ = ["inspect"]
 
@@ -55,14 +55,13 @@ def inspect(
 
 
 def _write_schema(path: Path, text: str) -> None:
-    work = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        work.touch(mode=0o600)
-        work.write_text(text, encoding="utf-8")
-        work.replace(path)
+        with replacing_file(path, private=True) as work:
+            work.write_text(text, encoding="utf-8")
     except OSError as error:
-        work.unlink(missing_ok=True)
-        raise SfumatoError(f"the schema could not be written ({os.strerror(error.errno or 0)})") from None
+        raise SfumatoError(
+            f"the schema could not be written ({reason(error)}); make room or choose another place"
+        ) from None
 
 
 def _jsonable(value: Any) -> Any:

@@ -138,13 +138,13 @@ def _check_targets(plot: Path | None, output: Path | None, source: str, *, overw
 
 def _write(found: Reconstruction, column: str, plot: Path | None, form: str, output: Path | None) -> None:
     from sfumato.randomize.reconstruct.picture import draw_reconstruction
-    from sfumato.scale.sink import replacing_file
+    from sfumato.scale.sink import replacing_target
 
     if plot is not None:
-        with replacing_file(plot) as work:
+        with replacing_target(plot) as work:
             draw_reconstruction(work, found, name=column, form=form)
     if output is not None:
-        with replacing_file(output) as work, Path(work).open("w", encoding="utf-8", newline="") as file:
+        with replacing_target(output) as work, Path(work).open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             edges = found.edges
             writer.writerow((*(("value",) if edges is None else ("from", "to")), "probability", "lower", "upper"))

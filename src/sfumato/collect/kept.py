@@ -10,13 +10,13 @@ import dataclasses
 import hashlib
 import json
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sfumato.documents import MOST_BYTES, open_regular, parse_json
 from sfumato.errors import BadInput, SfumatoError
+from sfumato.replacing import reason, replacing_file, sync
 
 __all__ = ["Kept", "KeptAnswers", "default_folder"]
 
@@ -81,23 +81,15 @@ class KeptAnswers:
     def keep(self, token: str, kept: Kept) -> None:
         """Write an answer to disk; at the return it is there."""
         document = {"format": _FORMAT, **dataclasses.asdict(kept)}
-        path = self._path(token)
-        work = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(os.open(work, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-                json.dump(document, file, ensure_ascii=False)
-                file.flush()
-                os.fsync(file.fileno())
-            work.replace(path)
-            _sync(self._folder)
+            with replacing_file(self._path(token), private=True) as work:
+                work.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+            sync(self._folder)
         except OSError as error:
-            with suppress(OSError):
-                work.unlink()
-            reason = os.strerror(error.errno or 0)
             raise SfumatoError(
-                f"the randomized answer could not be kept in {str(self._folder)!r} ({reason}), so nothing was sent; "
-                "choose another folder with --keep"
+                f"the randomized answer could not be kept in {str(self._folder)!r} ({reason(error)}), so nothing was "
+                "sent; choose another folder with --keep"
             ) from None
 
     def _path(self, token: str) -> Path:
@@ -115,13 +107,3 @@ class KeptAnswers:
         except (OSError, ValueError, KeyError, TypeError):
             pass
         raise BadInput(f"the kept answer {str(path)!r} cannot be read; do not draw another one, restore the file")
-
-
-def _sync(folder: Path) -> None:
-    """Bring the name of a file to disk, where the system can."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

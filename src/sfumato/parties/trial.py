@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +12,7 @@ from sfumato.documents import read_text
 from sfumato.errors import OptionError, SfumatoError
 from sfumato.parties.certificates import Made, TrialAuthority
 from sfumato.parties.place import Address, check_name
+from sfumato.replacing import put_in_place, reason, work_folder
 
 __all__ = ["Trial", "write_trial"]
 
@@ -89,27 +88,31 @@ def write_trial(folder: Path, trial: Trial, *, keep_authority: bool = False) -> 
         Keep the authority's key, in ``authority-key.pem`` beside the parties; otherwise nobody can make certificates
         for them later.
     """
-    if folder.exists() or folder.is_symlink():
-        raise OptionError(f"the folder {str(folder)!r} exists and is not replaced; choose another")
+    _refuse_existing(folder)
     schema = None if trial.schema is None else _declared(trial.schema)
     authority = TrialAuthority(trial.run)
     made = {name: authority.issue(name, address.host) for name, address in trial.parties.items()}
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
+        with work_folder(folder) as work:
             for name in trial.parties:
                 _write_party(work / name, folder / name, name, trial, made, authority.certificate)
                 if schema is not None:
                     _write(work / name / "schema.toml", schema)
             if keep_authority:
                 _write(work / "authority-key.pem", authority.key, private=True)
-            work.rename(folder)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+            _refuse_existing(folder)
+            put_in_place(work, folder)
     except OSError as error:
-        raise SfumatoError(f"the folder could not be written ({os.strerror(error.errno or 0)})") from None
+        raise SfumatoError(
+            f"the folder {str(folder)!r} could not be written ({reason(error)}); make room or choose another place"
+        ) from None
     return {name: folder / name / "party.toml" for name in trial.parties}
+
+
+def _refuse_existing(folder: Path) -> None:
+    if folder.exists() or folder.is_symlink():
+        raise OptionError(f"the folder {str(folder)!r} exists and is not replaced; choose another")
 
 
 def _write_party(work: Path, place: Path, name: str, trial: Trial, made: Mapping[str, Made], authority: bytes) -> None:

@@ -1,9 +1,8 @@
-"""Writing one file of a folder to the disk, and its hash."""
+"""Writing one file of a folder, and its hash."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 from sfumato.documents import open_regular
@@ -17,8 +16,6 @@ def write_text(path: Path, text: str, *, mode: int | None = None) -> None:
         if mode is not None:
             path.chmod(mode)
         file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def sha256_of(path: Path, *, linked: bool = True) -> str:

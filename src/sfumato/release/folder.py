@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import shutil
-import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
 from sfumato.errors import OptionError, shown
+from sfumato.replacing import put_in_place, work_folder
 
 __all__ = ["EVALUATION_FILES", "Contents", "check_folder", "replacing_folder"]
 
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
 _MARK = Path("release", "certificate.json")
 
 EVALUATION_FILES = ("report.html", "report-public.html", "report.json")
@@ -91,54 +86,20 @@ def _is_earlier(path: Path, contents: Contents) -> bool:
 def replacing_folder(
     folder: str | Path, *, overwrite: bool = False, contents: Contents | str = Contents.RELEASE
 ) -> Iterator[Path]:
-    """Give a temporary folder that takes the place of the output once the block has ended well.
+    """Hidden folder that takes the place of the output once the block has ended well.
 
     An error or interrupt inside the block removes it and leaves the old output, or nothing.
     """
     target = check_folder(folder, overwrite=overwrite, contents=contents).absolute()
     made = [parent for parent in target.parents if not parent.exists()]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
-        yield work
-        umask = os.umask(0o077)
-        os.umask(umask)
-        work.chmod(0o777 & ~umask)
-        check_folder(target, overwrite=overwrite, contents=contents)
-        _put_in_place(work, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with work_folder(target) as work:
+            yield work
+            check_folder(target, overwrite=overwrite, contents=contents)
+            put_in_place(work, target)
     except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
         for parent in made:
             with suppress(OSError):
                 parent.rmdir()
         raise
-
-
-def _put_in_place(work: Path, target: Path) -> None:
-    """Rename, in one step where the system can exchange two folders."""
-    if not target.exists():
-        work.rename(target)
-        return
-    if _exchange(work, target):
-        shutil.rmtree(work)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-    target.rename(old / target.name)
-    try:
-        work.rename(target)
-    except OSError:
-        (old / target.name).rename(target)
-        old.rmdir()
-        raise
-    shutil.rmtree(old)
-
-
-def _exchange(left: Path, right: Path) -> bool:
-    if not sys.platform.startswith("linux"):
-        return False
-    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if renameat2 is None:
-        return False
-    return bool(
-        renameat2(_AT_FDCWD, os.fsencode(left), _AT_FDCWD, os.fsencode(right), ctypes.c_uint(_RENAME_EXCHANGE)) == 0
-    )

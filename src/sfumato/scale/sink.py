@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +17,11 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from sfumato.errors import OptionError, SfumatoError
+from sfumato.replacing import reason, replacing_file
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm, FileFormat
 
-__all__ = ["Sink", "check_target", "replacing_file", "writing"]
+__all__ = ["Sink", "check_target", "replacing_target", "writing"]
 
 
 class Sink(Protocol):
@@ -45,27 +44,14 @@ def check_target(target: str | Path, source: Path, *, overwrite: bool) -> Path:
 
 
 @contextmanager
-def replacing_file(target: Path) -> Iterator[Path]:
-    """Give a temporary file that takes the place of the target once the block has ended well.
-
-    An error or an interrupt inside the block removes it and leaves the old target, or nothing.
-    """
+def replacing_target(target: Path) -> Iterator[Path]:
+    """Hidden file that takes the place of the target once the block has ended well; see `replacing_file`."""
     try:
-        opened, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(opened)
-        work = Path(name)
-        try:
+        with replacing_file(target) as work:
             yield work
-            umask = os.umask(0o077)
-            os.umask(umask)
-            work.chmod(0o666 & ~umask)
-            work.replace(target)
-        finally:
-            work.unlink(missing_ok=True)
     except OSError as error:  # those of reading have become errors of ours
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
         raise SfumatoError(
-            f"the output {str(target)!r} could not be written ({reason}); make room or choose another place"
+            f"the output {str(target)!r} could not be written ({reason(error)}); make room or choose another place"
         ) from None
 
 

@@ -17,7 +17,7 @@ from sfumato.randomness import Randomness
 from sfumato.scale.move import Mover
 from sfumato.scale.order import runs_of_rows
 from sfumato.scale.plan import Plan, plan_columns
-from sfumato.scale.sink import check_target, replacing_file, writing
+from sfumato.scale.sink import check_target, replacing_target, writing
 from sfumato.scale.source import Source, form_of, open_source
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm, FileFormat
@@ -126,7 +126,7 @@ def transform_file(
     randomness = Randomness(seed)
     rng = randomness.generator("order of rows") if shuffle == "batches" else None
     mover = Mover(origin, plan, key, size)
-    with replacing_file(place) as work:
+    with replacing_target(place) as work:
         sizes = _write(origin, work, form, mover, rng, threads=threads, zipped=place.name.lower().endswith(".gz"))
     facts = (*_around(plan, randomness), *_deeds(plan, key, mover, sizes, shuffled=rng is not None))
     return MovedFile(place, sum(sizes), len(sizes), min(sizes), plan.public, facts)

@@ -6,14 +6,13 @@ is checked, and the number of the last acknowledged commit, which stands in the 
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from sfumato.errors import OptionError, SfumatoError
+from sfumato.replacing import reason, rename_synced, work_folder
 from sfumato.stream.format import APPLICATION_ID, FORMAT, Entry, StateError, damaged
 from sfumato.stream.lock import Lock
 from sfumato.stream.seal import PAGE, is_sealed, seal, unseal
@@ -50,29 +49,23 @@ class SqliteStore:
             raise OptionError(f"there is a state {str(path)!r} already; choose another name, or remove it first")
         if not path.absolute().parent.is_dir():
             raise OptionError(f"there is no folder {str(path.absolute().parent)!r} for the state; make it first")
-        with _plain_errors(str(path)):
-            handle, made = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
-            os.close(handle)
-            work = Path(made)
-            try:
-                with closing(_connect(work)) as db:
-                    db.execute(f"pragma page_size = {PAGE}")
-                    db.execute(f"pragma application_id = {APPLICATION_ID}")
-                    db.execute(f"pragma user_version = {FORMAT}")
-                    db.execute("pragma synchronous = full")
-                    db.execute("begin")
-                    db.execute(
-                        "create table entry (kind text not null, key text not null, body blob not null, "
-                        "primary key (kind, key))"
-                    )
-                    db.executemany(_PUT, entries)
-                    db.execute("commit")
-                seal(work)
-                work.rename(path)
-            finally:
-                for left in (work, Path(f"{work}-journal")):
-                    left.unlink(missing_ok=True)
-            _sync_folder(path)
+        with _plain_errors(str(path)), work_folder(path) as folder:
+            work = folder / path.name
+            work.touch(mode=0o600)
+            with closing(_connect(work)) as db:
+                db.execute(f"pragma page_size = {PAGE}")
+                db.execute(f"pragma application_id = {APPLICATION_ID}")
+                db.execute(f"pragma user_version = {FORMAT}")
+                db.execute("pragma synchronous = full")
+                db.execute("begin")
+                db.execute(
+                    "create table entry (kind text not null, key text not null, body blob not null, "
+                    "primary key (kind, key))"
+                )
+                db.executemany(_PUT, entries)
+                db.execute("commit")
+            seal(work)
+            rename_synced(work, path)
 
     @classmethod
     def open(cls, path: Path, *, write: bool) -> SqliteStore:
@@ -223,13 +216,4 @@ def _plain_errors(name: str) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         raise damaged(name, getattr(error, "sqlite_errorname", type(error).__name__)) from None
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise SfumatoError(f"the state {name!r} could not be written ({reason}); nothing was changed") from None
-
-
-def _sync_folder(path: Path) -> None:
-    folder = os.open(path.absolute().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        raise SfumatoError(f"the state {name!r} could not be written ({reason(error)}); nothing was changed") from None
