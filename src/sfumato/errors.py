@@ -33,13 +33,19 @@ __all__ = [
     "shown",
 ]
 
-_LONGEST = 200
+_LONGEST, _LONGEST_MESSAGE = 200, 1_000
 
 
 class SfumatoError(Exception):
     """Anything this package raises on purpose."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """Message in one piece; one that a very long name made long is cut in its middle."""
+        text = super().__str__()
+        half = _LONGEST_MESSAGE // 2
+        return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:]}"
 
 
 class BadInput(SfumatoError, ValueError):

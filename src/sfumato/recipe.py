@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sfumato.documents import Unparsable, parse_toml, read_text
-from sfumato.errors import OptionError
+from sfumato.errors import OptionError, shown
 from sfumato.tables.schema import Schema
 from sfumato.tables.toml import field_to_document, fields_from_document
 
@@ -83,6 +84,9 @@ class Recipe:
             value = document.get(key)
             if (value is None and key in ("method", "parameters")) or not isinstance(value, (*kinds, type(None))):
                 raise OptionError(f"the recipe's entry {key!r} is missing or of the wrong type; mend it")
+        for key, value in document["parameters"].items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise OptionError(f"the recipe's parameter {shown(key)} is not a finite number; mend it")
         return cls(
             method=document["method"],
             parameters=document["parameters"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,24 +21,16 @@ def compact_labels(values: Floats, levels: Whole, seed: int, effort: str = "defa
     return partition(values, levels, no_strata(values), rng, effort=effort, threads=threads)
 
 
-@examples(150)
-@given(stratum_tables(), st.integers(0, 2**32 - 1))
-def test_every_level_is_met_whatever_the_table(table: tuple[Floats, Whole], seed: int) -> None:
+@examples(200)
+@given(stratum_tables(), st.integers(0, 2**32 - 1), st.sampled_from(["fast", "default"]))
+def test_every_level_is_met_whatever_the_table(table: tuple[Floats, Whole], seed: int, effort: str) -> None:
     values, levels = table
-    groups = compact_groups(values, levels, np.random.default_rng(seed), effort="fast")
+    groups = compact_groups(values, levels, np.random.default_rng(seed), effort=effort)
     assert sorted(np.concatenate(groups).tolist()) == list(range(len(values)))
     assert all(len(group) >= levels[group].max() for group in groups)
 
 
 @examples(15)
-@given(stratum_tables(most=120), st.integers(0, 2**32 - 1))
-def test_every_level_is_met_by_the_default_search(table: tuple[Floats, Whole], seed: int) -> None:
-    values, levels = table
-    assert_meets(compact_labels(values, levels, seed), levels, no_strata(values))
-
-
-@pytest.mark.slow
-@examples(2)
 @given(stratum_tables(most=120), st.integers(0, 2**32 - 1))
 def test_every_level_is_met_by_a_thorough_search(table: tuple[Floats, Whole], seed: int) -> None:
     values, levels = table
@@ -47,7 +41,7 @@ def test_every_level_is_met_by_a_thorough_search(table: tuple[Floats, Whole], se
 def test_the_sum_of_squares_is_at_most_that_of_one_group(table: tuple[Floats, Whole], seed: int) -> None:
     values, levels = table
     one = ssq(values, no_strata(values))
-    assert ssq(values, compact_labels(values, levels, seed, "fast")) <= one * (1 + 1e-12) + 1e-12
+    assert ssq(values, compact_labels(values, levels, seed)) <= one * (1 + 1e-12) + 1e-12
 
 
 def rare_high_levels(seed: int) -> tuple[Floats, Whole]:
@@ -63,9 +57,12 @@ def rare_high_levels(seed: int) -> tuple[Floats, Whole]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_few_levels_of_thousands_are_met(seed: int) -> None:
+def test_a_few_levels_of_thousands_are_met_in_a_few_seconds(seed: int) -> None:
     values, levels = rare_high_levels(seed)
+    compact_labels(values[:300], np.full(300, 3), 0)  # compiled
+    begin = time.process_time()
     labels = compact_labels(values, levels, seed, threads=2)
+    assert time.process_time() - begin < 20.0  # measured: 1 to 4
     assert_meets(labels, levels, no_strata(values))
     sizes = np.bincount(labels)
     assert sizes.max() >= 3_000
@@ -91,9 +88,7 @@ def test_records_that_are_all_equal_are_grouped_the_same_by_any_number_of_thread
     assert_meets(alone, np.full(n, 7), no_strata(values))
 
 
-@pytest.mark.parametrize(
-    ("effort", "n"), [("fast", 2_000), ("default", 600), pytest.param("thorough", 200, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("effort", "n"), [("fast", 2_000), ("default", 600), ("thorough", 200)])
 def test_a_seed_stands_for_one_partition_and_another_seed_for_another(effort: str, n: int) -> None:
     rng = np.random.default_rng(0)
     values, levels = mixture(rng, n, 4), rng.integers(3, 8, n)

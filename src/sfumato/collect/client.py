@@ -17,6 +17,7 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Re
 
 from sfumato.collect.kept import Kept, KeptAnswers, default_folder
 from sfumato.collect.survey import Question, Survey
+from sfumato.documents import Unparsable, parse_json
 from sfumato.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError
 from sfumato.laws.domains import Integers, Labels
 
@@ -256,6 +257,6 @@ def _opener(ca: str | Path | None) -> OpenerDirector:
 
 def _document(data: bytes) -> Any:
     try:
-        return json.loads(data) if len(data) <= _MOST_BYTES else None
-    except (ValueError, RecursionError):
+        return parse_json(data) if len(data) <= _MOST_BYTES else None
+    except Unparsable:
         raise BadInput("the server's answer is not that of a survey; check the address") from None

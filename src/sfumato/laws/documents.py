@@ -25,9 +25,9 @@ def domain_from_document(document: Mapping[str, Any]) -> Universe:
     >>> domain_from_document({"kind": "integers", "low": 0, "high": 1000})
     Integers(low=0, high=1000)
     """
-    if not isinstance(document, Mapping) or document.get("kind") not in _KINDS:
+    if not isinstance(document, Mapping) or str(document.get("kind")) not in _KINDS:
         raise OptionError(f"the domain needs a kind, one of {', '.join(_KINDS)}")
-    make, keys = _KINDS[document["kind"]]
+    make, keys = _KINDS[str(document["kind"])]
     if set(document) != {"kind", *keys}:
         raise OptionError(f"a domain of {document['kind']} has the keys kind, {', '.join(keys)} and no other")
     given = [document[key] for key in keys]

@@ -36,14 +36,14 @@ class Form:
 
 def canonical_law(law: Mapping[str, Any]) -> dict[str, Any]:
     """Give a law's written form with known keys alone and whole numbers without a fraction, or refuse it."""
-    if not isinstance(law, Mapping) or law.get("name") not in _FORMS:
+    if not isinstance(law, Mapping) or str(law.get("name")) not in _FORMS:
         raise OptionError(f"the law needs a name, one of {', '.join(_FORMS)}")
     depth, inner = 0, law
     while isinstance(inner, Mapping) and "of" in inner:
         depth, inner = depth + 1, inner["of"]
     if depth > _DEEPEST:
         raise OptionError(f"mixtures are nested deeper than {_DEEPEST}; write the law plainer")
-    name = law["name"]
+    name = str(law["name"])
     options = _FORMS[name][0]
     keys = tuple(key for key in law if key != "name")
     if not any(set(keys) == set(wanted) for wanted in options):

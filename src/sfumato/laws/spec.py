@@ -206,15 +206,21 @@ class NoiseSpec:
         return cls.from_document(document)
 
     @classmethod
+    def from_json(cls, text: str) -> NoiseSpec:
+        """Read the JSON form, such as the canonical one."""
+        try:
+            document = parse_json(text)
+        except Unparsable as error:
+            raise OptionError(f"the noise specification is not valid JSON ({error}); correct it") from None
+        return cls.from_document(document)
+
+    @classmethod
     def read(cls, path: str | Path) -> NoiseSpec:
         """Read a TOML file, or a JSON file by its ending."""
         text = read_text(path, "noise specification", "check its path")
         if Path(path).suffix.lower() != ".json":
             return cls.from_toml(text)
-        try:
-            return cls.from_document(parse_json(text))
-        except Unparsable as error:
-            raise OptionError(f"the noise specification is not valid JSON ({error}); correct it") from None
+        return cls.from_json(text)
 
 
 def _why_not(name: str) -> str:

@@ -77,8 +77,7 @@ def finish(records: Records, values: NDArray[np.float64], noise: Noise, rng: np.
         facts.append(Untouched(categories, missing))
     order = rng.permutation(len(records)).astype(np.int64)
     nothing = np.zeros(len(records), dtype=np.int64)
-    noised = frozenset(block.column for block in blocks)
-    released = Records(values[order], records.layout, nothing, nothing.copy(), records.target, unbounded=noised)
+    released = Records(values[order], records.layout, nothing, nothing.copy(), records.target)
     return Sanitized(released, (*facts, Shuffled(len(records))), Workings(origin=order))
 
 

@@ -189,7 +189,8 @@ def _from_ipc(payload: bytes, name: str, rows: int) -> pa.Table:
     try:
         table = pa.ipc.open_stream(payload).read_all()
         table.validate(full=True)
-    except (pa.ArrowException, OSError):
+        table.column_names  # noqa: B018 (decodes the names)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise PartyError(f"party {name!r} told cells that cannot be read; start all parties again") from None
     if table.num_rows != rows:
         raise PartyError(f"party {name!r} told {table.num_rows} rows and {rows} were due; start all parties again")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sfumato.facts import BoundsKept, Enhanced, Fact, Noised, ShuffledWithin, TargetMoved, Transformed, Untouched
+from sfumato.facts import Enhanced, Fact, Noised, ShuffledWithin, TargetMoved, Transformed, Untouched
 from sfumato.privacy.statements import Claim, Refused
 
-__all__ = ["of_bounds", "of_enhance", "of_moved_target", "of_noise", "of_runs", "of_transformation", "of_untouched"]
+__all__ = ["of_enhance", "of_moved_target", "of_noise", "of_runs", "of_transformation", "of_untouched"]
 
 
 def of_noise(fact: Noised, claims: list[Claim], refused: list[Refused]) -> None:
@@ -21,8 +21,8 @@ def of_noise(fact: Noised, claims: list[Claim], refused: list[Refused]) -> None:
             "proved",
             "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] and every result lies "
             f"on one grid of {fact.grid:g} standard deviations, so that its last digits say nothing [Mironov 2012].",
-            "the source of randomness is not known to the attacker; numbers off a column's step, or beyond bounds that "
-            "it keeps, are brought back afterwards",
+            "the source of randomness is not known to the attacker; numbers beyond the bounds of a column or off its "
+            "step are brought back afterwards",
         )
     )
     refused.extend(_not_of_noise(fact))
@@ -58,16 +58,6 @@ def _not_of_noise(fact: Noised) -> list[Refused]:
             )
         )
     return refused
-
-
-def of_bounds(fact: BoundsKept) -> Refused:
-    """Refuse that every column kept its mean and all of its noise."""
-    return Refused(
-        "Every column has the mean of the original, and the variance of the original and the noise together.",
-        f"in {len(fact.columns)} columns ({', '.join(fact.columns)}) numbers that the noise drove beyond declared "
-        "bounds, or beyond the ends of an order, were brought back to them: the mean of a column that leans on a bound "
-        "moves, and some of its noise is lost",
-    )
 
 
 def of_enhance(fact: Enhanced, claims: list[Claim], refused: list[Refused]) -> None:

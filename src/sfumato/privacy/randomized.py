@@ -5,7 +5,6 @@ EGS03: A. Evfimievski, J. Gehrke, R. Srikant: Limiting Privacy Breaches in Priva
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,8 +33,8 @@ def spec_of(fact: Randomized) -> NoiseSpec:
         Where digest, amplification or epsilon are not those of the specification.
     """
     try:
-        spec = NoiseSpec.from_document(json.loads(fact.spec))
-    except (json.JSONDecodeError, BadInput):
+        spec = NoiseSpec.from_json(fact.spec)
+    except BadInput:
         raise PrivacyRefusal(
             f"the noise specification of column {fact.column!r} cannot be read, so nothing can be certified"
         ) from None

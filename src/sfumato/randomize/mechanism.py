@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -96,7 +95,7 @@ class Randomization:
 
     def _columns(self, layout: Layout) -> tuple[list[Column], tuple[str, ...]]:
         """Give each column its specification, and name those whose domain was read off the data."""
-        given = {name: NoiseSpec.from_document(json.loads(text)) for name, text in dict(self.specs).items()}
+        given = {name: NoiseSpec.from_json(text) for name, text in dict(self.specs).items()}
         columns: list[Column] = []
         observed = []
         for places in places_of_layout(layout):
@@ -169,8 +168,4 @@ def _spec(name: str, given: Any) -> NoiseSpec:
         return NoiseSpec.from_document(given)
     if not isinstance(given, str):
         raise OptionError(f"the specification of column {name!r} is none; read one with NoiseSpec.read")
-    try:
-        document = json.loads(given)
-    except json.JSONDecodeError:
-        return NoiseSpec.from_toml(given)
-    return NoiseSpec.from_document(document)
+    return NoiseSpec.from_json(given) if given.lstrip().startswith("{") else NoiseSpec.from_toml(given)

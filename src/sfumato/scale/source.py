@@ -6,7 +6,7 @@ import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,12 +72,16 @@ class Source:
 
     def _parquet(self, columns: list[str], rows: int, *, threads: bool) -> Iterator[pa.RecordBatch]:
         with pa.parquet.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False) as file:
-            yield from file.iter_batches(batch_size=rows, columns=columns, use_threads=threads)
+            for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=threads):
+                batch.validate(full=True)
+                yield batch
 
     def _arrow(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         with pa.memory_map(str(self.path)) as mapped, pa.ipc.open_file(mapped) as reader:
             for number in range(reader.num_record_batches):
-                yield reader.get_batch(number).select(columns)
+                batch = reader.get_batch(number).select(columns)
+                batch.validate(full=True)
+                yield batch
 
     def _csv(self, columns: list[str], *, threads: bool) -> Iterator[pa.RecordBatch]:
         ragged = 0
@@ -91,7 +95,7 @@ class Source:
         with (
             pa.input_stream(str(self.path), compression="detect") as stream,
             pa.csv.open_csv(
-                stream,
+                pa.TransformInputStream(stream, _checked_by(self.encoding)),
                 read_options=pa.csv.ReadOptions(use_threads=threads, block_size=_BLOCK, encoding=self.encoding),
                 parse_options=pa.csv.ParseOptions(
                     delimiter=self.form.delimiter,
@@ -113,6 +117,17 @@ class Source:
                 f"{ragged} rows near each other in {str(self.path)!r} do not have the {len(names)} cells of the "
                 "header; mend them"
             )
+
+
+def _checked_by(encoding: str) -> Callable[[pa.Buffer], pa.Buffer]:
+    """Look whether bytes are of an encoding before Arrow meets them in a row that it would report."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+
+    def look(data: pa.Buffer) -> pa.Buffer:
+        decoder.decode(data, final=not len(data))
+        return data
+
+    return look
 
 
 def form_of(path: Path) -> FileForm:

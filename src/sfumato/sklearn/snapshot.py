@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import zipfile
+import zlib
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.condense.maintained import MaintainerState
+from sfumato.documents import parse_json
 from sfumato.errors import TableError
 
 __all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
@@ -63,10 +65,10 @@ def read_snapshot(data: bytes) -> Snapshot:
         raise TableError("the snapshot is damaged or only half copied; bring a whole one")
     try:
         with np.load(io.BytesIO(data[start:]), allow_pickle=False) as held:
-            about = json.loads(held["about"].tobytes())
+            about = parse_json(held["about"].tobytes())
             arrays = {name.removeprefix("state "): held[name] for name in held.files if name.startswith("state ")}
             names = None if about["names"] is None else tuple(about["names"])
             state = MaintainerState(**arrays, **about["state"])
             return Snapshot(about["parameters"], names, held["values"], held["levels"], state)
-    except (KeyError, TypeError, ValueError, zipfile.BadZipFile):
+    except (KeyError, TypeError, ValueError, EOFError, NotImplementedError, OSError, zipfile.BadZipFile, zlib.error):
         raise TableError("the snapshot was written by another version; use that one") from None

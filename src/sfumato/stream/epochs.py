@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.condense.maintainer import Maintainer
+from sfumato.documents import parse_json
 from sfumato.errors import PrivacyRefusal
 from sfumato.groups import generate
 from sfumato.stream.format import Entry, StateError
@@ -73,13 +74,13 @@ class Publication:
     def from_entries(cls, families: bytes, published: dict[str, bytes]) -> Publication:
         """Read a publication back."""
         try:
-            marks = json.loads(families)
+            marks = parse_json(families)
             tables = [pa.ipc.open_stream(pa.py_buffer(published[key])).read_all() for key in sorted(published)]
             family, count, level_max = (
                 np.asarray(marks[name], dtype=np.int64) for name in ("family", "count", "level_max")
             )
             return cls(pa.concat_tables(tables), family, count, level_max, np.asarray(marks["pseudo"], dtype=np.bool_))
-        except (KeyError, TypeError, ValueError, pa.ArrowException):
+        except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException):
             raise StateError("the published rows in the state cannot be read; use the version that wrote it") from None
 
 

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from sfumato.documents import parse_json
 from sfumato.errors import BadInput
 
 __all__ = ["APPLICATION_ID", "FORMAT", "HEAD", "Entry", "Head", "StateError", "damaged", "entry_digest"]
@@ -81,15 +82,13 @@ class Head:
             Where it is of another format, or not what was written.
         """
         try:
-            document = json.loads(body)
+            document = parse_json(body)
             if document["format"] != FORMAT:
                 raise StateError(f"the state {name!r} is not of format {FORMAT}; use the version that wrote it")
             head = cls(int(document["number"]), int(document["digest"], 16), str(document["chain"]))
-        except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError):
-            raise damaged(name, "its head cannot be read") from None
-        except ValueError as error:
-            if isinstance(error, StateError):
-                raise
+        except StateError:
+            raise
+        except (KeyError, TypeError, ValueError):
             raise damaged(name, "its head cannot be read") from None
         if head.to_entry().body != body:
             raise damaged(name, "its head was altered")

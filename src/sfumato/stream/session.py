@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.condense.maintained import refusal_of
 from sfumato.condense.maintainer import Absorbed, Maintainer
 from sfumato.condense.mechanism import effective_levels
+from sfumato.documents import parse_json
 from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.randomness import Randomness
 from sfumato.stream.batches import Batch
@@ -50,7 +50,7 @@ class Session:
     def __init__(self, book: Book, vault: Vault | None = None) -> None:
         self._book = book
         self.settings = document_of(Settings, book.body("settings"))
-        self.codec: Codec = codec_from_document(json.loads(book.body("codec")))
+        self.codec: Codec = codec_from_document(parse_json(book.body("codec")))
         self._progress = document_of(Progress, book.body("progress"))
         self._known = Known(book)
         self._room = WaitingRoom(book, self.settings, vault)

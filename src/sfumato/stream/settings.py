@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from sfumato.documents import parse_json
 from sfumato.errors import OptionError
 from sfumato.stream.format import Entry, StateError
 from sfumato.stream.pool import MODES
@@ -96,7 +97,7 @@ def document_of(shape: type[D], body: bytes) -> D:
         Where it is not what this version writes.
     """
     try:
-        given: dict[str, Any] = json.loads(body)
+        given: dict[str, Any] = parse_json(body)
         return shape(**given)
     except (TypeError, ValueError):
         raise StateError("the state was written by another version; use that one") from None

@@ -97,11 +97,13 @@ def read_file(
         else:
             table = pa.feather.read_table(str(path))
             _refuse_larger(path, table.nbytes, most_bytes)
+        table.validate(full=True)
+        table.column_names  # noqa: B018 (decodes the names)
     except UnicodeEncodeError:
         raise TableError(f"the name {shown(path)} is not UTF-8 text; rename the file or its folder") from None
     except PermissionError:
         raise TableError(f"{str(path)!r} may not be read by you; ask for permission") from None
-    except (pa.ArrowException, gzip.BadGzipFile, EOFError, OSError, zlib.error):
+    except (pa.ArrowException, gzip.BadGzipFile, EOFError, OSError, zlib.error, UnicodeDecodeError):
         raise TableError(f"{str(path)!r} is not a readable {ending} file; it may be damaged or misnamed") from None
     return _checked(table, repr(str(path))), FileForm(_ENDINGS[ending])
 

@@ -74,7 +74,7 @@ def codec_from_document(document: dict[str, Any]) -> Codec:
             for name, column in zip(kinds.names, document["columns"], strict=True)
         )
         return Codec(schema, columns)
-    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+    except (KeyError, TypeError, ValueError, OSError, pa.ArrowException) as error:
         if isinstance(error, BadInput):
             raise
         raise BadInput("the stored codec cannot be read; it was written by another version or altered") from None

@@ -6,7 +6,6 @@ all directions, the data over few: what is left in those few is nearly the data.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -87,9 +86,7 @@ def bayes_estimate(released: _Matrix, noise: _Matrix) -> _Matrix:
 
 def randomized_specs(facts: Iterable[Fact]) -> dict[str, NoiseSpec]:
     """Give the laws that columns were randomized by, which every recipient knows."""
-    return {
-        fact.column: NoiseSpec.from_document(json.loads(fact.spec)) for fact in facts if isinstance(fact, Randomized)
-    }
+    return {fact.column: NoiseSpec.from_json(fact.spec) for fact in facts if isinstance(fact, Randomized)}
 
 
 def _with_added_noise(facts: Sequence[Fact]) -> set[str] | None:

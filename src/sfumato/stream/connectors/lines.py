@@ -91,8 +91,10 @@ def _json_tables(first: str, text: TextIO, reading: Reading) -> Iterator[pa.Tabl
     records = (
         _record(line, number) for number, line in enumerate(itertools.chain([first], text), start=1) if line.strip()
     )
+    columns = reading.columns
     while held := list(itertools.islice(records, reading.rows)):
-        yield table_of_fields(held, tuple(held[0]) if reading.columns is None else reading.columns)
+        columns = tuple(held[0]) if columns is None else columns
+        yield table_of_fields(held, columns)
 
 
 def _record(line: str, number: int) -> dict[str, str | None]:

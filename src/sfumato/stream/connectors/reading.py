@@ -25,7 +25,7 @@ class Reading:
         Rows of a batch, always the same for one state.
     columns : tuple of str, optional
         The columns of the schema, for records that name their own fields: one that lacks is a missing cell, one that
-        the schema does not know is left out. By default the fields of the first record of a batch.
+        the schema does not know is left out. By default the fields of the first record.
     known : mapping of str to int
         Ids of the batches that the state has counted, with the rows of each; may grow while it is read.
     awaited : collection of str

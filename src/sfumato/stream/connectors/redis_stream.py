@@ -8,6 +8,7 @@ far the state has come, for people who look at the server and trim it.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ __all__ = ["RedisPlace", "read_redis"]
 _PATIENCE = 10.0  # seconds until a server that does not answer is given up
 _WAIT = 1_000  # milliseconds between two looks for an interrupt while following
 _START = (0, 0)
+_DATABASE = re.compile(r"[0-9]{1,9}")
 
 EntryId = tuple[int, int]
 
@@ -72,7 +74,7 @@ class RedisPlace:
         path = [unquote(part) for part in parts.path.split("/") if part]
         if parts.scheme not in ("redis", "rediss") or not parts.hostname or parse_qs(parts.query) or parts.fragment:
             raise OptionError(told)
-        db = int(path.pop(0)) if len(path) == 2 and path[0].isdecimal() else 0
+        db = int(path.pop(0)) if len(path) == 2 and _DATABASE.fullmatch(path[0]) else 0
         if len(path) != 1:
             raise OptionError(told)
         user = unquote(parts.username) if parts.username else None

@@ -1,0 +1,204 @@
+"""What is asked of every reader of hostile input, and how an input that fails is made small."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import signal
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import sfumato
+from sfumato.errors import BadInput, PrivacyRefusal
+from tests.fuzz.mutation import Mutator
+
+__all__ = ["CELLS", "Parser", "fuzz", "fuzz_guided"]
+
+CELLS = ("quetzal", "7193.25")
+"""What stands in seeds where a table has cells and a key its terms: no message may repeat it."""
+
+_SEEDS = Path(__file__).parent / "seeds"
+_SECONDS = 30.0  # of processor time, where a thousandth is usual
+_MEGABYTES = 512
+_LONGEST_MESSAGE = 1_500
+_NAMING = ("name", "column", "columns", "method", "me", "run", "target", "strata", "level", "key", "address", "units")
+_SOURCES = str(Path(sfumato.__file__).parent)
+
+
+@dataclass(frozen=True)
+class Parser:
+    """A reader of hostile input.
+
+    Parameters
+    ----------
+    name : str
+        Also the folder of its seeds: texts, and bytes in hexadecimal where the ending is .hex.
+    read : callable
+        What the program does with such bytes.
+    write : callable, optional
+        Writes again what was read, which then reads the same.
+    refuses : tuple of exception types
+        How it may refuse; errors of the house have messages that people read.
+    examples : int
+        Fixed inputs that are tried; fewer where a reader does the work of several that are here by themselves.
+    """
+
+    name: str
+    read: Callable[[bytes], Any]
+    write: Callable[[Any], bytes] | None = None
+    refuses: tuple[type[Exception], ...] = (BadInput, PrivacyRefusal)
+    examples: int = 2_000
+
+    @property
+    def seeds(self) -> list[bytes]:
+        """Inputs that are kept."""
+        paths = sorted((_SEEDS / self.name).iterdir())
+        assert paths, f"there are no seeds for {self.name}"
+        return [bytes.fromhex(path.read_text()) if path.suffix == ".hex" else path.read_bytes() for path in paths]
+
+
+def fuzz(parser: Parser, rng: random.Random) -> None:
+    """Try the seeds, and inputs made from them."""
+    seeds = parser.seeds
+    mutator = Mutator(seeds)
+    for seed in seeds:
+        _try(parser, seed)
+    with _bounded_memory(parser.name):
+        for _ in range(parser.examples):
+            _try(parser, mutator.draw(rng))
+
+
+def fuzz_guided(parser: Parser, rng: random.Random) -> None:
+    """Try ten times as many inputs, and go on from those that reach lines that none reached before."""
+    mutator = Mutator(parser.seeds)
+    reached: set[tuple[str, int]] = set()
+    for seed in list(mutator.seeds):
+        with _lines(reached):
+            _try(parser, seed)
+    with _bounded_memory(parser.name):
+        for _ in range(10 * parser.examples):
+            data, before = mutator.draw(rng), len(reached)
+            with _lines(reached):
+                _try(parser, data)
+            if len(reached) > before:
+                mutator.seeds.append(data)
+
+
+def _try(parser: Parser, data: bytes) -> None:
+    failure = _failure(parser, data)
+    if failure is not None:
+        small = _smaller(parser, data, failure.partition(":")[0])
+        raise AssertionError(f"{parser.name}: {failure}; mend it and keep as a seed: {small!r}")
+
+
+def _failure(parser: Parser, data: bytes) -> str | None:
+    """What is wrong with how an input is taken, None where nothing is."""
+    try:
+        with _bounded_time():
+            found = parser.read(data)
+            if parser.write is None:
+                return None
+            again = parser.read(parser.write(found))
+    except parser.refuses as error:
+        return _wrong_words(str(error), data) if isinstance(error, BadInput | PrivacyRefusal) else None
+    except Exception as error:  # noqa: BLE001 (whatever it is, it is what a fuzzer looks for)
+        return f"{type(error).__name__}: {str(error)[:200]}"
+    return None if again == found else "round trip: what was read is written as something else"
+
+
+def _wrong_words(message: str, data: bytes) -> str | None:
+    if not message.isprintable() or not message:
+        return f"message: not one line of printable text: {message[:200]!r}"
+    if len(message) > _LONGEST_MESSAGE:
+        return f"length: the message has {len(message)} characters"
+    told = [cell for cell in CELLS if cell in message and cell not in _shown(data)]
+    return f"cell: the message repeats one: {message[:200]}" if told else None
+
+
+def _shown(data: bytes) -> str:
+    """What messages may repeat of an input: keys and names of columns."""
+    text = data.decode("utf-8", "replace")
+    for read in (json.loads, tomllib.loads):
+        try:
+            return "\n".join(_names(read(text), named=True))
+        except (ValueError, RecursionError):
+            continue
+    return text.splitlines()[0] if text.strip() else ""
+
+
+def _names(value: Any, *, named: bool) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inside in value.items():
+            yield key
+            yield from _names(inside, named=key in _NAMING)
+    elif isinstance(value, list):
+        for inside in value:
+            yield from _names(inside, named=named)
+    elif named:
+        yield str(value)
+
+
+def _smaller(parser: Parser, data: bytes, kind: str) -> bytes:
+    """Leave parts out as long as it fails in the same way."""
+    size = len(data) // 2
+    while size:
+        place = 0
+        while place < len(data):
+            without = data[:place] + data[place + size :]
+            failure = _failure(parser, without)
+            if failure is not None and failure.startswith(f"{kind}:"):
+                data = without
+            else:
+                place += size
+        size //= 2
+    return data
+
+
+@contextmanager
+def _bounded_time() -> Iterator[None]:
+    """End what does not end; counts the processor's time, so load does not matter."""
+    signal.signal(signal.SIGVTALRM, _too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+
+
+def _too_long(_signal: int, _frame: FrameType | None) -> None:
+    raise TimeoutError(f"it takes more than {_SECONDS:g} s of processor time")
+
+
+@contextmanager
+def _bounded_memory(name: str) -> Iterator[None]:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
+    assert grown < _MEGABYTES, f"{name}: an input took {grown} MiB"
+
+
+@contextmanager
+def _lines(reached: set[tuple[str, int]]) -> Iterator[None]:
+    """Note the lines of the package that run."""
+
+    def trace(frame: FrameType, event: str, _argument: Any) -> Any:
+        code = frame.f_code
+        if not code.co_filename.startswith(_SOURCES):
+            return None
+        if event == "line":
+            reached.add((code.co_filename, frame.f_lineno))
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
