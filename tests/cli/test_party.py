@@ -217,7 +217,7 @@ SAME = ("release/table.csv", "release/certificate.json", "release/schema.toml", 
 @pytest.mark.parametrize(
     ("partition", "engine"),
     [
-        ("vertical", "cheetah"),
+        pytest.param("vertical", "cheetah", marks=pytest.mark.slow),
         pytest.param("horizontal", "cheetah", marks=pytest.mark.slow),
         pytest.param("vertical", "aby3", marks=pytest.mark.slow),
     ],
@@ -262,6 +262,7 @@ def test_a_party_that_is_killed_is_named_by_the_others(tmp_path: Path, start: St
     assert not any(is_running(child) for child in cat.children)
 
 
+@pytest.mark.slow  # test_network does the same in threads
 @needs_engine
 def test_a_party_that_is_stopped_is_named_within_the_timeout(tmp_path: Path, start: Start) -> None:
     parties = [start(config) for config in trial(tmp_path, "vertical", timeout=10.0).values()]
@@ -278,6 +279,7 @@ def test_a_party_that_is_stopped_is_named_within_the_timeout(tmp_path: Path, sta
     check_nothing_left(parties)
 
 
+@pytest.mark.slow  # test_engine_faults does the same without the parties
 @needs_engine
 def test_an_engine_that_is_killed_ends_all_parties(tmp_path: Path, start: Start) -> None:
     parties = [start(config) for config in trial(tmp_path, "vertical", n=1500).values()]
@@ -292,6 +294,7 @@ def test_an_engine_that_is_killed_ends_all_parties(tmp_path: Path, start: Start)
     check_nothing_left(parties)
 
 
+@pytest.mark.slow
 @needs_engine
 def test_a_party_that_is_interrupted_tells_the_others(tmp_path: Path, start: Start) -> None:
     parties = [start(config) for config in trial(tmp_path, "vertical").values()]

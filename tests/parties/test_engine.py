@@ -21,7 +21,8 @@ FAR = (1 << 61) - 1  # two such numbers of unlike sign lie as far apart as the e
 few_examples = examples(5)
 
 
-@pytest.fixture(scope="module", params=["cheetah", "aby3"])
+# The whole protocols of test_vertical and test_horizontal run with aby3, so each engine is there in make test.
+@pytest.fixture(scope="module", params=["cheetah", pytest.param("aby3", marks=pytest.mark.slow)])
 def engines(request: pytest.FixtureRequest) -> Iterator[list[SpuEngine]]:
     """Engines of three owners; with cheetah only the first and the last of them compute."""
     need_engine()

@@ -241,7 +241,11 @@ def test_a_group_of_equal_rows_is_published_as_its_mean_and_gets_no_noise(togeth
     np.testing.assert_allclose(result.values, values, atol=1e-9)
 
 
-@pytest.mark.parametrize(("together", "parties"), [("plain", 2), ("cheetah", 3), ("aby3", 3)], indirect=["together"])
+@pytest.mark.parametrize(
+    ("together", "parties"),
+    [("plain", 2), pytest.param("cheetah", 3, marks=pytest.mark.slow), ("aby3", 3)],
+    indirect=["together"],
+)
 def test_every_engine_gives_the_same_table(together: Together, parties: int) -> None:
     from sfumato.parties.plain import run_together
 

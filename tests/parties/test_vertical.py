@@ -35,7 +35,7 @@ from tests.parties.owners import (
     split_numbers,
 )
 
-ENGINES = ("plain", "cheetah", "aby3")
+ENGINES = ("plain", pytest.param("cheetah", marks=pytest.mark.slow), "aby3")
 STEP = LaplacePCA.grid
 seeds = st.integers(0, 2**32 - 1)
 some_cases = examples(25)
