@@ -17,7 +17,7 @@ def started(kind: str) -> Maintainer:
     """Give a maintainer with GROUPS groups that have moved."""
     rng = np.random.default_rng(7)
     first = draw(kind, GROUPS * K, DIM, rng)
-    maintainer = Maintainer(DIM, k=K)
+    maintainer = Maintainer(DIM, k=K, split="paper")
     maintainer.start(first, np.full(len(first), K), rough_groups(first, K))
     maintainer.absorb(draw(kind, 5_000, DIM, rng), np.full(5_000, K))
     return maintainer

@@ -102,7 +102,7 @@ def least_time(calls: list[Callable[[], int]], rounds: int) -> list[float]:
 def measure(kind: str, d: int, groups: int, rounds: int) -> Row:
     rng = np.random.default_rng(7)
     first = draw(kind, groups * K, d, rng)
-    maintainer = Maintainer(d, k=K)
+    maintainer = Maintainer(d, k=K, split="paper")
     maintainer.start(first, np.full(len(first), K), rough_groups(first, K))
     del first
     slow = groups * d > 1_000_000 and kind == "unstructured"

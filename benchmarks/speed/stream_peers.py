@@ -56,7 +56,7 @@ def condensed(values: Floats, level: float, first: int = 500) -> tuple[float, Fl
     levels = low + (np.random.default_rng(3).random(len(values)) < level - low)
     first = min(max(first, 4 * low + 4), len(values) // 2)
     began = process_time()
-    maintainer, strata = Maintainer(values.shape[1], k=2), np.zeros(first, dtype=np.int64)
+    maintainer, strata = Maintainer(values.shape[1], k=2, split="paper"), np.zeros(first, dtype=np.int64)
     labels = partition(values[:first], levels[:first], strata, np.random.default_rng(1), effort="fast", threads=1)
     maintainer.start(values[:first], levels[:first], labels)
     for start in range(first, len(values), BATCH):

@@ -89,9 +89,17 @@ def test_strict_groups_are_never_smaller_than_a_level_inside_and_a_level_once_se
     assert maintainer.absorb(arrivals.values[:1], np.array([groups.level_max.max()])).absorbed == 1
 
 
-def test_the_paper_may_leave_pieces_smaller_than_a_level_inside_and_they_are_counted() -> None:
+def test_where_nothing_is_said_no_piece_is_smaller_than_a_level_inside() -> None:
     arrivals = with_high_levels(draw_arrivals(5, 600, d=3), 5, 6, 0.1)
     maintainer = arrivals.started(k=2)
+    maintainer.absorb(arrivals.values, arrivals.levels)
+    assert maintainer.splits > 0
+    assert (maintainer.groups.count >= maintainer.groups.level_max).all()
+
+
+def test_the_paper_may_leave_pieces_smaller_than_a_level_inside_and_they_are_counted() -> None:
+    arrivals = with_high_levels(draw_arrivals(5, 600, d=3), 5, 6, 0.1)
+    maintainer = arrivals.started(k=2, split="paper")
     maintainer.absorb(arrivals.values, arrivals.levels)
     groups = maintainer.groups
     small = groups.count < groups.level_max

@@ -31,7 +31,7 @@ def play(
 ) -> tuple[Maintainer, Dynamic]:
     """Run both over the same stream; those beyond the labels arrive, in batches or one by one."""
     first, d = len(labels), values.shape[1]
-    real, literal = Maintainer(d, k=2), Dynamic()
+    real, literal = Maintainer(d, k=2, split="paper"), Dynamic()
     real.start(values[:first], levels[:first], labels)
     literal.start(values[:first], levels[:first].tolist(), labels.tolist())
     for i in range(first, len(values)):

@@ -46,8 +46,9 @@ def people(rows: int, seed: int = 3, *, high: int = 60, share: float = 0.03) -> 
 
 
 def begin(state: Path | str, table: pa.Table, first: int = 100, **options: Any) -> None:
-    """Make a state of the first rows."""
-    told: dict[str, Any] = {"schema": SCHEMA, "k": 3, "batch_rows": ROWS, "seed": 1} | options
+    """Make a state of the first rows, by the paper's grouping and split: they leave records that wait."""
+    usual = {"schema": SCHEMA, "k": 3, "batch_rows": ROWS, "seed": 1, "grouping": "paper", "split": "paper"}
+    told: dict[str, Any] = usual | options
     init_stream(state, table.slice(0, first), **told)
 
 

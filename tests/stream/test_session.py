@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import BadInput, LevelError, OptionError, PrivacyRefusal
+from sfumato.pipeline.stream import init_stream
 from sfumato.stream import Session, StateError, cut_batches
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
@@ -135,6 +136,21 @@ def test_waiting_records_join_when_a_group_has_grown(tmp_path: Path) -> None:
     with Session.open(state, write=False) as session:
         rows = session.maintainer.rows()
     assert (rows.count >= rows.level_max).all()
+
+
+def test_a_stream_that_was_told_nothing_keeps_every_level_in_every_group(tmp_path: Path) -> None:
+    table = people(900, high=12, share=0.1)
+    init_stream(tmp_path / "usual.db", table.slice(0, 100), schema=SCHEMA, k=3, batch_rows=ROWS, seed=1)
+    begin(tmp_path / "paper.db", table)
+    for name in ("usual.db", "paper.db"):
+        take(tmp_path / name, table)
+    with Session.open(tmp_path / "usual.db", write=False) as session:
+        assert (session.settings.grouping, session.settings.split) == ("compact", "strict")
+        rows = session.maintainer.rows()
+        assert session.maintainer.splits > 0
+    assert (rows.count >= rows.level_max).all()
+    with Session.open(tmp_path / "paper.db", write=False) as session:
+        assert session.maintainer.violations > 0  # which is why it must be named
 
 
 def test_a_pool_that_is_full_refuses_the_batch_and_keeps_those_before(tmp_path: Path) -> None:

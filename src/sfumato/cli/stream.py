@@ -65,14 +65,18 @@ def _source_options(function: F) -> F:
 @click.option("--identifier", multiple=True, metavar="COL", help="A column to drop; repeatable.")
 @click.option("--init-number", type=click.IntRange(min=1), help="Begin with so many rows of FILE.  [default: all]")
 @click.option(
-    "--grouping", type=click.Choice(["paper", "compact"]), default="paper", show_default=True, help="Of the first rows."
+    "--grouping",
+    type=click.Choice(["compact", "paper"]),
+    default="compact",
+    show_default=True,
+    help="Of the first rows.",
 )
 @click.option(
     "--split",
-    type=click.Choice(["paper", "strict"]),
-    default="paper",
+    type=click.Choice(["strict", "paper"]),
+    default="strict",
     show_default=True,
-    help="Split by the average level, or never below the highest level inside.",
+    help="Split groups never below the highest level inside, or by the average level.",
 )
 @click.option(
     "--pending",

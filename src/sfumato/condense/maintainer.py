@@ -54,9 +54,9 @@ class Maintainer:
         Coordinates of a record.
     k : int
         The floor of all levels.
-    split : {"paper", "strict"}
-        ``"paper"`` splits a group of n records when n >= 2 Ps / n [AY05, eq. 3.2]; ``"strict"`` only when both pieces
-        are still as large as the highest level inside.
+    split : {"strict", "paper"}
+        ``"strict"`` splits a group only when both pieces are still as large as the highest level inside; ``"paper"``
+        when n >= 2 Ps / n, twice the average level [AY05, eq. 3.2], after which a piece may be too small for some.
     pending_limit : int
         Records at most that wait for a group large enough.
     track : bool
@@ -79,7 +79,7 @@ class Maintainer:
         d: int,
         *,
         k: int = 10,
-        split: Literal["paper", "strict"] = "paper",
+        split: Literal["strict", "paper"] = "strict",
         pending_limit: int = 10_000,
         track: bool = True,
     ) -> None:
@@ -257,7 +257,7 @@ class Maintainer:
     @classmethod
     def from_state(cls, state: MaintainerState) -> Maintainer:
         """Continue from a state as if there had been no interruption; nothing counts as changed."""
-        split = cast('Literal["paper", "strict"]', state.split)  # checked below
+        split = cast('Literal["strict", "paper"]', state.split)  # checked below
         made = cls(state.d, k=state.k, split=split, pending_limit=state.pending_limit, track=state.track)
         made._load(state)
         made._known = made.ids

@@ -73,8 +73,8 @@ def init_stream(
     level: str | int | None = None,
     identifiers: Iterable[str] = (),
     k: int = 10,
-    grouping: str = "paper",
-    split: str = "paper",
+    grouping: str = "compact",
+    split: str = "strict",
     init_number: int | None = None,
     pending: str = "memory",
     pending_key: str | Path | None = None,
@@ -100,8 +100,9 @@ def init_stream(
     k : int
         The floor of all levels.
     grouping : str
-        How the first records are grouped; ``"paper"`` is ConstructGroups [AY05, fig. 2].
-    split : {"paper", "strict"}
+        How the first records are grouped: ``"compact"`` searches for groups of low sum of squares, ``"paper"`` is
+        ConstructGroups [AY05, fig. 2].
+    split : {"strict", "paper"}
         When groups split; see `sfumato.condense.maintainer.Maintainer`.
     init_number : int, optional
         Take only so many of the rows, from the first on.

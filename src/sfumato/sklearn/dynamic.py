@@ -44,11 +44,11 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         The floor of all levels.
     init_number : int, default=1000
         Rows that are held before the first groups are made, *InitNumber* in the paper; at least k are.
-    split : {"paper", "strict"}, default="paper"
-        ``"paper"`` splits a group of n rows when n is at least twice their average level [AY05, eq. 3.2];
-        ``"strict"`` only when both pieces are still as large as the highest level inside.
-    grouping : {"paper", "compact", "mdav"}, default="paper"
-        How the first rows are grouped.
+    split : {"strict", "paper"}, default="strict"
+        ``"strict"`` splits a group only when both pieces are still as large as the highest level inside; ``"paper"``
+        when it has at least twice the average level of its rows [AY05, eq. 3.2].
+    grouping : {"compact", "paper", "mdav"}, default="compact"
+        How the first rows are grouped; ``"paper"`` is ConstructGroups [AY05, fig. 2].
     pending_limit : int, default=10000
         Rows at most that wait for a group large enough.
     random_state : int, RandomState or None, default=None
@@ -77,8 +77,8 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         k: int = 10,
         *,
         init_number: int = 1000,
-        split: str = "paper",
-        grouping: str = "paper",
+        split: str = "strict",
+        grouping: str = "compact",
         pending_limit: int = 10_000,
         random_state: Any = None,
     ) -> None:
