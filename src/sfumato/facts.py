@@ -100,7 +100,8 @@ class Grouped(Fact):
     """Records were partitioned into groups, each at least as large as the highest level inside.
 
     ``asked_min`` and ``asked_max`` bound the levels that were met, the floor k included.
-    ``tiny`` counts the groups of three records or fewer, ``alone`` the records that stand alone.
+    ``tiny`` counts the groups of three records or fewer, ``alone`` the records that stand alone, ``alike`` those in
+    groups that vary in no number and at most in one other column; None where nobody looked.
     """
 
     fact: ClassVar[str] = "grouped"
@@ -113,6 +114,7 @@ class Grouped(Fact):
     violations: int
     tiny: int
     alone: int
+    alike: int | None = None
 
 
 @dataclass(frozen=True)
@@ -259,6 +261,7 @@ class Maintained(Fact):
     Of the ``groups`` that the rows were drawn from, ``pseudo`` were cut out of the statistics of a larger one, so that
     their counts are a model's and not of people; ``short`` are smaller than the highest level that they stem from, and
     ``tiny`` have three rows or fewer. ``k`` is the lowest level and ``asked_max`` the highest, ``split`` the test.
+    ``alike`` counts the rows of groups whose rows vary in no number and at most in one other column.
     """
 
     fact: ClassVar[str] = "maintained"
@@ -273,6 +276,7 @@ class Maintained(Fact):
     tiny: int
     category_columns: int
     missing_columns: int
+    alike: int | None = None
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,9 @@ def with_two(joint: Joint) -> Joint:
 def test_the_claims_of_noise_and_groups_stay_what_they_are(joint: Joint) -> None:
     alone = draw_claims(NOISED)
     _, _, claims, refused = said(joint)
-    assert claims[: len(alone[0])] == alone[0]
+    order, count = alone[0][-1], len(alone[0])
+    assert claims[: count - 1] == alone[0][:-1]
+    assert claims[count - 1].claim == order.claim.replace("The", "To readers who are not among the owners, the", 1)
     assert refused[: len(alone[1])] == alone[1]
 
 
@@ -175,3 +177,20 @@ def test_facts_that_do_not_fit_each_other_bear_no_certificate(facts: tuple[Fact,
 @pytest.mark.parametrize("fact", [VERTICAL, HORIZONTAL, CLUSTERS, SUMS])
 def test_facts_of_a_joint_run_come_back_from_their_document(fact: Fact) -> None:
     assert fact_from_json(to_json(fact)) == fact
+
+
+def test_a_trial_in_one_process_claims_nothing_against_the_owners() -> None:
+    each = dataclasses.replace(VERTICAL, noise="each")
+    assert "against either of them" in said(each)[0]
+    shown, refused, _, _ = said(dataclasses.replace(each, engine="plain"))
+    assert "against either of them" not in shown
+    assert "computed in the clear" in refused
+
+
+@pytest.mark.parametrize(
+    "joint",
+    [dataclasses.replace(VERTICAL, centres="last"), dataclasses.replace(HORIZONTAL, noise="each")],
+)
+def test_a_choice_that_the_partition_does_not_know_is_refused(joint: Joint) -> None:
+    with pytest.raises(PrivacyRefusal, match="not known"):
+        said(joint)

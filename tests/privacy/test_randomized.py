@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import OptionError, PrivacyRefusal
-from sfumato.facts import DomainsObserved, Fact, Randomized, Untouched, fact_from_json, fact_to_json
+from sfumato.facts import DomainsObserved, Drawn, Fact, Randomized, Untouched, fact_from_json, fact_to_json
 from sfumato.laws.domains import Integers, Labels
 from sfumato.laws.spec import NoiseSpec
 from sfumato.privacy.certificate import certify
@@ -36,7 +36,7 @@ def fact(column: str, spec: NoiseSpec) -> Randomized:
 
 
 def claims_of(*facts: Fact) -> tuple[list[Claim], dict[str, str]]:
-    claims, refused = draw_claims(facts)
+    claims, refused = draw_claims((Drawn("release", "ChaCha20"), *facts))
     return list(claims), {each.claim: each.because for each in refused}
 
 
@@ -58,8 +58,10 @@ def test_the_factors_of_a_row_multiply_and_its_epsilons_add_up() -> None:
     claims, _ = claims_of(fact("age", AGE), fact("town", TOWN), fact("other", TOWN))
     total = AGE.epsilon + 2 * TOWN.epsilon
     assert "whole row of 3 columns" in claims[-1].claim
-    assert f"factor of {math.exp(total):.4g}" in claims[-1].claim
-    assert f"epsilon {total:.4g}" in claims[-1].claim
+    assert math.exp(total) == pytest.approx(53.82, abs=1e-3)
+    assert "at most a factor of 53.83" in claims[-1].claim, "a bound is rounded up"
+    assert total == pytest.approx(3.9857, abs=1e-4)
+    assert "epsilon 3.986)" in claims[-1].claim
 
 
 @pytest.mark.parametrize("words", UNBOUNDED)
@@ -83,7 +85,7 @@ def test_factors_beyond_all_numbers_are_no_bound() -> None:
 def test_an_observed_domain_makes_a_claim_assumed_and_is_refused() -> None:
     claims, refused = claims_of(fact("age", AGE), fact("town", TOWN), DomainsObserved(("town",)))
     assert [claim.kind for claim in claims] == ["proved", "assumed", "assumed"]
-    assert any("(town) were read off the data" in because for because in refused.values())
+    assert any("('town') were read off the data" in because for because in refused.values())
 
 
 def test_missing_cells_that_pass_stand_beside_the_bound_of_the_row() -> None:

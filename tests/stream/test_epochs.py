@@ -199,7 +199,7 @@ def test_claims_are_not_drawn_from_a_ledger_that_breaks_the_rule() -> None:
     [
         ({"pseudo": 2}, "as many people"),
         ({"short": 1}, "as large as"),
-        ({"tiny": 1}, "recovered"),
+        ({"tiny": 1, "smallest": 3, "short": 1}, "recovered"),
         ({"category_columns": 1}, "Rare categories"),
     ],
 )

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PrivacyLeakWarning
 from sfumato.facts import CountsKept, Fact, Grouped, Shuffled, Synthesized
-from sfumato.groups import redraw
+from sfumato.groups import columns_of_blocks, count_alike, redraw
 from sfumato.mechanism import Sanitized, Workings
-from sfumato.records import BlockKind, Layout, Records
+from sfumato.records import BlockKind, Records
 
 __all__ = ["synthesize"]
 
@@ -52,12 +52,12 @@ def synthesize(
     values, drawn_from = values[order], drawn_from[order]
     nothing = np.zeros(len(values), dtype=np.int64)
     released = Records(values, records.layout, nothing, nothing.copy(), records.target)
-    facts = _facts(algorithm, records.layout, sizes, levels, labels)
+    facts = _facts(algorithm, records, sizes, levels, labels)
     return Sanitized(released, facts, Workings(labels, levels, drawn_from))
 
 
 def _facts(
-    algorithm: str, layout: Layout, sizes: NDArray[np.int64], levels: NDArray[np.int64], labels: NDArray[np.int64]
+    algorithm: str, records: Records, sizes: NDArray[np.int64], levels: NDArray[np.int64], labels: NDArray[np.int64]
 ) -> tuple[Fact, ...]:
     """State what was done; warn where groups are so small that their statistics are their members."""
     tiny = int((sizes <= _TINY).sum())
@@ -68,8 +68,8 @@ def _facts(
             PrivacyLeakWarning,
             stacklevel=4,  # whoever called the mechanism
         )
-    categories = sum(block.kind is BlockKind.CATEGORY for block in layout)
-    missing = sum(block.kind is BlockKind.MISSING for block in layout)
+    categories = sum(block.kind is BlockKind.CATEGORY for block in records.layout)
+    missing = sum(block.kind is BlockKind.MISSING for block in records.layout)
     grouped = Grouped(
         algorithm=algorithm,
         records=len(labels),
@@ -80,6 +80,7 @@ def _facts(
         violations=int((sizes[labels] < levels).sum()),
         tiny=tiny,
         alone=int((sizes == 1).sum()),
+        alike=count_alike(columns_of_blocks(records.values, records.layout), labels),
     )
     drawn = Synthesized(statistics="mean and covariance", law="uniform along eigenvectors", rows=len(labels))
     kept = (CountsKept(categories, missing),) if categories or missing else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sfumato.groups.algebra import concat, merge, remove, split_groups
+from sfumato.groups.alike import columns_of_blocks, count_alike
 from sfumato.groups.generate import draw_along_eigenvectors, generate
 from sfumato.groups.kmeans import k_means
 from sfumato.groups.model import Groups, summarize
@@ -13,7 +14,9 @@ from sfumato.groups.weights import response_weights
 __all__ = [
     "Groups",
     "category_counts",
+    "columns_of_blocks",
     "concat",
+    "count_alike",
     "draw_along_eigenvectors",
     "generate",
     "k_means",

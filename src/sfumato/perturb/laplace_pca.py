@@ -147,7 +147,7 @@ class LaplacePCA:
         nothing = np.zeros(len(records), dtype=np.int64)
         released = Records(values[shuffled], records.layout, nothing, nothing.copy(), records.target)
         workings = Workings(labels, levels, labels[origin], origin)
-        return Sanitized(released, state_facts(self, records.layout, levels, labels, components), workings)
+        return Sanitized(released, state_facts(self, records, levels, labels, components), workings)
 
 
 def form_groups(
@@ -261,10 +261,15 @@ def levels_to_reach(mechanism: LaplacePCA, records: Records) -> NDArray[np.int64
 
 
 def state_facts(
-    mechanism: LaplacePCA, layout: Layout, levels: NDArray[np.int64], labels: NDArray[np.int64], components: int
+    mechanism: LaplacePCA, records: Records, levels: NDArray[np.int64], labels: NDArray[np.int64], components: int
 ) -> tuple[Fact, ...]:
-    """State what was done; warn where groups are so small that their ranges are nearly their members."""
+    """State what was done; warn where groups are so small that their ranges are nearly their members.
+
+    Of several owners the records are the released ones, which are alike wherever the original ones are.
+    """
     import numpy as np
+
+    from sfumato.groups import columns_of_blocks, count_alike
 
     sizes = np.bincount(labels)
     tiny = int((sizes <= _TINY).sum())
@@ -285,11 +290,12 @@ def state_facts(
         violations=int((sizes[labels] < levels).sum()),
         tiny=tiny,
         alone=int((sizes == 1).sum()),
+        alike=count_alike(columns_of_blocks(records.values, records.layout), labels),
     )
     rho1 = USUAL_RHO1 if mechanism.rho1 is None else mechanism.rho1
     scale = mechanism.scale(components)
     noise = ComponentNoise("laplace", scale, components, mechanism.guarantee, rho1, mechanism.grid)
-    categories = sum(block.kind is BlockKind.CATEGORY for block in layout)
-    missing = sum(block.kind is BlockKind.MISSING for block in layout)
+    categories = sum(block.kind is BlockKind.CATEGORY for block in records.layout)
+    missing = sum(block.kind is BlockKind.MISSING for block in records.layout)
     kept = (CountsKept(categories, missing),) if categories or missing else ()
     return (grouped, noise, *kept, Shuffled(rows=len(labels)))

@@ -8,13 +8,16 @@ import os
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sfumato import __version__
 from sfumato.condense.mechanism import ALGORITHMS
 from sfumato.errors import PrivacyLeakWarning, SfumatoError
 from sfumato.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, Shuffled
+from sfumato.groups import count_alike
 from sfumato.privacy.certificate import Certificate, certify
 from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
@@ -26,7 +29,8 @@ from sfumato.release.signature import Signer
 from sfumato.stream.epochs import Publication
 from sfumato.stream.session import Session
 from sfumato.stream.settings import EpochLine
-from sfumato.tables.cells import is_text
+from sfumato.tables.cells import is_text, plain
+from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Role
 
@@ -49,10 +53,11 @@ def write_epoch(
     settings, schema = session.settings, session.codec.schema
     randomness = Randomness(settings.seed)
     order = randomness.generator(f"order of epoch {ledger[-1].epoch}").permutation(publication.table.num_rows)
-    table = _rounded(publication.table.take(pa.array(order)), settings.decimals)
+    drawn = _rounded(publication.table, settings.decimals)
+    table = drawn.take(pa.array(order))
     parameters = {"k": settings.k, "split": settings.split, "grouping": settings.grouping, "epoch": ledger[-1].epoch}
     certificate = certify(
-        _facts(session, publication, ledger, randomness),
+        _facts(session, publication, drawn, ledger, randomness),
         version=__version__,
         randomness=randomness.mode.value,
         method="stream",
@@ -95,7 +100,7 @@ def _rounded(table: pa.Table, decimals: dict[str, int]) -> pa.Table:
 
 
 def _facts(
-    session: Session, publication: Publication, ledger: tuple[EpochLine, ...], randomness: Randomness
+    session: Session, publication: Publication, table: pa.Table, ledger: tuple[EpochLine, ...], randomness: Randomness
 ) -> tuple[Fact, ...]:
     """State what was done; warn where groups are so small that their statistics are their members."""
     settings, schema, layout = session.settings, session.codec.schema, session.codec.layout
@@ -125,7 +130,18 @@ def _facts(
             tiny=tiny,
             category_columns=sum(block.kind is BlockKind.CATEGORY for block in layout),
             missing_columns=sum(block.kind is BlockKind.MISSING for block in layout),
+            alike=_alike(table, publication.count, session.codec),
         ),
         *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
         Shuffled(rows=publication.table.num_rows),
     )
+
+
+def _alike(table: pa.Table, count: NDArray[np.int64], codec: Codec) -> int:
+    """Rows of families that vary in no number and at most in one other column, family after family in the table."""
+    numbers = {block.column for block in codec.layout if block.kind is BlockKind.NUMBER}
+    columns = [
+        (pc.dictionary_encode(plain(table.column(name)), null_encoding="encode").indices.to_numpy(), name in numbers)
+        for name in table.column_names
+    ]
+    return count_alike(columns, np.repeat(np.arange(len(count)), count))

@@ -15,6 +15,7 @@ from sfumato.perturb.laplace_pca import most_components, state_facts
 from sfumato.pipeline.agreed import Agreed
 from sfumato.privacy.certificate import Certificate, certify
 from sfumato.randomness import Randomness
+from sfumato.records import Records
 
 __all__ = ["METHOD", "certify_joint", "joint_facts"]
 
@@ -46,6 +47,8 @@ def joint_facts(
             "Please report this as a defect"
         )
     levels = np.full(len(result.labels), result.level, dtype=np.int64)
+    nothing = np.zeros(len(result.labels), dtype=np.int64)
+    released = Records(result.values, result.layout, nothing, nothing.copy())
     vertical = plan.partition == "vertical"
     joint = Joint(
         partition=plan.partition,
@@ -60,7 +63,7 @@ def joint_facts(
     return (
         Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
         ColumnsDropped(agreed.dropped, ()),
-        *state_facts(plan.mechanism, result.layout, levels, result.labels, components),
+        *state_facts(plan.mechanism, released, levels, result.labels, components),
         joint,
         *_openings(ledger),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from sfumato.errors import PrivacyRefusal
 from sfumato.facts import (
     ClassPure,
@@ -28,11 +30,13 @@ from sfumato.facts import (
     Transformed,
     Untouched,
 )
+from sfumato.privacy.coherence import check_facts
+from sfumato.privacy.grouped import of_drawn_rows, of_groups
 from sfumato.privacy.joint import of_joint
 from sfumato.privacy.laplace import is_noised_by_group, of_component_noise, of_noised_groups
 from sfumato.privacy.perturbed import of_enhance, of_moved_target, of_noise, of_runs, of_transformation, of_untouched
 from sfumato.privacy.randomized import of_observed, of_randomized, of_rows
-from sfumato.privacy.statements import Claim, Refused
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, counted, quoted
 from sfumato.privacy.streamed import of_stream
 
 __all__ = ["Claim", "Refused", "draw_claims"]
@@ -46,6 +50,7 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
     PrivacyRefusal
         For a fact that is not known here, or facts that contradict the rules of the house.
     """
+    check_facts(facts)
     claims: list[Claim] = []
     refused: list[Refused] = [
         Refused(
@@ -61,9 +66,9 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
             case ComponentNoise():
                 of_component_noise(fact, claims, refused)
             case Grouped():
-                _of_groups(fact, claims, refused)
+                of_groups(fact, facts, claims, refused)
             case Synthesized():
-                claims.append(_synthetic(fact, facts))
+                of_drawn_rows(fact, facts, claims, refused)
             case Stratified():
                 refused.extend(_of_strata(fact))
             case ClassPure():
@@ -71,14 +76,7 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
             case ColumnsDropped():
                 claims.extend(_of_columns(fact))
             case Shuffled():
-                claims.append(
-                    Claim(
-                        "The order of the rows says nothing of the order or the groups of the original records.",
-                        "proved",
-                        f"The order of all {fact.rows} rows was drawn uniformly after they were made.",
-                        "the source of randomness is not known to the attacker",
-                    )
-                )
+                claims.append(_of_order(fact, facts))
             case Drawn():
                 refused.extend(_of_randomness(fact))
             case CountsKept():
@@ -94,7 +92,7 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
             case Noised():
                 of_noise(fact, claims, refused)
             case Enhanced():
-                of_enhance(fact, claims, refused)
+                of_enhance(fact, facts, claims, refused)
             case Untouched():
                 refused.append(of_untouched(fact))
             case Transformed():
@@ -120,66 +118,23 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                     "a fact is not known to this version, so nothing can be certified; use a newer one"
                 )
     of_rows(facts, claims, refused)
-    return tuple(claims), tuple(refused)
+    return tuple(_as_far_as_secret(claim, facts) for claim in claims), tuple(refused)
 
 
-def _of_groups(fact: Grouped, claims: list[Claim], refused: list[Refused]) -> None:
-    if fact.violations:
-        raise PrivacyRefusal(f"{fact.violations} records are in groups below their privacy level; nothing is certified")
-    asked = f"{fact.asked_min}" if fact.asked_min == fact.asked_max else f"{fact.asked_min} to {fact.asked_max}"
-    claims.append(
-        Claim(
-            f"Each of the {fact.records} original records was condensed with others into a group at least as large as "
-            f"its own privacy level ({asked}); the smallest group has {fact.smallest}.",
-            "proved",
-            "Condensation puts a record only where the group is as large as the highest level inside [AY05, sec. 2]; "
-            "the finished partition was checked record by record.",
-            "one row is one person",
-        )
-    )
-    refused.append(
-        Refused(
-            "The release is differentially private.",
-            "the groups' means and covariances carry no calibrated noise",
-        )
-    )
-    refused.append(
-        Refused(
-            f"Nobody can tell in which of the {fact.groups} groups a known person is.",
-            "a group hides which of its members a person is, not where in the table they are: someone who knows a "
-            "person's values may find the right group, and with it the group's typical values",
-        )
-    )
-    refused.append(
-        Refused(
-            "The statistics of a group stay safe from its own members.",
-            "whoever knows all members of a group but one can work out the last one from the group's sums",
-        )
-    )
-    if fact.tiny:
-        refused.append(
-            Refused(
-                "No record can be recovered from the statistics of its group.",
-                f"{fact.tiny} groups have three records or fewer; mean and covariance of two records give both exactly",
-            )
-        )
-    if fact.alone:
-        refused.append(
-            Refused(
-                "Every record is protected.",
-                f"{fact.alone} records of level 1 stand alone and are published as they are",
-            )
-        )
+def _as_far_as_secret(claim: Claim, facts: tuple[Fact, ...]) -> Claim:
+    """Take what rests on randomness that nobody knows as assumed, unless it came from the operating system."""
+    secret = any(isinstance(fact, Drawn) and fact.mode == "release" for fact in facts)
+    return claim if secret or SECRET_RANDOMNESS not in claim.assumes else dataclasses.replace(claim, kind="assumed")
 
 
-def _synthetic(fact: Synthesized, facts: tuple[Fact, ...]) -> Claim:
-    smallest = min((other.smallest for other in facts if isinstance(other, Grouped)), default=1)
+def _of_order(fact: Shuffled, facts: tuple[Fact, ...]) -> Claim:
+    joint = any(isinstance(other, Joint) for other in facts)
     return Claim(
-        f"Every released row was drawn at random from the {fact.statistics} of a group of at least {smallest} records; "
-        "no row was copied from an original record.",
-        "proved" if smallest > 1 else "assumed",
-        f"{fact.law.capitalize()} of each group's covariance [AY05, eq. 2.1].",
-        "a drawn row may still come to lie close to, or by chance on, an original record: see the report",
+        ("To readers who are not among the owners, the" if joint else "The")
+        + " order of the rows says nothing of the order or the groups of the original records.",
+        "proved",
+        f"The order of all {counted(fact.rows, 'row', 'rows')} was drawn uniformly after they were made.",
+        SECRET_RANDOMNESS,
     )
 
 
@@ -197,7 +152,9 @@ def _of_classes(fact: ClassPure, claims: list[Claim], refused: list[Refused]) ->
     claims.append(
         Claim(
             f"The class {fact.column!r} of every released row is that of all records of its group: no group mixes the "
-            f"{fact.classes} classes.",
+            f"{fact.classes} classes."
+            if fact.classes > 1
+            else f"Every released row has the one class of {fact.column!r} that there is.",
             "proved",
             "Each class was condensed apart from the others [KCG12, fig. 5]; the finished partition was checked group "
             "by group.",
@@ -215,9 +172,9 @@ def _of_classes(fact: ClassPure, claims: list[Claim], refused: list[Refused]) ->
 def _of_columns(fact: ColumnsDropped) -> tuple[Claim, ...]:
     parts = []
     if fact.identifiers:
-        parts.append("identifying columns (" + ", ".join(fact.identifiers) + ")")
+        parts.append("identifying columns (" + quoted(fact.identifiers) + ")")
     if fact.levels:
-        parts.append("privacy levels (" + ", ".join(fact.levels) + ")")
+        parts.append("privacy levels (" + quoted(fact.levels) + ")")
     if not parts:
         return ()
     return (

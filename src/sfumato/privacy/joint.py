@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sfumato.errors import PrivacyRefusal
 from sfumato.facts import ComponentNoise, CountsKept, Fact, Joint, Opened
-from sfumato.privacy.statements import Claim, Refused
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, at_least, counted
 
 __all__ = ["of_joint"]
 
@@ -48,7 +48,7 @@ def of_joint(fact: Joint, facts: tuple[Fact, ...], claims: list[Claim], refused:
         refused.append(_of_marks(fact))
     if fact.partition == "vertical":
         noise = next((other for other in facts if isinstance(other, ComponentNoise)), None)
-        claims.extend(_of_two_noises(fact, noise))
+        claims.extend(_of_two_noises(fact, noise) if fact.engine != _PLAIN else [])
         refused.extend(_of_columns(fact, noise))
     else:
         refused.extend(_of_rows(fact))
@@ -58,7 +58,9 @@ def _check(fact: Joint, ledger: Sequence[Opened]) -> None:
     known = set(fact.parties)
     if len(known) < 2 or len(known) < len(fact.parties) or not set(fact.computing) <= known:
         raise PrivacyRefusal(f"a joint run of {len(known)} parties does not fit its own facts; nothing is certified")
-    if fact.partition not in _PARTITIONS or fact.engine not in (*_ENGINES, _PLAIN):
+    vertical = fact.partition == "vertical"
+    choices = (fact.centres == "") == vertical == (fact.noise != "")
+    if fact.partition not in _PARTITIONS or fact.engine not in (*_ENGINES, _PLAIN) or not choices:
         raise PrivacyRefusal("the way of a joint run is not known to this version, so nothing can be certified")
     if not ledger or any(not line.to or not set(line.to) <= known for line in ledger):
         raise PrivacyRefusal(
@@ -72,7 +74,8 @@ def _kept_apart(fact: Joint, ledger: Sequence[Opened]) -> list[Claim]:
         Claim(
             f"The table was made by {count} owners together ({_named(fact.parties)}), each with "
             f"{_PARTITIONS[fact.partition]}. Nobody but its owner saw anything of a cell in the clear, save what the "
-            f"{lines} lines of the ledger among the facts say; all else went as shares or under masks.",
+            f"{counted(lines, 'line', 'lines')} of the ledger among the facts {'says' if lines == 1 else 'say'}; all "
+            "else went as shares or under masks.",
             "proved",
             "Every party wrote down every step, all alike; an opening that the protocol does not declare stops the run "
             "before it is made, and the finished list was compared once more [BCG10, alg. 2].",
@@ -167,10 +170,11 @@ def _of_two_noises(fact: Joint, noise: ComponentNoise | None) -> list[Claim]:
         Claim(
             f"Each of {names} added a whole noise of that law, so that the other's is left when it takes its own off: "
             "against either of them, too, odds about a whole record change by a factor of at most "
-            f"e^({noise.components}/{noise.scale:g}). The noise has twice the variance of one.",
+            f"e^({noise.components}/{at_least(noise.scale, 6)}). The noise has twice the variance of one.",
             "proved",
             "Theorem 1 [BCG10] for all components at once; more noise that is independent takes nothing from it.",
-            f"{names} do not collude; the odds before the release take in the statistics of the record's group and the "
+            f"{names} do not collude; {SECRET_RANDOMNESS}; the odds before the release take in the statistics of the "
+            "record's group and the "
             "columns that the owner itself has",
         )
     ]
@@ -181,7 +185,8 @@ def _of_columns(fact: Joint, noise: ComponentNoise | None) -> list[Refused]:
         Refused(
             "The owners cannot tell whose row is whose.",
             "rows are matched by a key and shuffled by randomness that all owners have: each knows which released row "
-            f"belongs to which of its keys, and saw the cluster of every row in each of {fact.rounds} rounds",
+            "belongs to which of its keys, and saw the cluster of every row in each of "
+            f"{counted(fact.rounds, 'round', 'rounds')}",
         ),
         Refused(
             "The columns of a group stay hidden from an owner that knows most of its records.",
@@ -233,7 +238,8 @@ def _of_rows(fact: Joint) -> list[Refused]:
         refused.append(
             Refused(
                 "The rounds of clustering tell an owner nothing of single rows.",
-                f"centres and sizes were opened in each of {fact.rounds} rounds: from one to the next a centre moves "
+                f"centres and sizes were opened in each of {counted(fact.rounds, 'round', 'rounds')}: from one to "
+                "the next a centre moves "
                 "by the rows that changed cluster, and differences of its sums give them away; keep centres hidden "
                 '(centres = "last")',
             )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from sfumato.errors import PrivacyRefusal
 from sfumato.facts import ComponentNoise, Fact, Grouped
 from sfumato.laws.guarantee import highest_posterior
-from sfumato.privacy.statements import Claim, Refused
+from sfumato.privacy.grouped import asked_levels, check_levels
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, at_least, counted
 
 __all__ = ["is_noised_by_group", "of_component_noise", "of_noised_groups"]
 
@@ -16,7 +16,7 @@ _ASSUMES = (
     "the probability before the release already takes in all that the record's group tells: which group it is, its "
     "mean and covariance, where its components begin and end from the lowest record to the highest, and its counts; "
     "records are independent of each other given these; "
-    "the source of randomness is not known; there is one release"
+    f"{SECRET_RANDOMNESS}; there is one release"
 )
 _APART = "the components of a record are independent of each other, not uncorrelated alone"
 
@@ -28,13 +28,12 @@ def is_noised_by_group(facts: tuple[Fact, ...]) -> bool:
 
 def of_noised_groups(fact: Grouped, claims: list[Claim], refused: list[Refused]) -> None:
     """Say what a group is where it scales the noise of its members, which is not a crowd to hide in."""
-    if fact.violations:
-        raise PrivacyRefusal(f"{fact.violations} records are in groups below their privacy level; nothing is certified")
-    asked = f"{fact.asked_min}" if fact.asked_min == fact.asked_max else f"{fact.asked_min} to {fact.asked_max}"
+    check_levels(fact)
     claims.append(
         Claim(
             f"Each of the {fact.records} original records was put into a group at least as large as its own privacy "
-            f"level ({asked}), and got noise in proportion to the ranges of that group; the smallest group has "
+            f"level ({asked_levels(fact.asked_min, fact.asked_max)}), and got noise in proportion to the ranges of "
+            "that group; the smallest group has "
             f"{fact.smallest}.",
             "proved",
             "Small clusters are filled from larger ones or dissolved [BCG10, alg. 2, lines 4 to 11; errata BCG10.4]; "
@@ -49,11 +48,21 @@ def of_noised_groups(fact: Grouped, claims: list[Claim], refused: list[Refused])
             "exchangeable, and the report measures how many records are linked to their own rows",
         )
     )
+    if fact.alike:
+        refused.append(
+            Refused(
+                "The noise changes every record.",
+                f"{counted(fact.alike, 'record is in a group that varies', 'records are in groups that vary')} in no "
+                "number and at most in one other column: noise in proportion to ranges is none there, and such "
+                "records are published as they are",
+            )
+        )
     if fact.tiny:
         refused.append(
             Refused(
                 "The noise is as wide as a crowd.",
-                f"{fact.tiny} groups have three records or fewer, and noise in proportion to their ranges hides little",
+                f"{counted(fact.tiny, 'group has', 'groups have')} three records or fewer, and noise in proportion "
+                "to their ranges hides little",
             )
         )
 
@@ -68,8 +77,7 @@ def of_component_noise(fact: ComponentNoise, claims: list[Claim], refused: list[
             "proved",
             "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] on a grid of "
             f"{fact.grid:g} standard deviations; ranges are measured on that grid [BCG10, alg. 2; errata BCG10.1].",
-            "the source of randomness is not known to the attacker; numbers beyond the bounds of a column or off its "
-            "step are brought back afterwards",
+            f"{SECRET_RANDOMNESS}; numbers beyond the bounds of a column or off its step are brought back afterwards",
         )
     )
     _bound(fact, 1, "about one principal component of a record", claims, refused)
@@ -80,14 +88,15 @@ def of_component_noise(fact: ComponentNoise, claims: list[Claim], refused: list[
 def _bound(fact: ComponentNoise, components: int, what: str, claims: list[Claim], refused: list[Refused]) -> None:
     """Claim a bound, or refuse it where it says nothing."""
     rho2 = highest_posterior(fact.rho1, fact.scale, components)
-    factor = f"e^({components}/{fact.scale:g})" if components > 1 else f"e^(1/{fact.scale:g})"
+    factor = f"e^({components}/{at_least(fact.scale, 6)})"
     basis = f"Theorem 1 [BCG10]: the odds change by a factor of at most {factor}"
     if rho2 > _VOID:
         refused.append(
             Refused(
                 f"What is asked {what} stays uncertain.",
-                f"it may depend on all {components} components, which together change odds by up to {factor}: from "
-                f"{fact.rho1:g} to {_up(rho2)} (errata BCG10.2); ask for the guarantee of the record to bound it",
+                f"it may depend on {counted(components, 'component', 'components together')}, and so much noise lets "
+                f"odds change by up to {factor}: from {fact.rho1:g} to {_up(rho2)} (errata BCG10.2); take more noise, "
+                "or the guarantee of the record",
             )
         )
         return

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.facts import Enhanced, Fact, Noised, ShuffledWithin, TargetMoved, Transformed, Untouched
-from sfumato.privacy.statements import Claim, Refused
+from sfumato.facts import Enhanced, Fact, Noised, Shuffled, ShuffledWithin, TargetMoved, Transformed, Untouched
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, counted
 
 __all__ = ["of_enhance", "of_moved_target", "of_noise", "of_runs", "of_transformation", "of_untouched"]
 
@@ -16,13 +16,13 @@ def of_noise(fact: Noised, claims: list[Claim], refused: list[Refused]) -> None:
     each = "with the correlations of the data" if fact.correlated else "independent of all else"
     claims.append(
         Claim(
-            f"Every number of {fact.columns} columns was {how} {what} of a {fact.law} law with standard deviation "
+            f"Every number of {counted(fact.columns, 'column', 'columns')} was {how} {what} of a {fact.law} law with "
+            "standard deviation "
             f"{size}, drawn afresh for each row, {each}.",
             "proved",
             "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] and every result lies "
             f"on one grid of {fact.grid:g} standard deviations, so that its last digits say nothing [Mironov 2012].",
-            "the source of randomness is not known to the attacker; numbers beyond the bounds of a column or off its "
-            "step are brought back afterwards",
+            f"{SECRET_RANDOMNESS}; numbers beyond the bounds of a column or off its step are brought back afterwards",
         )
     )
     refused.extend(_not_of_noise(fact))
@@ -60,31 +60,32 @@ def _not_of_noise(fact: Noised) -> list[Refused]:
     return refused
 
 
-def of_enhance(fact: Enhanced, claims: list[Claim], refused: list[Refused]) -> None:
+def of_enhance(fact: Enhanced, facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:
     """Say that some rows got extra noise, and that the others did not."""
     claims.append(
         Claim(
-            f"{fact.rows} rows, drawn at random, got extra noise.",
+            f"{counted(fact.rows, 'row', 'rows')}, drawn at random, got extra noise.",
             "proved",
             "A share of the rows was drawn without replacement [OZ03, sec. 5.4].",
-            "the source of randomness is not known to the attacker",
+            SECRET_RANDOMNESS,
         )
     )
-    refused.append(
-        Refused(
-            "The extra noise protects every row.",
-            f"the share of rows that got it is {fact.share:g}; all others got nothing of it",
+    if not any(isinstance(other, Shuffled) and other.rows <= fact.rows for other in facts):
+        refused.append(
+            Refused(
+                "The extra noise protects every row.",
+                f"the share of rows that got it is {fact.share:g}; all others got nothing of it",
+            )
         )
-    )
 
 
 def of_untouched(fact: Untouched) -> Refused:
     """Refuse that every column is protected."""
     parts = []
     if fact.category_columns:
-        parts.append(f"the categories of {fact.category_columns} columns")
+        parts.append(f"the categories of {counted(fact.category_columns, 'column', 'columns')}")
     if fact.missing_columns:
-        parts.append(f"which cells are missing in {fact.missing_columns} columns")
+        parts.append(f"which cells are missing in {counted(fact.missing_columns, 'column', 'columns')}")
     return Refused(
         "Every column is protected.",
         " and ".join(parts) + " are published as they are, and may be enough to find a person",
@@ -96,12 +97,15 @@ def of_transformation(fact: Transformed, facts: tuple[Fact, ...]) -> tuple[Refus
     what, extra = ", ".join(fact.operations), next((other for other in facts if isinstance(other, Enhanced)), None)
     blurred, drawn = "", "nothing was drawn for each row: one secret key moves all of them alike"
     if extra is not None:
-        blurred = f"; the {extra.rows} rows with extra noise come back blurred by it, and do not count among those"
+        rows = counted(extra.rows, "row", "rows")
+        blurred = f"; the {rows} with extra noise come back blurred by it, and do not count among those"
         drawn = "noise was drawn for some rows only, and its size is that of the data's own spread"
     return (
         Refused(
-            f"The numbers of the {len(fact.columns)} columns that were moved ({what}) are hidden from a recipient.",
-            f"the table is reversible by anyone who knows {fact.known_rows} rows: one key moved all rows alike, and so "
+            f"The numbers of the {counted(len(fact.columns), 'column', 'columns')} that were moved ({what}) are "
+            "hidden from a recipient.",
+            f"the table is reversible by anyone who knows {counted(fact.known_rows, 'row', 'rows')}: one key moved "
+            "all rows alike, and so "
             "many original rows, independent of each other, with their places in the release fix it; public figures, "
             f"or the shape of the data alone, may do as well{blurred}",
         ),
@@ -128,7 +132,7 @@ def of_runs(fact: ShuffledWithin, claims: list[Claim], refused: list[Refused]) -
                 f"Within runs of at least {fact.rows} consecutive rows the order says nothing of that of the original.",
                 "proved",
                 "The order of each run was drawn uniformly.",
-                "the source of randomness is not known to the attacker",
+                SECRET_RANDOMNESS,
             )
         )
     refused.append(

@@ -14,7 +14,7 @@ from sfumato.errors import BadInput, OptionError, PrivacyRefusal
 from sfumato.facts import DomainsObserved, Fact, Randomized, Untouched
 from sfumato.laws.amplification import combine, downward_bound, upward_bound
 from sfumato.laws.spec import NoiseSpec
-from sfumato.privacy.statements import Claim, Refused
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, at_least, at_most, counted, quoted
 
 __all__ = ["of_observed", "of_randomized", "of_rows", "read_spec", "spec_of", "specs_of"]
 
@@ -83,11 +83,12 @@ def of_randomized(fact: Randomized, facts: tuple[Fact, ...], claims: list[Claim]
     claims.append(
         Claim(
             f"Each value of {fact.column!r} was randomized by itself: whatever is released, the odds of anything about "
-            f"the true value change by at most a factor of {spec.gamma:.4g} (local differential privacy with epsilon "
-            f"{spec.epsilon:.4g}); what was {_words(spec.gamma)}.",
+            f"the true value change by at most a factor of {at_most(spec.gamma)} (local differential privacy with "
+            "epsilon "
+            f"{at_most(spec.epsilon)}); what was {_words(spec.gamma)}.",
             "assumed" if fact.column in _observed(facts) else "proved",
             f"{_EGS}; it follows from the law and the domain, whose digest is {fact.digest[:16]}.",
-            "the domain does not depend on the data; the source of randomness is not known to the attacker; what the "
+            f"the domain does not depend on the data; {SECRET_RANDOMNESS}; what the "
             f"person's other columns tell of this one comes on top, see the whole row; {_TABLE_ALONE}",
         )
     )
@@ -109,20 +110,25 @@ def of_rows(facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]
         )
     )
     if unbounded or math.isinf(gamma):
-        why = f"the factors of {len(specs)} columns multiply beyond all numbers (epsilon {epsilon:.4g})"
+        columns = counted(len(specs), "column", "columns")
+        why = f"the factors of {columns} multiply beyond all numbers (epsilon {epsilon:.4g})"
         if unbounded:
-            why = f"{len(unbounded)} of {len(specs)} columns have no bound, the first is {unbounded[0]!r}"
+            why = f"{len(unbounded)} of {columns} have no bound, the first is {unbounded[0]!r}"
+        if len(specs) == 1:
+            why = "its one column has none"
         refused.append(Refused("There is a bound on what a whole released row tells about its person.", why))
         return
     beside = " Which cells are missing is told on top of it." if _tells_missing(facts) else ""
     claims.append(
         Claim(
-            f"For a whole row of {len(specs)} columns, the odds of anything about the person's values change by at "
-            f"most a factor of {gamma:.4g} (local differential privacy with epsilon {epsilon:.4g}); what was "
+            f"For a whole row of {counted(len(specs), 'column', 'columns')}, the odds of anything about the person's "
+            "values change by at "
+            f"most a factor of {at_most(gamma)} (local differential privacy with epsilon {at_most(epsilon)}); what was "
             f"{_words(gamma)}.{beside}",
             "assumed" if _observed(facts) else "proved",
             "Cells were randomized independently: the factors of a row's columns multiply and their epsilons add up.",
-            "one row is one person, who is in one release only; the domains do not depend on the data; columns that "
+            f"{SECRET_RANDOMNESS}; one row is one person, who is in one release only; the domains do not depend on "
+            "the data; columns that "
             f"are passed through as public do not count; {_TABLE_ALONE}",
         )
     )
@@ -132,7 +138,8 @@ def of_observed(fact: DomainsObserved) -> Refused:
     """Refuse the guarantee for who stands at the edge of a domain that was read off the data."""
     return Refused(
         "The guarantees of the randomized columns hold for everybody.",
-        f"the domains of {len(fact.columns)} columns ({', '.join(fact.columns)}) were read off the data and are "
+        f"the domains of {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}) were read off "
+        "the data and are "
         "published: they tell the extremes, and who alone has a value that nobody else has",
     )
 
@@ -157,10 +164,16 @@ def _words(gamma: float) -> str:
     """Say in words how far beliefs can move."""
     low, high = _PRIORS
     return (
-        f"{100 * low:g} % likely is at most {100 * upward_bound(gamma, low):.1f} % likely after, what was "
-        f"{100 * high:g} % likely at most {100 * upward_bound(gamma, high):.1f} % and at least "
-        f"{100 * downward_bound(gamma, high):.2g} %"
+        f"{100 * low:g} % likely is at most {_percent(upward_bound(gamma, low))} % likely after, what was "
+        f"{100 * high:g} % likely at most {_percent(upward_bound(gamma, high))} % and at least "
+        f"{at_least(100 * downward_bound(gamma, high), 2)} %"
     )
+
+
+def _percent(probability: float) -> str:
+    """A probability in percent with one decimal, rounded up."""
+    short = f"{100 * probability:.1f}"
+    return short if float(short) >= 100 * probability else f"{math.ceil(1000 * probability) / 10:.1f}"
 
 
 def _why_infinite(spec: NoiseSpec) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sfumato.errors import PrivacyRefusal
 from sfumato.facts import EpochPublished, Fact, Maintained
-from sfumato.privacy.statements import Claim, Refused
+from sfumato.privacy.grouped import asked_levels
+from sfumato.privacy.statements import Claim, Refused, counted
 
 __all__ = ["of_stream"]
 
@@ -35,35 +36,52 @@ def _check(fact: Maintained, ledger: list[EpochPublished]) -> None:
 
 
 def _claims(fact: Maintained, ledger: list[EpochPublished]) -> tuple[Claim, ...]:
-    asked = f"{fact.k}" if fact.k == fact.asked_max else f"{fact.k} to {fact.asked_max}"
-    last = ledger[-1]
+    last, least = ledger[-1], min((line.fresh for line in ledger if line.renewed), default=fact.k)
     return (
         Claim(
             f"Every record that stands behind the rows joined a group that, with it, was at least as large as its own "
-            f"privacy level ({asked}) when it came; until there was one it waited and was not published.",
+            f"privacy level ({asked_levels(fact.k, fact.asked_max)}) when it came; until there was one it waited and "
+            "was not published.",
             "proved",
             "The first records were condensed together [AY05, sec. 2] and later ones join the closest group that holds "
             "at least their level less one [AY05, sec. 3]; a group that was split counts as the model has it.",
             "one row of the stream is one person",
         ),
         Claim(
-            "From one epoch to the next, the rows of a family of groups change only where at least as many records as "
-            "the highest privacy level among them and the family are new behind them; all other rows are repeated "
-            f"unchanged. In epoch {last.epoch} {last.renewed} families changed and {last.repeated} were repeated.",
+            f"From one epoch to the next, the rows of a family of groups change only where at least {least} records "
+            "are "
+            f"new behind them; all other rows are repeated unchanged. In epoch {last.epoch}, "
+            f"{counted(last.renewed, 'family', 'families')} changed and {last.repeated} "
+            f"{'was' if last.repeated == 1 else 'were'} repeated.",
             "proved",
-            "A family's new state leaves only with so many fresh records, and never fewer than k; the ledger of epochs "
-            "is among the facts.",
+            "A family's new state leaves only with as many fresh records as the highest privacy level among them and "
+            "the family, and never fewer than k; the ledger of epochs is among the facts.",
             "all epochs were published from one state, which was not set back to an earlier copy",
         ),
+        *_of_drawn_rows(fact, last),
+    )
+
+
+def _of_drawn_rows(fact: Maintained, last: EpochPublished) -> list[Claim]:
+    """Say of which rows it is known that they are no original records."""
+    if fact.alike is not None and fact.alike >= last.rows:
+        return []
+    which, copied = "Every released row was", ""
+    if fact.alike is not None:
+        copied = " no row was copied from an original record, and"
+    if fact.alike:
+        which = f"{last.rows - fact.alike} of the {last.rows} released rows were"
+        copied = " none of these was copied from an original record, and"
+    return [
         Claim(
-            "Every released row was drawn at random from the mean and covariance of a group; no row was copied from an "
-            "original record, and no original record was kept to draw from.",
+            f"{which} drawn at random from the mean and covariance of a group;{copied} no original record was kept to "
+            "draw from.",
             "proved",
             "Uniform along eigenvectors of each group's covariance [AY05, eq. 2.1]; joining and splitting need "
             "statistics alone.",
             "a drawn row may still come to lie close to, or by chance on, an original record",
-        ),
-    )
+        )
+    ]
 
 
 def _of_epochs(ledger: list[EpochPublished]) -> tuple[Refused, ...]:
@@ -82,13 +100,14 @@ def _of_epochs(ledger: list[EpochPublished]) -> tuple[Refused, ...]:
 
 
 def _of_groups(fact: Maintained) -> list[Refused]:
+    which = f"in which of the {fact.groups} groups" if fact.groups > 1 else "in which group"
     refused = [
         Refused(
             "The release is differentially private.",
             "the groups' means and covariances carry no calibrated noise",
         ),
         Refused(
-            f"Nobody can tell in which of the {fact.groups} groups a known person is.",
+            f"Nobody can tell {which} a known person is.",
             "a group hides which of its members a person is, not where in the table they are: someone who knows a "
             "person's values may find the right group, and with it the group's typical values",
         ),
@@ -101,7 +120,8 @@ def _of_groups(fact: Maintained) -> list[Refused]:
         refused.append(
             Refused(
                 "Each group stands for as many people as it has rows.",
-                f"{fact.pseudo} of {fact.groups} groups were cut out of the statistics of larger ones by a model, so "
+                f"{fact.pseudo} of {counted(fact.groups, 'group was', 'groups were')} cut out of the statistics of "
+                "larger ones by a model, so "
                 "nobody knows how many people are behind one of them",
             )
         )
@@ -109,15 +129,25 @@ def _of_groups(fact: Maintained) -> list[Refused]:
         refused.append(
             Refused(
                 "Each group is as large as the highest privacy level among the records that it stems from.",
-                f"{fact.short} groups are smaller: the paper's test splits by the average level, and holds that a "
+                f"{counted(fact.short, 'group is', 'groups are')} smaller: the paper's test splits by the average "
+                "level, and holds that a "
                 "group cut out of statistics keeps the privacy of the whole [AY05, sec. 3]",
+            )
+        )
+    if fact.alike:
+        refused.append(
+            Refused(
+                "No released row is an original record.",
+                f"{counted(fact.alike, 'row comes', 'rows come')} from groups whose rows vary in no number and at most "
+                "in one other column: these may be the records as they are",
             )
         )
     if fact.tiny:
         refused.append(
             Refused(
                 "No record can be recovered from the statistics of its group.",
-                f"{fact.tiny} groups have three rows or fewer; mean and covariance of two records give both exactly",
+                f"{counted(fact.tiny, 'group has', 'groups have')} three rows or fewer; mean and covariance of two "
+                "records give both exactly",
             )
         )
     if fact.category_columns or fact.missing_columns:

@@ -1,0 +1,163 @@
+"""Facts that cannot all be true bear no claim: counts against counts, names against names, one way of making rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from sfumato.errors import PrivacyRefusal
+from sfumato.facts import (
+    ClassPure,
+    ColumnsDropped,
+    ComponentNoise,
+    CountsKept,
+    DomainsObserved,
+    Drawn,
+    Enhanced,
+    EpochPublished,
+    Fact,
+    Grouped,
+    Joint,
+    Maintained,
+    Noised,
+    Opened,
+    Randomized,
+    Shuffled,
+    ShuffledWithin,
+    Stratified,
+    Synthesized,
+    TargetMoved,
+    Transformed,
+    Untouched,
+)
+
+__all__ = ["check_facts"]
+
+F = TypeVar("F", bound=Fact)
+
+_SEVERAL = (EpochPublished, Opened, Randomized)  # a line each; all other facts stand once
+_WAYS = (ComponentNoise, Maintained, Noised, Randomized, Synthesized, Transformed)
+_TINY = 3
+_WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
+    Drawn: {"mode": frozenset({"release", "rehearsal"}), "generator": frozenset({"ChaCha20", "PCG64"})},
+    Synthesized: {
+        "statistics": frozenset({"mean and covariance"}),
+        "law": frozenset({"uniform along eigenvectors"}),
+    },
+    Noised: {
+        "law": frozenset({"gaussian", "uniform", "laplace"}),
+        "kind": frozenset({"additive", "multiplicative"}),
+    },
+    ComponentNoise: {"law": frozenset({"laplace"}), "guarantee": frozenset({"component", "record"})},
+    Maintained: {"split": frozenset({"paper", "strict"})},
+    Joint: {"centres": frozenset({"", "last", "each"}), "noise": frozenset({"", "each", "split"})},
+    Opened: {"action": frozenset({"opened", "sum", "told"})},
+}
+"""Texts of facts that sentences are made of: no others are known here."""
+
+
+def check_facts(facts: Sequence[Fact]) -> None:
+    """Refuse facts that contradict each other or themselves.
+
+    Raises
+    ------
+    PrivacyRefusal
+        Naming the fact, and never what it holds.
+    """
+    kinds = [type(fact) for fact in facts]
+    twice = [kind for kind in kinds if kind not in _SEVERAL and kinds.count(kind) > 1]
+    if twice:
+        raise PrivacyRefusal(f"the fact {twice[0].fact!r} stands twice, so nothing can be certified")
+    for fact in facts:
+        if not _is_possible(fact):
+            raise PrivacyRefusal(f"the fact {fact.fact!r} contradicts itself, so nothing can be certified")
+    if len({kind for kind in kinds if kind in _WAYS}) > 1 or {Shuffled, ShuffledWithin} <= set(kinds):
+        raise PrivacyRefusal("the facts tell of two ways to make or to order the rows, so nothing can be certified")
+    if not _names_agree(facts):
+        raise PrivacyRefusal("the facts contradict each other about a column, so nothing can be certified")
+    if len(set(_row_counts(facts))) > 1:
+        raise PrivacyRefusal("the facts contradict each other about the number of rows, so nothing can be certified")
+
+
+def _is_possible(fact: Fact) -> bool:
+    words = _WORDS.get(type(fact), {})
+    if any(getattr(fact, name) not in known for name, known in words.items()):
+        return False
+    counts = [getattr(fact, field.name) for field in dataclasses.fields(fact) if field.type in ("int", "int | None")]
+    return all(count is None or count >= 0 for count in counts) and _agrees_with_itself(fact)
+
+
+def _agrees_with_itself(fact: Fact) -> bool:
+    match fact:
+        case Drawn():
+            return (fact.mode == "release") == (fact.generator == "ChaCha20")
+        case Grouped():
+            return _are_groups(fact)
+        case Maintained():
+            return (
+                1 <= fact.k <= fact.asked_max
+                and fact.groups >= max(1, fact.pseudo, fact.short, fact.tiny)
+                and fact.smallest >= 1
+                and (fact.smallest <= _TINY) == (fact.tiny > 0)
+                and (fact.smallest < fact.k) <= (fact.short > 0)
+            )
+        case Noised():
+            return fact.size > 0 and fact.grid > 0 and fact.columns >= 1
+        case Enhanced():
+            return 0 < fact.share <= 1 and fact.rows >= 1
+        case ComponentNoise():
+            return fact.scale > 0 and fact.components >= 1 and 0 < fact.rho1 < 1 and fact.grid > 0
+        case Untouched() | CountsKept():
+            return fact.category_columns + fact.missing_columns > 0
+        case Transformed():
+            return bool(fact.columns) and bool(fact.operations) and set(fact.operations) <= {"add", "mult", "rotate"}
+        case ClassPure():
+            return fact.classes >= 1
+        case Stratified():
+            return fact.strata >= 1
+        case _:
+            return True
+
+
+def _are_groups(fact: Grouped) -> bool:
+    """Tell whether such groups can be: their number, sizes and levels, and those that hide nobody."""
+    alike = fact.alone if fact.alike is None else fact.alike
+    return (
+        fact.groups >= 1
+        and 1 <= fact.asked_min <= fact.asked_max <= fact.records
+        and (fact.violations > 0 or fact.asked_min <= fact.smallest)
+        and fact.groups * fact.smallest <= fact.records
+        and fact.alone <= fact.tiny <= fact.groups
+        and (fact.smallest == 1) == (fact.alone > 0)
+        and (fact.smallest <= _TINY) == (fact.tiny > 0)
+        and fact.alone <= alike <= fact.records
+    )
+
+
+def _all(kind: type[F], facts: Sequence[Fact]) -> list[F]:
+    return [fact for fact in facts if isinstance(fact, kind)]
+
+
+def _names_agree(facts: Sequence[Fact]) -> bool:
+    """Tell whether no column is both dropped and released, and none randomized or moved twice."""
+    randomized = [fact.column for fact in _all(Randomized, facts)]
+    moved = [name for fact in _all(Transformed, facts) for name in fact.columns]
+    named = {fact.column for fact in facts if isinstance(fact, ClassPure | Stratified | TargetMoved)}
+    observed = {name for fact in _all(DomainsObserved, facts) for name in fact.columns}
+    dropped = {name for fact in _all(ColumnsDropped, facts) for name in (*fact.identifiers, *fact.levels)}
+    return (
+        not dropped & (named | observed | {*randomized, *moved})
+        and len(set(randomized)) == len(randomized)
+        and len(set(moved)) == len(moved)
+        and (not randomized or observed <= set(randomized))
+        and (not moved or {fact.column for fact in _all(TargetMoved, facts)} <= set(moved))
+    )
+
+
+def _row_counts(facts: Sequence[Fact]) -> Iterator[int]:
+    """Rows of the release, as each fact has them: every method gives back as many rows as it was given records."""
+    yield from (fact.records for fact in _all(Grouped, facts))
+    yield from (fact.rows for fact in _all(Synthesized, facts))
+    yield from (fact.rows for fact in _all(Shuffled, facts))
+    yield from (fact.rows for fact in _all(EpochPublished, facts)[-1:])

@@ -1,0 +1,228 @@
+"""Facts as engines state them, with random values, drawn from groups and rows that could have been."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hypothesis import strategies as st
+
+from sfumato.facts import (
+    ClassPure,
+    ColumnsDropped,
+    ComponentNoise,
+    CountsKept,
+    DomainsObserved,
+    Drawn,
+    Enhanced,
+    EpochPublished,
+    Fact,
+    Grouped,
+    HeldOut,
+    Joint,
+    Maintained,
+    Noised,
+    Opened,
+    Randomized,
+    Shuffled,
+    ShuffledWithin,
+    Stratified,
+    Synthesized,
+    TargetMoved,
+    Transformed,
+    Untouched,
+)
+from sfumato.laws.domains import Integers, Labels
+from sfumato.laws.spec import NoiseSpec
+
+Facts = tuple[Fact, ...]
+SPECS = (
+    NoiseSpec(Integers(0, 20), {"name": "mixture", "weight": 0.5, "of": {"name": "shift-modulo", "reach": 2}}),
+    NoiseSpec(Labels(("n", "s")), {"name": "response", "matrix": [[0.75, 0.25], [0.25, 0.75]]}),
+    NoiseSpec(Integers(0, 9), {"name": "gaussian", "sd": 5}),
+    NoiseSpec(Integers(0, 9), {"name": "uniform", "reach": 5}),
+    NoiseSpec(Integers(0, 40), {"name": "laplace", "scale": 0.08}),
+)
+COLUMNS = ("age", "pay", "town", "class", "it's")
+
+
+def maybe(fact: Fact) -> st.SearchStrategy[Facts]:
+    return st.sampled_from(((), (fact,)))
+
+
+@st.composite
+def around(draw: Any) -> Facts:
+    mode, generator = draw(st.sampled_from((("release", "ChaCha20"), ("rehearsal", "PCG64"))))
+    names = draw(st.sampled_from(((), ("name",), ("name", "id). The table is anonymous ("))))
+    levels = draw(st.sampled_from(((), ("level",))))
+    return (Drawn(mode, generator), ColumnsDropped(names, levels), *draw(maybe(HeldOut(draw(st.integers(1, 9))))))
+
+
+@st.composite
+def groups(draw: Any) -> Grouped:
+    """Draw groups first, and then what is stated of them."""
+    sizes = draw(st.lists(st.integers(1, 9), min_size=1, max_size=6))
+    levels = [draw(st.integers(1, size)) for size in sizes]
+    same = [size == 1 or draw(st.booleans()) for size in sizes]
+    alike = sum(size for size, equal in zip(sizes, same, strict=True) if equal)
+    return Grouped(
+        algorithm="MDAV",
+        records=sum(sizes),
+        groups=len(sizes),
+        smallest=min(sizes),
+        asked_min=min(levels),
+        asked_max=max(levels),
+        violations=0,
+        tiny=sum(size <= 3 for size in sizes),
+        alone=sizes.count(1),
+        alike=draw(st.sampled_from((None, alike))),
+    )
+
+
+@st.composite
+def condensed(draw: Any) -> Facts:
+    grouped = draw(groups())
+    return (
+        *draw(around()),
+        *draw(maybe(Stratified(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)), draw(st.booleans())))),
+        *draw(maybe(ClassPure(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3))))),
+        grouped,
+        Synthesized("mean and covariance", "uniform along eigenvectors", grouped.records),
+        *draw(maybe(CountsKept(1, draw(st.integers(0, 2))))),
+        Shuffled(grouped.records),
+    )
+
+
+@st.composite
+def component_noise(draw: Any) -> ComponentNoise:
+    return ComponentNoise(
+        "laplace",
+        draw(st.sampled_from((0.01, 0.1997531, 0.2, 0.3, 1.0, 7.7, 1000.0))),
+        draw(st.integers(1, 9)),
+        draw(st.sampled_from(("component", "record"))),
+        draw(st.sampled_from((0.001, 0.1, 0.5))),
+        2.0**-20,
+    )
+
+
+@st.composite
+def blurred(draw: Any) -> Facts:
+    grouped = draw(groups())
+    facts: Facts = (
+        *draw(around()),
+        grouped,
+        draw(component_noise()),
+        *draw(maybe(CountsKept(0, 1))),
+        Shuffled(grouped.records),
+    )
+    return facts if draw(st.booleans()) else (*facts, *draw(joint()))
+
+
+@st.composite
+def joint(draw: Any) -> Facts:
+    parties = ("bank", "clinic", "shop", "school")[: draw(st.integers(2, 4))]
+    vertical = draw(st.booleans())
+    engine = draw(st.sampled_from(("plain", "cheetah", "aby3") if len(parties) > 2 else ("plain", "cheetah")))
+    computing = parties[:3] if engine == "aby3" else (parties[0], parties[-1])
+    run = Joint(
+        "vertical" if vertical else "horizontal",
+        parties,
+        computing,
+        engine,
+        "" if vertical else draw(st.sampled_from(("last", "each"))),
+        draw(st.sampled_from(("split", "each"))) if vertical else "",
+        draw(st.integers(1, 3)),
+        draw(st.integers(0, 2)),
+    )
+    lines = [
+        Opened(f"line {place}", "this", draw(st.sampled_from(("opened", "sum"))), parties, 3, 1) for place in (1, 2)
+    ]
+    return (run, *lines[: draw(st.integers(1, 2))])
+
+
+@st.composite
+def noised(draw: Any) -> Facts:
+    rows, kind = draw(st.integers(1, 40)), draw(st.sampled_from(("additive", "multiplicative")))
+    law = draw(st.sampled_from(("gaussian", "uniform", "laplace")))
+    share = draw(st.sampled_from((0.05, 0.5, 1.0)))
+    return (
+        *draw(around()),
+        Noised(law, kind, draw(st.sampled_from((0.5, 1.0, 2.25))), draw(st.integers(1, 3)), draw(st.booleans()), 0.01),
+        *draw(maybe(Enhanced(share, min(rows, max(1, round(share * rows)))))),
+        *draw(maybe(Untouched(draw(st.integers(0, 2)), 1))),
+        Shuffled(rows),
+    )
+
+
+@st.composite
+def moved(draw: Any) -> Facts:
+    rows, columns = draw(st.integers(1, 40)), COLUMNS[: draw(st.integers(1, 3))]
+    share = draw(st.sampled_from((0.05, 1.0)))
+    order: Fact = draw(st.sampled_from((Shuffled(rows), ShuffledWithin(1), ShuffledWithin(7))))
+    return (
+        *draw(around()),
+        Transformed(draw(st.sampled_from((("add",), ("mult", "rotate")))), columns, draw(st.integers(1, 4))),
+        *draw(maybe(TargetMoved(columns[-1]))),
+        *draw(maybe(Enhanced(share, min(rows, max(1, round(share * rows)))))),
+        *draw(maybe(Untouched(1, draw(st.integers(0, 2))))),
+        order,
+    )
+
+
+def randomized_column(column: str, spec: NoiseSpec) -> Randomized:
+    gamma, epsilon = (number if math.isfinite(number) else None for number in (spec.gamma, spec.epsilon))
+    return Randomized(column, spec.canonical, spec.digest, gamma, epsilon)
+
+
+@st.composite
+def randomized(draw: Any) -> Facts:
+    names = COLUMNS[: draw(st.integers(1, 3))]
+    columns = tuple(randomized_column(name, draw(st.sampled_from(SPECS))) for name in names)
+    return (
+        *draw(around()),
+        *columns,
+        *draw(maybe(DomainsObserved(names[: draw(st.integers(1, len(names)))]))),
+        *draw(maybe(Untouched(0, 1))),
+        Shuffled(draw(st.integers(1, 40))),
+    )
+
+
+@st.composite
+def streamed(draw: Any) -> Facts:
+    sizes = draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
+    k = draw(st.integers(2, 4))
+    levels = [draw(st.integers(k, 6)) for _ in sizes]
+    short = sum(size < level for size, level in zip(sizes, levels, strict=True))
+    rows, epochs = sum(sizes), draw(st.integers(1, 3))
+    kept = Maintained(
+        algorithm="AY05 dynamic maintenance",
+        split="paper" if short else draw(st.sampled_from(("paper", "strict"))),
+        k=k,
+        asked_max=max(levels),
+        groups=len(sizes),
+        pseudo=draw(st.integers(0, len(sizes))),
+        smallest=min(sizes),
+        short=short,
+        tiny=sum(size <= 3 for size in sizes),
+        category_columns=draw(st.integers(0, 1)),
+        missing_columns=draw(st.integers(0, 1)),
+        alike=draw(st.sampled_from((None, 0, draw(st.sampled_from(sizes)), rows))),
+    )
+    ledger = []
+    for epoch in range(1, epochs + 1):
+        renewed = draw(st.integers(0 if epoch > 1 else 1, 3))
+        fresh = draw(st.integers(k, 12)) if renewed else 0
+        ledger.append(EpochPublished(epoch, renewed, draw(st.integers(0, 2)), rows, fresh))
+    return (*draw(around()), kept, *ledger, Shuffled(rows))
+
+
+ENGINES = (condensed, blurred, noised, moved, randomized, streamed)
+engine_facts: st.SearchStrategy[Facts] = st.one_of(*(engine() for engine in ENGINES))
+
+
+@st.composite
+def any_facts(draw: Any) -> Facts:
+    """Draw a part of what one engine states, or of what two do: most of it cannot be."""
+    facts = draw(engine_facts) if draw(st.booleans()) else (*draw(engine_facts), *draw(engine_facts))
+    kept = draw(st.lists(st.booleans(), min_size=len(facts), max_size=len(facts)))
+    return tuple(fact for fact, keep in zip(facts, kept, strict=True) if keep)

@@ -1,0 +1,584 @@
+"""Every sentence that a certificate may hold, and what must be true of the facts for it: written apart from the code.
+
+A sentence is known by a pattern; ``true`` looks at the facts and at the numbers in it. A new sentence is entered here,
+with its own reason, before a test lets it pass.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sfumato.facts import (
+    ClassPure,
+    ColumnsDropped,
+    ComponentNoise,
+    CountsKept,
+    DomainsObserved,
+    Drawn,
+    Enhanced,
+    EpochPublished,
+    Fact,
+    Grouped,
+    Joint,
+    Maintained,
+    Noised,
+    Opened,
+    Randomized,
+    Shuffled,
+    ShuffledWithin,
+    Stratified,
+    Synthesized,
+    TargetMoved,
+    Transformed,
+    Untouched,
+)
+
+Facts = tuple[Fact, ...]
+F = TypeVar("F", bound=Fact)
+True_ = Callable[[Facts, dict[str, str]], bool]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a certificate; ``by_chance`` where it is only proved of randomness that nobody knows."""
+
+    name: str
+    pattern: str
+    true: True_
+    by_chance: bool = False
+    assumed: True_ = lambda facts, said: False
+
+    def match(self, text: str) -> dict[str, str] | None:
+        found = re.fullmatch(self.pattern, text)
+        return None if found is None else found.groupdict()
+
+
+def every(facts: Facts, kind: type[F]) -> list[F]:
+    return [fact for fact in facts if isinstance(fact, kind)]
+
+
+def has(facts: Facts, kind: type[Fact]) -> bool:
+    return bool(every(facts, kind))
+
+
+def the(facts: Facts, kind: type[F]) -> F:
+    return every(facts, kind)[0]
+
+
+def released(facts: Facts) -> bool:
+    return any(fact.mode == "release" for fact in every(facts, Drawn))
+
+
+def levels(fact: Any, low: int) -> str:
+    return f"{low}" if low == fact.asked_max else f"{low} to {fact.asked_max}"
+
+
+def plural(text: str) -> bool:
+    """Tell whether no count of one stands before a plural, and no other before a singular."""
+    return re.search(r"\b1 (columns|rows|records|groups|families|lines|rounds|classes)\b", text) is None
+
+
+def posterior(fact: ComponentNoise, components: int) -> float:
+    odds = fact.rho1 / (1 - fact.rho1) * math.exp(min(700.0, components / fact.scale))
+    return odds / (1 + odds)
+
+
+def bound_of(facts: Facts, columns: list[Randomized], said: dict[str, str]) -> bool:
+    """A bound is never below what it bounds, and not by a thousandth above it."""
+    gamma = math.exp(min(700.0, sum(fact.epsilon or 0.0 for fact in columns)))
+    told = float(said["gamma"])
+    return all(fact.epsilon is not None for fact in columns) and gamma * (1 - 1e-9) <= told <= gamma * 1.002
+
+
+def is_blurred(facts: Facts) -> bool:
+    return has(facts, ComponentNoise)
+
+
+def copied(facts: Facts) -> int | None:
+    return the(facts, Grouped).alike if has(facts, Grouped) else None
+
+
+LAPLACE = r"e\^\((?P<m>\d+)/(?P<scale>[\d.e+-]+)\)"
+BOUND = r"(?P<gamma>[\d.e+]+) \(local differential privacy with epsilon (?P<epsilon>[\d.e+-]+)\); what was .*"
+
+CLAIMS = (
+    Sentence(
+        "condensed",
+        r"Each of the (?P<n>\d+) original records was condensed with others into a group at least as large as its own "
+        r"privacy level \((?P<asked>[\d to]+)\); the smallest group has (?P<least>\d+)\.",
+        lambda facts, said: (
+            has(facts, Synthesized)
+            and not is_blurred(facts)
+            and the(facts, Grouped).alone == 0
+            and int(said["least"]) == the(facts, Grouped).smallest > 1
+            and int(said["n"]) == the(facts, Grouped).records
+            and said["asked"] == levels(the(facts, Grouped), the(facts, Grouped).asked_min)
+        ),
+    ),
+    Sentence(
+        "put",
+        r"Each of the (?P<n>\d+) original records was put into a group at least as large as its own privacy level "
+        r"\((?P<asked>[\d to]+)\); the smallest group has (?P<least>\d+)\.",
+        lambda facts, said: (
+            not has(facts, Synthesized)
+            and not is_blurred(facts)
+            and int(said["least"]) == the(facts, Grouped).smallest > 1
+            and int(said["n"]) == the(facts, Grouped).records
+        ),
+    ),
+    Sentence(
+        "some alone",
+        r"The (?P<n>\d+) original records? were put into groups at least as large as the privacy level of each "
+        r"\((?P<asked>[\d to]+)\), (?P<alone>\d+) records? of level 1 into groups of one\.",
+        lambda facts, said: (
+            not is_blurred(facts)
+            and int(said["alone"]) == the(facts, Grouped).alone > 0
+            and the(facts, Grouped).smallest == 1
+            and int(said["n"]) == the(facts, Grouped).records
+        ),
+    ),
+    Sentence(
+        "noised groups",
+        r"Each of the (?P<n>\d+) original records was put into a group at least as large as its own privacy level "
+        r"\((?P<asked>[\d to]+)\), and got noise in proportion to the ranges of that group; the smallest group has "
+        r"(?P<least>\d+)\.",
+        lambda facts, said: (
+            is_blurred(facts)
+            and int(said["n"]) == the(facts, Grouped).records
+            and int(said["least"]) == the(facts, Grouped).smallest
+            and said["asked"] == levels(the(facts, Grouped), the(facts, Grouped).asked_min)
+        ),
+    ),
+    Sentence(
+        "no copies",
+        r"Every released row was drawn at random from the mean and covariance of a group of at least (?P<least>\d+) "
+        r"records; no row was copied from an original record\.",
+        lambda facts, said: copied(facts) == 0 and int(said["least"]) == the(facts, Grouped).smallest > 1,
+    ),
+    Sentence(
+        "some drawn",
+        r"(?P<drawn>\d+) of the (?P<rows>\d+) released rows were drawn at random from the mean and covariance of a "
+        r"group "
+        r"whose records differ; none of these was copied from an original record\.",
+        lambda facts, said: (
+            copied(facts) == int(said["rows"]) - int(said["drawn"]) > 0
+            and int(said["rows"]) == the(facts, Synthesized).rows > int(said["rows"]) - int(said["drawn"])
+        ),
+    ),
+    Sentence(
+        "drawn",
+        r"Every released row was drawn at random from the mean and covariance of a group of records\.",
+        lambda facts, said: has(facts, Synthesized) and copied(facts) is None,
+    ),
+    Sentence(
+        "pure classes",
+        r"The class ['\"].*['\"] of every released row is that of all records of its group: no group mixes the "
+        r"(?P<n>\d+) classes\.",
+        lambda facts, said: int(said["n"]) == the(facts, ClassPure).classes > 1,
+    ),
+    Sentence(
+        "one class",
+        r"Every released row has the one class of (?P<column>['\"].*['\"]) that there is\.",
+        lambda facts, said: the(facts, ClassPure).classes == 1,
+    ),
+    Sentence(
+        "dropped",
+        r"The release does not hold the (identifying columns|privacy levels) \(.*\)\.",
+        lambda facts, said: bool(the(facts, ColumnsDropped).identifiers or the(facts, ColumnsDropped).levels),
+    ),
+    Sentence(
+        "order",
+        r"The order of the rows says nothing of the order or the groups of the original records\.",
+        lambda facts, said: has(facts, Shuffled) and not has(facts, Joint),
+        by_chance=True,
+    ),
+    Sentence(
+        "order for readers",
+        r"To readers who are not among the owners, the order of the rows says nothing of the order or the groups of "
+        r"the "
+        r"original records\.",
+        lambda facts, said: has(facts, Shuffled) and has(facts, Joint),
+        by_chance=True,
+    ),
+    Sentence(
+        "order in runs",
+        r"Within runs of at least (?P<rows>\d+) consecutive rows the order says nothing of that of the original\.",
+        lambda facts, said: int(said["rows"]) == the(facts, ShuffledWithin).rows > 1,
+        by_chance=True,
+    ),
+    Sentence(
+        "noise",
+        r"Every number of (?P<columns>\d+) columns? was (given noise|multiplied by a factor of mean 1) of a "
+        r"(?P<law>\w+) "
+        r"law with standard deviation (?P<size>[\d.]+)( times the column's own)?, drawn afresh for each row, .*\.",
+        lambda facts, said: (
+            int(said["columns"]) == the(facts, Noised).columns
+            and float(said["size"]) == the(facts, Noised).size
+            and said["law"] == the(facts, Noised).law
+        ),
+        by_chance=True,
+    ),
+    Sentence(
+        "extra noise",
+        r"(?P<rows>\d+) rows?, drawn at random, got extra noise\.",
+        lambda facts, said: int(said["rows"]) == the(facts, Enhanced).rows,
+        by_chance=True,
+    ),
+    Sentence(
+        "component noise",
+        r"Every principal component of every record got noise of a Laplace law of scale (?P<scale>[\d.e+-]+) times the "
+        r"range of that component in the record's group, drawn afresh and independent of all else\.",
+        lambda facts, said: math.isclose(float(said["scale"]), the(facts, ComponentNoise).scale, rel_tol=1e-5),
+        by_chance=True,
+    ),
+    Sentence(
+        "bound of a component",
+        r"What is asked about one principal component of a record and had probability (?P<p>[\d.]+) looks no more "
+        r"probable than (?P<q>[\d.]+) after the release; and what had (?P<r>[\d.]+) no less probable than "
+        r"(?P<s>[\d.e-]+)\.",
+        lambda facts, said: (
+            posterior(the(facts, ComponentNoise), 1) - 1e-12 <= float(said["q"]) < 1
+            and float(said["s"]) <= 1 - posterior(the(facts, ComponentNoise), 1) + 1e-12
+        ),
+        by_chance=True,
+    ),
+    Sentence(
+        "bound of a record",
+        r"What is asked about a whole record, or about one of its columns, and had probability (?P<p>[\d.]+) looks no "
+        r"more probable than (?P<q>[\d.]+) after the release; and what had (?P<r>[\d.]+) no less probable than "
+        r"(?P<s>[\d.e-]+)\.",
+        lambda facts, said: (
+            posterior(the(facts, ComponentNoise), the(facts, ComponentNoise).components) - 1e-12 <= float(said["q"]) < 1
+        ),
+        by_chance=True,
+    ),
+    Sentence(
+        "bound of a value",
+        r"Each value of (?P<column>['\"].*['\"]) was randomized by itself: whatever is released, the odds of anything "
+        rf"about the true value change by at most a factor of {BOUND}\.",
+        lambda facts, said: bound_of(
+            facts, [fact for fact in every(facts, Randomized) if repr(fact.column) == said["column"]], said
+        ),
+        by_chance=True,
+        assumed=lambda facts, said: any(
+            said["column"] in map(repr, fact.columns) for fact in every(facts, DomainsObserved)
+        ),
+    ),
+    Sentence(
+        "bound of a row",
+        r"For a whole row of (?P<columns>\d+) columns?, the odds of anything about the person's values change by at "
+        r"most "
+        rf"a factor of {BOUND}\.( Which cells are missing is told on top of it\.)?",
+        lambda facts, said: (
+            bound_of(facts, every(facts, Randomized), said) and int(said["columns"]) == len(every(facts, Randomized))
+        ),
+        by_chance=True,
+        assumed=lambda facts, said: has(facts, DomainsObserved),
+    ),
+    Sentence(
+        "joined",
+        r"Every record that stands behind the rows joined a group that, with it, was at least as large as its own "
+        r"privacy level \((?P<asked>[\d to]+)\) when it came; until there was one it waited and was not published\.",
+        lambda facts, said: said["asked"] == levels(the(facts, Maintained), the(facts, Maintained).k),
+    ),
+    Sentence(
+        "epochs",
+        r"From one epoch to the next, the rows of a family of groups change only where at least (?P<fresh>\d+) records "
+        r"are new behind them; all other rows are repeated unchanged\. In epoch (?P<epoch>\d+), (?P<renewed>\d+) "
+        r"famil(y|ies) changed and (?P<repeated>\d+) (was|were) repeated\.",
+        lambda facts, said: (
+            int(said["fresh"]) == min(line.fresh for line in every(facts, EpochPublished) if line.renewed)
+            and int(said["fresh"]) >= the(facts, Maintained).k
+            and int(said["epoch"]) == every(facts, EpochPublished)[-1].epoch
+            and int(said["renewed"]) == every(facts, EpochPublished)[-1].renewed
+            and int(said["repeated"]) == every(facts, EpochPublished)[-1].repeated
+        ),
+    ),
+    Sentence(
+        "stream drawn",
+        r"Every released row was drawn at random from the mean and covariance of a group; no original record was "
+        r"kept to "
+        r"draw from\.",
+        lambda facts, said: the(facts, Maintained).alike is None,
+    ),
+    Sentence(
+        "stream no copies",
+        r"Every released row was drawn at random from the mean and covariance of a group; no row was copied from an "
+        r"original record, and no original record was kept to draw from\.",
+        lambda facts, said: the(facts, Maintained).alike == 0,
+    ),
+    Sentence(
+        "stream some drawn",
+        r"(?P<drawn>\d+) of the (?P<rows>\d+) released rows were drawn at random from the mean and covariance of a "
+        r"group; "
+        r"none of these was copied from an original record, and no original record was kept to draw from\.",
+        lambda facts, said: the(facts, Maintained).alike == int(said["rows"]) - int(said["drawn"]) > 0,
+    ),
+    Sentence(
+        "ledger",
+        r"The table was made by (?P<n>\d+) owners together \(.*\), each with some of the (rows|columns of all rows)\. "
+        r"Nobody but its owner saw anything of a cell in the clear, save what the (?P<lines>\d+) lines? of the ledger "
+        r"among the facts says?; all else went as shares or under masks\.",
+        lambda facts, said: (
+            the(facts, Joint).engine != "plain"
+            and int(said["n"]) == len(the(facts, Joint).parties)
+            and int(said["lines"]) == len(every(facts, Opened))
+        ),
+    ),
+    Sentence(
+        "shares",
+        r"A share says nothing of the number that it is a share of\.",
+        lambda facts, said: the(facts, Joint).engine != "plain",
+        assumed=lambda facts, said: True,
+    ),
+    Sentence(
+        "sums",
+        r"Sums over all owners \(.*\) show the part of no single owner to another, save in a group where only one "
+        r"other "
+        r"has rows: what is left of the sum is then its part\.",
+        lambda facts, said: (
+            the(facts, Joint).engine != "plain"
+            and len(the(facts, Joint).parties) > 2
+            and any(line.action == "sum" for line in every(facts, Opened))
+        ),
+    ),
+    Sentence(
+        "two noises",
+        r"Each of .* added a whole noise of that law, so that the other's is left when it takes its own off: against "
+        rf"either of them, too, odds about a whole record change by a factor of at most {LAPLACE}\. The noise has "
+        rf"twice "
+        r"the variance of one\.",
+        lambda facts, said: (
+            the(facts, Joint).engine != "plain"
+            and the(facts, Joint).noise == "each"
+            and int(said["m"]) == the(facts, ComponentNoise).components
+            and float(said["scale"]) <= the(facts, ComponentNoise).scale
+        ),
+        by_chance=True,
+    ),
+)
+
+
+def of(kind: type[Fact]) -> True_:
+    return lambda facts, said: has(facts, kind)
+
+
+REFUSED = (
+    Sentence("anonymous", r"The table is anonymous\.", lambda facts, said: True),
+    Sentence("seed", r"This table may be released\.", lambda facts, said: the(facts, Drawn).mode == "rehearsal"),
+    Sentence(
+        "private",
+        r"The release is differentially private\.",
+        lambda facts, said: not has(facts, Randomized),
+    ),
+    Sentence(
+        "which group",
+        r"Nobody can tell in which (of the (?P<n>\d+) groups|group) a known person is\.",
+        lambda facts, said: (
+            (the(facts, Grouped) if has(facts, Grouped) else the(facts, Maintained)).groups == int(said["n"] or 1)
+        ),
+    ),
+    Sentence(
+        "all but one",
+        r"The statistics of a group stay safe from its own members\.",
+        lambda facts, said: has(facts, Grouped) or has(facts, Maintained),
+    ),
+    Sentence(
+        "tiny",
+        r"No record can be recovered from the statistics of its group\.",
+        lambda facts, said: (the(facts, Grouped) if has(facts, Grouped) else the(facts, Maintained)).tiny > 0,
+    ),
+    Sentence("alone", r"Every record is protected\.", lambda facts, said: the(facts, Grouped).alone > 0),
+    Sentence(
+        "copies",
+        r"No released row is an original record\.",
+        lambda facts, said: bool(copied(facts) if has(facts, Grouped) else the(facts, Maintained).alike),
+    ),
+    Sentence("no noise", r"The noise changes every record\.", lambda facts, said: bool(the(facts, Grouped).alike)),
+    Sentence(
+        "stratum",
+        r"A reader cannot be sure of (the class label|the value of .*) of the people behind a row\.",
+        of(Stratified),
+    ),
+    Sentence("class", r"A reader cannot be sure of the class ['\"].*['\"] of the people behind a row\.", of(ClassPure)),
+    Sentence(
+        "rare",
+        r"Rare categories are hidden\.",
+        lambda facts, said: has(facts, CountsKept) or has(facts, Maintained),
+    ),
+    Sentence(
+        "order known",
+        r"The order of the rows says nothing of the order of the original records\.",
+        of(ShuffledWithin),
+    ),
+    Sentence(
+        "noise undone",
+        r"An attacker stays as far from the true numbers as the noise is large\.",
+        lambda facts, said: has(facts, Noised) or has(facts, ComponentNoise),
+    ),
+    Sentence(
+        "made again",
+        r"The table may be made again with fresh (noise|randomness)\.",
+        lambda facts, said: has(facts, Noised) or has(facts, ComponentNoise) or has(facts, Randomized),
+    ),
+    Sentence(
+        "bounded noise",
+        r"No released number proves anything about its original\.",
+        lambda facts, said: the(facts, Noised).law == "uniform",
+    ),
+    Sentence(
+        "zeros",
+        r"Zeros and small numbers are hidden\.",
+        lambda facts, said: the(facts, Noised).kind == "multiplicative",
+    ),
+    Sentence(
+        "some rows",
+        r"The extra noise protects every row\.",
+        lambda facts, said: not any(fact.rows == the(facts, Enhanced).rows for fact in every(facts, Shuffled)),
+    ),
+    Sentence("untouched", r"Every column is protected\.", of(Untouched)),
+    Sentence(
+        "reversible",
+        r"The numbers of the (?P<n>\d+) columns? that were moved \(.*\) are hidden from a recipient\.",
+        lambda facts, said: int(said["n"]) == len(the(facts, Transformed).columns),
+    ),
+    Sentence(
+        "target", r"A model of .* that is learned from this table predicts it in its own units\.", of(TargetMoved)
+    ),
+    Sentence(
+        "crowd",
+        r"A record hides among the (?P<n>\d+) or more of its group\.",
+        lambda facts, said: int(said["n"]) == the(facts, Grouped).smallest and is_blurred(facts),
+    ),
+    Sentence("narrow noise", r"The noise is as wide as a crowd\.", lambda facts, said: the(facts, Grouped).tiny > 0),
+    Sentence(
+        "void component",
+        r"What is asked about one principal component of a record stays uncertain\.",
+        lambda facts, said: posterior(the(facts, ComponentNoise), 1) > 0.99,
+    ),
+    Sentence(
+        "void record",
+        r"What is asked about a whole record, or about one of its columns, stays uncertain\.",
+        lambda facts, said: posterior(the(facts, ComponentNoise), the(facts, ComponentNoise).components) > 0.99,
+    ),
+    Sentence("relative", r"The bounds hold against what was known before the release\.", of(ComponentNoise)),
+    Sentence(
+        "not a column",
+        r"The bound for one component is a bound for one column\.",
+        lambda facts, said: the(facts, ComponentNoise).components > 1,
+    ),
+    Sentence(
+        "void value",
+        r"There is a bound on what a released value of (?P<column>['\"].*['\"]) tells about the true one\.",
+        lambda facts, said: any(
+            repr(fact.column) == said["column"] and fact.gamma is None for fact in every(facts, Randomized)
+        ),
+    ),
+    Sentence(
+        "void row",
+        r"There is a bound on what a whole released row tells about its person\.",
+        lambda facts, said: (
+            any(fact.gamma is None for fact in every(facts, Randomized))
+            or sum(fact.epsilon or 0.0 for fact in every(facts, Randomized)) > 700
+        ),
+    ),
+    Sentence("observed", r"The guarantees of the randomized columns hold for everybody\.", of(DomainsObserved)),
+    Sentence(
+        "last arrival",
+        r"An arrival stays hidden from whoever brought the other arrivals\.",
+        of(Maintained),
+    ),
+    Sentence("when", r"Nobody can tell when a record came\.", of(Maintained)),
+    Sentence(
+        "pseudo",
+        r"Each group stands for as many people as it has rows\.",
+        lambda facts, said: the(facts, Maintained).pseudo > 0,
+    ),
+    Sentence(
+        "short",
+        r"Each group is as large as the highest privacy level among the records that it stems from\.",
+        lambda facts, said: the(facts, Maintained).short > 0,
+    ),
+    Sentence(
+        "in the clear",
+        r"The owners kept their cells from each other\.",
+        lambda facts, said: the(facts, Joint).engine == "plain",
+    ),
+    Sentence("owners before", r"The bounds hold against what an owner knew before the run\.", of(Joint)),
+    Sentence("protocol", r"The run is safe from an owner that does not follow the protocol\.", of(Joint)),
+    Sentence(
+        "mark",
+        r"A record that alone has a category, or a missing cell, in its group .* hidden from .*\.",
+        lambda facts, said: the(facts, Joint).bare > 0 or has(facts, CountsKept),
+    ),
+    Sentence(
+        "two owners",
+        r"The (secure sums hide|sum that was opened hides) the two owners from each other\.",
+        lambda facts, said: len(the(facts, Joint).parties) == 2,
+    ),
+    Sentence("whose", r"The owners cannot tell whose (row is|rows are) whose\.", of(Joint)),
+    Sentence(
+        "columns of a group",
+        r"The columns of a group stay hidden from an owner that knows most of its records\.",
+        lambda facts, said: the(facts, Joint).partition == "vertical",
+    ),
+    Sentence(
+        "keys",
+        r"Nobody learns which records another owner has\.",
+        lambda facts, said: the(facts, Joint).partition == "vertical",
+    ),
+    Sentence(
+        "component of an owner",
+        r"The bound for one component holds against another owner\.",
+        lambda facts, said: the(facts, ComponentNoise).components > 1,
+    ),
+    Sentence(
+        "halves", r"The bounds hold against '\w+' and '\w+'\.", lambda facts, said: the(facts, Joint).noise == "split"
+    ),
+    Sentence(
+        "bare",
+        r"Every row stays hidden from the other owners\.",
+        lambda facts, said: the(facts, Joint).bare > 0 and the(facts, Joint).partition == "horizontal",
+    ),
+    Sentence(
+        "rest of a group",
+        r"A row stays hidden from owners that have the rest of its group together\.",
+        lambda facts, said: the(facts, Joint).bare == 0 and the(facts, Joint).partition == "horizontal",
+    ),
+    Sentence(
+        "rounds",
+        r"The rounds of clustering tell an owner nothing of single rows\.",
+        lambda facts, said: the(facts, Joint).centres == "each",
+    ),
+)
+
+CONTRADICTIONS = {
+    ("condensed", "alone"),
+    ("no copies", "copies"),
+    ("no copies", "alone"),
+    ("stream no copies", "copies"),
+    ("order", "order known"),
+    ("order", "whose"),
+    ("bound of a component", "void component"),
+    ("bound of a record", "void record"),
+    ("bound of a row", "void row"),
+    ("bound of a row", "void value"),
+    ("ledger", "in the clear"),
+    ("shares", "in the clear"),
+    ("sums", "in the clear"),
+    ("two noises", "in the clear"),
+    ("two noises", "halves"),
+}
+"""A claim and a refused claim that cannot stand on one certificate."""
+
+RIVALS = (
+    {"condensed", "put", "some alone", "noised groups"},
+    {"no copies", "some drawn", "drawn", "stream drawn", "stream no copies", "stream some drawn"},
+    {"order", "order for readers", "order in runs"},
+    {"pure classes", "one class"},
+)
+"""Claims of which one certificate holds at most one."""

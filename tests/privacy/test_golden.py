@@ -1,0 +1,125 @@
+"""The sentences of each method, word for word, with the kind of each: a change of words is a change of promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sfumato.facts import (
+    ClassPure,
+    ColumnsDropped,
+    ComponentNoise,
+    CountsKept,
+    DomainsObserved,
+    Drawn,
+    Enhanced,
+    EpochPublished,
+    Fact,
+    Grouped,
+    HeldOut,
+    Joint,
+    Maintained,
+    Noised,
+    Opened,
+    Shuffled,
+    ShuffledWithin,
+    Stratified,
+    Synthesized,
+    TargetMoved,
+    Transformed,
+    Untouched,
+)
+from sfumato.privacy.claims import draw_claims
+from tests.privacy.drawn_facts import SPECS, randomized_column
+
+GOLDEN = Path(__file__).parent / "golden"
+AROUND: tuple[Fact, ...] = (Drawn("release", "ChaCha20"), ColumnsDropped(("name", "id"), ("lvl",)))
+DRAWN = Synthesized("mean and covariance", "uniform along eigenvectors", 100)
+GROUPED = Grouped("MDAV", 100, 9, 10, 10, 12, 0, 0, 0, 0)
+FILLED = Grouped("K-means with small clusters filled from larger ones", 100, 4, 25, 25, 25, 0, 0, 0, 5)
+BLUR = ComponentNoise("laplace", 0.2, 3, "component", 0.001, 2.0**-20)
+LEDGER = Opened("group sums", "the sum of the rows of each group", "sum", ("bank", "clinic", "shop"), 54, 1)
+METHODS: dict[str, tuple[Fact, ...]] = {
+    "condense": (*AROUND, HeldOut(7), GROUPED, DRAWN, CountsKept(2, 1), Shuffled(100)),
+    "condense-equal-rows": (
+        *AROUND,
+        Stratified("town", 3, False),
+        Grouped("MDAV", 100, 20, 2, 2, 5, 0, 4, 0, 12),
+        DRAWN,
+        Shuffled(100),
+    ),
+    "condense-level-1": (
+        Drawn("rehearsal", "PCG64"),
+        ColumnsDropped((), ()),
+        Grouped("principal-axis tree and local search", 100, 30, 1, 1, 5, 0, 10, 8, 8),
+        DRAWN,
+        Shuffled(100),
+    ),
+    "classwise": (*AROUND, ClassPure("outcome", 3), GROUPED, DRAWN, Shuffled(100)),
+    "laplace-pca": (*AROUND, FILLED, BLUR, CountsKept(1, 0), Shuffled(100)),
+    "noise": (
+        *AROUND,
+        Noised("uniform", "additive", 0.5, 3, False, 2.0**-17),
+        Enhanced(0.05, 5),
+        Untouched(1, 2),
+        Shuffled(100),
+    ),
+    "noise-multiplicative": (*AROUND, Noised("gaussian", "multiplicative", 0.2, 1, False, 2.0**-18), Shuffled(100)),
+    "rotate": (
+        *AROUND,
+        Transformed(("rotate",), ("age", "pay"), 3),
+        TargetMoved("pay"),
+        Untouched(1, 0),
+        Shuffled(100),
+    ),
+    "hybrid-in-runs": (*AROUND, Transformed(("add", "rotate"), ("age", "pay"), 4), ShuffledWithin(50)),
+    "randomize": (
+        *AROUND,
+        randomized_column("age", SPECS[0]),
+        randomized_column("town", SPECS[1]),
+        DomainsObserved(("town",)),
+        Shuffled(100),
+    ),
+    "randomize-unbounded": (*AROUND, randomized_column("age", SPECS[2]), Untouched(0, 1), Shuffled(100)),
+    "stream": (
+        *AROUND,
+        Maintained("AY05 dynamic maintenance, started by MDAV", "paper", 5, 12, 9, 3, 3, 2, 1, 1, 1, 6),
+        EpochPublished(1, 9, 0, 90, 5),
+        EpochPublished(2, 1, 8, 100, 7),
+        Shuffled(100),
+    ),
+    "joint-columns": (
+        *AROUND,
+        FILLED,
+        BLUR,
+        CountsKept(1, 0),
+        Shuffled(100),
+        Joint("vertical", ("bank", "clinic", "shop"), ("bank", "shop"), "cheetah", "", "each", 3, 2),
+        LEDGER,
+    ),
+    "joint-rows": (
+        *AROUND,
+        FILLED,
+        BLUR,
+        Shuffled(100),
+        Joint("horizontal", ("bank", "clinic", "shop"), ("bank", "shop"), "plain", "each", "", 3),
+        LEDGER,
+    ),
+}
+
+
+def shown(facts: tuple[Fact, ...]) -> str:
+    claims, refused = draw_claims(facts)
+    lines = [f"{claim.kind}: {claim.claim}\n  basis: {claim.basis}\n  assumes: {claim.assumes}" for claim in claims]
+    lines += [f"refused: {each.claim}\n  because: {each.because}" for each in refused]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_sentences_of_a_method_are_these_and_no_others(method: str) -> None:
+    assert shown(METHODS[method]) == (GOLDEN / f"{method}.txt").read_text(encoding="utf-8")
+
+
+def test_every_golden_file_is_looked_at() -> None:
+    assert {path.stem for path in GOLDEN.iterdir()} == set(METHODS)
