@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,12 @@ from tests.examples import examples
 
 
 def cost(values: Floats, grouping: Grouping) -> float:
-    """Sum n * log(variance) over groups, with the floor of a thousandth of the records' variance."""
+    """Sum n * log(variance) over groups, with the floor of a thousandth of the records' variance.
+
+    Variances are those of the differences to the first record: of equal records they are 0, not what the rounding of a
+    mean leaves, whose logarithm would drown all else.
+    """
+    values = values - values[0]
     floor = max(1e-3 * float(values.var(axis=0).sum()), np.finfo(np.float64).tiny)
     groups = np.split(values[grouping.order], grouping.starts[1:-1])
     return float(sum(len(rows) * np.log(rows.var(axis=0).sum() + floor) for rows in groups))
@@ -28,7 +34,33 @@ def widths_of(values: Floats, levels: Whole, seed: int, *, widths: bool = True, 
 @examples(80)
 @given(stratum_tables(), st.integers(0, 2**32 - 1))
 def test_a_round_never_raises_the_cost_and_meets_every_level(table: tuple[Floats, Whole], seed: int) -> None:
-    values, levels = table
+    assert_widened(*table, seed)
+
+
+@pytest.mark.parametrize("offset", [0.1, 1.0 / 3.0, 1e6 / 3.0, 1e120 / 3.0])
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_a_round_does_not_mistake_the_rounding_of_equal_records_for_widths(offset: float, others: int) -> None:
+    values, levels = np.full((45, 3), offset), np.full(45, 5)
+    levels[7] = 23
+    values[:others, 0] = np.nextafter(offset, np.inf)  # the least by which records can differ
+    for seed in range(5):
+        assert_widened(values, levels, seed)
+
+
+def test_where_a_table_lies_makes_no_difference_to_widths() -> None:
+    rng = np.random.default_rng(7)
+    values, levels = rng.integers(-50, 50, (300, 4)) / 64.0, rng.integers(4, 9, 300)
+    with Team(1) as team:
+        start = first_grouping(values, levels, team)
+        here = widened_grouping(values, levels, start, np.uint64(3), team)
+        start = start._replace(centres=start.centres + 2.0**40)
+        there = widened_grouping(values + 2.0**40, levels, start, np.uint64(3), team)
+    np.testing.assert_array_equal(here.order, there.order)
+    np.testing.assert_array_equal(here.starts, there.starts)
+
+
+def assert_widened(values: Floats, levels: Whole, seed: int) -> None:
+    """A round after the start has no higher cost, keeps every record and meets every level."""
     with Team(1) as team:
         grouping = first_grouping(values, levels, team)
         before = cost(values, grouping)

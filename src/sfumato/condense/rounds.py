@@ -94,18 +94,25 @@ def improved_grouping(
 def widened_grouping(
     values: NDArray[np.float64], levels: NDArray[np.int64], grouping: Grouping, seed: np.uint64, team: Team
 ) -> Grouping:
-    """Search neighbouring groups once for groups of different width, over a fresh random tree of their centres."""
-    values, levels = fixed(values, np.float64), fixed(levels, np.int64)
+    """Search neighbouring groups once for groups of different width, over a fresh random tree of their centres.
+
+    Records are searched as seen from the first of them. Equal records then lie at exactly 0, so do their means, and no
+    group of them looks narrower than another because its mean was rounded otherwise.
+    """
+    origin = values[0]
+    seen, levels = fixed(values - origin, np.float64), fixed(levels, np.int64)
+    grouping = grouping._replace(centres=grouping.centres - origin)
     lowest = int(levels.min())
-    floor = max(_WIDTH_FLOOR * float(values.var(axis=0).sum()), np.finfo(np.float64).tiny)
+    floor = max(_WIDTH_FLOOR * float(seen.var(axis=0).sum()), np.finfo(np.float64).tiny)
 
     def search(first: int, last: int, tree: _Tree, made: _Made) -> None:
         width_leaves(
-            values, levels, grouping.order, grouping.starts, tree.group_order, tree.bounds, tree.places, first, last,
+            seen, levels, grouping.order, grouping.starts, tree.group_order, tree.bounds, tree.places, first, last,
             _WIDTH_PASSES, lowest, floor, made.order, made.sizes, made.counts, made.centres,
         )  # fmt: skip
 
-    return _over_leaves(values, grouping, seed, team, search)
+    widened = _over_leaves(seen, grouping, seed, team, search)
+    return widened._replace(centres=widened.centres + origin)
 
 
 class _Tree(NamedTuple):
