@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,16 +19,26 @@ def compact_labels(values: Floats, levels: Whole, seed: int, effort: str = "defa
     return partition(values, levels, no_strata(values), rng, effort=effort, threads=threads)
 
 
-@examples(200)
-@given(stratum_tables(), st.integers(0, 2**32 - 1), st.sampled_from(["fast", "default"]))
-def test_every_level_is_met_whatever_the_table(table: tuple[Floats, Whole], seed: int, effort: str) -> None:
-    values, levels = table
+@examples(100)
+@given(stratum_tables(), st.integers(0, 2**32 - 1))
+def test_every_level_is_met_whatever_the_table(table: tuple[Floats, Whole], seed: int) -> None:
+    assert_grouped(*table, seed, "fast")
+
+
+@examples(10)
+@given(stratum_tables(), st.integers(0, 2**32 - 1))
+def test_every_level_is_met_by_a_search_with_kicks(table: tuple[Floats, Whole], seed: int) -> None:
+    assert_grouped(*table, seed, "default")
+
+
+def assert_grouped(values: Floats, levels: Whole, seed: int, effort: str) -> None:
+    """Each record is in one group, as large as the highest level inside."""
     groups = compact_groups(values, levels, np.random.default_rng(seed), effort=effort)
     assert sorted(np.concatenate(groups).tolist()) == list(range(len(values)))
     assert all(len(group) >= levels[group].max() for group in groups)
 
 
-@examples(15)
+@examples(5)
 @given(stratum_tables(most=120), st.integers(0, 2**32 - 1))
 def test_every_level_is_met_by_a_thorough_search(table: tuple[Floats, Whole], seed: int) -> None:
     values, levels = table
@@ -57,12 +65,9 @@ def rare_high_levels(seed: int) -> tuple[Floats, Whole]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_few_levels_of_thousands_are_met_in_a_few_seconds(seed: int) -> None:
+def test_a_few_levels_of_thousands_are_met_and_leave_the_others_small(seed: int) -> None:
     values, levels = rare_high_levels(seed)
-    compact_labels(values[:300], np.full(300, 3), 0)  # compiled
-    begin = time.process_time()
     labels = compact_labels(values, levels, seed, threads=2)
-    assert time.process_time() - begin < 20.0  # measured: 1 to 4
     assert_meets(labels, levels, no_strata(values))
     sizes = np.bincount(labels)
     assert sizes.max() >= 3_000

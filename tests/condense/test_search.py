@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.condense import rounds as searching
-from sfumato.condense.compact import first_grouping
+from sfumato.condense.compact import EFFORTS, compact_groups, first_grouping
 from sfumato.condense.leaves import improve_leaves
 from sfumato.condense.rounds import Grouping, Team, improved_grouping
 from tests.condense.tables import Floats, Whole, draw_levels, draw_values, mixture, ssq, stratum_tables
+from tests.examples import examples
 
 
 class Round(NamedTuple):
@@ -41,7 +43,7 @@ def play(values: Floats, levels: Whole, *, rounds: int, passes: int, kicks: int,
         played = [_look(grouping, 0.0)]
         for turn in range(rounds):
             gains.clear()
-            grouping = improved_grouping(values, levels, grouping, passes, kicks, np.uint64(seed + 977 * turn), team)
+            grouping = improved_grouping(values, levels, grouping, passes, kicks, 3, np.uint64(seed + 977 * turn), team)
             played.append(_look(grouping, sum(gains)))
     return played
 
@@ -111,6 +113,65 @@ def test_groups_too_large_to_search_stay_as_they_are_while_others_improve(monkey
     assert large[0]
     assert all(now == large[0] for now in large)
     assert ssq(values, played[-1].labels) < ssq(values, played[0].labels)
+
+
+@examples(30)
+@given(stratum_tables(most=120), st.integers(0, 2**32 - 1))
+def test_kicks_never_end_above_what_moves_alone_reach(table: tuple[Floats, Whole], seed: int) -> None:
+    assert_kicks_do_no_harm(*table, seed)
+
+
+@pytest.mark.parametrize(("d", "k"), [(2, 5), (30, 25), (250, 25)])
+def test_kicks_do_no_harm_where_a_dissolved_group_can_hardly_come_back(d: int, k: int) -> None:
+    values = np.random.default_rng(d).normal(size=(200, d))  # groups of k exactly: none grows to 2k to be split again
+    for seed in range(4):
+        assert_kicks_do_no_harm(values, np.full(200, k), seed)
+
+
+def assert_kicks_do_no_harm(values: Floats, levels: Whole, seed: int) -> None:
+    """From the same seed kicks end at most where moves alone do, and these at most where they began."""
+    sums = []
+    for kicks in (0, EFFORTS["default"].kicks):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(EFFORTS, "default", replace(EFFORTS["default"], kicks=kicks))
+            groups = compact_groups(values, levels, np.random.default_rng(seed), threads=1)
+        labels = np.empty(len(values), dtype=np.int64)
+        labels[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+        sums.append(ssq(values, labels))
+    with Team(1) as team:
+        start = _look(first_grouping(values, levels, team), 0.0).labels
+    rounding = 1e-12 * (ssq(values, np.zeros(len(values), dtype=np.int64)) + float((values**2).sum()) * 1e-6)
+    assert sums[1] <= sums[0] + rounding
+    assert sums[0] <= ssq(values, start) + rounding
+
+
+@pytest.mark.parametrize("asked", ["one", "narrow"])
+@pytest.mark.parametrize("kind", ["mixture", "heavy tails", "normal"])
+def test_after_kicks_no_move_of_a_record_and_no_exchange_of_two_would_help(kind: str, asked: str) -> None:
+    """What the search did not look at again because it had not changed would not have helped indeed."""
+    rng = np.random.default_rng(8)
+    values, levels = draw_values(rng, kind, 60, 3), draw_levels(rng, asked, 60) + 2
+    done = play(values, levels, rounds=1, passes=0, kicks=40, seed=3)[-1]  # so few records make one leaf
+    labels, least = done.labels, ssq(values, done.labels)
+    sizes = np.bincount(labels)
+    for i in range(60):
+        for group in range(len(sizes)):
+            assert not _helps(values, levels, labels, least, [i], [group])
+        for j in range(i):
+            assert not _helps(values, levels, labels, least, [i, j], [int(labels[j]), int(labels[i])])
+
+
+def _helps(values: Floats, levels: Whole, labels: Whole, least: float, rows: list[int], to: list[int]) -> bool:
+    """Tell whether records may go to these groups and the sum of squares then falls."""
+    groups = {*labels[rows].tolist(), *to}
+    inside = np.isin(labels, list(groups))
+    moved = labels.copy()
+    moved[rows] = to
+    now, then = labels[inside], moved[inside]
+    sizes = np.bincount(then)
+    if (moved[rows] == labels[rows]).all() or (sizes[then] < levels[inside]).any() or len(set(then)) < len(groups):
+        return False
+    return ssq(values[inside], then) < ssq(values[inside], now) - 1e-8 * least
 
 
 def test_kicks_find_what_moves_alone_do_not() -> None:

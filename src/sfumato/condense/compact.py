@@ -1,7 +1,9 @@
 """Compact grouping: groups of lower sum of squares than the paper's, in time that grows almost as the table.
 
 A principal-axis tree cuts the records into leaves, each leaf is grouped from its extremes inwards, and then rounds of
-local search improve neighbouring groups over fresh random trees of their centres. Leaves are disjoint and their
+local search improve neighbouring groups over fresh random trees of their centres, first by moves and then, as far as
+the table affords it, by kicks. Every round begins with what the one before it left and never raises the sum of squares,
+so kicks can only lower what moves alone have reached. Leaves are disjoint and their
 randomness hangs on their place, so the partition is the same for any number of threads.
 """
 
@@ -17,12 +19,17 @@ from sfumato.compiled import fixed
 from sfumato.condense.leaves import start_leaves
 from sfumato.condense.rounds import Grouping, Team, collect, even, grow_tree, improved_grouping, widened_grouping
 from sfumato.condense.trees import principal_tree
+from sfumato.condense.wide import in_fewer_columns
 from sfumato.progress import tell
 
 __all__ = ["EFFORTS", "Effort", "compact_groups", "first_grouping"]
 
 _START_RECORDS = 128  # records of a leaf of the start, or 24 times the level
 _HIGH = 2.0  # times the median: from there on a level is much higher than the others
+_FOLDED = 2048  # records of a table with more columns, above which its inner products cost more than they save
+_FEWEST_KICKS = 2  # in a leaf and round: for less its distances are not worth computing
+_WORTH = 1e-4  # share of the sum of squares: after a round of kicks that gains less, groups are shaken
+_SHAKEN = 16  # one group of so many is dissolved to shake them
 _ALONE = 20_000  # records below which threads cost more than they give
 
 
@@ -31,20 +38,23 @@ class Effort:
     """How long to search.
 
     ``rounds`` of ``passes`` each, and ``more`` rounds for every doubling of the table beyond 100,000 records, so that
-    the result stays as good. ``kicks`` is how many disturbances a table of 1,000 records affords in each leaf and
-    round; one of n affords 1,000/n as many.
+    the result stays as good. Then as many rounds of kicks, or fewer where they no longer gain: ``kicks`` is how many a
+    table of 1,000 records affords in each leaf and round, one of n affords 1,000/n as many; ``tries`` is how often a
+    group may be kicked in vain, and ``shakes`` how often the search goes on from the best groups with some dissolved.
     """
 
     rounds: int
     more: int
     passes: int
     kicks: int
+    tries: int
+    shakes: int
 
 
 EFFORTS = {
-    "fast": Effort(rounds=3, more=0, passes=1, kicks=0),
-    "default": Effort(rounds=8, more=1, passes=2, kicks=20),
-    "thorough": Effort(rounds=24, more=4, passes=2, kicks=200),
+    "fast": Effort(rounds=3, more=0, passes=1, kicks=0, tries=0, shakes=0),
+    "default": Effort(rounds=8, more=1, passes=2, kicks=40, tries=3, shakes=2),
+    "thorough": Effort(rounds=24, more=4, passes=2, kicks=400, tries=12, shakes=24),
 }
 
 
@@ -79,21 +89,79 @@ def compact_groups(
     """
     values, levels = fixed(values, np.float64), fixed(levels, np.int64)
     plan = EFFORTS[effort]
-    n = len(values)
+    n, d = values.shape
     seeds = rng.integers(2**63, size=64, dtype=np.uint64)
     rounds = plan.rounds + plan.more * max(0, round(np.log2(n / 100_000.0)))
     kicks = plan.kicks * 1000 // max(n, 100)
+    kicked = plan.rounds if kicks >= _FEWEST_KICKS else 0
     workers = _lent() if threads is None else threads
     with Team(workers if n >= _ALONE else 1) as team:
         grouping = first_grouping(values, levels, team)
+        if n < d and n <= _FOLDED:
+            values = fixed(in_fewer_columns(values), np.float64)
+            grouping = grouping._replace(centres=_centres(values, grouping))
         for done in range(rounds):
-            tell("grouping", (1 + done) / (1 + rounds))
+            tell("grouping", (1 + done) / (1 + rounds + kicked))
             seed = seeds[done % len(seeds)] + np.uint64(done)
-            grouping = improved_grouping(values, levels, grouping, plan.passes, kicks, seed, team)
+            grouping = improved_grouping(values, levels, grouping, plan.passes, 0, 0, seed, team)
+        if kicked:
+            tell("grouping", (1 + rounds) / (1 + rounds + kicked))
+            grouping = _kicked(values, levels, grouping, plan, kicks, seeds, team)
         for done in range(rounds if widths else 0):
             grouping = widened_grouping(values, levels, grouping, seeds[-1 - done % len(seeds)], team)
     tell("grouping", 1.0)
     return np.split(grouping.order, grouping.starts[1:-1])
+
+
+def _kicked(
+    values: NDArray[np.float64],
+    levels: NDArray[np.int64],
+    grouping: Grouping,
+    plan: Effort,
+    kicks: int,
+    seeds: NDArray[np.uint64],
+    team: Team,
+) -> Grouping:
+    """Search by rounds of kicks for the best grouping, which is never worse than the given one.
+
+    Once a round gains hardly anything, some groups of the best are dissolved and the search goes on from there: where
+    all groups are as small as they may be, records can only be exchanged, and few groups less give them room.
+    """
+    best, least = grouping, _ssq(values, grouping)
+    before, shakes = least, plan.shakes
+    for done in range(plan.rounds):
+        seed = seeds[-1 - done % len(seeds)] + np.uint64(done)
+        grouping = improved_grouping(values, levels, grouping, 0, kicks, plan.tries, seed, team)
+        after = _ssq(values, grouping)
+        if after < least:
+            best, least = grouping, after
+        if after > before * (1.0 - _WORTH):
+            if shakes == 0:
+                break
+            shakes -= 1
+            grouping, after = _shaken(values, levels, best, seed), np.inf
+        before = after
+    return best
+
+
+def _shaken(values: NDArray[np.float64], levels: NDArray[np.int64], grouping: Grouping, seed: np.uint64) -> Grouping:
+    """Dissolve some groups at random: each record goes to the nearest group that stays and meets its level."""
+    sizes = np.diff(grouping.starts)
+    labels = np.empty(len(values), dtype=np.int64)
+    labels[grouping.order] = np.repeat(np.arange(len(sizes)), sizes)
+    chosen = np.random.default_rng(seed).permutation(len(sizes))[: max(1, len(sizes) // _SHAKEN)]
+    stays = np.delete(np.arange(len(sizes)), chosen)
+    for group in chosen.tolist():
+        rows = grouping.order[grouping.starts[group] : grouping.starts[group + 1]]
+        if len(stays) == 0 or levels[rows].max() > sizes[stays].max() + 1:
+            continue  # there is nowhere to go
+        for row in rows.tolist():
+            gaps = ((grouping.centres[stays] - values[row]) ** 2).sum(axis=1)
+            labels[row] = stays[np.argmin(np.where(sizes[stays] + 1 >= levels[row], gaps, np.inf))]
+    order = np.argsort(labels, kind="stable")
+    starts = np.append(np.flatnonzero(np.diff(labels[order], prepend=-1)), len(values))
+    shaken = Grouping(order, starts, np.empty((0, 0)))
+    return shaken._replace(centres=_centres(values, shaken))
 
 
 def _lent() -> int:
@@ -143,6 +211,12 @@ def _ssq(values: NDArray[np.float64], grouping: Grouping) -> float:
     """Sum the squared distances of all records to the centres of their groups."""
     own = np.repeat(grouping.centres, np.diff(grouping.starts), axis=0)
     return float(((values[grouping.order] - own) ** 2).sum())
+
+
+def _centres(values: NDArray[np.float64], grouping: Grouping) -> NDArray[np.float64]:
+    """Means of the groups."""
+    sizes = np.diff(grouping.starts)
+    return np.asarray(np.add.reduceat(values[grouping.order], grouping.starts[:-1], axis=0) / sizes[:, None])
 
 
 def _start(values: NDArray[np.float64], levels: NDArray[np.int64], team: Team) -> Grouping:

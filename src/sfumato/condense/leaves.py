@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.compiled import compiled, inner
-from sfumato.condense.moves import Leaf, measure
-from sfumato.condense.search import iterate
+from sfumato.condense.leaf import Leaf, measure, refresh, write_gaps
+from sfumato.condense.search import descend, kick
 from sfumato.condense.start import start_groups
 from sfumato.condense.widths import fit_widths
 
@@ -15,6 +15,8 @@ __all__ = ["SPARE", "improve_leaves", "start_leaves", "width_leaves"]
 
 SPARE = 8
 """Free slots of a leaf, for groups that are split."""
+
+_KICKED = 2048  # records of a leaf, above which the distances of all pairs would take more than 32 MB
 
 
 @compiled
@@ -60,6 +62,7 @@ def improve_leaves(
     first: int,
     last: int,
     passes: int,
+    kicks: int,
     tries: int,
     lowest: int,
     seed: np.uint64,
@@ -72,6 +75,8 @@ def improve_leaves(
     """Search leaves ``first`` to ``last``: leaf l holds the groups ``group_order[bounds[l]:bounds[l + 1]]``.
 
     The records of leaf l are written in group order from ``places[l]`` on, and so are sizes and centres of its groups.
+    Without kicks there are so many passes of moves. With kicks moves go on until they settle, and a leaf is kicked so
+    often at the most, each group with so many tries; a leaf of very many records is not kicked.
     """
     d = values.shape[1]
     state = np.empty(1, dtype=np.uint64)
@@ -82,10 +87,14 @@ def improve_leaves(
         rows = np.empty(n, dtype=np.int64)
         members, target = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         key, row = np.empty(n), np.empty(slots)
-        work = _empty_leaf(n, d, slots)
+        kicked = kicks > 0 and n <= _KICKED
+        work = _empty_leaf(n, d, slots, n if kicked else 0)
         _fill(values, level, order, starts, group_order, bounds[leaf], groups, rows, work)
-        state[0] = seed ^ np.uint64(low)
-        gains[leaf] = iterate(work, passes, tries, lowest, state, members, target, key, row)
+        if kicked:
+            state[0] = seed ^ np.uint64(low)
+            gains[leaf] = kick(work, kicks, tries, lowest, state, members, target, key, row)
+        else:
+            gains[leaf] = descend(work, passes, lowest, members, target, key, row)
         counts[leaf] = _write_back(work.values, work.label, rows, slots, low, out_order, sizes, centres)
 
 
@@ -113,14 +122,15 @@ def width_leaves(
         low, n = places[leaf], places[leaf + 1] - places[leaf]
         groups = bounds[leaf + 1] - bounds[leaf]
         rows = np.empty(n, dtype=np.int64)
-        work = _empty_leaf(n, values.shape[1], groups)
+        work = _empty_leaf(n, values.shape[1], groups, 0)
         _fill(values, level, order, starts, group_order, bounds[leaf], groups, rows, work)
         fit_widths(work, passes, lowest, floor)
         counts[leaf] = _write_back(work.values, work.label, rows, groups, low, out_order, sizes, centres)
 
 
 @inner
-def _empty_leaf(n: int, d: int, slots: int) -> Leaf:
+def _empty_leaf(n: int, d: int, slots: int, paired: int) -> Leaf:
+    """Room for a leaf, with that for the distances of ``paired`` records to each other."""
     return Leaf(
         np.empty((n, d)),
         np.empty(n, dtype=np.int64),
@@ -130,6 +140,11 @@ def _empty_leaf(n: int, d: int, slots: int) -> Leaf:
         np.empty((slots, n)),
         np.empty(slots, dtype=np.int64),
         np.empty(slots, dtype=np.int64),
+        np.empty((paired, paired)),
+        np.ones(1, dtype=np.int64),
+        np.ones(slots, dtype=np.int64),
+        np.zeros(n, dtype=np.int64),
+        np.zeros(slots, dtype=np.int64),
     )
 
 
@@ -168,8 +183,13 @@ def _fill(
                 work.centre[group, t] += values[rows[i], t] / (last - first)
             i += 1
         work.size[group] = last - first
+    if work.gaps.shape[0] > 0:
+        write_gaps(work)
     for group in range(groups):
-        measure(work, group)
+        if work.gaps.shape[0] > 0:
+            refresh(work, group)
+        else:
+            measure(work, group)
 
 
 @inner

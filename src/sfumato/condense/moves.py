@@ -1,99 +1,22 @@
 """Moves that make neighbouring groups more compact: relocate, swap, dissolve, split.
 
-A leaf is a handful of neighbouring groups with their records. Every move keeps each group at least as large as the
+Every move keeps each group at least as large as the
 highest level inside it, and each is taken only if it lowers the sum of squares exactly.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.compiled import inner, whole
+from sfumato.condense.leaf import Leaf, highest_but, mark, measure, refresh, squared_gap
 
-__all__ = [
-    "NONE",
-    "RELOCATE",
-    "SWAP",
-    "Leaf",
-    "best_move",
-    "dissolve",
-    "highest_but",
-    "refresh",
-    "relocate",
-    "split",
-    "swap",
-]
+__all__ = ["NONE", "RELOCATE", "SWAP", "best_move", "dissolve", "relocate", "split", "swap"]
 
 NONE, RELOCATE, SWAP = 0, 1, 2
 
 _ROUNDING = 1e-10  # a gain below this share of what it is computed from may be rounding
-
-
-class Leaf(NamedTuple):
-    """The records of a leaf and the groups they are in; slots of size 0 are free.
-
-    ``own`` is each record's squared distance to its own centre, ``distance[g, i]`` that of record i to centre g, and
-    ``bar`` the highest level inside a group.
-    """
-
-    values: NDArray[np.float64]
-    level: NDArray[np.int64]
-    label: NDArray[np.int64]
-    own: NDArray[np.float64]
-    centre: NDArray[np.float64]
-    distance: NDArray[np.float64]
-    size: NDArray[np.int64]
-    bar: NDArray[np.int64]
-
-
-@inner
-def measure(leaf: Leaf, group: int) -> None:
-    """Bring the distances to a centre, and those of its own records, up to date."""
-    for i in range(leaf.values.shape[0]):
-        total = 0.0
-        for t in range(leaf.values.shape[1]):
-            gap = leaf.values[i, t] - leaf.centre[group, t]
-            total += gap * gap
-        leaf.distance[group, i] = total
-        if leaf.label[i] == group:
-            leaf.own[i] = total
-
-
-@inner
-def refresh(leaf: Leaf, group: int) -> None:
-    """Compute a group anew from its labels; an empty one lies infinitely far."""
-    n, d = leaf.values.shape
-    size, bar = 0, 0
-    for t in range(d):
-        leaf.centre[group, t] = 0.0
-    for i in range(n):
-        if leaf.label[i] == group:
-            size += 1
-            bar = max(bar, leaf.level[i])
-            for t in range(d):
-                leaf.centre[group, t] += leaf.values[i, t]
-    leaf.size[group] = size
-    leaf.bar[group] = bar
-    if size == 0:
-        for i in range(n):
-            leaf.distance[group, i] = np.inf
-        return
-    for t in range(d):
-        leaf.centre[group, t] /= size
-    measure(leaf, group)
-
-
-@inner
-def highest_but(leaf: Leaf, group: int, record: int) -> int:
-    """Give the highest level in a group without one of its records."""
-    bar = 0
-    for i in range(leaf.label.shape[0]):
-        if i != record and leaf.label[i] == group:
-            bar = max(bar, leaf.level[i])
-    return bar
 
 
 @inner
@@ -102,12 +25,17 @@ def best_move(leaf: Leaf, i: int, lowest: int, row: NDArray[np.float64]) -> tupl
 
     Joining a group of size n at squared distance q adds q*n/(n+1), leaving one of size n gives q*n/(n-1). Exchanging i
     of a with j of b gives |xi-xj|^2 * (1/na + 1/nb) minus what the distances to the centres change; most pairs are
-    rejected by |xi-xj|^2 <= 2*(|xi-ca|^2 + |xj-ca|^2) without touching their coordinates.
+    rejected by |xi-xj|^2 <= 2*(|xi-ca|^2 + |xj-ca|^2) without touching their coordinates. What a move gives hangs on
+    its two groups alone, so pairs of groups that have not changed since are not looked at again.
     """
-    a = leaf.label[i]
+    a, since = leaf.label[i], leaf.looked[i]
+    anew = leaf.changed[a] > since
+    slots = leaf.size.shape[0]
+    if not anew and not _any_changed(leaf, since):
+        return 0.0, NONE, -1
+    leaf.looked[i] = leaf.clock[0]
     here, size, level = leaf.own[i], leaf.size[a], leaf.level[i]
     best, kind, target = _ROUNDING * here, NONE, -1
-    slots = leaf.size.shape[0]
     for b in range(slots):
         row[b] = leaf.distance[b, i]
     free = size > leaf.bar[a]
@@ -117,28 +45,32 @@ def best_move(leaf: Leaf, i: int, lowest: int, row: NDArray[np.float64]) -> tupl
         leaving = here * size / (size - 1.0)
         for b in range(slots):
             other = leaf.size[b]
-            if b != a and other > 0 and other + 1 >= level:
+            if b != a and other > 0 and other + 1 >= level and (anew or leaf.changed[b] > since):
                 gain = leaving - row[b] * other / (other + 1.0)
                 if gain > best:
                     best, kind, target = gain, RELOCATE, b
     inverse = 1.0 / size
     for j in range(i + 1, leaf.label.shape[0]):
         b = leaf.label[j]
-        if b == a:
+        if b == a or not (anew or leaf.changed[b] > since):
             continue
         there = leaf.distance[a, j]
         change = there + row[b] - here - leaf.own[j]
         weight = inverse + 1.0 / leaf.size[b]
         if 2.0 * (here + there) * weight - change <= best or leaf.size[b] < level or size < leaf.level[j]:
             continue
-        apart = 0.0
-        for t in range(leaf.values.shape[1]):
-            gap = leaf.values[i, t] - leaf.values[j, t]
-            apart += gap * gap
-        gain = apart * weight - change
+        gain = squared_gap(leaf, i, j) * weight - change
         if gain > best and gain > _ROUNDING * (there + row[b]):
             best, kind, target = gain, SWAP, j
     return (best if kind != NONE else 0.0), kind, target
+
+
+@inner
+def _any_changed(leaf: Leaf, since: int) -> bool:
+    found = False
+    for group in range(leaf.size.shape[0]):
+        found |= leaf.changed[group] > since and leaf.size[group] > 0
+    return found
 
 
 @inner
@@ -146,12 +78,18 @@ def relocate(leaf: Leaf, i: int, b: int) -> None:
     """Move record i to group b."""
     a = leaf.label[i]
     left, right = leaf.size[a], leaf.size[b]
+    leaf.label[i] = b
+    mark(leaf, a)
+    mark(leaf, b)
+    if leaf.gaps.shape[0] > 0:
+        refresh(leaf, a)
+        refresh(leaf, b)
+        return
     for t in range(leaf.values.shape[1]):
         leaf.centre[a, t] += (leaf.centre[a, t] - leaf.values[i, t]) / (left - 1.0)
         leaf.centre[b, t] += (leaf.values[i, t] - leaf.centre[b, t]) / (right + 1.0)
     leaf.size[a] = left - 1
     leaf.size[b] = right + 1
-    leaf.label[i] = b
     leaf.bar[b] = max(leaf.bar[b], leaf.level[i])
     if leaf.level[i] == leaf.bar[a]:
         leaf.bar[a] = highest_but(leaf, a, leaf.label.shape[0])
@@ -163,11 +101,17 @@ def relocate(leaf: Leaf, i: int, b: int) -> None:
 def swap(leaf: Leaf, i: int, j: int) -> None:
     """Exchange two records of different groups."""
     a, b = leaf.label[i], leaf.label[j]
+    leaf.label[i], leaf.label[j] = b, a
+    mark(leaf, a)
+    mark(leaf, b)
+    if leaf.gaps.shape[0] > 0:
+        refresh(leaf, a)
+        refresh(leaf, b)
+        return
     for t in range(leaf.values.shape[1]):
         gap = leaf.values[j, t] - leaf.values[i, t]
         leaf.centre[a, t] += gap / leaf.size[a]
         leaf.centre[b, t] -= gap / leaf.size[b]
-    leaf.label[i], leaf.label[j] = b, a
     if leaf.level[i] != leaf.level[j]:
         leaf.bar[a] = highest_but(leaf, a, leaf.label.shape[0])
         leaf.bar[b] = highest_but(leaf, b, leaf.label.shape[0])
@@ -205,12 +149,17 @@ def dissolve(leaf: Leaf, a: int, least: float, members: NDArray[np.int64], targe
         leaf.label[members[place]] = target[place]
     _refresh_targets(leaf, target, held)
     gain = before - _inside_targets(leaf, target, held)
-    if gain <= least + _ROUNDING * before:
+    undone = gain <= least + _ROUNDING * before
+    if undone:
         for place in range(held):
             leaf.label[members[place]] = a
         _refresh_targets(leaf, target, held)
         gain = 0.0
     refresh(leaf, a)
+    if not undone or leaf.gaps.shape[0] == 0:  # a centre that was computed anew is rounded otherwise
+        mark(leaf, a)
+        for place in range(held):
+            mark(leaf, target[place])
     return gain
 
 
@@ -254,8 +203,9 @@ def split(leaf: Leaf, a: int, lowest: int, members: NDArray[np.int64], key: NDAr
         if leaf.size[b] == 0:
             free = b
             break
-    if free < 0 or leaf.size[a] < leaf.bar[a] + lowest:
+    if free < 0 or leaf.size[a] < leaf.bar[a] + lowest or leaf.changed[a] <= leaf.tried[a]:
         return 0.0
+    leaf.tried[a] = leaf.clock[0]
     held, far = whole(0), whole(-1)
     for i in range(n):
         if leaf.label[i] == a:
@@ -271,6 +221,8 @@ def split(leaf: Leaf, a: int, lowest: int, members: NDArray[np.int64], key: NDAr
         leaf.label[members[place]] = free
     refresh(leaf, a)
     refresh(leaf, free)
+    mark(leaf, a)
+    mark(leaf, free)
     return gain
 
 
@@ -280,16 +232,16 @@ def _order_along(leaf: Leaf, far: int, members: NDArray[np.int64], held: int, ke
     d = leaf.values.shape[1]
     opposite, widest = far, -1.0
     for place in range(held):
-        apart = 0.0
-        for t in range(d):
-            gap = leaf.values[members[place], t] - leaf.values[far, t]
-            apart += gap * gap
+        apart = squared_gap(leaf, members[place], far)
         if apart > widest:
             opposite, widest = members[place], apart
     for place in range(held):
         along = 0.0
-        for t in range(d):
-            along += leaf.values[members[place], t] * (leaf.values[opposite, t] - leaf.values[far, t])
+        if leaf.gaps.shape[0] > 0:
+            along = leaf.gaps[members[place], far] - leaf.gaps[members[place], opposite]
+        else:
+            for t in range(d):
+                along += leaf.values[members[place], t] * (leaf.values[opposite, t] - leaf.values[far, t])
         member, spot = members[place], place
         while spot > 0 and key[spot - 1] > along:
             key[spot] = key[spot - 1]
@@ -302,25 +254,38 @@ def _order_along(leaf: Leaf, far: int, members: NDArray[np.int64], held: int, ke
 @inner
 def _best_cut(leaf: Leaf, a: int, members: NDArray[np.int64], held: int) -> tuple[int, float]:
     """Find the cut of ordered members that lowers the sum of squares most with both parts large enough."""
-    d = leaf.values.shape[1]
     after = np.empty(held + 1, dtype=np.int64)
     after[held] = 0
     for place in range(held - 1, -1, -1):
         after[place] = max(after[place + 1], leaf.level[members[place]])
-    left = np.empty(d)
-    for t in range(d):
+    left = np.empty(leaf.values.shape[1] if leaf.gaps.shape[0] == 0 else 0)
+    for t in range(left.shape[0]):
         left[t] = 0.0
-    before, cut, best = 0, 0, 0.0
+    before, cut, best, apart = 0, 0, 0.0, 0.0
     for place in range(held - 1):
         i = members[place]
         before = max(before, leaf.level[i])
-        apart = 0.0
-        for t in range(d):
-            left[t] += leaf.values[i, t] - leaf.centre[a, t]
-            apart += left[t] * left[t]  # the right part's sum is minus the left's
+        if leaf.gaps.shape[0] > 0:
+            apart += _lengthened(leaf, members, place)
+        else:
+            apart = 0.0
+            for t in range(left.shape[0]):
+                left[t] += leaf.values[i, t] - leaf.centre[a, t]
+                apart += left[t] * left[t]  # the right part's sum is minus the left's
         size = place + 1
         if size >= before and held - size >= after[size]:
             gain = apart / size + apart / (held - size)
             if gain > best:
                 cut, best = size, gain
     return cut, best
+
+
+@inner
+def _lengthened(leaf: Leaf, members: NDArray[np.int64], place: int) -> float:
+    """By how much |sum of (x - centre)|^2 over the first members grows with the next one."""
+    i = members[place]
+    more = leaf.own[i]
+    for earlier in range(place):
+        j = members[earlier]
+        more += leaf.own[i] + leaf.own[j] - leaf.gaps[i, j]  # twice the inner product
+    return float(more)

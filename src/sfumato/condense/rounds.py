@@ -75,17 +75,21 @@ def improved_grouping(
     grouping: Grouping,
     passes: int,
     kicks: int,
+    tries: int,
     seed: np.uint64,
     team: Team,
 ) -> Grouping:
-    """Search neighbouring groups once, over a fresh random tree of their centres."""
+    """Search neighbouring groups once, over a fresh random tree of their centres; never raises the sum of squares.
+
+    By ``passes`` of moves or, where there are ``kicks`` for each leaf, by these, with so many tries for each group.
+    """
     values, levels = fixed(values, np.float64), fixed(levels, np.int64)
     lowest = int(levels.min())
 
     def search(first: int, last: int, tree: _Tree, made: _Made) -> None:
         improve_leaves(
             values, levels, grouping.order, grouping.starts, tree.group_order, tree.bounds, tree.places, first, last,
-            passes, kicks, lowest, seed, made.order, made.sizes, made.counts, made.centres, made.gains,
+            passes, kicks, tries, lowest, seed, made.order, made.sizes, made.counts, made.centres, made.gains,
         )  # fmt: skip
 
     return _over_leaves(values, grouping, seed, team, search)

@@ -1,16 +1,33 @@
-"""Local search inside a leaf of neighbouring groups: moves until none helps, then kicks and moves again."""
+"""Local search inside a leaf of neighbouring groups: moves until none helps, then kicks and moves again.
+
+A kick dissolves one group or two whatever it costs. It is judged only after the moves have settled, against groups
+that had settled too: compared with groups that could still improve, a kick that only did harm would look like a gain.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.compiled import inner, whole
-from sfumato.condense.moves import RELOCATE, SWAP, Leaf, best_move, dissolve, refresh, relocate, split, swap
+from sfumato.condense.leaf import Leaf, refresh
+from sfumato.condense.moves import RELOCATE, SWAP, best_move, dissolve, relocate, split, swap
 
-__all__ = ["below", "descend", "iterate", "mix"]
+__all__ = ["below", "descend", "kick", "mix"]
 
-_SETTLING = 20  # passes after a kick: it counts only once it has settled
+_SETTLING = 20  # passes before the first kick and after each: nothing counts until it has settled
+_WORTH = 1e-10  # a kick must lower the sum of squares by this share, or it may be rounding
+
+
+class _Kept(NamedTuple):
+    """The groups to go back to: labels, and when what was changed and looked at, as in `Leaf`."""
+
+    label: NDArray[np.int64]
+    changed: NDArray[np.int64]
+    looked: NDArray[np.int64]
+    tried: NDArray[np.int64]
 
 
 @inner
@@ -66,9 +83,9 @@ def descend(
 
 
 @inner
-def iterate(
+def kick(
     leaf: Leaf,
-    passes: int,
+    most: int,
     tries: int,
     lowest: int,
     state: NDArray[np.uint64],
@@ -77,44 +94,82 @@ def iterate(
     key: NDArray[np.float64],
     row: NDArray[np.float64],
 ) -> float:
-    """Descend, then kick the leaf and descend again, some tries long; keep what is no worse.
+    """Settle, then dissolve one group after the other and settle again, keeping what is better.
 
-    Returns by how much the sum of squares fell.
+    The first kick of a group dissolves it alone, further ones also a random one of those that took its records. A group
+    that was kicked in vain in all its tries is not kicked again before it has changed, so that a leaf is left once
+    kicks no longer help, or after the most kicks that it affords. Returns by how much the sum of squares fell.
     """
-    n = leaf.label.shape[0]
-    kept = np.empty(n, dtype=np.int64)
-    first = 0.0
-    for i in range(n):
-        first += leaf.own[i]
-        kept[i] = leaf.label[i]
-    best = np.inf
-    for attempt in range(tries + 1):
-        if attempt > 0:  # a kick: dissolve a group whatever it costs
-            dissolve(leaf, leaf.label[below(state, n)], -np.inf, members, target)
-        descend(leaf, passes if attempt == 0 else _SETTLING, lowest, members, target, key, row)
-        now = 0.0
-        for i in range(n):
-            now += leaf.own[i]
-        if now <= best:
+    slots = leaf.size.shape[0]
+    first = _sum_of_squares(leaf)
+    descend(leaf, _SETTLING, lowest, members, target, key, row)
+    best = _sum_of_squares(leaf)
+    kept = _Kept(leaf.label.copy(), leaf.changed.copy(), leaf.looked.copy(), leaf.tried.copy())
+    in_vain = np.zeros(slots, dtype=np.int64)
+    for _ in range(most):
+        group = _next_kicked(leaf, in_vain, tries, below(state, slots))
+        if group < 0:
+            break
+        in_vain[group] += 1
+        held = leaf.size[group]
+        dissolve(leaf, group, -np.inf, members, target)
+        if in_vain[group] > 1 and leaf.size[group] == 0:
+            dissolve(leaf, target[below(state, held)], -np.inf, members, target)
+        descend(leaf, _SETTLING, lowest, members, target, key, row)
+        now = _sum_of_squares(leaf)
+        if now < best - _WORTH * best:
             best = now
-            for i in range(n):
-                kept[i] = leaf.label[i]
+            _keep(leaf, kept, in_vain)
         else:
             _restore(leaf, kept)
     return first - best
 
 
 @inner
-def _restore(leaf: Leaf, kept: NDArray[np.int64]) -> None:
-    """Give records their earlier labels and compute anew the groups that differ."""
-    touched = np.empty(leaf.size.shape[0], dtype=np.bool_)
-    for group in range(touched.shape[0]):
-        touched[group] = False
-    for i in range(kept.shape[0]):
-        if leaf.label[i] != kept[i]:
+def _sum_of_squares(leaf: Leaf) -> float:
+    total = 0.0
+    for i in range(leaf.own.shape[0]):
+        total += leaf.own[i]
+    return total
+
+
+@inner
+def _next_kicked(leaf: Leaf, in_vain: NDArray[np.int64], tries: int, start: int) -> int:
+    """Find the first group from a place on that has tries left; -1 where there is none."""
+    slots = leaf.size.shape[0]
+    for step in range(slots):
+        group = (start + step) % slots
+        if leaf.size[group] > 0 and in_vain[group] < tries:
+            return int(group)
+    return -1
+
+
+@inner
+def _keep(leaf: Leaf, kept: _Kept, in_vain: NDArray[np.int64]) -> None:
+    """Make the present groups the kept ones; those that differ may be kicked again."""
+    for i in range(kept.label.shape[0]):
+        if kept.label[i] != leaf.label[i]:
+            in_vain[kept.label[i]] = 0
+            in_vain[leaf.label[i]] = 0
+        kept.label[i] = leaf.label[i]
+        kept.looked[i] = leaf.looked[i]
+    for group in range(kept.changed.shape[0]):
+        kept.changed[group] = leaf.changed[group]
+        kept.tried[group] = leaf.tried[group]
+
+
+@inner
+def _restore(leaf: Leaf, kept: _Kept) -> None:
+    """Give records their earlier labels and compute anew the groups that differ; times are again what they were."""
+    touched = np.zeros(leaf.size.shape[0], dtype=np.bool_)
+    for i in range(kept.label.shape[0]):
+        if leaf.label[i] != kept.label[i]:
             touched[leaf.label[i]] = True
-            touched[kept[i]] = True
-            leaf.label[i] = kept[i]
+            touched[kept.label[i]] = True
+            leaf.label[i] = kept.label[i]
+        leaf.looked[i] = kept.looked[i]
     for group in range(touched.shape[0]):
+        leaf.changed[group] = kept.changed[group]
+        leaf.tried[group] = kept.tried[group]
         if touched[group]:
             refresh(leaf, group)

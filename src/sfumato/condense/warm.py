@@ -65,7 +65,7 @@ def compile_search() -> None:
     groups, slots = len(values) // 5, len(values)
     starts, bounds = np.arange(0, len(values) + 1, 5), np.array([0, groups])
     improve_leaves(
-        values, levels, np.arange(len(values)), starts, np.arange(groups), bounds, starts[bounds], 0, 1, 1, 1, 5,
+        values, levels, np.arange(len(values)), starts, np.arange(groups), bounds, starts[bounds], 0, 1, 1, 1, 1, 5,
         np.uint64(1), np.empty(slots, dtype=np.int64), np.empty(slots, dtype=np.int64), np.zeros(1, dtype=np.int64),
         np.empty((slots, values.shape[1])), np.zeros(1),
     )  # fmt: skip

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.compiled import inner
-from sfumato.condense.moves import NONE, RELOCATE, SWAP, Leaf, highest_but, relocate, swap
+from sfumato.condense.leaf import Leaf, highest_but
+from sfumato.condense.moves import NONE, RELOCATE, SWAP, relocate, swap
 
 __all__ = ["fit_widths"]
 

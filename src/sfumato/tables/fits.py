@@ -18,7 +18,8 @@ def check_columns(table: pa.Table, schema: Schema) -> None:
 
 def check_lacking(table: pa.Table, needed: list[str]) -> None:
     """Refuse a table that lacks one of some columns."""
-    lacking = [name for name in needed if name not in set(table.column_names)]
+    present = set(table.column_names)
+    lacking = [name for name in needed if name not in present]
     if lacking:
         raise OptionError(
             f"the table lacks {len(lacking)} columns of the schema, the first is {lacking[0]!r}; use its own schema"
@@ -27,7 +28,8 @@ def check_lacking(table: pa.Table, needed: list[str]) -> None:
 
 def check_extra(table: pa.Table, schema: Schema) -> None:
     """Refuse a table with a column that the schema does not know."""
-    extra = [name for name in table.column_names if name not in set(schema.names)]
+    known = set(schema.names)
+    extra = [name for name in table.column_names if name not in known]
     if extra:
         raise OptionError(
             f"the table has {len(extra)} columns that the schema does not know, the first is {extra[0]!r}; add them "
