@@ -98,13 +98,14 @@ class Codec:
         check_columns(table, schema)
         if table.num_rows == 0:
             raise TableError("the table has no rows; bring at least as many as the highest privacy level")
-        if not schema.encoded:
+        encoded = schema.encoded
+        if not encoded:
             raise SchemaError("no column is left to sanitize; give at least one the role confidential or target")
         columns: list[Column] = []
-        for field in schema.encoded:
+        for field in encoded:
             start = columns[-1].blocks[-1].stop if columns else 0
             columns.append(_fit_column(table.column(field.name), field, start, crowd))
-            tell("reading columns", len(columns) / len(schema.encoded))
+            tell("reading columns", len(columns) / len(encoded))
         complete = {column.field.name: column.field for column in columns}
         return cls(Schema(tuple(complete.get(field.name, field) for field in schema)), tuple(columns))
 
