@@ -135,7 +135,7 @@ def test_a_certificate_that_does_not_hold_is_not_used(run: Run, people: Path, tm
     table = path.with_name("table.csv")
     document = json.loads(path.read_text())
     document["claims"] = [{**claim, "claim": "The table is flawless."} for claim in document["claims"]]
-    path.write_text(json.dumps(document))
+    path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     done = run("evaluate", people, table, "-o", tmp_path / "out")
     assert (done.code, "contradicts itself" in done.err) == (0, True)
     assert "flawless" not in (tmp_path / "out" / "report.html").read_text()

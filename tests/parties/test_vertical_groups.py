@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.errors import PrivacyRefusal
 from sfumato.groups.modified import fill_clusters
 from sfumato.parties import batches, vertical_groups
+from sfumato.parties.channel import PartyError
 from sfumato.parties.groupwise import next_to_fill
 from sfumato.parties.session import Session, Shared
 from sfumato.parties.transcript import Transcript
@@ -164,5 +164,5 @@ def test_an_engine_that_answers_nonsense_is_noticed(together: Together, wrong: s
         labels, centres, _ = cluster_rows(session, near, 4, 1)
         fill_groups(session, near, labels, centres)
 
-    with pytest.raises(PrivacyRefusal, match="defect of the engine"):
+    with pytest.raises(PartyError, match="sent or computed wrong"):
         together(play, NAMES[:2], LEAKS)
