@@ -159,6 +159,29 @@ def test_a_parameter_that_the_facts_contradict_is_refused(
         assert failing(folder) == ["method follows from facts"], value
 
 
+@pytest.mark.parametrize(
+    ("name", "fact", "key", "value"),
+    [
+        ("condense", "columns-dropped", "identifiers", ["age"]),
+        ("condense", "columns-dropped", "levels", ["pay"]),
+        ("condense", "counts-kept", "category_columns", 4),
+        ("classwise", "class-pure", "column", "nobody"),
+        ("rotate", "transformed", "columns", ["age", "nobody"]),
+        ("randomize", "randomized", "column", "nobody"),
+        ("noise", "noised", "columns", 4),
+        ("noise", "untouched", "missing_columns", 4),
+    ],
+)
+def test_facts_about_columns_that_the_table_does_not_have_are_refused(
+    name: str, fact: str, key: str, value: Any, tmp_path: Path
+) -> None:
+    folder = saved(name, tmp_path)
+    facts = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))["facts"]
+    place = next(place for place, each in enumerate(facts) if each["fact"] == fact)
+    forge(folder, "facts", place, key, to=value)
+    assert "columns of the facts" in failing(folder)
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_no_method_can_be_taken_for_another(name: str, tmp_path: Path) -> None:
     folder = saved(name, tmp_path)

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sfumato.errors import SfumatoError
-from sfumato.facts import Drawn, EpochPublished, Grouped, Maintained, Shuffled, Synthesized
+from sfumato.facts import (
+    ClassPure,
+    ColumnsDropped,
+    CountsKept,
+    DomainsObserved,
+    Drawn,
+    EpochPublished,
+    Grouped,
+    Maintained,
+    Noised,
+    Randomized,
+    Shuffled,
+    Stratified,
+    Synthesized,
+    TargetMoved,
+    Transformed,
+    Untouched,
+)
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
 from sfumato.release.deeds import unfit_method
 
-__all__ = ["Check", "agreement_checks"]
+__all__ = ["Check", "agreement_checks", "columns_check"]
 
 _CLAIMS, _LEVELS, _METHOD = "claims follow from facts", "levels met", "method follows from facts"
+_COLUMNS = "columns of the facts"
 
 
 @dataclass(frozen=True)
@@ -33,6 +52,40 @@ def agreement_checks(certificate: Certificate) -> list[Check]:
     if not certificate.derived:
         return [_claims(certificate), _levels(certificate)]
     return [_claims(certificate), _levels(certificate), _method(certificate)]
+
+
+def columns_check(certificate: Certificate, names: Sequence[str]) -> Check:
+    """Compare the columns that facts name, drop and count with those of the table."""
+    released = set(names)
+    named, dropped = set(_named(certificate)), set[str]()
+    for fact in certificate.facts:
+        if isinstance(fact, ColumnsDropped):
+            dropped.update(fact.identifiers, fact.levels)
+    most = max(_column_counts(certificate), default=0)
+    detail = f"{len(named)} columns that facts name are in the table, {len(dropped)} that were dropped are not"
+    if not named <= released:
+        detail = f"{len(named - released)} columns that facts name are not in the table"
+    elif dropped & released:
+        detail = f"{len(dropped & released)} columns that were dropped are in the table"
+    elif most > len(names):
+        detail = f"the facts count {most} columns and the table has {len(names)}"
+    return Check(_COLUMNS, named <= released and not dropped & released and most <= len(names), detail)
+
+
+def _named(certificate: Certificate) -> Iterator[str]:
+    for fact in certificate.facts:
+        if isinstance(fact, ClassPure | Randomized | Stratified | TargetMoved):
+            yield fact.column
+        elif isinstance(fact, DomainsObserved | Transformed):
+            yield from fact.columns
+
+
+def _column_counts(certificate: Certificate) -> Iterator[int]:
+    for fact in certificate.facts:
+        if isinstance(fact, CountsKept | Maintained | Untouched):
+            yield from (fact.category_columns, fact.missing_columns)
+        elif isinstance(fact, Noised):
+            yield fact.columns
 
 
 def _claims(certificate: Certificate) -> Check:

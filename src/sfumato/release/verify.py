@@ -9,7 +9,7 @@ from sfumato.documents import read_bytes, read_text
 from sfumato.errors import BadInput, OptionError, SfumatoError, shown
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
 from sfumato.randomness import Mode
-from sfumato.release.agreement import Check, agreement_checks
+from sfumato.release.agreement import Check, agreement_checks, columns_check
 from sfumato.release.files import sha256_of
 from sfumato.release.reading import MOST_BYTES, look_at_table
 from sfumato.release.signature import SIGNATURE_FILE, Verifier, read_signature
@@ -178,5 +178,6 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
     return [
         Check("rows", rows, told if rows or more else f"{told}, certified {certificate.rows_out}"),
         Check("columns", columns, width if columns else f"{width}, not those of the schema"),
+        columns_check(certificate, table.names),
         Check("domains", not table.outside, domains),
     ]
