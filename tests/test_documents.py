@@ -160,5 +160,7 @@ def test_what_is_printed_cannot_steer_a_terminal() -> None:
     assert out.isprintable()
     assert out.endswith("é 字")
     assert printable("a\nb\x1b", lines=True) == "a\nb\\x1b"
+    assert printable("5\N{NO-BREAK SPACE}%") == "5\N{NO-BREAK SPACE}%"
+    assert printable("\N{LINE SEPARATOR}") == "\\u2028"
     assert shown(text).isprintable()
     assert len(shown("x" * 10_000)) < 200

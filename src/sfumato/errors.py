@@ -17,6 +17,7 @@ Every message names a column or a count, never a cell, and ends with what to do.
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 __all__ = [
@@ -102,9 +103,11 @@ def printable(text: str, *, lines: bool = False) -> str:
     """
     if text.isprintable():
         return text
-    kept = " \n" if lines else " "
     return "".join(
-        mark if mark.isprintable() or mark in kept else mark.encode("unicode_escape").decode("ascii") for mark in text
+        mark
+        if mark.isprintable() or unicodedata.category(mark) == "Zs" or (lines and mark == "\n")
+        else mark.encode("unicode_escape").decode("ascii")
+        for mark in text
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ __all__ = [
     "Enhanced",
     "EpochPublished",
     "Fact",
+    "FormulaTexts",
     "Grouped",
     "HeldOut",
     "Joint",
@@ -40,6 +42,7 @@ __all__ = [
     "fact_from_json",
     "fact_to_json",
     "has_type",
+    "is_quoted",
 ]
 
 
@@ -296,6 +299,21 @@ class EpochPublished(Fact):
 
 
 @dataclass(frozen=True)
+class FormulaTexts(Fact):
+    """So many texts of the released table begin as the formulas of a spreadsheet do.
+
+    ``cells`` of these ``columns`` and ``names`` of columns; ``quoted`` where an apostrophe stands before each of them
+    in the file of the table.
+    """
+
+    fact: ClassVar[str] = "formula-texts"
+    columns: tuple[str, ...]
+    cells: int
+    names: int
+    quoted: bool
+
+
+@dataclass(frozen=True)
 class Joint(Fact):
     """Several owners made the table together, none showing the others its cells.
 
@@ -356,10 +374,16 @@ _VOCABULARY: dict[str, type[Fact]] = {
         ComponentNoise,
         Maintained,
         EpochPublished,
+        FormulaTexts,
         Joint,
         Opened,
     )
 }
+
+
+def is_quoted(facts: Iterable[Fact]) -> bool:
+    """Tell whether an apostrophe stands before the formulas in the file of the table."""
+    return any(fact.quoted for fact in facts if isinstance(fact, FormulaTexts))
 
 
 def fact_to_json(fact: Fact) -> dict[str, Any]:

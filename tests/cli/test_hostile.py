@@ -67,3 +67,42 @@ def test_an_input_of_no_usable_name_is_one_sentence(run: Run, tmp_path: Path, ve
     said = run(verb, tmp_path / ("x" * 300 + ending))
     assert said.code == 2
     assert len(said.err.splitlines()) == 1
+
+
+@pytest.fixture
+def formulas(tmp_path: Path) -> Path:
+    path = tmp_path / "formulas.csv"
+    rows = (f"{row % 19 - 4},{('=A1', '-x', 'y')[row % 3]}" for row in range(60))
+    path.write_text("\n".join(["@age,city", *rows]) + "\n")
+    return path
+
+
+IN_MEMORY = ("--method", "noise", "--pass-categories", "--no-report")
+CHUNKED = ("--method", "translate", "--chunked", "--batch-rows", 20, "--pass-categories", "--no-report")
+
+
+@pytest.mark.parametrize("way", [IN_MEMORY, CHUNKED], ids=["memory", "chunked"])
+def test_formulas_are_told_and_written_as_text_where_asked(
+    run: Run, formulas: Path, tmp_path: Path, way: tuple[object, ...]
+) -> None:
+    key = ("--new-key", tmp_path / "first.toml") if way is CHUNKED else ()
+    plain = run("sanitize", formulas, "-o", tmp_path / "plain", *way, *key)
+    assert plain.code == 0
+    assert "40 cells and 1 column names begin as formulas of a spreadsheet do; --spreadsheet-safe" in plain.out
+    assert run("verify", tmp_path / "plain" / "release").code == 0
+    key = ("--new-key", tmp_path / "second.toml") if way is CHUNKED else ()
+    safe = run("sanitize", formulas, "-o", tmp_path / "safe", *way, *key, "--spreadsheet-safe")
+    assert safe.code == 0
+    assert "begin as formulas" not in safe.out
+    text = (tmp_path / "safe" / "release" / "table.csv").read_text()
+    assert text.startswith("'@age,city\n")
+    assert text.count(",'=A1\n") == text.count(",'-x\n") == 20
+    assert "formulas: 41 texts that begin as formulas of a spreadsheet do have an apostrophe before them, as" in (
+        run("verify", tmp_path / "safe" / "release").out
+    )
+
+
+def test_apostrophes_for_a_spreadsheet_are_for_csv(run: Run, formulas: Path, tmp_path: Path) -> None:
+    said = run("sanitize", formulas, "-o", tmp_path / "out", *IN_MEMORY, "--spreadsheet-safe", "--format", "parquet")
+    assert said.code == 2
+    assert "--spreadsheet-safe is for CSV" in said.err

@@ -75,7 +75,7 @@ class Console:
 
 def _escaped(mark: re.Match[str]) -> str:
     """Write a character as JSON escapes it, unless it can be printed."""
-    return mark[0] if mark[0].isprintable() else json.dumps(mark[0])[1:-1]
+    return mark[0] if printable(mark[0]) == mark[0] else json.dumps(mark[0])[1:-1]
 
 
 def tell_error(text: str) -> None:

@@ -83,7 +83,9 @@ def _refuse(original: str, released: str, options: dict[str, Any]) -> None:
 
 def _run(console: Console, original: str, released: str, options: dict[str, Any]) -> Evaluation:
     from sfumato import pipeline
+    from sfumato.facts import is_quoted
     from sfumato.tables.schema import Schema
+    from sfumato.tables.spreadsheet import unquote_formulas
 
     encoding = options["encoding"]
     schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
@@ -91,6 +93,8 @@ def _run(console: Console, original: str, released: str, options: dict[str, Any]
     path, certificate = _certified(console, released)
     most = options["most_bytes"] or max(_LEAST_MOST, _TIMES * before.nbytes)
     after, _ = read_input(path, encoding=encoding if certificate is None else "utf-8", query=None, most_bytes=most)
+    if certificate is not None and is_quoted(certificate.facts):
+        after = unquote_formulas(after)
     holdout = None
     if options["holdout"] is not None:
         holdout, _ = read_input(options["holdout"], encoding=encoding, query=None, most_bytes=most)

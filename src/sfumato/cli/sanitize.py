@@ -36,6 +36,7 @@ __all__ = ["sanitize"]
 @click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Replay owner/recipe.toml of a run.")
 @click.option("--seed", type=click.IntRange(min=0), help="Rehearse: reproducible, and marked as not for release.")
 @click.option("--format", "format_", type=click.Choice(["csv", "parquet", "arrow"]), help="[default: the input's]")
+@click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
 @click.option("--no-report", is_flag=True, help="Do not measure.")
 @click.option("--sign", type=click.Path(path_type=Path), help="Private key (Ed25519) to sign the certificate with.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
@@ -64,6 +65,8 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
         return
     table, form = read_input(source, encoding=options["encoding"], query=options["query"])
     wanted = form if options["format_"] is None else FileForm(FileFormat(options["format_"]), form.delimiter)
+    if options["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
+        raise OptionError("--spreadsheet-safe is for CSV; add --format csv, or leave it out")
     native = form.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
     release = _run(console, table, recipe, options, native=native)
     if options["new_key_file"] is not None and release.key is not None:
@@ -132,6 +135,7 @@ def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str,
             report=not options["no_report"],
             budget=options["budget"],
             native=native,
+            spreadsheet_safe=options["spreadsheet_safe"],
         )
 
 
@@ -165,6 +169,7 @@ def _in_chunks(
             encoding=options["encoding"],
             sign=signer,
             overwrite=options["overwrite"],
+            spreadsheet_safe=options["spreadsheet_safe"],
         )
     _tell(console, release, output, form_of(Path(source)), signer)
 
@@ -181,6 +186,8 @@ def _refuse_in_chunks(source: str, recipe: Recipe | None, options: dict[str, Any
         if options[name] is not None or getattr(recipe, name, None) is not None:
             raise OptionError(f"--{name} needs all rows at once; leave it out, or leave out --chunked")
     form = form_of(Path(source))
+    if options["spreadsheet_safe"] and form.format.value != "csv":
+        raise OptionError("--spreadsheet-safe is for CSV; convert the file first, or leave it out")
     if options["format_"] not in (None, form.format.value):
         raise OptionError("--chunked writes the format that it reads; leave out --format, or convert the file first")
 
@@ -198,7 +205,7 @@ def _holdout(options: dict[str, Any]) -> Any:
 def _tell(
     console: Console, release: Release | FileRelease, folder: Path, form: FileForm, signer: Signer | None
 ) -> None:
-    from sfumato.facts import Randomized, Synthesized, TargetMoved, Transformed
+    from sfumato.facts import FormulaTexts, Randomized, Synthesized, TargetMoved, Transformed
 
     certificate = release.certificate
     rehearsal = certificate.randomness != "release"
@@ -217,6 +224,11 @@ def _tell(
             console.say(f"Outsourcing obfuscation: reversible by anyone who knows {fact.known_rows} rows.")
         elif isinstance(fact, TargetMoved):
             console.say(f"The target {fact.column!r} was moved like every other number; --public leaves it as it is.")
+        if isinstance(fact, FormulaTexts) and not fact.quoted:
+            console.say(
+                f"{fact.cells} cells and {fact.names} column names begin as formulas of a spreadsheet do; "
+                "--spreadsheet-safe writes them as text."
+            )
     spent = [fact.epsilon for fact in certificate.facts if isinstance(fact, Randomized)]
     if spent:
         bounded = [epsilon for epsilon in spent if epsilon is not None]

@@ -33,6 +33,7 @@ from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Role
+from sfumato.tables.spreadsheet import FormulaCount
 
 __all__ = ["write_epoch"]
 
@@ -112,6 +113,8 @@ def _facts(
             PrivacyLeakWarning,
             stacklevel=4,
         )
+    formulas = FormulaCount(publication.table.column_names)
+    formulas.add(publication.table)
     return (
         Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
         ColumnsDropped(
@@ -134,6 +137,7 @@ def _facts(
         ),
         *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
         Shuffled(rows=publication.table.num_rows),
+        *formulas.facts(quoted=False),
     )
 
 

@@ -31,6 +31,7 @@ from sfumato.release.model import Release
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.schema import Schema
+from sfumato.tables.spreadsheet import FormulaCount
 
 __all__ = ["JointRelease", "Meter", "leaks_of", "reason_of", "run_joint", "write_release"]
 
@@ -130,7 +131,11 @@ def run_joint(part: OwnPart, session: Session, meter: Meter, engine: str, form: 
     ledger = draw_ledger(session.transcript, leaks, traffic=traffic)
     computing = tuple(session.names[rank] for rank in session.computing)
     facts = joint_facts(part.plan, agreed, result, ledger, engine=engine, computing=computing)
-    certificate = certify_joint(part.plan, facts, agreed, rows=table.num_rows, created=created)
+    formulas = FormulaCount(table.column_names)
+    formulas.add(table)
+    certificate = certify_joint(
+        part.plan, (*facts, *formulas.facts(quoted=False)), agreed, rows=table.num_rows, created=created
+    )
     lines = session.transcript.to_json_lines()
     return JointRelease(table, certificate, ledger, lines, result, agreed.public, part.schema)
 

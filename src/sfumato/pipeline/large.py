@@ -96,6 +96,7 @@ def release_file(
     encoding: str = "utf-8",
     sign: str | Path | Signer | None = None,
     overwrite: bool = False,
+    spreadsheet_safe: bool = False,
 ) -> FileRelease:
     """Move a file of any length by a key and write a whole release folder, certified and measured.
 
@@ -131,6 +132,8 @@ def release_file(
         The private key to sign the certificate with. A rehearsal is not signed.
     overwrite : bool
         Replace an earlier release of that name.
+    spreadsheet_safe : bool
+        Write CSV with an apostrophe before what a spreadsheet would take for a formula.
     """
     check_budget(budget)
     _check_mechanism(mechanism)
@@ -153,6 +156,7 @@ def release_file(
             batch_rows=batch_rows,
             seed=seed,
             encoding=encoding,
+            spreadsheet_safe=spreadsheet_safe,
         )
         measured = _measure(run, done, budget) if report else None
         certificate = _write_release(work / "release", run, done, measured, signer)

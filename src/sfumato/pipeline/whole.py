@@ -22,6 +22,7 @@ from sfumato.release.model import Release
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.moved import free_fields
 from sfumato.tables.schema import Role, Schema
+from sfumato.tables.spreadsheet import FormulaCount
 
 __all__ = ["sanitize"]
 
@@ -41,6 +42,7 @@ def sanitize(
     report: bool = True,
     budget: float | None = None,
     native: bool = False,
+    spreadsheet_safe: bool = False,
 ) -> Release:
     """Sanitize a table: give back one that can be mined in its place, certified and measured.
 
@@ -71,6 +73,8 @@ def sanitize(
         Seconds that the measuring may take; chooses how many rows are looked at.
     native : bool
         Write numbers and dates that came as text in types of their own.
+    spreadsheet_safe : bool
+        Write CSV with an apostrophe before what a spreadsheet would take for a formula.
 
     Returns
     -------
@@ -112,8 +116,12 @@ def sanitize(
         )
         measured = dataclasses.replace(measured, seconds={"sanitizing": taken, **measured.seconds})
     parameters = dataclasses.asdict(mechanism)  # type: ignore[call-overload]
+    free = job.codec.retyped(released)
+    released = _beside(released, job, sanitized.workings)
+    formulas = FormulaCount(released.column_names)
+    formulas.add(released)
     certificate = certify(
-        facts,
+        (*facts, *formulas.facts(quoted=spreadsheet_safe)),
         version=__version__,
         randomness=randomness.mode.value,
         method=mechanism.method,
@@ -124,8 +132,6 @@ def sanitize(
     )
     share = holdout if isinstance(holdout, float) else None
     recipe = Recipe(mechanism.method, parameters, job.codec.schema, level, strata, share, seed, __version__)
-    free = job.codec.retyped(released)
-    released = _beside(released, job, sanitized.workings)
     table = released if native else restore(released, origin, free)
     key = getattr(sanitized.workings, "key", None)
     return Release(table, job.codec.schema, certificate, measured, recipe, moved, key, grids)

@@ -15,6 +15,7 @@ from sfumato.facts import (
     Enhanced,
     EpochPublished,
     Fact,
+    FormulaTexts,
     Grouped,
     HeldOut,
     Joint,
@@ -111,6 +112,8 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                 of_joint(fact, facts, claims, refused)
             case Opened() if any(isinstance(other, Joint) for other in facts):
                 pass  # a line of the ledger: the joint run speaks of it
+            case FormulaTexts():
+                _of_formulas(fact, claims, refused)
             case HeldOut():
                 pass  # a matter of measuring: it makes no claim
             case _:
@@ -184,6 +187,28 @@ def _of_columns(fact: ColumnsDropped) -> tuple[Claim, ...]:
             "They were dropped before anything was computed, privacy levels after the groups were made.",
             "the columns were given their roles correctly",
         ),
+    )
+
+
+def _of_formulas(fact: FormulaTexts, claims: list[Claim], refused: list[Refused]) -> None:
+    where = f"{fact.cells} cells and {fact.names} column names"
+    if fact.quoted:
+        claims.append(
+            Claim(
+                f"The {where} that a spreadsheet would take for formulas have an apostrophe before them in the file.",
+                "proved",
+                "Texts that begin with =, +, -, @, tab or return and are no numbers were written so; without that "
+                "apostrophe they are the values.",
+                "the spreadsheet takes what begins with an apostrophe for text",
+            )
+        )
+        return
+    refused.append(
+        Refused(
+            "The table can be opened in a spreadsheet without harm.",
+            f"{where} begin with =, +, -, @, tab or return, which a spreadsheet takes for formulas and may run; open "
+            "it as text",
+        )
     )
 
 

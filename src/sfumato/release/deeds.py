@@ -18,6 +18,7 @@ from sfumato.facts import (
     Enhanced,
     EpochPublished,
     Fact,
+    FormulaTexts,
     Grouped,
     HeldOut,
     Joint,
@@ -41,6 +42,7 @@ Kinds = tuple[type[Fact], ...]
 F = TypeVar("F", bound=Fact)
 
 _AROUND: Kinds = (Drawn, ColumnsDropped)
+_OF_ANY: Kinds = (FormulaTexts,)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _GROUPS)
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
@@ -72,7 +74,7 @@ def unfit_method(method: str, parameters: dict[str, Any], facts: Sequence[Fact])
         return "the method is not one that this version knows"
     always, at_times = _DEEDS[method]
     kinds = {type(fact) for fact in facts}
-    if not {*_AROUND, *always} <= kinds or not kinds <= {*_AROUND, *always, *at_times}:
+    if not {*_AROUND, *always} <= kinds or not kinds <= {*_AROUND, *_OF_ANY, *always, *at_times}:
         return "the method is not the one that the facts tell of"
     if always == _MOVED[0] and not kinds & {Shuffled, ShuffledWithin}:
         return "the facts do not tell the order of the rows"

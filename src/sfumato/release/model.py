@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.assess.report import Report
-from sfumato.errors import PrivacyRefusal, SfumatoError
+from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
+from sfumato.facts import is_quoted
 from sfumato.privacy.certificate import Certificate
 from sfumato.randomness import Mode
 from sfumato.recipe import Recipe
@@ -81,6 +82,10 @@ class Release:
         """
         signer = self._signer(sign)
         form = form if isinstance(form, FileForm) else FileForm(FileFormat(form))
+        if is_quoted(self.certificate.facts) and form.format is not FileFormat.CSV:
+            raise OptionError(
+                "apostrophes before formulas are for CSV; write it so, or make it without spreadsheet_safe"
+            )
         try:
             with replacing_folder(folder, overwrite=overwrite) as work:
                 self._write_release(work / "release", form, signer)
@@ -101,7 +106,8 @@ class Release:
     def _write_release(self, folder: Path, form: FileForm, signer: Signer | None) -> None:
         folder.mkdir()
         name = f"table.{form.format.value}"
-        write_file(to_arrow(self.table)[0], folder / name, form)
+        quoted = is_quoted(self.certificate.facts)
+        write_file(to_arrow(self.table)[0], folder / name, form, spreadsheet_safe=quoted)
         write_text(folder / "schema.toml", free_fields(self.schema, self.moved, self.grids).public_part().to_toml())
         files = {name: sha256_of(folder / name), "schema.toml": sha256_of(folder / "schema.toml")}
         certificate = dataclasses.replace(

@@ -12,6 +12,7 @@ from sfumato.scale.source import open_source
 from sfumato.tables.cells import bound_to_number, codes_of_cells, numbers_of_cells
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.schema import Schema
+from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
 
 __all__ = ["MOST_BYTES", "LookedAt", "look_at_table"]
 
@@ -35,9 +36,12 @@ class LookedAt:
     rows: int
     declared: int
     outside: tuple[str, ...]
+    formulas: FormulaCount
 
 
-def look_at_table(file: Path, schema: Schema, rows: int, most_bytes: int | None = None) -> LookedAt:
+def look_at_table(
+    file: Path, schema: Schema, rows: int, most_bytes: int | None = None, *, quoted: bool = False
+) -> LookedAt:
     """Read a released table once and compare it with its schema.
 
     Parameters
@@ -49,6 +53,8 @@ def look_at_table(file: Path, schema: Schema, rows: int, most_bytes: int | None 
         Those certified. Reading stops beyond them.
     most_bytes : int, optional
         Bytes that the table may unpack to; by default what as many rows need, and never more than `MOST_BYTES`.
+    quoted : bool
+        Whether formulas have an apostrophe before them, which is not part of the value.
 
     Raises
     ------
@@ -56,27 +62,32 @@ def look_at_table(file: Path, schema: Schema, rows: int, most_bytes: int | None 
         Where it cannot be read, or unpacks to more.
     """
     source = open_source(file)
-    names = source.schema.names
+    written = source.schema.names
+    names = unquoted_names(written) if quoted else tuple(written)
     allowed = min(MOST_BYTES, _FREE + rows * len(names) * _CELL) if most_bytes is None else most_bytes
     declared = [field for field in schema if field.domain.declared and field.name in names]
     outside: dict[str, None] = {}
+    formulas = FormulaCount(names)
     seen = size = 0
-    for batch in source.batches(names, max(_FEWEST_ROWS, _BATCH_CELLS // len(names)), threads=False):
-        seen += len(batch)
-        size += batch.nbytes
+    for part in source.batches(written, max(_FEWEST_ROWS, _BATCH_CELLS // len(names)), threads=False):
+        seen += len(part)
+        size += part.nbytes
         if size > allowed:
             raise TableError(
                 f"the table unpacks to more than {allowed >> 20} MiB, too much for {rows} rows of {len(names)} columns"
             )
         if seen > rows:
             break
+        batch = pa.Table.from_batches([part])
+        batch = unquote_formulas(batch) if quoted else batch
+        formulas.add(batch)
         for field in declared:
             if field.name not in outside and _leaves(batch.column(field.name), field):
                 outside[field.name] = None
-    return LookedAt(tuple(names), seen, len(declared), tuple(outside))
+    return LookedAt(names, seen, len(declared), tuple(outside), formulas)
 
 
-def _leaves(cells: pa.Array, field: Field) -> bool:
+def _leaves(cells: pa.ChunkedArray, field: Field) -> bool:
     """Tell whether a cell lies outside the declared domain of its column."""
     try:
         if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):

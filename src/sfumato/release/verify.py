@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sfumato.documents import read_bytes, read_text
 from sfumato.errors import BadInput, OptionError, SfumatoError, shown
+from sfumato.facts import FormulaTexts, is_quoted
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
 from sfumato.randomness import Mode
 from sfumato.release.agreement import Check, agreement_checks, columns_check
@@ -164,7 +165,8 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
     name = next((name for name in certificate.files if name.startswith("table.")), "table.csv")
     try:
         schema = Schema.from_toml(read_text(path / "schema.toml", "schema", "ask for the release again", linked=False))
-        table = look_at_table(path / name, schema, certificate.rows_out, most_bytes)
+        quoted = is_quoted(certificate.facts)
+        table = look_at_table(path / name, schema, certificate.rows_out, most_bytes, quoted=quoted)
     except SfumatoError as error:
         return [Check("table readable", False, str(error))]
     more = table.rows > certificate.rows_out
@@ -180,4 +182,20 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         Check("columns", columns, width if columns else f"{width}, not those of the schema"),
         columns_check(certificate, table.names),
         Check("domains", not table.outside, domains),
+        *_formulas(certificate, table.formulas.facts(quoted=quoted)),
     ]
+
+
+def _formulas(certificate: Certificate, found: tuple[FormulaTexts, ...]) -> list[Check]:
+    """Compare what a spreadsheet would run with what the certificate says of it; nothing where there is nothing."""
+    told = tuple(fact for fact in certificate.facts if isinstance(fact, FormulaTexts))
+    if not told and not found:
+        return []
+    count = sum(fact.cells + fact.names for fact in found)
+    words = f"{count} texts begin as formulas of a spreadsheet do"
+    if is_quoted(found):
+        words = f"{count} texts that begin as formulas of a spreadsheet do have an apostrophe before them"
+    if told == found:
+        return [Check("formulas", True, f"{words}, as certified")]
+    said = "the certificate says otherwise" if told else "the certificate does not say so"
+    return [Check("formulas", not told, f"{words}, and {said}", checked=bool(told))]

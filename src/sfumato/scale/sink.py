@@ -20,6 +20,7 @@ from sfumato.errors import OptionError, SfumatoError
 from sfumato.replacing import reason, replacing_file
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.spreadsheet import quote_formulas
 
 __all__ = ["Sink", "check_target", "replacing_target", "writing"]
 
@@ -57,7 +58,13 @@ def replacing_target(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(
-    path: Path, schema: pa.Schema, form: FileForm, *, zipped: bool = False, numbers: Sequence[str] = ()
+    path: Path,
+    schema: pa.Schema,
+    form: FileForm,
+    *,
+    zipped: bool = False,
+    numbers: Sequence[str] = (),
+    spreadsheet_safe: bool = False,
 ) -> Iterator[Sink]:
     """Open a file for writing.
 
@@ -70,10 +77,12 @@ def writing(
         Whether CSV is compressed by gzip.
     numbers : sequence of str
         Columns in which hardly a number comes twice: for them Parquet keeps no dictionary, which would cost time.
+    spreadsheet_safe : bool
+        Whether CSV has an apostrophe before what a spreadsheet would take for a formula.
     """
     if form.format is FileFormat.CSV:
         with gzip.open(path, "wb") if zipped else path.open("wb") as file:
-            yield _CsvSink(file, schema, form.delimiter)
+            yield _CsvSink(file, schema, form.delimiter, spreadsheet_safe=spreadsheet_safe)
     elif form.format is FileFormat.ARROW:
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
             yield writer
@@ -96,12 +105,15 @@ class _ParquetSink:
 class _CsvSink:
     """Writes rows as `sfumato.tables.files.write_file` does: texts are quoted only where a cell needs it."""
 
-    def __init__(self, file: Any, schema: pa.Schema, delimiter: str) -> None:
-        self.file, self.delimiter = file, delimiter
-        self.texts = [field.name for field in schema if is_text(field.type)]
-        self.file.write(self._lines([schema.names]))
+    def __init__(self, file: Any, schema: pa.Schema, delimiter: str, *, spreadsheet_safe: bool) -> None:
+        self.file, self.delimiter, self.safe = file, delimiter, spreadsheet_safe
+        names = quote_formulas(schema.empty_table()).column_names if spreadsheet_safe else schema.names
+        self.texts = [name for name, field in zip(names, schema, strict=True) if is_text(field.type)]
+        self.file.write(self._lines([names]))
 
     def write(self, part: pa.RecordBatch) -> None:
+        if self.safe:
+            (part,) = quote_formulas(pa.Table.from_batches([part])).combine_chunks().to_batches()
         special = f'[{self.delimiter}"\r\n]'
         columns = (part.column(name) for name in self.texts)
         quoted = part.num_columns == 1 or any(

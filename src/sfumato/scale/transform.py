@@ -17,10 +17,11 @@ from sfumato.randomness import Randomness
 from sfumato.scale.move import Mover
 from sfumato.scale.order import runs_of_rows
 from sfumato.scale.plan import Plan, plan_columns
-from sfumato.scale.sink import check_target, replacing_target, writing
+from sfumato.scale.sink import Sink, check_target, replacing_target, writing
 from sfumato.scale.source import Source, form_of, open_source
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.spreadsheet import FormulaCount
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +67,7 @@ def transform_file(
     threads: bool = True,
     encoding: str = "utf-8",
     overwrite: bool = False,
+    spreadsheet_safe: bool = False,
 ) -> MovedFile:
     """Move the numbers of a file by a key and write them to another, batch by batch.
 
@@ -99,6 +101,8 @@ def transform_file(
         Of CSV.
     overwrite : bool
         Replace a target that exists.
+    spreadsheet_safe : bool
+        Write CSV with an apostrophe before what a spreadsheet would take for a formula.
 
     Notes
     -----
@@ -113,6 +117,8 @@ def transform_file(
     place, form = check_target(target, origin.path, overwrite=overwrite), form_of(Path(target))
     if form.format is FileFormat.CSV:
         form = FileForm(form.format, origin.form.delimiter)
+    elif spreadsheet_safe:
+        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
     plan = plan_columns(
         origin,
         key,
@@ -126,9 +132,25 @@ def transform_file(
     randomness = Randomness(seed)
     rng = randomness.generator("order of rows") if shuffle == "batches" else None
     mover = Mover(origin, plan, key, size)
-    with replacing_target(place) as work:
-        sizes = _write(origin, work, form, mover, rng, threads=threads, zipped=place.name.lower().endswith(".gz"))
-    facts = (*_around(plan, randomness), *_deeds(plan, key, mover, sizes, shuffled=rng is not None))
+    kinds = mover.plan.arrow_schema(origin.schema)
+    formulas = FormulaCount(kinds.names)
+    with (
+        replacing_target(place) as work,
+        writing(
+            work,
+            kinds,
+            form,
+            zipped=place.name.lower().endswith(".gz"),
+            numbers=[field.name for field in plan.moved],
+            spreadsheet_safe=spreadsheet_safe,
+        ) as sink,
+    ):
+        sizes = _write(origin, sink, kinds, mover, rng, formulas, threads=threads)
+    facts = (
+        *_around(plan, randomness),
+        *_deeds(plan, key, mover, sizes, shuffled=rng is not None),
+        *formulas.facts(quoted=spreadsheet_safe),
+    )
     return MovedFile(place, sum(sizes), len(sizes), min(sizes), plan.public, facts)
 
 
@@ -139,25 +161,24 @@ def _usual_rows(plan: Plan, source: Source) -> int:
 
 def _write(
     source: Source,
-    work: Path,
-    form: FileForm,
+    sink: Sink,
+    kinds: pa.Schema,
     mover: Mover,
     rng: np.random.Generator | None,
+    formulas: FormulaCount,
     *,
     threads: bool,
-    zipped: bool,
 ) -> list[int]:
-    """Write the moved batches and give the rows of each."""
+    """Write the moved batches, count formulas in them, and give the rows of each."""
     sizes: list[int] = []
-    kinds = mover.plan.arrow_schema(source.schema)
-    moved = [field.name for field in mover.plan.moved]
-    with writing(work, kinds, form, zipped=zipped, numbers=moved) as sink:
-        for run in runs_of_rows(source.batches(mover.plan.names, mover.rows, threads=threads), mover.rows):
-            order = None if rng is None else rng.permutation(len(run))
-            sink.write(pa.RecordBatch.from_arrays(mover.move(run, order), schema=kinds))
-            sizes.append(len(run))
-            if source.rows:
-                tell("moving rows", sum(sizes) / source.rows)
+    for run in runs_of_rows(source.batches(mover.plan.names, mover.rows, threads=threads), mover.rows):
+        order = None if rng is None else rng.permutation(len(run))
+        moved = pa.RecordBatch.from_arrays(mover.move(run, order), schema=kinds)
+        formulas.add(moved)
+        sink.write(moved)
+        sizes.append(len(run))
+        if source.rows:
+            tell("moving rows", sum(sizes) / source.rows)
     if not sizes:
         raise TableError(f"{str(source.path)!r} has no rows; bring some")
     return sizes

@@ -27,6 +27,7 @@ import pyarrow.parquet
 
 from sfumato.errors import OptionError, TableError, shown
 from sfumato.tables.cells import is_text
+from sfumato.tables.spreadsheet import quote_formulas
 
 __all__ = ["FileForm", "FileFormat", "read_file", "read_sql", "write_file"]
 
@@ -177,11 +178,17 @@ def _header(data: bytes, name: str) -> tuple[str, list[str]]:
         header = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter))
     except (csv.Error, StopIteration):
         raise TableError(f"the header of {name} cannot be read as CSV; its first line names the columns") from None
-    nameless = [place for place, column in enumerate(header, 1) if not column.strip()]
-    if nameless:
-        raise TableError(f"{name} has {len(nameless)} columns without a name, the first is number {nameless[0]}")
+    _refuse_nameless(header, name)
     _refuse_twice(header, name)
     return delimiter, header
+
+
+def _refuse_nameless(names: list[str], name: str) -> None:
+    nameless = [place for place, column in enumerate(names, 1) if not column.strip()]
+    if nameless:
+        raise TableError(
+            f"{name} has {len(nameless)} columns without a name, the first is number {nameless[0]}; name them"
+        )
 
 
 def _refuse_twice(names: list[str], name: str) -> None:
@@ -231,6 +238,7 @@ def _parse(data: bytes, delimiter: str, header: list[str], name: str) -> pa.Tabl
 
 
 def _checked(table: pa.Table, name: str) -> pa.Table:
+    _refuse_nameless(table.column_names, name)
     _refuse_twice(table.column_names, name)
     if table.num_columns == 0:
         raise TableError(f"{name} has no columns; bring a header and rows")
@@ -271,14 +279,17 @@ def _arrays(names: list[str], columns: Iterable[Any]) -> list[pa.Array]:
     return arrays
 
 
-def write_file(table: pa.Table, path: Path, form: FileForm) -> None:
-    """Write a table; texts are quoted only where a cell needs it."""
+def write_file(table: pa.Table, path: Path, form: FileForm, *, spreadsheet_safe: bool = False) -> None:
+    """Write a table; texts are quoted only where a cell needs it.
+
+    CSV for a spreadsheet has an apostrophe before what it would take for a formula.
+    """
     if form.format is FileFormat.PARQUET:
         pa.parquet.write_table(table, str(path))
     elif form.format is FileFormat.ARROW:
         pa.feather.write_feather(table, str(path), compression="uncompressed")
     else:
-        _write_csv(table, path, form.delimiter)
+        _write_csv(quote_formulas(table) if spreadsheet_safe else table, path, form.delimiter)
 
 
 def _write_csv(table: pa.Table, path: Path, delimiter: str) -> None:

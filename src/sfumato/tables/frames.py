@@ -70,6 +70,9 @@ def _check_names(frame: Any) -> None:
     odd = sum(not isinstance(name, str) for name in names)
     if odd:
         raise TableError(f"{odd} column names are not text; rename them, for example with frame.columns.astype(str)")
+    nameless = [place for place, name in enumerate(names, 1) if not name.strip()]
+    if nameless:
+        raise TableError(f"{len(nameless)} columns have no name, the first is number {nameless[0]}; name them")
     twice = [(name, times) for name, times in Counter(names).items() if times > 1]
     if twice:
         raise TableError(f"column {twice[0][0]!r} stands {twice[0][1]} times in the table; name it once")
