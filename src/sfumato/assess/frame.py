@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.assess.findings import Direction, Family, Finding, not_run
 from sfumato.assess.study import Study
 from sfumato.facts import Fact
+from sfumato.threads import one_thread
 
 __all__ = ["Measure", "Need", "always", "run_measure"]
 
@@ -85,8 +86,11 @@ def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
     because = because or next((need.value for need in measure.needs if _lacks(study, need)), None)
     if because is not None:
         return measure.not_run(because)
+    import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
+
     try:
-        return tuple(measure.run(study))
+        with one_thread():
+            return tuple(measure.run(study))
     except (ArithmeticError, ValueError, IndexError, np.linalg.LinAlgError, MemoryError) as error:
         logging.getLogger("sfumato").warning("the measure %r failed (%s)", measure.name, type(error).__name__)
         return measure.not_run(f"it failed ({type(error).__name__}), which says nothing about safety")

@@ -8,7 +8,6 @@ from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
-from threadpoolctl import threadpool_limits
 
 from sfumato.assess.catalogue import catalogue
 from sfumato.assess.columns import ColumnPair
@@ -30,6 +29,7 @@ from sfumato.facts import Fact
 from sfumato.mechanism import Workings
 from sfumato.progress import tell
 from sfumato.tables.codec import Codec
+from sfumato.threads import one_thread
 
 __all__ = ["Measured", "assess", "measure", "measure_study"]
 
@@ -118,6 +118,13 @@ def measure(
 
 def measure_study(study: Study) -> Measured:
     """Run every measure and every attack on a study."""
+    import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
+
+    with one_thread():
+        return _measure_all(study)
+
+
+def _measure_all(study: Study) -> Measured:
     begin = perf_counter()
     groups = group_findings(study.workings, study.facts)
     condensed = condensation_findings(study.original, study.workings)
@@ -143,13 +150,12 @@ def _compare(pairs: tuple[ColumnPair, ...], rng: np.random.Generator) -> tuple[t
     """Measure what is read off the columns: marginals, links, covariances."""
     marginals = marginal_findings(pairs, rng)
     plan = Plan.of(pairs)
-    with threadpool_limits(limits=1, user_api="blas"):  # tall and narrow products: threads made them 50 times slower
-        before = gather(plan, [pair.original for pair in pairs], rng)
-        after = gather(plan, [pair.released for pair in pairs], rng)
-        tell(_STAGE, _COMPARED / 2)
-        links = association_findings([pair.name for pair in pairs], before, after, rng)
-        covariances = covariance_findings(before, after, rng)
-        matrices = Links(association(before.total, plan), association(after.total, plan), association_alone(pairs))
+    before = gather(plan, [pair.original for pair in pairs], rng)
+    after = gather(plan, [pair.released for pair in pairs], rng)
+    tell(_STAGE, _COMPARED / 2)
+    links = association_findings([pair.name for pair in pairs], before, after, rng)
+    covariances = covariance_findings(before, after, rng)
+    matrices = Links(association(before.total, plan), association(after.total, plan), association_alone(pairs))
     return (*marginals[:2], *links, *covariances, *marginals[2:]), matrices
 
 

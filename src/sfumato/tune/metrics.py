@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sfumato.assess.study import Study, sample
 from sfumato.assess.utility.covariance import compatibility
-from sfumato.assess.utility.learning import Task, correlations, is_class, one_thread, predict, task_of
+from sfumato.assess.utility.learning import Task, correlations, is_class, predict, task_of
 from sfumato.errors import OptionError
+from sfumato.threads import one_thread
 
 __all__ = ["METRICS", "Metric", "Score", "choose_metric", "has_classes"]
 
@@ -67,6 +68,8 @@ def choose_metric(study: Study, name: str | None) -> Metric:
 
 def _predicted(study: Study, miner: str) -> tuple[Task, _Matrix]:
     """Let a miner learn from the released rows and predict the target of real rows held out."""
+    import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
+
     if len(study.pairs) < 2:
         raise OptionError("the target is the only column, so that there is nothing to learn it from; name another")
     rng = study.generator("tune")

@@ -101,7 +101,6 @@ def _count(said: _Matrix, side: _People) -> Arm:
 def _boost(study: Study, target: int, sides: list[_People], rng: np.random.Generator) -> list[Arm]:
     """Learn the class from the released table with boosted trees."""
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
 
     cells = tuple(pair.released for pair in study.pairs)
     teach = _draw(study.released, cells, target, study.sizes.training, rng)
@@ -116,9 +115,8 @@ def _boost(study: Study, target: int, sides: list[_People], rng: np.random.Gener
         categorical_features=[flag for place, flag in enumerate(named) if place != target],
         random_state=int(rng.integers(2**31)),
     )
-    with threadpool_limits(1):  # threads that wait for one another cost more than such small trees
-        model.fit(_table(teach, target), teach.classes)
-        return [_count(model.predict(_table(side, target)), side) for side in sides]
+    model.fit(_table(teach, target), teach.classes)
+    return [_count(model.predict(_table(side, target)), side) for side in sides]
 
 
 def _width(study: Study, column: str) -> int:

@@ -130,13 +130,11 @@ def _suspect(learn: tuple[_People, _People], test: Sequence[_People]) -> list[_M
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
-    from threadpoolctl import threadpool_limits
 
     features = np.concatenate([side.features for side in learn])
     classes = np.repeat([1, 0], [len(side) for side in learn])
-    with threadpool_limits(1):
-        model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000)).fit(features, classes)
-        return [np.asarray(model.decision_function(side.features)) for side in test]
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000)).fit(features, classes)
+    return [np.asarray(model.decision_function(side.features)) for side in test]
 
 
 def _cross(members: _People, others: _People, rng: np.random.Generator) -> Iterator[tuple[_Fold, _Fold]]:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from sfumato.assess.findings import Direction, Family, Finding
 from sfumato.assess.frame import Measure, Need
@@ -91,12 +90,11 @@ def _run(study: Study) -> Iterable[Finding]:
     order = rng.permutation(len(groups))
     order = order[np.argsort(groups[order], kind="stable")]
     starts = np.cumsum(sizes) - sizes
-    with threadpool_limits(limits=1, user_api="blas"):
-        whole = _rank_of_table(values)
-        chosen = _affordable(sizes, values.shape[1], rng)
-        members = [_blocks(who, starts, sizes, chosen, values.shape[1]) for who in (order, rng.permutation(order))]
-        found, by_chance = (group_spectra(values, each) for each in members)
-        spectra = _spectrum_findings(found, by_chance, whole, len(sizes))
+    whole = _rank_of_table(values)
+    chosen = _affordable(sizes, values.shape[1], rng)
+    members = [_blocks(who, starts, sizes, chosen, values.shape[1]) for who in (order, rng.permutation(order))]
+    found, by_chance = (group_spectra(values, each) for each in members)
+    spectra = _spectrum_findings(found, by_chance, whole, len(sizes))
     return (*spectra, _wide_finding(study, groups, sizes, (order, starts), rng))
 
 

@@ -16,8 +16,9 @@ from sfumato.assess.findings import Direction, Family, Finding, not_run
 from sfumato.assess.frame import Measure, Need
 from sfumato.assess.intervals import around, wilson
 from sfumato.assess.study import Study, sample
-from sfumato.assess.utility.learning import FEW, is_class, one_thread, within
+from sfumato.assess.utility.learning import FEW, is_class, within
 from sfumato.facts import Transformed
+from sfumato.threads import one_thread
 
 __all__ = ["CLUSTERING", "agreement", "error"]
 

@@ -9,7 +9,7 @@ from sfumato.assess.findings import Direction, Family, Finding
 from sfumato.assess.frame import Measure, Need
 from sfumato.assess.intervals import CONFIDENCE, holding
 from sfumato.assess.study import Study
-from sfumato.assess.utility.learning import Lesson, Task, correlations, one_thread, predict, redraw_weights, task_of
+from sfumato.assess.utility.learning import Lesson, Task, correlations, predict, redraw_weights, task_of
 
 __all__ = ["ENDURANCE"]
 
@@ -36,8 +36,7 @@ def _run(study: Study) -> tuple[Finding, ...]:
     task = task_of(study, study.sizes.training // 2, study.sizes.testing // 2, rng)
     if isinstance(task, str):
         return ENDURANCE.not_run(task)
-    with one_thread():
-        kept = _all_kept(task, rng)
+    kept = _all_kept(task, rng)
     return (_weakest(task, kept),) if kept else ENDURANCE.not_run(_HOPELESS)
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.neighbours import nearest
@@ -23,7 +20,6 @@ __all__ = [
     "Task",
     "correlations",
     "is_class",
-    "one_thread",
     "predict",
     "r_squares",
     "redraw_weights",
@@ -46,15 +42,6 @@ _ROUNDS, _TREES = 50, 500  # rounds of boosting, and trees in all where every cl
 def within(values: _Matrix) -> _Matrix:
     """Pull in what lies a million standard deviations out, so that squares do not overflow."""
     return np.clip(values, -_FAR, _FAR)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Fit models on one thread: on a few thousand rows threads wait for one another, k-means up to 60 times longer."""
-    import sklearn.ensemble  # noqa: F401 - a pool can be limited once it is loaded
-
-    with threadpool_limits(limits=1):
-        yield
 
 
 @dataclass(frozen=True, eq=False, repr=False)

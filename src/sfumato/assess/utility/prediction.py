@@ -14,7 +14,7 @@ from sfumato.assess.findings import Direction, Family, Finding, not_run
 from sfumato.assess.frame import Measure, Need
 from sfumato.assess.intervals import wilson
 from sfumato.assess.study import Study
-from sfumato.assess.utility.learning import FEW, Task, is_class, one_thread, predict, task_of
+from sfumato.assess.utility.learning import FEW, Task, is_class, predict, task_of
 
 __all__ = ["PREDICTION"]
 
@@ -50,8 +50,7 @@ def _run(study: Study) -> tuple[Finding, ...]:
     task = task_of(study, study.sizes.training, study.sizes.testing, rng)
     if isinstance(task, str):
         return PREDICTION.not_run(task)
-    with one_thread():
-        hits = {name: _hits(task, miner, int(rng.integers(2**31))) for name, miner in _MINERS.items()}
+    hits = {name: _hits(task, miner, int(rng.integers(2**31))) for name, miner in _MINERS.items()}
     return (*_overall(task, hits), *_smallest(task, hits), *_by_class(task, hits))
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from sfumato.assess.columns import ColumnPair
 from sfumato.assess.findings import Family, Finding
@@ -159,9 +158,8 @@ def _run(study: Study) -> Iterator[Finding]:
         yield from PROPENSITY.not_run(f"the two tables have fewer than {2 * _ROWS_A_TERM} rows together")
         return
     labels = np.arange(rows) >= len(here)
-    with threadpool_limits(limits=1, user_api="blas"):  # tall and narrow products: threads make them slower
-        terms = _terms(study.pairs, here, there)
-        fit = fit_logistic(terms, labels)
+    terms = _terms(study.pairs, here, there)
+    fit = fit_logistic(terms, labels)
     if not terms.shape[1]:
         yield from PROPENSITY.not_run("no column varies in the two tables together")
         return

@@ -15,7 +15,6 @@ from sfumato.assess.utility.learning import (
     Task,
     correlations,
     is_class,
-    one_thread,
     predict,
     r_squares,
     redraw_weights,
@@ -53,8 +52,7 @@ def _run(study: Study) -> tuple[Finding, ...]:
     truth = task.test.labels
     if truth.min() == truth.max():
         return RESPONSES.not_run(_ALIKE)
-    with one_thread():
-        guesses = {name: _guesses(task, miner, int(rng.integers(2**31))) for name, miner in _MINERS.items()}
+    guesses = {name: _guesses(task, miner, int(rng.integers(2**31))) for name, miner in _MINERS.items()}
     weights = redraw_weights(len(truth), _REDRAWS, rng)
     return (*_correlations(task, guesses, weights), *_r_squares(task, guesses, weights))
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from sfumato.assess.findings import Family, Finding, not_run
 from sfumato.assess.frame import Measure, Need
@@ -55,8 +54,7 @@ def compare(rules: Rules, before: _Matrix, after: _Matrix) -> tuple[float, float
 def _run(study: Study) -> Iterator[Finding]:
     rng = study.generator(RULES.name)
     here, there = rows_alike(study, _TIMES * study.sizes.training, rng)
-    with threadpool_limits(limits=1, user_api="blas"):  # tall and narrow products: threads make them slower
-        rules, original, released = mine(study.pairs, here, there, rng)
+    rules, original, released = mine(study.pairs, here, there, rng)
     before, after = original.total, released.total
     if not rules.hold(before, before[-1]).any():
         lacking = f"the original has no rule that holds for {SUPPORT:.0%} of its rows and in {CONFIDENCE:.0%} of cases"

@@ -23,6 +23,7 @@ from sfumato.randomize.reconstruct.model import Reconstruction
 from sfumato.randomize.reconstruct.precision import LEAST, effective_records, refuse_too_few, resolved_directions
 from sfumato.randomize.reconstruct.stopping import STOPS, After, make_stop
 from sfumato.randomness import Randomness
+from sfumato.threads import one_thread
 
 __all__ = ["reconstruct"]
 
@@ -32,6 +33,7 @@ _FARTHER = 3  # times as far as the estimate is each sample of the bands carried
 _LESS_PENALTY = 10.0
 
 
+@one_thread()
 def reconstruct(
     released: ArrayLike,
     spec: NoiseSpec,
