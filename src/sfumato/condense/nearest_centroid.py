@@ -14,6 +14,7 @@ __all__ = ["Search"]
 
 _FEWEST = 512  # groups below which a sheet does not pay
 _SHARE = 0.2  # places looked at for each group, above which a sheet costs less than the index; measured
+_WORTH = 200_000  # numbers that the index must look at in place of a sheet, or the sheet costs more; measured
 _STRETCH = 1024  # records between two looks at what the index costs
 _TRIAL, _TRIAL_EVERY = 32, 4096  # records by which the index is tried again, and how often
 
@@ -25,6 +26,7 @@ class Search:
         self.index: Index = build_index(store, 0)
         self._sheets = False  # whether sheets are used at present
         self._on_sheets = 0  # records since the index was tried last
+        self._looked = 0.0  # centroids that the index looked at for a record
         self._sheet, self._paper = blank_sheet(), np.empty(0)
 
     def renew(self, store: Store, groups: int) -> None:
@@ -37,7 +39,8 @@ class Search:
     def next_block(self, store: Store, groups: int, values: NDArray[np.float64], first: int) -> tuple[int, Sheet]:
         """Tell how far to go by the same means, and give the sheet, which is blank where the index is to be used."""
         self._sheets = groups >= _FEWEST and self._index_is_slow(groups)
-        if not self._sheets:
+        left = values[first:]
+        if not self._sheets or left.size * self._looked < _WORTH:  # few records do not fill a sheet
             return self._by_index(min(len(values), first + _STRETCH))
         if self._on_sheets >= _TRIAL_EVERY:
             self._on_sheets = 0
@@ -51,7 +54,8 @@ class Search:
         return last, self._sheet
 
     def _by_index(self, last: int) -> tuple[int, Sheet]:
-        self._sheet = blank_sheet()  # what it says of the centroids will no longer be true
+        if len(self._sheet.near):
+            self._sheet = blank_sheet()  # what it says of the centroids will no longer be true
         return last, self._sheet
 
     def _index_is_slow(self, groups: int) -> bool:
@@ -60,4 +64,5 @@ class Search:
         if asked < _TRIAL:
             return self._sheets
         self.index.numbers[[LOOKED, ASKED]] = 0
-        return looked * WIDTH > _SHARE * groups * asked
+        self._looked = looked * WIDTH / asked
+        return self._looked > _SHARE * groups
