@@ -87,7 +87,7 @@ def _source_options(function: F) -> F:
 )
 @_key_option
 @click.option("--pending-limit", type=click.IntRange(min=0), default=10_000, show_default=True, help="Most that wait.")
-@click.option("--batch-rows", type=click.IntRange(min=1), default=1_000, show_default=True, help="Rows of a batch.")
+@click.option("--batch-rows", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rows of a batch.")
 @click.option("--seed", type=click.IntRange(min=0), help="Rehearse: reproducible, and marked as not for release.")
 @_source_options
 @verb

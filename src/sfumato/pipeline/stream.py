@@ -37,8 +37,8 @@ from sfumato.tables.stored_codec import with_indicators
 
 __all__ = ["BATCH_ROWS", "StreamRelease", "init_stream", "publish_stream"]
 
-BATCH_ROWS = 1_000
-"""Rows of a batch, unless told otherwise."""
+BATCH_ROWS = 5_000
+"""Rows of a batch, unless told otherwise: a group that several of them join is written once."""
 
 _SEEN_BOUNDS = (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE)
 

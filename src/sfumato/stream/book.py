@@ -92,17 +92,21 @@ class Book:
 
         Entries that are the same as before are not written again, nor are any dropped that are not there.
         """
-        digests = {(entry.kind, entry.key): (entry, entry_digest(entry)) for entry in put}
-        changed = {place: pair for place, pair in digests.items() if self._digest(*place) != pair[1]}
-        gone = [place for place in dict.fromkeys(drop) if self._digest(*place) and place not in digests]
-        change = sum(digest for _, digest in changed.values())
-        change -= sum(self._digest(*place) for place in (*changed, *gone))
-        head = self._head.following(change)
-        self._store.commit([*(entry for entry, _ in changed.values()), head.to_entry()], gone, head.number)
+        last = {(entry.kind, entry.key): entry for entry in put}
+        changed: list[tuple[Entry, int]] = []
+        change = 0
+        for place, entry in last.items():
+            digest, before = entry_digest(entry), self._digest(*place)
+            if digest != before:
+                changed.append((entry, digest))
+                change += digest - before
+        gone = [place for place in dict.fromkeys(drop) if self._digest(*place) and place not in last]
+        head = self._head.following(change - sum(self._digest(*place) for place in gone))
+        self._store.commit([*(entry for entry, _ in changed), head.to_entry()], gone, head.number)
         for kind, key in gone:
             del self._digests[kind][key]
             self._bodies.pop((kind, key), None)
-        for entry, digest in changed.values():
+        for entry, digest in changed:
             self._keep(entry, digest)
         self._head = head
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from sfumato.errors import LevelError
 from sfumato.tables.cells import EXACT, absent_cells, is_number, is_text, plain, read_codes, read_numbers
-from sfumato.tables.codec import Codec, Column
+from sfumato.tables.codec import CellsRead, Codec, Column
 from sfumato.tables.field import Field, Kind
-from sfumato.tables.fits import check_lacking
+from sfumato.tables.fits import check_extra, check_lacking
 from sfumato.tables.levels import Rule, levels_of_table, parse_rules
 from sfumato.tables.schema import Role, Schema
 
@@ -28,12 +28,14 @@ _Mask = NDArray[np.bool_]
 class Screened:
     """Rows that are taken in, the level that each asks for, and of each column how many cells kept a row out.
 
-    A row that is out for several columns counts in each of them.
+    A row that is out for several columns counts in each of them. ``cells`` are those of the rows that are taken in, as
+    they were read.
     """
 
     rows: NDArray[np.int64]
     levels: NDArray[np.int64]
     counts: dict[str, int]
+    cells: dict[str, CellsRead]
 
 
 def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
@@ -57,7 +59,12 @@ def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
     needed += [source] if isinstance(source, str) else []
     needed += sorted({name for rule in source for name, _, _ in rule.conditions}) if isinstance(source, tuple) else []
     check_lacking(table, list(dict.fromkeys(needed)))
-    out = {column.field.name: _misfits(table.column(column.field.name), column) for column in codec.columns}
+    check_extra(table, schema)
+    read = {column.field.name: _read(table.column(column.field.name), column.field) for column in codec.columns}
+    out = {
+        column.field.name: _misfits(read[column.field.name], column, table.column(column.field.name).type)
+        for column in codec.columns
+    }
     asked = np.zeros(table.num_rows, dtype=np.int64)
     if isinstance(source, str):
         asked, out[source] = _levels(table.column(source), schema[source])
@@ -71,7 +78,10 @@ def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
     asked = asked[rows]
     if isinstance(source, tuple) and len(rows):
         asked = _levels_of_rules(level, source, table.take(pa.array(rows)), schema)
-    return Screened(rows, asked, {name: int(mask.sum()) for name, mask in out.items() if mask.any()})
+    counts = {name: int(mask.sum()) for name, mask in out.items() if mask.any()}
+    if len(rows) < table.num_rows:
+        read = {name: (cells[rows], absent[rows]) for name, (cells, absent) in read.items()}
+    return Screened(rows, asked, counts, read)
 
 
 def _source_of_levels(level: str | int | None, schema: Schema) -> str | int | tuple[Rule, ...] | None:
@@ -83,17 +93,19 @@ def _source_of_levels(level: str | int | None, schema: Schema) -> str | int | tu
     return int(level) if re.fullmatch(r"[+-]?\d{1,9}", level.strip()) else parse_rules(level)
 
 
-def _misfits(cells: pa.ChunkedArray, column: Column) -> _Mask:
+def _read(cells: pa.ChunkedArray, field: Field) -> CellsRead:
+    return read_codes(cells, field) if field.kind in _LISTED else read_numbers(cells, field)
+
+
+def _misfits(read: CellsRead, column: Column, kind: pa.DataType) -> _Mask:
     """Mark the cells of an encoded column that lie outside its domain."""
-    field = column.field
-    if field.kind in _LISTED:
-        codes, absent = read_codes(cells, field)
-        bad = (codes < 0) & ~absent
+    cells, absent = read
+    if column.field.kind in _LISTED:
+        bad = (cells < 0) & ~absent
     else:
-        numbers, absent = read_numbers(cells, field)
-        bad = ~np.isfinite(numbers) & ~absent
+        bad = ~np.isfinite(cells) & ~absent
         known = np.flatnonzero(~bad & ~absent)
-        bad[known] = _outside(numbers[known], column, cells.type)
+        bad[known] = _outside(cells[known], column, kind)
     if len(column.blocks) == 1:
         bad |= absent  # no cell was missing in the first records, and the schema names no mark of missing ones
     return np.asarray(bad)

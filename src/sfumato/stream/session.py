@@ -145,12 +145,12 @@ class Session:
         fresh = table.slice(skip)
         screened = screen(fresh, self.codec, self.settings.level)
         levels = effective_levels(screened.levels, self.settings.k, allow_level_1=False)
-        values = self.codec.encode(fresh.take(pa.array(screened.rows)), levels=levels).values
+        values = self.codec.coordinates(screened.cells)
         done = self._absorb(values, levels)
         self._check_room(len(levels))
         out = fresh.num_rows - len(screened.rows)
-        came = [Waiting(-1, identity, row + skip) for row in screened.rows.tolist()]
-        put, drop = self._room.settle(self.maintainer, came, values, levels)
+        rows = screened.rows + skip
+        put, drop = self._room.settle(self.maintainer, lambda i: Waiting(-1, identity, int(rows[i])), values, levels)
         progress = dataclasses.replace(
             self._progress,
             batches=self._progress.batches + 1,
@@ -227,7 +227,7 @@ class Session:
         if len(screened.rows) != table.num_rows:
             raise StateError(f"{table.num_rows - len(screened.rows)} waiting records cannot be read again; replay them")
         levels = effective_levels(screened.levels, self.settings.k, allow_level_1=False)
-        return self.codec.encode(table, levels=levels).values, levels
+        return self.codec.coordinates(screened.cells), levels
 
     def _bring_back(self) -> None:
         """Put records that were recalled back where they waited.
@@ -242,7 +242,8 @@ class Session:
         came, values, levels = self._room.arrivals()
         self._ahead = True  # those who came are nowhere else in memory
         self.maintainer.absorb(values, levels)
-        put, drop = self._room.settle(self.maintainer, came, values, levels)
+        places = [waiting.place for waiting in came]
+        put, drop = self._room.settle(self.maintainer, came.__getitem__, values, levels, places)
         self._write(dataclasses.replace(self._progress, late=self._room.away > 0), put, drop)
 
     def _maintainer_on_disk(self) -> Maintainer:

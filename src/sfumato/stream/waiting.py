@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -99,14 +99,20 @@ class WaitingRoom:
         return [waiting for waiting, _, _ in held], values, np.array([level for _, _, level in held], dtype=np.int64)
 
     def settle(
-        self, maintainer: Maintainer, came: list[Waiting], values: NDArray[np.float64], levels: NDArray[np.int64]
+        self,
+        maintainer: Maintainer,
+        came: Callable[[int], Waiting],
+        values: NDArray[np.float64],
+        levels: NDArray[np.int64],
+        places: Iterable[int] = (),
     ) -> tuple[list[Entry], list[tuple[str, str]]]:
         """Find out who waits after some have come, and give the entries to write and to drop.
 
-        Those who came get new places, at the end of the order.
+        ``came`` tells who the i-th of them is, ``places`` where those had waited who come back. Those of them who wait
+        get new places, at the end of the order.
         """
-        known, everyone = len(self._here), [*self._here, *came]
-        gone = {waiting.place for waiting in everyone if waiting.place >= 0}
+        known = len(self._here)
+        gone = {*places, *(waiting.place for waiting in self._here)}
         all_values, all_levels = np.concatenate([self._values, values]), np.concatenate([self._levels, levels])
         left = np.empty(0, dtype=np.int64)
         if maintainer.pending:
@@ -114,7 +120,7 @@ class WaitingRoom:
             left = who_is_left(all_values, all_levels, state.pending_values, state.pending_levels)
         put, here = [], []
         for place in left.tolist():
-            waiting = everyone[place]
+            waiting = self._here[place] if place < known else came(place - known)
             if place < known:
                 gone.remove(waiting.place)
             else:

@@ -8,8 +8,9 @@ missing cells.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -38,10 +39,13 @@ from sfumato.tables.infer import complete_field
 from sfumato.tables.moved import own_units, write_moved
 from sfumato.tables.schema import Schema
 
-__all__ = ["MOST_CATEGORIES", "Codec", "Unseen", "check_columns"]
+__all__ = ["MOST_CATEGORIES", "CellsRead", "Codec", "Unseen", "check_columns"]
 
 MOST_CATEGORIES = 200
 """Most categories of a nominal column: each is a coordinate, and groups keep their products."""
+
+CellsRead = tuple[NDArray[Any], NDArray[np.bool_]]
+"""The cells of a column as numbers or as places in its categories, and which of them are missing."""
 
 Unseen = Literal["refuse", "mean"]
 """What happens to a cell that the codec did not see where it was made: an error, or the column's mean."""
@@ -146,6 +150,13 @@ class Codec:
         strata = np.zeros(table.num_rows, dtype=np.int64) if strata is None else strata
         target = self.schema.target
         return Records(values, layout, levels, strata, None if target is None else target.name)
+
+    def coordinates(self, cells: Mapping[str, CellsRead]) -> NDArray[np.float64]:
+        """Coordinates of cells that `read_numbers` and `read_codes` have read, column by column, and that fit."""
+        values = np.zeros((len(next(iter(cells.values()))[1]), width(self.layout)))
+        for column in self.columns:
+            _place_cells(cells[column.field.name], column, values)
+        return values
 
     def decode(
         self,
@@ -260,28 +271,39 @@ def _written_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _encode_column(cells: pa.ChunkedArray, column: Column, values: NDArray[np.float64], *, strict: bool) -> None:
-    block, field = column.blocks[0], column.field
+    field = column.field
+    read: CellsRead
     if column.grid is None:
-        codes, absent = codes_of_cells(cells, field) if strict else read_codes(cells, field)
-        known = codes >= 0
-        rows = np.flatnonzero(known)
-        values[rows, block.start + codes[rows]] = CATEGORY_SCALE
+        read = codes_of_cells(cells, field) if strict else read_codes(cells, field)
     else:
         numbers, absent = numbers_of_cells(cells, field) if strict else read_numbers(cells, field)
-        known = ~absent if strict else np.isfinite(numbers)
-        here = slice(None) if known.all() else known  # a mask costs more than the arithmetic
         if strict:
-            refuse_misfits(numbers[here], column.grid, field)
-        values[here, block.start] = (column.grid.to_places(numbers[here]) - column.mean) / column.scale
-    if not known.all():
-        values[~known, block.where] = block.fill
-    if len(column.blocks) > 1:
-        values[absent, column.blocks[1].start] = 1.0
-    elif strict and absent.any():
+            refuse_misfits(numbers[~absent] if absent.any() else numbers, column.grid, field)
+        read = numbers, absent
+    absent = read[1]
+    if strict and len(column.blocks) == 1 and absent.any():
         raise SchemaError(
             f"column {field.name!r} has {int(absent.sum())} missing cells here and none where the codec was made; "
             "make the codec on a table that has some, or fill them"
         )
+    _place_cells(read, column, values)
+
+
+def _place_cells(read: CellsRead, column: Column, values: NDArray[np.float64]) -> None:
+    """Write the coordinates of a column whose cells are numbers, or places in its categories."""
+    (cells, absent), block = read, column.blocks[0]
+    if column.grid is None:
+        known = cells >= 0
+        rows = np.flatnonzero(known)
+        values[rows, block.start + cells[rows]] = CATEGORY_SCALE
+    else:
+        known = np.isfinite(cells) & ~absent
+        here = slice(None) if known.all() else known  # a mask costs more than the arithmetic
+        values[here, block.start] = (column.grid.to_places(cells[here]) - column.mean) / column.scale
+    if not known.all():
+        values[~known, block.where] = block.fill
+    if len(column.blocks) > 1:
+        values[absent, column.blocks[1].start] = 1.0
 
 
 def _decode_column(
