@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from sfumato.assess import neighbours
 from sfumato.assess.neighbours import nearest
 
 
@@ -74,3 +77,35 @@ def test_all_rows_come_in_their_order_where_they_are_the_same() -> None:
 def test_more_neighbours_than_rows_are_refused() -> None:
     with pytest.raises(ValueError, match="4 neighbours were asked of 3 rows"):
         nearest(np.zeros((3, 1)), np.zeros((1, 1)), 4)
+
+
+def test_searches_among_rows_that_stay_share_their_boxes_and_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    rows, queries, own = rng.normal(size=(3000, 6)), rng.normal(size=(50, 6)), np.arange(40)
+    direct = [nearest(rows, queries, 3), nearest(rows, rows[own], own=own), nearest(rows, queries)]
+    made = Mock(side_effect=neighbours._boxed)
+    monkeypatch.setattr(neighbours, "_boxed", made)
+    rows.setflags(write=False)
+    shared = [nearest(rows, queries, 3), nearest(rows, rows[own], own=own), nearest(rows, queries)]
+    assert made.call_count == 1
+    for one, other in zip(direct, shared, strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+        np.testing.assert_array_equal(one[1], other[1])
+
+
+def test_rows_that_were_changed_are_searched_as_they_are() -> None:
+    rows, query = np.random.default_rng(5).normal(size=(600, 2)), np.zeros((1, 2))
+    nearest(rows, query)
+    rows[7] = 0.0
+    assert nearest(rows, query)[0].tolist() == [[7]]
+
+
+def test_boxes_go_with_their_rows_and_only_a_few_are_kept() -> None:
+    tables = [np.random.default_rng(seed).normal(size=(300, 2)) for seed in range(6)]
+    for rows in tables:
+        rows.setflags(write=False)
+        nearest(rows, np.zeros((1, 2)))
+    assert len(neighbours._kept) <= 3
+    del rows
+    tables.clear()
+    assert all(known() is not None for known, _ in neighbours._kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ _FIRST = 8  # nearest boxes that a query opens in turn
 _SAMPLE = 4096  # rows by which coordinates are ordered
 _STEP = 16  # coordinates after which a box is left whose rows are all too far already
 _PART = 64  # queries that one thread looks up at a time
+_KEEP = 3  # tables whose boxes are kept: original, released and held out; each takes as much memory as its rows
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]
 
@@ -42,10 +44,15 @@ class _Boxes(NamedTuple):
     widest: _Places
 
 
+_kept: list[tuple[weakref.ref[_Matrix], _Boxes]] = []  # goes with the rows, the oldest first
+
+
 def nearest(
     rows: _Matrix, queries: _Matrix, count: int = 1, *, own: NDArray[np.int64] | None = None
 ) -> tuple[_Places, _Matrix]:
     """Find the nearest rows of each query, exactly; never a matrix of all distances.
+
+    Rows that nobody may write to, as those of a study, are put into boxes once for all searches among them.
 
     Parameters
     ----------
@@ -70,7 +77,7 @@ def nearest(
     wanted = count if own is None else count + 1
     if not 0 < wanted <= len(rows):
         raise ValueError(f"{wanted} neighbours were asked of {len(rows)} rows")
-    places = _search(_boxed(rows), queries, wanted)
+    places = _search(_boxes_of(rows), queries, wanted)
     if own is not None:
         places = _without(places, own)
     return _by_distance(rows, queries, places)
@@ -89,6 +96,22 @@ def _by_distance(rows: _Matrix, queries: _Matrix, places: _Places) -> tuple[_Pla
         squares[:, column] = ((queries - rows[places[:, column]]) ** 2).sum(axis=1)
     order = np.argsort(squares, axis=1, kind="stable")
     return np.take_along_axis(places, order, axis=1), np.sqrt(np.take_along_axis(squares, order, axis=1))
+
+
+def _boxes_of(rows: _Matrix) -> _Boxes:
+    """Boxes of the rows, from an earlier search where they cannot have changed since."""
+    if rows.flags.writeable or rows.base is not None:
+        return _boxed(rows)
+    kept = next((boxes for known, boxes in list(_kept) if known() is rows), None)
+    if kept is None:
+        kept = _boxed(rows)
+        _kept.append((weakref.ref(rows, _forget), kept))
+        del _kept[:-_KEEP]
+    return kept
+
+
+def _forget(gone: weakref.ref[_Matrix]) -> None:
+    _kept[:] = [pair for pair in _kept if pair[0] is not gone]
 
 
 def _boxed(rows: _Matrix) -> _Boxes:

@@ -110,12 +110,12 @@ def study_of(
     columns = len(codec.schema.encoded)
 
     def within_reach(table: pa.Table) -> _Matrix:
-        return _clipped(codec.encode(table, unseen="mean").values)
+        return _for_good(_clipped(codec.encode(table, unseen="mean").values))
 
     return Study(
         read_pairs(original, released, codec),
         records.layout,
-        _clipped(records.values),
+        _for_good(_clipped(records.values)),
         within_reach(released),
         None if outside is None else within_reach(outside),
         None if outside is None else read_cells(outside, codec),
@@ -125,6 +125,13 @@ def study_of(
         choose_sizes(max(original.num_rows, released.num_rows), records.values.shape[1], columns, budget),
         tuple(int(word) for word in rng.integers(0, 2**32, size=4)),
     )
+
+
+def _for_good(values: _Matrix) -> _Matrix:
+    """Let nobody write to rows from now on, so that searches among them can share what they learn of them."""
+    values = np.ascontiguousarray(values)
+    values.setflags(write=False)
+    return values
 
 
 def _clipped(values: _Matrix) -> _Matrix:
