@@ -1,0 +1,159 @@
+"""Paths that most of a run goes through, each beside a yardstick in the same run, in CPU seconds.
+
+Run from the repository root: ``python benchmarks/speed/hot_paths.py``. CPU seconds and ratios, for machines are shared;
+path and yardstick take turns and the best of each is taken. Kernels are compiled before.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.speed.stream import draw, rough_groups  # noqa: E402
+from sfumato.assess.neighbours import nearest  # noqa: E402
+from sfumato.condense.maintainer import Maintainer  # noqa: E402
+from sfumato.laws.domains import Integers  # noqa: E402
+from sfumato.laws.spec import NoiseSpec  # noqa: E402
+from sfumato.pipeline.stream import init_stream  # noqa: E402
+from sfumato.randomize.reconstruct import reconstruct  # noqa: E402
+from sfumato.stream import Session  # noqa: E402
+from sfumato.stream.connectors import Reading, read_batches  # noqa: E402
+
+RESULTS = ROOT / "benchmarks" / "results" / "hot_paths.md"
+TURNS = 3
+K = 10
+
+
+@dataclass(frozen=True)
+class HotPath:
+    """One path and what it stands beside; either gives back the CPU seconds that it took."""
+
+    name: str
+    beside: str
+    ours: Callable[[], float]
+    yardstick: Callable[[], float]
+
+
+def spent(work: Callable[[], object]) -> float:
+    before = os.times()
+    work()
+    after = os.times()
+    return after.user + after.system - before.user - before.system
+
+
+def mixture(rows: int, columns: int) -> NDArray[np.float64]:
+    rng = np.random.default_rng(7)
+    return np.asarray(
+        rng.normal(scale=3.0, size=(20, columns))[rng.integers(0, 20, rows)] + rng.normal(size=(rows, columns))
+    )
+
+
+def search(name: str, rows: NDArray[np.float64]) -> HotPath:
+    from sklearn.neighbors import NearestNeighbors
+
+    queries = rows[:: len(rows) // 2_000][:2_000] + 0.1
+    nearest(rows[:300], queries[:3])
+
+    def brute() -> None:
+        with threadpool_limits(limits=1):
+            NearestNeighbors(n_neighbors=1, algorithm="brute").fit(rows).kneighbors(queries)
+
+    label = f"nearest row of 2,000 among {len(rows):,} x {rows.shape[1]}, {name}"
+    return HotPath(label, "scikit-learn, brute", lambda: spent(lambda: nearest(rows, queries)), lambda: spent(brute))
+
+
+def reconstruction() -> HotPath:
+    spec = NoiseSpec(Integers(0, 400), {"name": "keep-or-replace", "keep": 0.3})
+    rng = np.random.default_rng(1)
+    sent = np.where(rng.random(50_000) < 0.3, rng.binomial(400, 0.4, 50_000), rng.integers(0, 401, 50_000))
+    free = reconstruct.__wrapped__  # type: ignore[attr-defined]
+
+    def run(call: Callable[..., object]) -> float:
+        return spent(lambda: call(sent, spec, resamples=100, rng=np.random.default_rng(2)))
+
+    return HotPath(
+        "reconstruct, 401 values, 50,000 records",
+        "the same on all threads",
+        lambda: run(reconstruct),
+        lambda: run(free),
+    )
+
+
+def ingestion(folder: str, rows: int = 40_000, first: int = 2_000) -> HotPath:
+    values = mixture(rows + first, 10).round(3)
+    table = pa.table({f"x{column}": values[:, column] for column in range(10)})
+    pa.csv.write_csv(table.slice(first), Path(folder) / "rows.csv")
+    names = iter(range(10 * TURNS))
+
+    def begun() -> Session:
+        state = Path(folder) / f"{next(names)}.state"
+        init_stream(state, table.slice(0, first), k=K, seed=1)
+        return Session.open(state)
+
+    def ours() -> float:
+        with begun() as session:
+            reading = Reading(rows=session.settings.batch_rows, columns=session.codec.schema.names)
+            return spent(lambda: session.ingest(read_batches(str(Path(folder) / "rows.csv"), reading)))
+
+    def alone() -> float:
+        with begun() as session:
+            coordinates = session.codec.encode(table.slice(first)).values
+            return spent(lambda: session.maintainer.absorb(coordinates, np.full(rows, K)))
+
+    return HotPath(f"stream ingest of {rows:,} x 10 from CSV", "the maintainer alone", ours, alone)
+
+
+def arrivals(groups: int, count: int = 2_000) -> HotPath:
+    def one_by_one(kind: str) -> float:
+        rng = np.random.default_rng(7)
+        first = draw(kind, groups * K, 10, rng)
+        maintainer = Maintainer(10, k=K)
+        maintainer.start(first, np.full(len(first), K), rough_groups(first, K))
+        values, level = draw(kind, count, 10, rng), np.array([K])
+        return spent(lambda: [maintainer.absorb(values[row : row + 1], level) for row in range(count)])
+
+    return HotPath(
+        f"{count:,} arrivals one by one, {groups:,} groups, unstructured",
+        "the same, clustered",
+        lambda: one_by_one("unstructured"),
+        lambda: one_by_one("clustered"),
+    )
+
+
+def main() -> None:
+    lines = ["| path | CPU s | beside | CPU s | ratio |", "|---|---|---|---|---|"]
+    with tempfile.TemporaryDirectory() as folder:
+        gaussian = np.random.default_rng(3).normal(size=(240_000, 20))
+        for path in (
+            search("a mixture", mixture(300_000, 20)),
+            search("one Gaussian", gaussian),
+            reconstruction(),
+            ingestion(folder),
+            arrivals(300),
+            arrivals(3_000),
+        ):
+            path.ours()
+            turns = [(path.ours(), path.yardstick()) for _ in range(TURNS)]
+            ours, other = (min(column) for column in zip(*turns, strict=True))
+            lines.append(f"| {path.name} | {ours:.2f} | {path.beside} | {other:.2f} | {ours / other:.2f} |")
+            print(lines[-1], flush=True)
+    text = RESULTS.read_text().split("\n| path |")
+    tail = text[1].split("\n\n", 1)[1] if len(text) > 1 else ""
+    RESULTS.write_text(text[0] + "\n" + "\n".join(lines) + "\n\n" + tail)
+
+
+if __name__ == "__main__":
+    main()
