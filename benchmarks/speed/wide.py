@@ -20,9 +20,9 @@ from sfumato.condense.partition import partition
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 HIDDEN = 10  # directions in which the records of the made table differ, beside the noise of each column
 CASES = (
-    (500, 50, 5), (500, 250, 5), (500, 500, 5), (500, 1_000, 5), (500, 2_000, 5), (500, 8_000, 5),
-    (250, 2_000, 5), (1_000, 2_000, 5), (2_000, 2_000, 5),
-    (500, 2_000, 3), (500, 2_000, 10), (500, 2_000, 25), (500, 2_000, 50),
+    (500, 50, 5), (500, 250, 5), (500, 1_000, 5), (500, 2_000, 5), (500, 4_000, 5),
+    (250, 2_000, 5), (1_000, 2_000, 5),
+    (500, 2_000, 3), (500, 2_000, 10), (500, 2_000, 25),
 )  # fmt: skip
 QUICK = ((500, 250, 5),)
 GOAL_SECONDS, GOAL_CASE = 3.0, (500, 2_000, 5)

@@ -118,6 +118,7 @@ def test_the_facts_say_what_was_done(grouping: str, algorithm: str) -> None:
         violations=0,
         tiny=0,
         alone=0,
+        alike=0,
     )
     assert isinstance(drawn, Synthesized)
     assert drawn.rows == 30
