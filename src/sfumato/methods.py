@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
+from numbers import Integral, Real
 from typing import Any
 
 from sfumato.condense.classwise import ClasswiseCondensation
@@ -18,6 +19,13 @@ from sfumato.randomize.mechanism import Randomization
 __all__ = ["DEFAULT_METHOD", "METHODS", "make_mechanism"]
 
 DEFAULT_METHOD = "condense"
+
+_KINDS: dict[str, tuple[type, str]] = {
+    "bool": (bool, "true or false"),
+    "int": (Integral, "a whole number"),
+    "float": (Real, "a number"),
+    "str": (str, "a text"),
+}
 
 METHODS: dict[str, Callable[..., Mechanism]] = {
     "condense": partial(Condensation, grouping="compact"),
@@ -46,4 +54,12 @@ def make_mechanism(method: str, parameters: dict[str, Any]) -> Mechanism:
     unknown = sorted(set(parameters) - set(inspect.signature(METHODS[method]).parameters))
     if unknown:
         raise OptionError(f"the method {method!r} has no parameter {unknown[0]!r}")
+    for name, value in parameters.items():
+        kind = str(inspect.signature(METHODS[method]).parameters[name].annotation).removesuffix(" | None")
+        if value is not None and kind in _KINDS and not _is_of(value, *_KINDS[kind]):
+            raise OptionError(f"the parameter {name!r} of the method {method!r} is not {_KINDS[kind][1]}; mend it")
     return METHODS[method](**parameters)
+
+
+def _is_of(value: Any, kind: type, _words: str) -> bool:
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))

@@ -117,7 +117,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, datetime.datetime):
-        zoned = value if value.tzinfo is None else value.astimezone(datetime.UTC)
+        try:
+            zoned = value if value.tzinfo is None else value.astimezone(datetime.UTC)
+        except OverflowError:
+            raise SchemaError("a date of the schema leaves the years 1 to 9999 in UTC; write another") from None
         return datetime.datetime.combine(zoned.date(), zoned.time())
     if isinstance(value, datetime.date):
         return datetime.datetime(value.year, value.month, value.day)

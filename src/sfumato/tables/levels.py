@@ -61,7 +61,7 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
         if condition.strip().lower() == "else":
             if place != len(parts):
                 raise LevelError("the level rule 'else' must be the last one")
-            rules.append(Rule((), int(level)))
+            rules.append(Rule((), int(level.strip())))
             continue
         conditions = []
         for piece in re.split(r"\s+and\s+" + _OUTSIDE_QUOTES, condition):
@@ -70,7 +70,7 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
                 raise LevelError(f"level rule number {place} has no comparison; write 'column > value: level'")
             name = match["quoted"] or match["plain"]
             conditions.append((name, match["op"], match["value"].strip("\"'")))
-        rules.append(Rule(tuple(conditions), int(level)))
+        rules.append(Rule(tuple(conditions), int(level.strip())))
     return tuple(rules)
 
 
@@ -95,7 +95,7 @@ def levels_of_table(
     schema : Schema
     """
     if isinstance(spec, str) and spec not in schema.names:
-        spec = int(spec) if re.fullmatch(r"[+-]?\d{1,9}", spec.strip()) else spec
+        spec = int(spec.strip()) if re.fullmatch(r"[+-]?\d{1,9}", spec.strip()) else spec
     marked = next((field.name for field in schema if field.role is Role.LEVEL), None)
     column = spec if isinstance(spec, str) and spec in schema.names else marked if spec is None else None
     if column is not None:
