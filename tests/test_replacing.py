@@ -65,7 +65,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next_with_a_word(
     with caplog.at_level(logging.WARNING, "sfumato"):
         write(tmp_path / "out", "new")
     assert names(tmp_path) == ["out"]
-    assert "removed 1 unfinished outputs beside 'out'" in caplog.text
+    assert "removed 1 unfinished output that stopped runs had left beside 'out'" in caplog.text
 
 
 def test_what_a_living_run_holds_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

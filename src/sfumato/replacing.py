@@ -62,7 +62,7 @@ def replacing_file(target: Path, *, private: bool = False) -> Iterator[Path]:
         if not private:
             work.chmod(0o666 & ~_umask())
         sync(work)
-        work.replace(target)
+        _rename(work, target)
 
 
 def put_in_place(work: Path, target: Path) -> None:
@@ -73,16 +73,23 @@ def put_in_place(work: Path, target: Path) -> None:
     work.chmod(0o777 & ~_umask())
     for path in (*work.rglob("*"), work):
         sync(path)
-    if not target.exists():
+    _rename(work, target)
+
+
+def _rename(work: Path, target: Path) -> None:
+    if not target.exists() and not target.is_symlink():
         rename_synced(work, target)
     elif _exchange(work, target):
         try:
-            sync(target.parent)
+            sync(target.absolute().parent)
         except OSError:
             _exchange(work, target)
             raise
-    else:
+    elif work.is_dir():
         _swap_by_two_renames(work, target)
+    else:
+        work.replace(target)
+        sync(target.absolute().parent)
 
 
 def rename_synced(work: Path, target: Path) -> None:
@@ -137,10 +144,8 @@ def _made(target: Path, mark: str, *, folder: bool) -> tuple[Path, int]:
         work = target.with_name(f".{target.name}.{mark}{secrets.token_hex(4)}")
         if folder:
             work.mkdir(mode=0o700)
-        else:
-            os.close(os.open(work, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
-            handle = os.open(work, os.O_RDONLY)
+            handle = os.open(work, os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except FileNotFoundError:
             continue
         except OSError:
@@ -162,7 +167,10 @@ def _clear(target: Path) -> None:
             removed += _clear_one(path, target)
     if removed:
         logging.getLogger("sfumato").warning(
-            "removed %d unfinished outputs beside %r that stopped runs had left", removed, target.name
+            "removed %d unfinished %s that stopped runs had left beside %r",
+            removed,
+            "output" if removed == 1 else "outputs",
+            target.name,
         )
 
 

@@ -53,6 +53,7 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. INPUT is a .csv, .csv.gz, .parquet, .arrow or .feather
     file, - for CSV on standard input, or a database URL with --query.
     """
+    from sfumato.geometry.keyfile import keeping_key
     from sfumato.release import check_folder
     from sfumato.tables.files import FileForm, FileFormat
 
@@ -69,9 +70,7 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
         raise OptionError("--spreadsheet-safe is for CSV; add --format csv, or leave it out")
     native = form.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
     release = _run(console, table, recipe, options, native=native)
-    if options["new_key_file"] is not None and release.key is not None:
-        release.key.save(options["new_key_file"], apart_from=output)  # first: a release without its key is lost
-    with console.progress():
+    with keeping_key(release.key, options["new_key_file"], output), console.progress():
         release.save(output, form=wanted, overwrite=options["overwrite"], sign=signer)
     _tell(console, release, output, wanted, signer)
 

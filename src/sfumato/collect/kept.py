@@ -16,7 +16,7 @@ from typing import Any
 
 from sfumato.documents import MOST_BYTES, open_regular, parse_json
 from sfumato.errors import BadInput, SfumatoError
-from sfumato.replacing import reason, replacing_file, sync
+from sfumato.replacing import reason, replacing_file
 
 __all__ = ["Kept", "KeptAnswers", "default_folder"]
 
@@ -85,7 +85,6 @@ class KeptAnswers:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with replacing_file(self._path(token), private=True) as work:
                 work.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-            sync(self._folder)
         except OSError as error:
             raise SfumatoError(
                 f"the randomized answer could not be kept in {str(self._folder)!r} ({reason(error)}), so nothing was "

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sfumato.documents import Unparsable, parse_toml, read_text
 from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.geometry.key import Add, Key, Mult, Rotate, Step
+from sfumato.replacing import reason, replacing_file
 
-__all__ = ["check_key_path", "key_from_toml", "key_to_toml", "load_key", "save_key"]
+__all__ = ["check_key_path", "keeping_key", "key_from_toml", "key_to_toml", "load_key", "save_key"]
 
 _FORMAT = 1
 _ENTRIES = {
@@ -117,12 +119,42 @@ def save_key(key: Key, path: str | Path, *, apart_from: str | Path | None = None
     """Write a key to a new file of mode 600, and never into the folder of a release."""
     place = check_key_path(path, apart_from=apart_from)
     try:
-        opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(opened, "w", encoding="utf-8", newline="\n") as file:
-            file.write(key.to_toml())
-            file.flush()
-            os.fsync(file.fileno())
+        with replacing_file(place, private=True) as work:
+            work.write_text(key.to_toml(), encoding="utf-8", newline="\n")
+            check_key_path(place)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise SfumatoError(f"the key could not be written ({reason}); name another file") from None
+        raise SfumatoError(f"the key could not be written ({reason(error)}); name another file") from None
     return place
+
+
+@contextmanager
+def keeping_key(key: Key | None, place: str | Path | None, folder: str | Path) -> Iterator[None]:
+    """Write a new key first, for a release without its key is lost; take it back where no release comes of it.
+
+    Parameters
+    ----------
+    key : Key or None
+    place : path or None
+        Nothing is written where either is None.
+    folder : path
+        Of the release: as long as no other folder stands there than before, none has come.
+    """
+    if key is None or place is None:
+        yield
+        return
+    before = _standing(folder)
+    saved = save_key(key, place, apart_from=folder)
+    try:
+        yield
+    except BaseException:
+        if _standing(folder) == before:
+            saved.unlink(missing_ok=True)
+        raise
+
+
+def _standing(folder: str | Path) -> tuple[int, int] | None:
+    try:
+        found = Path(folder).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

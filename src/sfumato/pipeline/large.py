@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
 from sfumato.errors import OptionError, SfumatoError
 from sfumato.geometry.key import Key
-from sfumato.geometry.keyfile import check_key_path
+from sfumato.geometry.keyfile import check_key_path, keeping_key
 from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanism import Sanitized
 from sfumato.pipeline.prepare import Job, check_budget, prepare, schema_of
@@ -28,6 +27,7 @@ from sfumato.release.files import sha256_of, write_text
 from sfumato.release.folder import check_folder, replacing_folder
 from sfumato.release.model import Release, refuse_to_sign_rehearsal
 from sfumato.release.signature import SIGNATURE_FILE, Signer
+from sfumato.replacing import reason
 from sfumato.scale import MovedFile, sample_file, transform_file
 from sfumato.scale.source import form_of
 from sfumato.tables.field import Kind
@@ -145,7 +145,7 @@ def release_file(
     sample = sample_file(source, sample_rows, randomness.generator("sample"), encoding=encoding)
     settled = schema_of(sample, schema, target, identifiers, public)
     run = _try_on_sample(sample, mechanism, settled if schema is not None else _unbound(settled, sample), randomness)
-    with _plain_errors(), replacing_folder(folder, overwrite=overwrite) as work, _keeping(run.key, new_key, folder):
+    with _plain_errors(), keeping_key(run.key, new_key, folder), replacing_folder(folder, overwrite=overwrite) as work:
         (work / "release").mkdir()
         done = transform_file(
             source,
@@ -222,26 +222,11 @@ def _try_on_sample(sample: Any, mechanism: Geometric, schema: Schema, randomness
 
 
 @contextmanager
-def _keeping(key: Key, place: str | Path | None, folder: str | Path) -> Iterator[None]:
-    """Write a new key first, for a release without its key is lost; take it back where no release comes of it."""
-    if place is None:
-        yield
-        return
-    saved = key.save(place, apart_from=folder)
-    try:
-        yield
-    except BaseException:
-        saved.unlink(missing_ok=True)
-        raise
-
-
-@contextmanager
 def _plain_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise SfumatoError(f"the release could not be written ({reason}); nothing was changed") from None
+        raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None
 
 
 def _measure(run: _Run, done: MovedFile, budget: float | None) -> Report:

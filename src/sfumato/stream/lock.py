@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
 import struct
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from sfumato.errors import SfumatoError
+from sfumato.replacing import reason
 from sfumato.stream.format import StateError, damaged
 
 __all__ = ["Lock"]
@@ -79,13 +83,25 @@ class Lock:
 
     def acknowledge(self, number: int) -> None:
         """Note that a commit is on disk; outlives the process, though not a power cut, after which it may lag."""
-        if self._handle is not None:
-            os.pwrite(self._handle, _FORM.pack(number, _check(number)), 0)
+        if self._handle is None:
+            return
+        before = os.pread(self._handle, _FORM.size, 0)
+        try:
+            if os.pwrite(self._handle, _FORM.pack(number, _check(number)), 0) < _FORM.size:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:  # half a number would be taken for damage
+            os.pwrite(self._handle, before, 0)
+            os.ftruncate(self._handle, len(before))
+            raise SfumatoError(
+                f"the lock file {str(self._path)!r} could not be written ({reason(error)}); what was acknowledged "
+                "before stays, make room and run it again"
+            ) from None
 
     def release(self) -> None:
         """Let go; the file stays, for its number and because removing it would free two writers at once."""
         if self._handle is not None:
-            os.close(self._handle)
+            with suppress(OSError):  # at worst its number lags, as after a power cut
+                os.close(self._handle)
             self._handle = None
 
 

@@ -74,9 +74,9 @@ class SqliteStore:
             raise StateError(f"there is no state {str(path)!r}; make one with 'sfumato stream init'")
         lock = Lock.take(lock_path(path), str(path), write=write)
         try:
-            if lock.held:
-                _check_at_rest(path, lock, write=write)
             with _plain_errors(str(path)):
+                if lock.held:
+                    _check_at_rest(path, lock, write=write)
                 if lock.held and not write:
                     _roll_back(path)
                 db = _connect(path, write=write)

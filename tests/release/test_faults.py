@@ -1,0 +1,241 @@
+"""Outputs on a file system that fails at every point in turn: whole, or as it was before, and one sentence."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import sfumato as sf
+from sfumato import pipeline, replacing
+from sfumato.assess.report import Report
+from sfumato.collect.kept import Kept, KeptAnswers
+from sfumato.errors import SfumatoError
+from sfumato.geometry.key import Add, Key
+from sfumato.parties.ledger import Ledger
+from sfumato.parties.place import Address
+from sfumato.parties.trial import Trial, write_trial
+from sfumato.pipeline.joint_folder import write_together
+from sfumato.pipeline.stream import init_stream, publish_stream
+from sfumato.release import Signer, verify_release
+from sfumato.release.evaluation import Evaluation
+from sfumato.stream.book import Book
+from sfumato.stream.format import Entry
+from sfumato.tables.files import FileForm, FileFormat
+from tests.faulty_files import FaultyFiles, short_files
+from tests.stream import cases
+
+Job = Callable[[Path], Any]
+ERRORS = (errno.ENOSPC, errno.EIO)
+
+
+@cache
+def people() -> pa.Table:
+    rng = np.random.default_rng(5)
+    return pa.table({"age": rng.integers(20, 80, 60), "income": rng.integers(1, 90, 60), "sex": ["f", "m"] * 30})
+
+
+@cache
+def a_release() -> sf.Release:
+    return sf.sanitize(people(), sf.Condensation(k=5), report=False)
+
+
+@cache
+def a_signer() -> Signer:
+    return Signer(Ed25519PrivateKey.generate())
+
+
+def save(folder: Path, form: str = "csv") -> None:
+    a_release().save(folder / "out", form=form, sign=a_signer(), overwrite=True)
+
+
+def evaluate(folder: Path) -> None:
+    Evaluation(Report((), (), 60, 60)).save(folder / "out", overwrite=True)
+
+
+def in_chunks(folder: Path, ending: str = "csv") -> None:
+    source = folder.parent / f"source.{ending}"
+    pipeline.release_file(
+        source, folder / "out", sf.Translation(), new_key=folder / "key.toml", identifiers=["sex"], report=False,
+        overwrite=True,
+    )  # fmt: skip
+
+
+class Alone:
+    """A channel without others."""
+
+    rank, parties, names = 0, 1, ("bank",)
+
+
+def together(folder: Path) -> None:
+    ledger = Ledger(())
+    write_together(
+        a_release(), "{}\n", ledger, a_release().schema, Alone(), folder / "out", FileForm(FileFormat.CSV),  # type: ignore[arg-type]
+        overwrite=True,
+    )  # fmt: skip
+
+
+def trial(folder: Path) -> None:
+    if not (folder / "out").exists():
+        write_trial(
+            folder / "out", Trial({"bank": Address("127.0.0.1", 1), "shop": Address("127.0.0.1", 2)}, "horizontal")
+        )
+
+
+def a_key(folder: Path) -> None:
+    if not (folder / "key.toml").exists():
+        Key((Add("age", 3.5),)).save(folder / "key.toml")
+
+
+def keep(folder: Path) -> None:
+    KeptAnswers(folder).keep("token", Kept("https://survey.example", "0" * 64, {"age": 3}))
+
+
+def begin(folder: Path) -> None:
+    if not (folder / "state").exists():
+        Book.create(folder / "state", [Entry("settings", "", b"{}"), Entry("group", "1", bytes(40_000))])
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder in memory where there is one: it is synced hundreds of times."""
+    made = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    (made / "here").mkdir()
+    yield made / "here"
+    shutil.rmtree(made)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def hidden(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def put_back(folder: Path, kept: Path | None) -> None:
+    shutil.rmtree(folder)
+    if kept is None:
+        folder.mkdir()
+    else:
+        shutil.copytree(kept, folder)
+
+
+def look(folder: Path, job: Job, before: dict[str, bytes], names: set[str]) -> None:
+    """Do it once: it is done and whole, or refused in a sentence and nothing has changed."""
+    refusal = None
+    try:
+        job(folder)
+    except SfumatoError as error:
+        refusal = error
+    standing = {name: text for name, text in tree(folder).items() if not name.startswith(".")}
+    if refusal is not None:
+        assert refusal.exit_code == 1
+        assert str(refusal).isprintable()
+        assert standing == before
+        return
+    assert set(standing) == names
+    if (folder / "out" / "release").exists():
+        assert all(check.holds for check in verify_release(folder / "out" / "release"))
+
+
+JOBS = (save, evaluate, in_chunks, together, trial, a_key, keep, begin)
+CASES = [
+    *((job, False, True) for job in JOBS),
+    *((job, True, exchange) for job in (save, evaluate, in_chunks, keep) for exchange in (True, False)),
+]
+
+
+@pytest.mark.parametrize(
+    ("job", "over", "exchange"),
+    CASES,
+    ids=[
+        f"{job.__name__}-{'over' if over else 'new'}-{'swap' if exchange else 'move'}" for job, over, exchange in CASES
+    ],
+)
+def test_an_output_stands_whole_or_not_at_all_whichever_operation_fails(
+    place: Path, monkeypatch: pytest.MonkeyPatch, job: Job, over: bool, exchange: bool
+) -> None:
+    if not exchange:
+        monkeypatch.setattr(replacing, "_exchange", lambda *_: False)
+    pa.csv.write_csv(people(), place.parent / "source.csv")
+    kept = None
+    if over:
+        job(place)
+        (place / "key.toml").unlink(missing_ok=True)
+        kept = Path(shutil.copytree(place, place.parent / "kept"))
+    before = tree(place)
+    faulty = FaultyFiles(monkeypatch, place)
+    with faulty.failing(None):
+        job(place)
+    names, operations = set(tree(place)), list(faulty.done)
+    for number, operation in enumerate(operations):
+        put_back(place, kept)
+        with faulty.failing(number, ERRORS[number % 2]):
+            look(place, job, before, names)
+        if hidden(place):
+            assert operation in ("unlink", "rmdir"), f"{operation}, number {number}, leaves {hidden(place)}"
+            for path in set(place.iterdir()) - set(hidden(place)):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            job(place)
+            assert not hidden(place)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+@pytest.mark.parametrize("job", [save, in_chunks])
+def test_an_output_stands_whole_or_not_at_all_wherever_the_disk_is_full(place: Path, form: str, job: Any) -> None:
+    write = {"csv": pa.csv.write_csv, "parquet": pa.parquet.write_table, "arrow": pa.feather.write_feather}[form]
+    write(people(), str(place.parent / f"source.{form}"))
+    job(place, form)
+    sizes = {len(text) for text in tree(place).values()}
+    names = set(tree(place))
+    for most in sorted({limit for size in sizes for limit in (0, size // 2, size - 1, size)}):
+        put_back(place, None)
+        with short_files(most):
+            look(place, lambda folder: job(folder, form), {}, names)
+        assert not hidden(place)
+
+
+def test_an_epoch_that_could_not_be_written_is_written_by_the_next_run(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    init_stream(place / "state", people(), identifiers=["sex"], k=5)
+    faulty = FaultyFiles(monkeypatch, place / "out")
+    with faulty.failing(None):
+        publish_stream(place / "state", place / "out")
+    for number in range(len(faulty.done)):
+        shutil.rmtree(place / "out")
+        with faulty.failing(number), pytest.raises(SfumatoError, match="publish again to write it"):
+            publish_stream(place / "state", place / "out")
+        assert not (place / "out").exists()
+        publish_stream(place / "state", place / "out")
+        assert all(check.holds for check in verify_release(place / "out" / "release"))
+
+
+def test_a_state_can_be_read_and_gone_on_with_whichever_operation_fails(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, table = place / "state", cases.people(160)
+    cases.begin(state, table)
+    kept = Path(shutil.copytree(place, place.parent / "kept"))
+    faulty = FaultyFiles(monkeypatch, place)
+    with faulty.failing(None):
+        cases.take(state, table)
+    after = cases.look(state).records
+    for number in range(len(faulty.done)):
+        put_back(place, kept)
+        with faulty.failing(number, ERRORS[number % 2]), suppress(SfumatoError):
+            cases.take(state, table)
+        assert 100 <= cases.look(state).records <= after
+        cases.take(state, table)
+        assert cases.look(state).records == after
