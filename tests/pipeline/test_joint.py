@@ -25,11 +25,13 @@ from sfumato.errors import (
 )
 from sfumato.facts import Joint, Opened
 from sfumato.parties.channel import LocalChannel, PartyError, local_channels
+from sfumato.parties.declared import leaks_of
 from sfumato.parties.plain import plain_sessions
 from sfumato.parties.plan import Plan
 from sfumato.perturb.laplace_pca import LaplacePCA
-from sfumato.pipeline.joint import JointRelease, joint_in_one_process, leaks_of, own_part, run_party
+from sfumato.pipeline.joint import JointRelease, joint_in_one_process, own_part, run_party
 from sfumato.privacy.certificate import Certificate
+from sfumato.release.deeds import unfit_method
 from sfumato.release.verify import verify_release
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
@@ -158,6 +160,24 @@ def test_no_key_and_no_observed_domain_leaves(people: pa.Table, tmp_path: Path, 
             assert "secret-" not in file.read_text(encoding="utf-8"), file.name
     public = Schema.load(tmp_path / "bank" / "release" / "schema.toml")
     assert all(field.domain.declared or field.domain == Domain() for field in public)
+
+
+def test_a_line_of_the_ledger_in_other_words_does_not_follow_from_the_plan(people: pa.Table) -> None:
+    certificate = play(people, plan_of("horizontal"))[0].certificate
+    told = (certificate.method, certificate.parameters)
+    assert unfit_method(*told, certificate.facts) is None
+    place, line = next((place, fact) for place, fact in enumerate(certificate.facts) if isinstance(fact, Opened))
+    changes: list[dict[str, Any]] = [
+        {"label": "nothing"},
+        {"what": "nothing of interest"},
+        {"action": "sum" if line.action != "sum" else "told"},
+        {"to": line.to[:2]},
+        {"times": 0},
+    ]
+    for change in changes:
+        facts = list(certificate.facts)
+        facts[place] = dataclasses.replace(line, **change)
+        assert unfit_method(*told, facts) is not None, change
 
 
 @pytest.mark.parametrize("partition", ["vertical", "horizontal"])

@@ -182,6 +182,14 @@ def test_facts_about_columns_that_the_table_does_not_have_are_refused(
     assert "columns of the facts" in failing(folder)
 
 
+@pytest.mark.parametrize("name", ["condense", "laplace-pca"])
+def test_facts_that_leave_out_what_comes_out_as_it_is_are_refused(name: str, tmp_path: Path) -> None:
+    folder = saved(name, tmp_path)
+    facts = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))["facts"]
+    forge(folder, "facts", [each["fact"] for each in facts].index("grouped"), "alike", to=None)
+    assert "method follows from facts" in failing(folder)
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_no_method_can_be_taken_for_another(name: str, tmp_path: Path) -> None:
     folder = saved(name, tmp_path)

@@ -10,19 +10,14 @@ from typing import Any
 from sfumato import __version__
 from sfumato.errors import BadInput, OptionError, SchemaError
 from sfumato.parties.channel import PartyError
+from sfumato.parties.declared import AGREEMENT
 from sfumato.parties.plan import Plan
 from sfumato.parties.session import Session
-from sfumato.parties.transcript import Leak
 from sfumato.pipeline.owned import OwnPart
 from sfumato.tables.files import FileForm
 from sfumato.tables.schema import Schema
 
-__all__ = ["AGREEMENT", "Agreed", "agree"]
-
-AGREEMENT = Leak(
-    "agreement", "told", "all", "names, kinds and declared domains of an owner's columns, and names of those it drops"
-)
-"""What is told here."""
+__all__ = ["Agreed", "agree"]
 
 
 @dataclass(frozen=True)

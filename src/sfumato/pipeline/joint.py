@@ -8,17 +8,18 @@ from typing import Any
 
 from sfumato.errors import OptionError
 from sfumato.parties.channel import Channel
+from sfumato.parties.declared import leaks_of
 from sfumato.parties.operations import Engine
 from sfumato.parties.plain import computing_parties, plain_sessions, play_together
 from sfumato.parties.plan import Plan
 from sfumato.parties.shares import ShareSession
-from sfumato.pipeline.joint_run import JointRelease, Meter, leaks_of, reason_of, run_joint, write_release
+from sfumato.pipeline.joint_run import JointRelease, Meter, reason_of, run_joint, write_release
 from sfumato.pipeline.owned import OwnPart, own_part
 from sfumato.release.folder import check_folder
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
 
-__all__ = ["JointRelease", "OwnPart", "joint_in_one_process", "leaks_of", "own_part", "run_party"]
+__all__ = ["JointRelease", "OwnPart", "joint_in_one_process", "own_part", "run_party"]
 
 
 def run_party(

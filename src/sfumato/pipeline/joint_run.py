@@ -16,12 +16,12 @@ import pyarrow as pa
 from sfumato import __version__
 from sfumato.errors import OptionError, SfumatoError
 from sfumato.parties.channel import Channel, PartyError
+from sfumato.parties.declared import RELEASED_CELLS, leaks_of
 from sfumato.parties.ledger import Ledger, check, draw_ledger
 from sfumato.parties.operations import Engine
-from sfumato.parties.plan import JointResult, Plan
+from sfumato.parties.plan import JointResult
 from sfumato.parties.session import Session
-from sfumato.parties.transcript import Leak
-from sfumato.pipeline.agreed import AGREEMENT, Agreed, agree
+from sfumato.pipeline.agreed import Agreed, agree
 from sfumato.pipeline.joint_certificate import METHOD, certify_joint, joint_facts
 from sfumato.pipeline.joint_folder import write_together
 from sfumato.pipeline.owned import OwnPart
@@ -33,17 +33,7 @@ from sfumato.tables.files import FileForm
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount
 
-__all__ = ["JointRelease", "Meter", "leaks_of", "reason_of", "run_joint", "write_release"]
-
-_ABOUT = {
-    leak.label: leak
-    for leak in (
-        AGREEMENT,
-        Leak("time", "told", "all", "the time that stands on the certificate"),
-        Leak("traffic", "told", "all", "how many bytes and messages a party sent", implied=True),
-    )
-}
-_CELLS = Leak("released cells", "told", "all", "the cells of an owner's columns as they are released", implied=True)
+__all__ = ["JointRelease", "Meter", "reason_of", "run_joint", "write_release"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,17 +68,6 @@ class JointRelease:
 
     def __repr__(self) -> str:
         return f"JointRelease({self.certificate!r})"
-
-
-def leaks_of(plan: Plan) -> dict[str, Leak]:
-    """Give all that a run of this plan declares to show, by label."""
-    if plan.partition == "vertical":
-        from sfumato.parties import vertical
-
-        return {**_ABOUT, **vertical.LEAKS, _CELLS.label: _CELLS}
-    from sfumato.parties import horizontal
-
-    return {**_ABOUT, **horizontal.leaks(plan.centres)}
 
 
 def reason_of(error: BaseException) -> str:
@@ -156,7 +135,10 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreed) -> tuple[JointRes
     columns: dict[str, pa.ChunkedArray] = {}
     for owner, name in enumerate(session.names):
         cells = session.tell(
-            _to_ipc(own) if owner == session.rank else None, owner, _CELLS.label, len(own) * agreed.columns[owner]
+            _to_ipc(own) if owner == session.rank else None,
+            owner,
+            RELEASED_CELLS.label,
+            len(own) * agreed.columns[owner],
         )
         told = _from_ipc(cells, name, len(result.values))
         columns |= dict(zip(told.column_names, told.columns, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.errors import SfumatoError
 from sfumato.facts import (
@@ -35,6 +35,9 @@ from sfumato.facts import (
     Untouched,
     has_type,
 )
+
+if TYPE_CHECKING:
+    from sfumato.parties.plan import Plan
 
 __all__ = ["unfit_method"]
 
@@ -76,6 +79,8 @@ def unfit_method(method: str, parameters: dict[str, Any], facts: Sequence[Fact])
     kinds = {type(fact) for fact in facts}
     if not {*_AROUND, *always} <= kinds or not kinds <= {*_AROUND, *_OF_ANY, *always, *at_times}:
         return "the method is not the one that the facts tell of"
+    if any(isinstance(fact, Grouped | Maintained) and fact.alike is None for fact in facts):
+        return "the facts do not tell which records come out as they are"
     if always == _MOVED[0] and not kinds & {Shuffled, ShuffledWithin}:
         return "the facts do not tell the order of the rows"
     try:
@@ -235,6 +240,16 @@ def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
         and joint.engine in (plan.engine, "plain")
         and (joint.centres, joint.noise) == (("", plan.noise) if vertical else (plan.centres, ""))
         and joint.rounds <= plan.rounds
+        and all(_is_declared(line, plan) for line in _all(Opened, facts))
         and (vertical or plan.few == "allow" or not joint.bare)
         and _fits_components(mechanism, facts)
     )
+
+
+def _is_declared(line: Opened, plan: Plan) -> bool:
+    """Tell whether the protocol of the plan declares to show that, in these words, and to so many."""
+    from sfumato.parties.declared import leaks_of
+
+    leak = leaks_of(plan).get(line.label)
+    to = line.to == plan.parties if leak is not None and leak.to == "all" else len(line.to) == 1
+    return leak is not None and (line.what, line.action) == (leak.what, leak.action) and to and line.times > 0
