@@ -86,7 +86,7 @@ def test_with_epochs_nothing_is_told_above_guessing(number: int, seed: int) -> N
 
 
 def test_with_epochs_one_arrival_changes_no_publication() -> None:
-    stream = Stream(FIRST + 1, np.random.default_rng(), gated=True)
+    stream = Stream(FIRST + 1, np.random.default_rng(1), gated=True)
     stream.arrive(1)
     for before, after in zip(*stream.shown, strict=True):
         assert not len(difference(before, after, apart=True))
@@ -160,7 +160,7 @@ def test_equal_units_cancel_as_often_as_they_stand_in_both(before: list[int], mo
 
 def test_arrivals_in_groups_far_apart_are_told_one_by_one() -> None:
     centres = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]])
-    came = centres + np.random.default_rng().normal(size=centres.shape)
+    came = centres + np.random.default_rng(1).normal(size=centres.shape)
     before = Shown.of_groups(np.full(3, 9), centres)
     after = Shown.of_groups(np.full(3, 10), (9 * centres + came) / 10)
     np.testing.assert_allclose(difference(before, after, apart=True), came, atol=1e-9)

@@ -186,6 +186,6 @@ def test_a_released_table_of_another_size_is_measured() -> None:
 
 
 def test_the_same_seed_gives_the_same_report() -> None:
-    first, second = (measure(draw_table(1, 100), draw_table(2, 100)) for _ in range(2))
+    first, second = (measure(draw_table(1, 60), draw_table(2, 60)) for _ in range(2))
     assert first.to_json() == second.to_json()
     assert [figure.svg for figure in first.figures] == [figure.svg for figure in second.figures]

@@ -33,7 +33,7 @@ def filled(path: Path, people: int, rng: np.random.Generator) -> Store:
 
 
 def test_the_estimate_is_near_the_truth_and_says_how_near(tmp_path: Path) -> None:
-    store = filled(tmp_path / "survey.db", 20_000, np.random.default_rng())
+    store = filled(tmp_path / "survey.db", 20_000, np.random.default_rng(1))
     found = estimate(SURVEY, store.counts()[1])
     store.close()
     documents = figures(found)
@@ -50,7 +50,7 @@ def test_the_estimate_is_near_the_truth_and_says_how_near(tmp_path: Path) -> Non
 
 
 def test_too_few_answers_are_told_and_not_guessed(tmp_path: Path) -> None:
-    store = filled(tmp_path / "survey.db", 5, np.random.default_rng())
+    store = filled(tmp_path / "survey.db", 5, np.random.default_rng(1))
     found = estimate(SURVEY, store.counts()[1])
     store.close()
     assert all(isinstance(one, TooFew) for one in found.values())
@@ -59,7 +59,7 @@ def test_too_few_answers_are_told_and_not_guessed(tmp_path: Path) -> None:
 
 
 def test_the_dashboard_shows_nothing_below_its_least_count_and_moves_by_steps(tmp_path: Path) -> None:
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(1)
     store = filled(tmp_path / "survey.db", 999, rng)
 
     async def watch() -> list[dict[str, object]]:
@@ -88,7 +88,7 @@ def test_the_dashboard_shows_nothing_below_its_least_count_and_moves_by_steps(tm
 
 
 def test_many_viewers_make_one_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = filled(tmp_path / "survey.db", 200, np.random.default_rng())
+    store = filled(tmp_path / "survey.db", 200, np.random.default_rng(1))
     calls = []
     counts = store.counts
 

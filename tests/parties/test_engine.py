@@ -33,7 +33,7 @@ def engines(request: pytest.FixtureRequest) -> Iterator[list[SpuEngine]]:
 
 
 def random_numbers(*shape: int, bound: int = FAR) -> NDArray[np.int64]:
-    return np.random.default_rng().integers(-bound, bound, size=shape, endpoint=True)
+    return np.random.default_rng(shape).integers(-bound, bound, size=shape, endpoint=True)
 
 
 def test_less_than_is_exact_to_the_ends_of_the_promised_range(engines: list[SpuEngine]) -> None:

@@ -107,7 +107,7 @@ def test_hidden_centres_give_the_groups_of_open_ones(together: Together, seed: i
 def test_groups_of_clear_clusters_are_those_of_exact_k_means_and_filling_by_one_owner(
     together: Together, centres: str
 ) -> None:
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(1)
     where = np.array([[-1.5, 0.0], [1.5, 0.5], [0.0, -1.5]])
     values = np.repeat(where, (17, 9, 22), axis=0) + rng.uniform(-0.1, 0.1, (48, 2))
     parts = [values[:5], values[5:20], values[20:]]

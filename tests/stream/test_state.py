@@ -62,7 +62,7 @@ def test_a_kill_while_the_file_changes_its_journal_leaves_a_state_that_can_be_lo
 
 def test_one_byte_changed_anywhere_is_refused(state: Path) -> None:
     whole = bytearray(state.read_bytes())
-    chance = random.Random()
+    chance = random.Random(1)
     for _ in range(60):
         place = chance.randrange(len(whole))
         damaged = bytearray(whole)
@@ -76,7 +76,7 @@ def test_one_byte_changed_anywhere_is_refused(state: Path) -> None:
 
 def test_a_file_cut_off_anywhere_is_refused(state: Path) -> None:
     whole = state.read_bytes()
-    chance = random.Random()
+    chance = random.Random(1)
     for length in [0, 1, len(whole) - 1, *(chance.randrange(len(whole)) for _ in range(30))]:
         state.write_bytes(whole[:length])
         (state.parent / "s.db.lock").unlink(missing_ok=True)
