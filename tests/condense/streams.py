@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiled import inner
+from sfumato.compiled import compiled
 from sfumato.condense.axis import padded
 from sfumato.condense.dynamic import (
     Work,
@@ -72,7 +72,7 @@ def assert_same_state(one: MaintainerState, other: MaintainerState) -> None:
             assert left == right, entry.name
 
 
-@inner
+@compiled
 def brute_stream(store: Store, groups: int, strict: bool, values: Floats, levels: Whole) -> int:
     """Maintain groups by looking at every centroid; records that no group can take are left out. Gives the groups."""
     d, following = values.shape[1], store.ids[:groups].max() + 1
