@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from sfumato.errors import BadInput
 
 __all__ = [
+    "BoundsKept",
     "ClassPure",
     "ColumnsDropped",
     "ComponentNoise",
@@ -174,6 +175,17 @@ class Noised(Fact):
     columns: int
     correlated: bool
     grid: float
+
+
+@dataclass(frozen=True)
+class BoundsKept(Fact):
+    """In these columns noise did not drive numbers beyond declared bounds, or an order's ends: they were brought back.
+
+    Numbers of other columns lie where the noise left them, on the column's step.
+    """
+
+    fact: ClassVar[str] = "bounds-kept"
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -365,6 +377,7 @@ _VOCABULARY: dict[str, type[Fact]] = {
         Shuffled,
         ShuffledWithin,
         Noised,
+        BoundsKept,
         Enhanced,
         Untouched,
         Transformed,

@@ -103,6 +103,9 @@ class Records:
         onto an old step; whole numbers are rounded.
     grids : tuple of (str, float, float)
         Moved columns whose numbers lie on a grid, with a place of it and its step: they are written exactly there.
+    unbounded : frozenset of str
+        Columns of numbers, orders or dates that got noise: bounds that were only observed do not bring them back, for
+        that would move their mean. Type, step and declared bounds stay.
     """
 
     values: NDArray[np.float64]
@@ -112,6 +115,7 @@ class Records:
     target: str | None = None
     moved: frozenset[str] = frozenset()
     grids: Grids = ()
+    unbounded: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         n, d = self.values.shape
@@ -124,6 +128,8 @@ class Records:
             raise ValueError(f"{len(self.moved - numbers)} columns were moved that are no plain numbers of the layout")
         if not {column for column, _, _ in self.grids} <= self.moved:
             raise ValueError("a grid is given for a column that was not moved")
+        if not self.unbounded <= {block.column for block in self.layout if block.kind is BlockKind.NUMBER}:
+            raise ValueError("a column without numbers has no bounds to be freed from")
         for array in (self.values, self.levels, self.strata):
             array.setflags(write=False)
 

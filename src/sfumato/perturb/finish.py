@@ -77,7 +77,8 @@ def finish(records: Records, values: NDArray[np.float64], noise: Noise, rng: np.
         facts.append(Untouched(categories, missing))
     order = rng.permutation(len(records)).astype(np.int64)
     nothing = np.zeros(len(records), dtype=np.int64)
-    released = Records(values[order], records.layout, nothing, nothing.copy(), records.target)
+    noised = frozenset(block.column for block in blocks)
+    released = Records(values[order], records.layout, nothing, nothing.copy(), records.target, unbounded=noised)
     return Sanitized(released, (*facts, Shuffled(len(records))), Workings(origin=order))
 
 

@@ -10,6 +10,7 @@ from sfumato.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyR
 from sfumato.facts import ComponentNoise, CountsKept, Fact, Grouped, Shuffled
 from sfumato.laws.guarantee import GUARANTEES, solve_b
 from sfumato.mechanism import Sanitized, Workings
+from sfumato.perturb.finish import number_blocks
 from sfumato.records import BlockKind, Layout, Records
 
 if TYPE_CHECKING:
@@ -145,7 +146,10 @@ class LaplacePCA:
         shuffled = rng.permutation(len(records))
         origin = order[shuffled]
         nothing = np.zeros(len(records), dtype=np.int64)
-        released = Records(values[shuffled], records.layout, nothing, nothing.copy(), records.target)
+        noised_columns = frozenset(block.column for block in number_blocks(records.layout))
+        released = Records(
+            values[shuffled], records.layout, nothing, nothing.copy(), records.target, unbounded=noised_columns
+        )
         workings = Workings(labels, levels, labels[origin], origin)
         return Sanitized(released, state_facts(self, records, levels, labels, components), workings)
 

@@ -13,6 +13,7 @@ from sfumato import __version__
 from sfumato.assess.measure import assess
 from sfumato.condense.mechanism import Condensation
 from sfumato.errors import PrivacyRefusal
+from sfumato.facts import BoundsKept, Fact
 from sfumato.mechanism import Mechanism, Workings
 from sfumato.pipeline.prepare import Job, check_budget, prepare, schema_of
 from sfumato.privacy.certificate import certify
@@ -20,6 +21,7 @@ from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
 from sfumato.release.model import Release
 from sfumato.tables.frames import restore, to_arrow
+from sfumato.tables.grid import has_bounds
 from sfumato.tables.moved import free_fields
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import FormulaCount
@@ -99,14 +101,15 @@ def sanitize(
     begin = perf_counter()
     sanitized = mechanism.sanitize(job.records, rng=randomness.generator("sanitize"))
     taken = perf_counter() - begin
-    moved, grids = sanitized.records.moved, sanitized.records.grids
-    released = job.codec.decode(sanitized.records.values, native=native, moved=moved, grids=grids)
-    facts = (*job.facts, *sanitized.facts)
+    moved, grids, unbounded = (getattr(sanitized.records, name) for name in ("moved", "grids", "unbounded"))
+    written = {"moved": moved, "grids": grids, "unbounded": unbounded}
+    released = job.codec.decode(sanitized.records.values, native=native, **written)
+    facts = (*job.facts, *sanitized.facts, *_bounds_kept(job.codec.schema, unbounded))
     measured = None
     if report:
         measured = assess(
             job.original,
-            job.codec.decode(sanitized.records.values, moved=moved, grids=grids) if native else released,
+            job.codec.decode(sanitized.records.values, **written) if native else released,
             job.codec,
             facts=facts,
             workings=sanitized.workings,
@@ -135,6 +138,12 @@ def sanitize(
     table = released if native else restore(released, origin, free)
     key = getattr(sanitized.workings, "key", None)
     return Release(table, job.codec.schema, certificate, measured, recipe, moved, key, grids)
+
+
+def _bounds_kept(schema: Schema, noised: frozenset[str]) -> tuple[Fact, ...]:
+    """State which columns that got noise were held by declared bounds, or by the ends of an order."""
+    held = tuple(field.name for field in schema if field.name in noised and has_bounds(field))
+    return (BoundsKept(held),) if held else ()
 
 
 def _beside(released: pa.Table, job: Job, workings: Workings | None) -> pa.Table:

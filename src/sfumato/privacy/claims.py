@@ -6,6 +6,7 @@ import dataclasses
 
 from sfumato.errors import PrivacyRefusal
 from sfumato.facts import (
+    BoundsKept,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -35,7 +36,15 @@ from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.grouped import of_drawn_rows, of_groups
 from sfumato.privacy.joint import of_joint
 from sfumato.privacy.laplace import is_noised_by_group, of_component_noise, of_noised_groups
-from sfumato.privacy.perturbed import of_enhance, of_moved_target, of_noise, of_runs, of_transformation, of_untouched
+from sfumato.privacy.perturbed import (
+    of_bounds,
+    of_enhance,
+    of_moved_target,
+    of_noise,
+    of_runs,
+    of_transformation,
+    of_untouched,
+)
 from sfumato.privacy.randomized import of_observed, of_randomized, of_rows
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, counted, quoted
 from sfumato.privacy.streamed import of_stream
@@ -92,6 +101,8 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                 of_runs(fact, claims, refused)
             case Noised():
                 of_noise(fact, claims, refused)
+            case BoundsKept():
+                refused.append(of_bounds(fact))
             case Enhanced():
                 of_enhance(fact, facts, claims, refused)
             case Untouched():

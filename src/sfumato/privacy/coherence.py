@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from sfumato.errors import PrivacyRefusal
 from sfumato.facts import (
+    BoundsKept,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -110,6 +111,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return fact.scale > 0 and fact.components >= 1 and 0 < fact.rho1 < 1 and fact.grid > 0
         case Untouched() | CountsKept():
             return fact.category_columns + fact.missing_columns > 0
+        case BoundsKept():
+            return bool(fact.columns)
         case Transformed():
             return bool(fact.columns) and bool(fact.operations) and set(fact.operations) <= {"add", "mult", "rotate"}
         case ClassPure():
@@ -145,6 +148,7 @@ def _names_agree(facts: Sequence[Fact]) -> bool:
     moved = [name for fact in _all(Transformed, facts) for name in fact.columns]
     named = {fact.column for fact in facts if isinstance(fact, ClassPure | Stratified | TargetMoved)}
     observed = {name for fact in _all(DomainsObserved, facts) for name in fact.columns}
+    named |= {name for fact in _all(BoundsKept, facts) for name in fact.columns}
     dropped = {name for fact in _all(ColumnsDropped, facts) for name in (*fact.identifiers, *fact.levels)}
     return (
         not dropped & (named | observed | {*randomized, *moved})

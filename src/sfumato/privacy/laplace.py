@@ -77,7 +77,8 @@ def of_component_noise(fact: ComponentNoise, claims: list[Claim], refused: list[
             "proved",
             "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] on a grid of "
             f"{fact.grid:g} standard deviations; ranges are measured on that grid [BCG10, alg. 2; errata BCG10.1].",
-            f"{SECRET_RANDOMNESS}; numbers beyond the bounds of a column or off its step are brought back afterwards",
+            f"{SECRET_RANDOMNESS}; numbers off a column's step, or beyond bounds that it keeps, are brought back "
+            "afterwards",
         )
     )
     _bound(fact, 1, "about one principal component of a record", claims, refused)

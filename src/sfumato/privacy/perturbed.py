@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from sfumato.facts import Enhanced, Fact, Noised, Shuffled, ShuffledWithin, TargetMoved, Transformed, Untouched
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, counted
+from sfumato.facts import (
+    BoundsKept,
+    Enhanced,
+    Fact,
+    Noised,
+    Shuffled,
+    ShuffledWithin,
+    TargetMoved,
+    Transformed,
+    Untouched,
+)
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, counted, quoted
 
-__all__ = ["of_enhance", "of_moved_target", "of_noise", "of_runs", "of_transformation", "of_untouched"]
+__all__ = ["of_bounds", "of_enhance", "of_moved_target", "of_noise", "of_runs", "of_transformation", "of_untouched"]
 
 
 def of_noise(fact: Noised, claims: list[Claim], refused: list[Refused]) -> None:
@@ -22,7 +32,8 @@ def of_noise(fact: Noised, claims: list[Claim], refused: list[Refused]) -> None:
             "proved",
             "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] and every result lies "
             f"on one grid of {fact.grid:g} standard deviations, so that its last digits say nothing [Mironov 2012].",
-            f"{SECRET_RANDOMNESS}; numbers beyond the bounds of a column or off its step are brought back afterwards",
+            f"{SECRET_RANDOMNESS}; numbers off a column's step, or beyond bounds that it keeps, are brought back "
+            "afterwards",
         )
     )
     refused.extend(_not_of_noise(fact))
@@ -58,6 +69,16 @@ def _not_of_noise(fact: Noised) -> list[Refused]:
             )
         )
     return refused
+
+
+def of_bounds(fact: BoundsKept) -> Refused:
+    """Refuse that every column kept its mean and all of its noise."""
+    return Refused(
+        "Every column has the mean of the original, and the variance of the original and the noise together.",
+        f"in {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}) numbers that the noise drove beyond declared "
+        "bounds, or beyond the ends of an order, were brought back to them: the mean of a column that leans on a bound "
+        "moves, and some of its noise is lost",
+    )
 
 
 def of_enhance(fact: Enhanced, facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.errors import SfumatoError
 from sfumato.facts import (
+    BoundsKept,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -53,8 +54,8 @@ _DEEDS: dict[str, tuple[Kinds, Kinds]] = {
     "condense": _CONDENSED,
     "condense-paper": _CONDENSED,
     "classwise": ((ClassPure, Grouped, Synthesized, Shuffled), _GROUPS),
-    "laplace-pca": ((Grouped, ComponentNoise, Shuffled), _GROUPS),
-    "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut)),
+    "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept)),
+    "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut, BoundsKept)),
     "translate": _MOVED,
     "scale": _MOVED,
     "rotate": _MOVED,
@@ -145,7 +146,7 @@ def _fits_groups(mechanism: Any, grouped: Grouped) -> bool:
             return False
         if mechanism.grouping is None:
             algorithm = algorithm.removesuffix(", chosen by trial")
-    floor = mechanism.k or 1
+    floor = mechanism.floor if mechanism.method == "classwise" else mechanism.k
     return algorithm in known and grouped.asked_min >= floor and (grouped.asked_min > 1 or mechanism.allow_level_1)
 
 

@@ -34,7 +34,7 @@ from sfumato.tables.cells import (
 from sfumato.tables.extent import extent_of_labels, extent_of_numbers
 from sfumato.tables.field import DateStep, Field, Kind
 from sfumato.tables.fits import check_columns, check_extra, check_lacking
-from sfumato.tables.grid import Grid, fit_grid, mean_and_scale, refuse_misfits
+from sfumato.tables.grid import Grid, fit_grid, mean_and_scale, refuse_misfits, unbounded_grid
 from sfumato.tables.infer import complete_field
 from sfumato.tables.moved import own_units, write_moved
 from sfumato.tables.schema import Schema
@@ -165,6 +165,7 @@ class Codec:
         native: bool = False,
         moved: frozenset[str] = frozenset(),
         grids: Grids = (),
+        unbounded: frozenset[str] = frozenset(),
     ) -> pa.Table:
         """Turn coordinates back into a table of the encoded columns, in the order of the schema.
 
@@ -180,6 +181,9 @@ class Codec:
             back, but whole numbers are rounded.
         grids : tuple of (str, float, float)
             Those of them that lie on a grid (`Records.grids`): they are written exactly there.
+        unbounded : frozenset of str
+            Columns that observed bounds do not bring back (`Records.unbounded`); whole numbers that came in a narrow
+            type are written in a wide one.
         """
         if values.ndim != 2 or values.shape[1] != width(self.layout):
             raise ValueError(f"coordinates of shape {values.shape} do not fit a layout of {width(self.layout)}")
@@ -188,6 +192,8 @@ class Codec:
         arrays = []
         steps = {name: (anchor, step) for name, anchor, step in grids}
         for column in self.columns:
+            if column.field.name in unbounded:
+                column = _unbound(column)
             kind = _native_type(column) if native else column.kind
             grid, free = steps.get(column.field.name), column.field.name in moved
             arrays.append(_decode_column(values, column, kind, grid, moved=free))
@@ -321,6 +327,18 @@ def _decode_column(
     with np.errstate(over="ignore"):  # what overflows lies beyond every bound, and is brought inside
         places = values[:, block.start] * column.scale + column.mean
     return write_numbers(column.grid.to_numbers(places), absent, column.field, kind, column.gap)
+
+
+def _unbound(column: Column) -> Column:
+    """Free a column from bounds that were only observed, and from a type that may not hold what lies beyond them."""
+    if column.grid is None or column.field.domain.declared:
+        return column
+    kind = column.kind
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        kind = pa.int64()
+    elif pa.types.is_decimal(kind):
+        kind = pa.decimal128(38, kind.scale)
+    return dataclasses.replace(column, kind=kind, grid=unbounded_grid(column.grid, column.field, kind))
 
 
 def _native_type(column: Column) -> pa.DataType:

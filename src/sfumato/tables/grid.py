@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,17 @@ from sfumato.tables.cells import EXACT, decimals_of_step
 from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, bound_to_number, unit_of
 from sfumato.tables.field import Bound, Field, Kind
 
-__all__ = ["WIDEST", "Grid", "decimals_of_numbers", "fit_grid", "mean_and_scale", "refuse_misfits", "step_of_numbers"]
+__all__ = [
+    "WIDEST",
+    "Grid",
+    "decimals_of_numbers",
+    "fit_grid",
+    "has_bounds",
+    "mean_and_scale",
+    "refuse_misfits",
+    "step_of_numbers",
+    "unbounded_grid",
+]
 
 WIDEST = 2.0**51
 """Steps from the mean that come back exactly from a standardized double."""
@@ -130,6 +141,21 @@ def fit_grid(numbers: NDArray[np.float64], field: Field, kind: pa.DataType, crow
     )
     refuse_misfits(numbers, grid, field)
     return grid
+
+
+def unbounded_grid(grid: Grid, field: Field, kind: pa.DataType) -> Grid:
+    """Grid of a column of some type without bounds that were only observed; declared ones and orders keep theirs."""
+    if field.domain.declared or field.kind is Kind.ORDINAL:
+        return grid
+    low, high = _range_of(kind, field, grid.step)
+    return dataclasses.replace(grid, low=low, high=high, fold_low=False, fold_high=False)
+
+
+def has_bounds(field: Field) -> bool:
+    """Tell whether the numbers of a column are held by declared bounds, or by the ends of an order."""
+    domain = field.domain
+    bounded = domain.declared and (domain.low is not None or domain.high is not None)
+    return field.kind is Kind.ORDINAL or (bounded and field.kind in (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE))
 
 
 def refuse_misfits(numbers: NDArray[np.float64], grid: Grid, field: Field) -> None:
