@@ -12,6 +12,7 @@ import pytest
 from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE, mutual_links, rank_view, whitening
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import run_measure
+from sfumato.assess.gains import gains
 from sfumato.assess.study import Study, study_of
 from sfumato.mechanism import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
@@ -62,7 +63,7 @@ def test_twins_share_a_link(width: int) -> None:
 def test_a_copy_is_linked_whole_and_held_out_people_are_not() -> None:
     for finding in found(study(draw_table(1), draw_table(1), holdout=draw_table(3))).values():
         assert finding.value == 1.0
-        assert finding.baseline == 1 / ROWS
+        assert finding.baseline == pytest.approx(0.45, abs=0.1)  # an independent redraw links so many
         assert finding.control is not None
         assert finding.control < 0.1
 
@@ -145,8 +146,30 @@ def test_own_rows_are_found_until_noise_hides_them(noise: float, low: float, hig
     for finding in run_measure(OWN_ROW_LINKAGE, of):
         assert finding.value is not None
         assert low <= finding.value <= high
-        assert finding.control is not None
+        assert finding.control is None  # a person held out has no row of their own
+        assert "Control" not in finding.meaning
         assert finding.baseline == 1 / 400
+
+
+def test_links_to_the_own_row_that_are_few_and_far_beyond_guessing_are_a_success() -> None:
+    """Noise that links one person in eleven to their own row: the nearest neighbour's row is no comparison."""
+    rng = np.random.default_rng(9)
+    values, outside = rng.normal(size=(1200, 3)), rng.normal(size=(400, 3))
+    blurred = values + 0.5 * rng.normal(size=values.shape)
+    tables = [pa.table(dict(zip("abc", matrix.T, strict=True))) for matrix in (values, blurred, outside)]
+    of = study(tables[0], tables[1], workings=Workings(origin=np.arange(1200)), holdout=tables[2])
+    findings = (*run_measure(LINKAGE, of), *run_measure(OWN_ROW_LINKAGE, of))
+    found_of = {gain.finding.name: gain for gain in gains(findings)}
+    assert set(found_of) == {f"own-row-linkage-{way}" for way in WAYS}
+    for gain in found_of.values():
+        assert 0.02 < (gain.finding.value or 0.0) < 0.1
+        assert gain.against == 1 / 1200
+        assert gain.certain
+
+
+def test_where_origins_are_known_links_are_those_to_the_own_row() -> None:
+    of = study(draw_table(1), draw_table(1), workings=Workings(origin=np.arange(ROWS)))
+    assert all("own row" in str(finding.because) for finding in run_measure(LINKAGE, of))
 
 
 def test_odd_tables_stop_nothing() -> None:

@@ -44,7 +44,8 @@ class Finding:
     interval : tuple of float, optional
         Where the number may lie, 95 %; None for an exact count.
     baseline : float, optional
-        What the number would be if nothing were wrong (for utility) or by guessing (for attacks).
+        What the number would be if nothing were wrong (for utility); for attacks by guessing, or, where an interval
+        comes with it, from a release that knows nobody.
     control : float, optional
         The same number on rows that were held out.
     because : str, optional
@@ -55,6 +56,8 @@ class Finding:
         Where the control may lie, 95 %.
     attempts : int, optional
         How many people were attacked, or rows tested, for it.
+    baseline_interval : tuple of float, optional
+        Where the baseline of an attack may lie, 95 %; None where it is reckoned.
     unit : str
         How a page writes the number: "share" as a percentage, "percent" and "count" as they are.
     """
@@ -73,6 +76,7 @@ class Finding:
     unit: str = ""
     control_interval: tuple[float, float] | None = None
     attempts: int | None = None
+    baseline_interval: tuple[float, float] | None = None
 
     @property
     def status(self) -> str:

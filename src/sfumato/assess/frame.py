@@ -10,6 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 from sfumato.assess.findings import Direction, Family, Finding, not_run
+from sfumato.assess.strangers import beside_strangers
 from sfumato.assess.study import Study
 from sfumato.facts import Fact
 from sfumato.threads import one_thread
@@ -56,6 +57,9 @@ class Measure:
         Looks at the facts and gives the reason why the measure does not apply to what was done, or None.
     public : bool
         Whether what it finds may leave with the release.
+    strangers : callable, optional
+        For attacks that succeed on people whom the release does not know, too: makes studies of releases that know
+        nobody, which the baseline is measured on where nobody was held out.
     """
 
     name: str
@@ -67,6 +71,7 @@ class Measure:
     needs: tuple[Need, ...] = ()
     applies: Callable[[Sequence[Fact]], str | None] = always
     public: bool = True
+    strangers: Callable[[Study], tuple[Study, ...]] | None = None
 
     def direction(self, name: str) -> Direction:
         """Say which way is good."""
@@ -90,7 +95,11 @@ def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
 
     try:
         with one_thread():
-            return tuple(measure.run(study))
+            findings = tuple(measure.run(study))
+            if measure.strangers is None or study.holdout is not None:
+                return findings
+            made = [tuple(measure.run(stand_in)) for stand_in in measure.strangers(study)]
+            return tuple(beside_strangers(finding, made) for finding in findings)
     except (ArithmeticError, ValueError, IndexError, np.linalg.LinAlgError, MemoryError) as error:
         logging.getLogger("sfumato").warning("the measure %r failed (%s)", measure.name, type(error).__name__)
         return measure.not_run(f"it failed ({type(error).__name__}), which says nothing about safety")

@@ -1,14 +1,21 @@
-"""How far an attack gets beyond what it gets on people held out, or beyond guessing."""
+"""How far an attack gets beyond what it gets on people held out, from a release that knows nobody, or by guessing."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from sfumato.assess.findings import Direction, Family, Finding
+from sfumato.assess.intervals import CONFIDENCE
 
-__all__ = ["Gain", "gains", "is_rate"]
+__all__ = ["FALSE_ALARMS", "Gain", "gains", "is_rate", "rank"]
+
+FALSE_ALARMS = 0.001
+"""How often any attack of a report is called a success on a release that knows nobody, at most."""
+
+_CONCEDED = "group-linkage"  # a group hides which of its members a person is, not where they are
 
 
 @dataclass(frozen=True)
@@ -20,14 +27,16 @@ class Gain:
     finding : Finding
         With a value.
     against : float
-        The control, or guessing where nobody was held out.
+        The control, or the baseline where nobody was held out.
     controlled : bool
         Whether it is the control.
     excess : float
         Value less ``against``.
     certain : bool
-        Whether the excess is more than chance: 95 % limits of a difference of two shares, from the limits of each
-        (Newcombe 1998, method 10).
+        Whether the excess is more than chance: the limits of a difference of two shares from the limits of each
+        (Newcombe 1998, method 10), so wide that of all attacks together `FALSE_ALARMS` are beyond by chance.
+    conceded : bool
+        Whether every certificate refuses to promise that the attack fails.
     """
 
     finding: Finding
@@ -35,6 +44,7 @@ class Gain:
     controlled: bool
     excess: float
     certain: bool
+    conceded: bool
 
 
 def is_rate(finding: Finding) -> bool:
@@ -46,18 +56,45 @@ def is_rate(finding: Finding) -> bool:
 
 
 def gains(findings: Iterable[Finding]) -> tuple[Gain, ...]:
-    """Rank the attacks that were run by what they gain, the largest first; those on single columns are left out."""
-    found = [_gain(finding) for finding in findings if "/" not in finding.name and is_rate(finding)]
-    return tuple(sorted((gain for gain in found if gain is not None), key=lambda gain: -gain.excess))
+    """Rank the attacks that were run, the largest gain first and conceded ones last; single columns are left out.
+
+    Examples
+    --------
+    >>> from sfumato.assess.attacks.arms import Arm, success
+    >>> found = [success(name, "", Arm(30, 100), guess=0.01, control=Arm(2, 100)) for name in ("a", "b")]
+    >>> [(gain.excess, gain.certain) for gain in gains(found)]
+    [(0.28, True), (0.28, True)]
+    """
+    rates = [finding for finding in findings if "/" not in finding.name and is_rate(finding)]
+    width = _width(len(rates))
+    found = (_gain(finding, width) for finding in sorted(rates, key=rank))
+    return tuple(gain for gain in found if gain is not None)
 
 
-def _gain(finding: Finding) -> Gain | None:
-    value, control = finding.value, finding.control
-    against = control if control is not None else finding.baseline
+def rank(finding: Finding) -> tuple[bool, float]:
+    """Sort by this key to have the largest gain first, and last what every certificate concedes."""
+    against = finding.control if finding.control is not None else finding.baseline
+    return _is_conceded(finding), (against or 0.0) - (finding.value or 0.0)
+
+
+def _is_conceded(finding: Finding) -> bool:
+    return finding.name.startswith(_CONCEDED)
+
+
+def _width(attacks: int) -> float:
+    """By how much to widen limits, so that so many one-sided comparisons are wrong with `FALSE_ALARMS` at most."""
+    normal = NormalDist()
+    return normal.inv_cdf(1 - FALSE_ALARMS / max(attacks, 1)) / normal.inv_cdf((1 + CONFIDENCE) / 2)
+
+
+def _gain(finding: Finding, width: float) -> Gain | None:
+    value, controlled = finding.value, finding.control is not None
+    against = finding.control if controlled else finding.baseline
+    limits = finding.control_interval if controlled else finding.baseline_interval
     if value is None or against is None:
         return None
     below = value - finding.interval[0] if finding.interval is not None else 0.0
-    limits = finding.control_interval if control is not None else None
     above = limits[1] - against if limits is not None else 0.0
     excess = value - against
-    return Gain(finding, against, control is not None, excess, excess > math.hypot(below, above))
+    certain = excess > width * math.hypot(below, above)
+    return Gain(finding, against, controlled, excess, certain, _is_conceded(finding))

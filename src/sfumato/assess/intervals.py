@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CONFIDENCE", "around", "holding", "median_interval", "wilson"]
+__all__ = ["CONFIDENCE", "around", "crowd", "crowded", "holding", "median_interval", "wilson"]
 
 CONFIDENCE = 0.95
 _Z = 1.959963984540054
@@ -54,6 +54,32 @@ def wilson(hits: float, tries: int) -> tuple[float, float]:
     reach = _Z / (1 + square / tries) * np.sqrt(share * (1 - share) / tries + square / (4 * tries * tries))
     low = float(middle - reach) if hits else 0.0
     return low, float(middle + reach) if hits < tries else 1.0
+
+
+def crowd(places: NDArray[np.int64]) -> float:
+    """Count how many tries hang on the same thing: the mean over tries of how many have the same place.
+
+    Examples
+    --------
+    >>> crowd(np.array([7, 7, 7])), crowd(np.array([1, 2, 3]))
+    (3.0, 1.0)
+    """
+    counts = np.unique(places, return_counts=True)[1] if len(places) else np.ones(1, dtype=np.int64)
+    return float((counts**2).sum() / counts.sum())
+
+
+def crowded(share: float, tries: int, crowd: float) -> tuple[float, float]:
+    """Give Wilson's interval of a share, as if there were one try for all those that hang on the same thing.
+
+    Examples
+    --------
+    >>> low, high = crowded(1.0, 1300, 1300.0)
+    >>> round(low, 2), high
+    (0.21, 1.0)
+    """
+    worth = max(1, round(tries / crowd))
+    low, high = wilson(share * worth, worth)
+    return min(low, share), max(high, share)
 
 
 def median_interval(values: NDArray[np.float64]) -> tuple[float, float]:

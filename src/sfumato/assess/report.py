@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Finding
-from sfumato.assess.gains import gains
+from sfumato.assess.gains import Gain, gains
 from sfumato.assess.words import measured_sentence, show, spoken_name
 from sfumato.errors import OptionError
 
@@ -135,7 +135,7 @@ class Report:
             measured_sentence(self.findings),
         ]
         told = [finding for finding in self.findings if finding.name in _TOLD and finding.value is not None]
-        for finding in (*told, *(gain.finding for gain in gains(self.findings)[:3])):
+        for finding in (*told, *(gain.finding for gain in _leading(self.findings))):
             beside = [("baseline", finding.baseline), ("control", finding.control)]
             known = ", ".join(f"{name} {show(value, finding.unit)}" for name, value in beside if value is not None)
             way = finding.direction.value.replace("-", " ")
@@ -145,6 +145,11 @@ class Report:
         if unknown:
             lines.append(f"  not run: {len(unknown)}, for reasons given in the report")
         return "\n".join(lines)
+
+
+def _leading(findings: tuple[Finding, ...]) -> list[Gain]:
+    """List the three attacks that gain most, apart from those that every certificate concedes."""
+    return [gain for gain in gains(findings) if not gain.conceded][:3]
 
 
 def _cell(document: dict[str, Any], key: str, end: int | None) -> Any:
@@ -161,6 +166,8 @@ _COLUMNS: tuple[tuple[str, str, int | None], ...] = (
     ("low", "interval", 0),
     ("high", "interval", 1),
     ("baseline", "baseline", None),
+    ("baseline_low", "baseline_interval", 0),
+    ("baseline_high", "baseline_interval", 1),
     ("control", "control", None),
     ("control_low", "control_interval", 0),
     ("control_high", "control_interval", 1),

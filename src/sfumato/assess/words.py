@@ -12,6 +12,7 @@ from sfumato.assess.names import MODELS, SPOKEN
 __all__ = ["forbidden_sentence", "measured_sentence", "promised_sentence", "show", "spoken_name"]
 
 _PERCENT = "\u00a0%"
+_BY_NOBODY = "from a release that knows nobody"
 
 
 def show(value: float | None, unit: str = "") -> str:
@@ -94,9 +95,11 @@ def measured_sentence(findings: Iterable[Finding]) -> str:
 
 def _attacks_told(findings: Sequence[Finding]) -> str:
     """Say how many attacks succeed on people of the table, and which gains most."""
-    ranked = gains(findings)
+    found = gains(findings)
+    ranked = [gain for gain in found if not gain.conceded]
     idle = sum(f.family is Family.ATTACK and f.value is None and "/" not in f.name for f in findings)
     unknown = f"; {_times(idle, 'attack was', 'attacks were')} not run, which says nothing about safety" if idle else ""
+    unknown = _conceded([gain for gain in found if gain.conceded and gain.certain]) + unknown
     if not ranked:
         return unknown.removeprefix("; ")
     certain = [gain for gain in ranked if gain.certain]
@@ -116,9 +119,18 @@ def _quoted(gain: Gain) -> str:
     told = f"\u201c{words[0].lower()}{words[1:]}\u201d with {show(finding.value, finding.unit)}"
     against = f"{told} against {show(gain.against, finding.unit)}"
     if not gain.controlled:
-        return f"{against} by guessing"
-    guess = f", {show(finding.baseline, finding.unit)} by guessing" if finding.baseline is not None else ""
+        return f"{against} {_BY_NOBODY if finding.baseline_interval is not None else 'by guessing'}"
+    guessed = finding.baseline is not None and finding.baseline_interval is None
+    guess = f", {show(finding.baseline, finding.unit)} by guessing" if guessed else ""
     return f"{against} on people held out{guess}"
+
+
+def _conceded(found: Sequence[Gain]) -> str:
+    """Say that people's groups are found, which nothing promises to prevent."""
+    if not found:
+        return ""
+    best = found[0].finding
+    return f"; a person's group is found by up to {show(best.value, best.unit)}, which no claim rules out"
 
 
 def _times(count: int, one: str, many: str) -> str:

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from sfumato.assess.findings import Direction, Family, Finding
 from sfumato.assess.intervals import wilson
 
-__all__ = ["Arm", "success"]
+__all__ = ["NO_CONTROL", "Arm", "success"]
+
+NO_CONTROL = " Control not run, because no rows were held out."
+"""What follows the meaning of an attack that has none."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,12 @@ class Arm:
         return self.hits / self.attempts
 
 
-def success(name: str, meaning: str, attack: Arm, *, guess: float, control: Arm | None, public: bool = True) -> Finding:
+def success(
+    name: str, meaning: str, attack: Arm, *, guess: float | Arm, control: Arm | None, public: bool = True
+) -> Finding:
     """State how often an attack succeeded, beside guessing and beside the same attack on people held out.
+
+    In place of guessing stands what a release that knows nobody gets, where that was tried.
 
     Examples
     --------
@@ -37,16 +44,16 @@ def success(name: str, meaning: str, attack: Arm, *, guess: float, control: Arm 
     >>> finding.value, finding.control, finding.attempts
     (0.3, 0.02, 100)
     """
-    missing = "" if control is not None else " Control not run, because no rows were held out."
     return Finding(
         name,
         Family.ATTACK,
         attack.share,
         Direction.LOWER,
         (0.0, 1.0),
-        meaning + missing,
+        meaning + ("" if control is not None else NO_CONTROL),
         interval=wilson(attack.hits, attack.attempts),
-        baseline=guess,
+        baseline=guess.share if isinstance(guess, Arm) else guess,
+        baseline_interval=wilson(guess.hits, guess.attempts) if isinstance(guess, Arm) else None,
         control=None if control is None else control.share,
         control_interval=None if control is None else wilson(control.hits, control.attempts),
         attempts=attack.attempts,

@@ -17,6 +17,7 @@ from sfumato.assess.findings import Family, Finding
 from sfumato.assess.frame import Measure, Need
 from sfumato.assess.keys import bits_of, row_keys
 from sfumato.assess.neighbours import nearest
+from sfumato.assess.strangers import folds
 from sfumato.assess.study import Study, sample
 
 __all__ = ["LINKABILITY", "draw_halves", "pick_near"]
@@ -153,4 +154,5 @@ LINKABILITY = Measure(
     findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
     run=_run,
     needs=(Need.COLUMNS,),
+    strangers=folds,
 )

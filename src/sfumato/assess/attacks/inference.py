@@ -14,6 +14,7 @@ from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.findings import Family, Finding
 from sfumato.assess.frame import Measure, Need
 from sfumato.assess.neighbours import nearest
+from sfumato.assess.strangers import folds
 from sfumato.assess.study import Study, sample
 
 __all__ = ["ATTRIBUTE_INFERENCE", "CLOSE", "Reader", "Trial", "attack_column", "pool", "tolerance_of"]
@@ -234,4 +235,5 @@ ATTRIBUTE_INFERENCE = Measure(
     },
     run=_run,
     needs=(Need.COLUMNS,),
+    strangers=folds,
 )

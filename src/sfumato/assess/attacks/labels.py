@@ -14,6 +14,7 @@ from sfumato.assess.columns import Cells
 from sfumato.assess.findings import Direction, Family, Finding
 from sfumato.assess.frame import Measure, Need
 from sfumato.assess.intervals import wilson
+from sfumato.assess.strangers import folds
 from sfumato.assess.study import Study, sample
 from sfumato.tables.schema import Kind
 
@@ -178,4 +179,5 @@ LABEL_INFERENCE = Measure(
     findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
     run=_run,
     needs=(Need.TARGET, Need.COLUMNS),
+    strangers=folds,
 )

@@ -1,21 +1,25 @@
 """Linking a person's whole record to a released row by distance [Domingo-Ferrer & Torra 2001; Torra et al. 2006].
 
-A link counts when it is mutual: the released row nearest to the person has nobody of the original nearer than this
-person. That can be told of any table, also of one whose rows descend from nobody. Held-out people, each in the seat of
-an original, link mutually as often where the release owes nothing to the originals.
+Where it is known from whose record a released row was made, a link counts when it leads to one's own row. Of other
+tables, whose rows may descend from nobody, a link counts when it is mutual: the released row nearest to the person has
+nobody of the original nearer than this person. A release that knows nobody links many people so, too: one part of the
+original links the other, and held-out people, each in the seat of an original, link mutually as often where the
+release owes nothing to the originals.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.arms import Arm, success
+from sfumato.assess.attacks.arms import NO_CONTROL, Arm, success
 from sfumato.assess.findings import Family, Finding
 from sfumato.assess.frame import Measure, Need
 from sfumato.assess.neighbours import TREE, nearest
+from sfumato.assess.strangers import parts
 from sfumato.assess.study import Study, sample
 from sfumato.records import BlockKind, Layout
 
@@ -39,15 +43,21 @@ _WAYS = {
 }
 _MUTUAL = (
     "The share of people whose nearest released row, compared {way}, has nobody of the original nearer than them; what "
-    "exceeds the share of held-out people is due to their being in the table, and less is better"
+    "exceeds the share of held-out people is due to their being in the table, and less is better; the baseline is what "
+    "a release that knows nobody gives, measured by linking one part of the original to the other"
 )
+_OWN_ROWS = "each released row was made from one person's record, so that links to one's own row are counted instead"
 _OWN = (
-    "The share of people whose nearest released row, compared {way}, is the one made from their own record; less is "
-    "better"
+    "The share of people whose nearest released row, compared {way}, is the one made from their own record, beside "
+    "guessing one row of all; people held out have no such row and are no control, and less is better"
 )
 
 
 def _run(study: Study) -> Iterator[Finding]:
+    if study.workings is not None and study.workings.origin is not None:
+        yield from LINKAGE.not_run(_OWN_ROWS)
+        return
+    nobody = {way: linkage_arms(other, view)[0] for other in parts(study) for way, view in _views(other).items()}
     for way, view in _views(study).items():
         attack, control = linkage_arms(study, view)
         note = "" if attack.attempts == len(study.original) else f"; counted on {attack.attempts} rows drawn at random"
@@ -55,7 +65,7 @@ def _run(study: Study) -> Iterator[Finding]:
             f"linkage-{way}",
             _MUTUAL.format(way=_WAYS[way]) + note + ".",
             attack,
-            guess=1 / len(study.original),
+            guess=nobody.get(way, 1 / len(study.original)),
             control=control,
         )
 
@@ -63,21 +73,14 @@ def _run(study: Study) -> Iterator[Finding]:
 def linkage_arms(study: Study, view: _View | None = None) -> tuple[Arm, Arm | None]:
     """Try to link people of the original, and people held out; by default in standard deviations of the columns."""
     rng, view = study.generator("linkage"), view or (lambda rows: rows)
-    people, outside, _ = _drawn(study, rng)
+    people = sample(len(study.original), most_people(study), rng)
     released = view(study.released)
     hits = mutual_links(view(study.original), released, people)
-    control = None if outside is None else _control(study, view, released, outside, rng)
+    control = None
+    if study.holdout is not None:
+        outside = rng.permutation(sample(len(study.holdout), max(len(people), _FEWEST // 8), rng))
+        control = _control(study, view, released, outside, rng)
     return Arm(float(hits.sum()), len(hits)), control
-
-
-def _drawn(study: Study, rng: np.random.Generator) -> tuple[_Places, _Places | None, str]:
-    """Draw the people to attack, as many held out, and the words that say so."""
-    rows = len(study.original)
-    people = sample(rows, most_people(study), rng)
-    note = "" if len(people) == rows else f"; counted on {len(people)} rows drawn at random"
-    if study.holdout is None:
-        return people, None, note
-    return people, rng.permutation(sample(len(study.holdout), max(len(people), _FEWEST // 8), rng)), note
 
 
 def most_people(study: Study) -> int:
@@ -208,7 +211,9 @@ def _control(study: Study, view: _View, released: _Matrix, outside: _Places, rng
 
 def _run_own(study: Study) -> Iterator[Finding]:
     rng = study.generator("own-row-linkage")
-    people, outside, note = _drawn(study, rng)
+    rows = len(study.original)
+    people = sample(rows, most_people(study), rng)
+    note = "" if len(people) == rows else f"; counted on {len(people)} rows drawn at random"
     assert study.workings is not None
     assert study.workings.origin is not None
     order = rng.permutation(len(study.released))  # of rows that are equally near one is taken at random
@@ -216,25 +221,14 @@ def _run_own(study: Study) -> Iterator[Finding]:
     for way, view in _views(study).items():
         released, original = view(study.released)[order], view(study.original)
         found = origin[nearest(released, original[people])[0][:, 0]] == people
-        control = None
-        if study.holdout is not None and outside is not None:
-            guests = _guests(study, view, outside)
-            likest = nearest(original, guests)[0][:, 0]
-            again = origin[nearest(released, guests)[0][:, 0]] == likest
-            control = Arm(float(again.sum()), len(again))
-        yield success(
+        finding = success(
             f"own-row-linkage-{way}",
             _OWN.format(way=_WAYS[way]) + note + ".",
             Arm(float(found.sum()), len(found)),
-            guess=1 / len(study.original),
-            control=control,
+            guess=1 / rows,
+            control=None,
         )
-
-
-def _guests(study: Study, view: _View, outside: _Places) -> _Matrix:
-    """Give held-out people in the coordinates of a way, seen among the originals."""
-    assert study.holdout is not None
-    return view(np.concatenate([study.original, study.holdout[outside]]))[len(study.original) :]
+        yield dataclasses.replace(finding, meaning=finding.meaning.removesuffix(NO_CONTROL))
 
 
 LINKAGE = Measure(

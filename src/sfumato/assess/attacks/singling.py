@@ -16,7 +16,8 @@ from sfumato.assess.attacks.arms import Arm, success
 from sfumato.assess.attacks.predicates import AT_LEAST, AT_MOST, EQUAL, MISSING, Predicates, Rows, find_fits
 from sfumato.assess.findings import Family, Finding, not_run
 from sfumato.assess.frame import Measure, Need
-from sfumato.assess.intervals import wilson
+from sfumato.assess.intervals import crowd, crowded
+from sfumato.assess.strangers import parts
 from sfumato.assess.study import Study, sample
 
 __all__ = ["SINGLING_OUT", "conjunctions", "guesses_like", "single_conditions"]
@@ -74,38 +75,25 @@ def _finding(
     guess = float((find_fits(guesses_like(predicates, original, ordered, rng), original)[0] == 1).mean())
     counts, places = find_fits(predicates, original)
     attack = Arm(int((counts == 1).sum()), len(predicates))
-    crowd, n = _crowd(places[counts == 1]), len(original)
+    hanging, n = crowd(places[counts == 1]), len(original)
     if held is None or n < 2:
         finding = success(name, meaning, attack, guess=guess, control=None)
-        return dataclasses.replace(finding, interval=_interval(attack, crowd))
+        return dataclasses.replace(finding, interval=crowded(attack.share, attack.attempts, hanging))
     seats = rng.permutation(n)[: min(len(held), n // 2)]
     guests = Rows.of_matrix(held.cells[:, sample(len(held), len(seats), rng)])
     counts, places = find_fits(predicates, guests)
     alone = (counts == 1) & (find_fits(predicates, original, np.isin(np.arange(n), seats))[0] == 0)
     outside = Arm(int(alone.sum()), len(predicates))
-    crowd = max(crowd, _crowd(places[alone]))
+    hanging = max(hanging, crowd(places[alone]))
     scale = n / len(seats)  # so many times as often, were all seats theirs
     control = Arm(min(outside.hits * scale, outside.attempts), outside.attempts)
-    low, high = _interval(outside, crowd)
+    low, high = crowded(outside.share, outside.attempts, hanging)
     finding = success(name, meaning, attack, guess=guess, control=control)
     return dataclasses.replace(
         finding,
-        interval=_interval(attack, crowd),
+        interval=crowded(attack.share, attack.attempts, hanging),
         control_interval=(min(low * scale, control.share), min(high * scale, 1.0)),
     )
-
-
-def _crowd(people: NDArray[np.int64]) -> float:
-    """Give how many successes hang on one person: the mean over successes of how many fit the same person."""
-    counts = np.bincount(people) if len(people) else np.ones(1, dtype=np.int64)
-    return float((counts**2).sum() / counts.sum())
-
-
-def _interval(arm: Arm, crowd: float) -> tuple[float, float]:
-    """Give Wilson's interval, as if there were one attempt for all those that hang on one person."""
-    tries = max(1, round(arm.attempts / crowd))
-    low, high = wilson(arm.share * tries, tries)
-    return min(low, arm.share), max(high, arm.share)
 
 
 def single_conditions(released: Rows, ordered: NDArray[np.bool_], most: int, rng: np.random.Generator) -> Predicates:
@@ -195,4 +183,5 @@ SINGLING_OUT = Measure(
     source="Giomi, Boenisch, Wehmeyer & Tasnádi 2023; Cohen & Nissim 2020",
     findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
     run=_run,
+    strangers=parts,
 )

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from sfumato.assess.figures.rows import MOST_ROWS, Row, paint_attacks, row_of, size_of
 from sfumato.assess.figures.svg import Axes, Figure, draw
 from sfumato.assess.findings import Finding
-from sfumato.assess.gains import is_rate
+from sfumato.assess.gains import is_rate, rank
 from sfumato.assess.words import show, spoken_name
 
 __all__ = ["risk_figures"]
 
 _CAPTION = (
-    "What an attack gets on people in the table (bar), by guessing (upright mark) and on people held out (circle); "
+    "What an attack gets on people in the table (bar), by guessing or from a release that knows nobody (upright mark) "
+    "and on people held out (circle); "
     "lines are 95 % intervals. A bar that reaches beyond the circle is what being in the table cost; at the top the "
-    "attack that gains most."
+    "attack that gains most, at the end what no claim rules out."
 )
 
 
@@ -39,7 +40,7 @@ def risk_figures(findings: Sequence[Finding]) -> tuple[Figure, ...]:
 
 
 def _figure(name: str, findings: Sequence[Finding], *, public: bool) -> Figure:
-    ranked = sorted(findings, key=_excess, reverse=True)
+    ranked = sorted(findings, key=rank)
     top = ranked[0]
     rows = [row_of(finding, _title(finding)) for finding in ranked[:MOST_ROWS]]
     left = f" Drawn are {MOST_ROWS} of {len(ranked)}." if len(ranked) > MOST_ROWS else ""
@@ -65,8 +66,3 @@ def _paint(axes: Axes, rows: Sequence[Row], *, scores: bool) -> None:
 def _title(finding: Finding) -> str:
     column = finding.name.partition("/")[2]
     return column or spoken_name(finding.name)
-
-
-def _excess(finding: Finding) -> float:
-    against = finding.control if finding.control is not None else finding.baseline
-    return (finding.value or 0.0) - (against or 0.0)

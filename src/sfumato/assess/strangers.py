@@ -1,0 +1,114 @@
+"""What an attack gets from a release that knows nobody: part of the original plays the release for the other people.
+
+An independent sample of the same population leads an attacker to somebody, too. Where nobody was held out, the rows of
+the original itself are such samples of one another, so that an attack by some of them on the others is its baseline.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.attacks.arms import NO_CONTROL
+from sfumato.assess.columns import Cells, ColumnPair
+from sfumato.assess.findings import Finding
+from sfumato.assess.study import Study, sample
+
+__all__ = ["STAND_IN", "beside_strangers", "folds", "parts"]
+
+STAND_IN = (
+    " No rows were held out; in the place of guessing the baseline is what other rows of the original give, which know "
+    "nobody of those attacked."
+)
+"""What follows the meaning of an attack whose baseline was measured so."""
+
+_FOLDS = 10  # one in so many people is attacked at a time, by the rows of all others
+_TURNS = 3  # of which so many are made at most: models learn anew in each
+_FEWEST = 4  # rows of an original that can be parted
+
+_Places = NDArray[np.int64]
+
+
+def parts(study: Study) -> tuple[Study, ...]:
+    """Part the original in two, of which one is released: as many rows for each person as the release has.
+
+    For attacks in which people of the original are compared with one another; where rows are many, how many there are
+    hardly matters for these, and how many for each person does. Empty where the original has too few rows.
+    """
+    n, m = len(study.original), len(study.released)
+    if n < _FEWEST:
+        return ()
+    order = study.generator("strangers").permutation(n)
+    people = int(np.clip(round(n * n / (n + m)), 1, n - 1))
+    return (_released(study, order[:people], order[people:]),)
+
+
+def folds(study: Study) -> tuple[Study, ...]:
+    """Hold a tenth of the original out of the rest, which is released: three times, or as often as fills the attempts.
+
+    For attacks on one person at a time. No more rows are released than the release has.
+    """
+    n = len(study.original)
+    if n < _FEWEST:
+        return ()
+    rng = study.generator("strangers")
+    groups = np.array_split(rng.permutation(n), min(_FOLDS, n))
+    needed = min(_TURNS, -(-min(study.sizes.attempts, n) // len(groups[0])))
+    made = []
+    for turn, people in enumerate(groups[:needed]):
+        others = np.concatenate([group for place, group in enumerate(groups) if place != turn])
+        rows = others[sample(len(others), len(study.released), rng)]
+        stand_in = _released(study, rows, rows)
+        held = tuple(_take(pair.original, people) for pair in study.pairs)
+        entropy = (*study.entropy, turn)
+        made.append(dataclasses.replace(stand_in, holdout=study.original[people], held=held, entropy=entropy))
+    return tuple(made)
+
+
+def _released(study: Study, people: _Places, rows: _Places) -> Study:
+    """Study some rows of the original as if others of its rows were the release."""
+    pairs = tuple(
+        ColumnPair(pair.field, _take(pair.original, people), _take(pair.original, rows)) for pair in study.pairs
+    )
+    return dataclasses.replace(
+        study,
+        pairs=pairs,
+        original=study.original[people],
+        released=study.original[rows],
+        holdout=None,
+        held=None,
+        facts=(),
+        workings=None,
+    )
+
+
+def _take(cells: Cells, rows: _Places) -> Cells:
+    return Cells(cells.values[rows], cells.absent[rows])
+
+
+def beside_strangers(finding: Finding, made: Sequence[Sequence[Finding]]) -> Finding:
+    """State a finding beside the mean of what it is on stand-ins: of their controls, or of their values without.
+
+    The limits of the mean come from those of its parts (Zou and Donner 2008).
+    """
+    again = [other for findings in made for other in findings if other.name == finding.name]
+    seen = [
+        (other.value, other.interval) if other.control is None else (other.control, other.control_interval)
+        for other in again
+    ]
+    shares = [(value, limits) for value, limits in seen if value is not None and limits is not None]
+    if finding.value is None or not shares:
+        return finding
+    mean = float(np.mean([value for value, _ in shares]))
+    below, above = (
+        float(np.linalg.norm([value - limits[end] for value, limits in shares])) / len(shares) for end in (0, 1)
+    )
+    return dataclasses.replace(
+        finding,
+        baseline=mean,
+        baseline_interval=(max(0.0, mean - below), min(1.0, mean + above)),
+        meaning=finding.meaning.replace(NO_CONTROL, STAND_IN),
+    )

@@ -1,0 +1,116 @@
+"""Which attacks are called a success: limits of both sides, as many comparisons as there are attacks, what leads."""
+
+from __future__ import annotations
+
+import dataclasses
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from sfumato.assess.findings import Finding
+from sfumato.assess.gains import FALSE_ALARMS, gains
+from sfumato.assess.report import Report
+from sfumato.assess.words import measured_sentence
+from tests.assess.made_up import attack
+
+
+def is_certain(*findings: Finding) -> bool:
+    return gains(findings)[0].certain
+
+
+def limits(finding: Finding) -> tuple[float, float]:
+    """How far value and control may be off towards each other."""
+    assert finding.value is not None
+    assert finding.interval is not None
+    assert finding.control is not None
+    assert finding.control_interval is not None
+    return finding.value - finding.interval[0], finding.control_interval[1] - finding.control
+
+
+def beside_nobody(finding: Finding) -> Finding:
+    """Compare the same, with a release that knows nobody in the place of people held out."""
+    baseline, interval = finding.control, finding.control_interval
+    return dataclasses.replace(
+        finding, baseline=baseline, baseline_interval=interval, control=None, control_interval=None
+    )
+
+
+@pytest.mark.parametrize("side", [0, 1], ids=["value", "control"])
+def test_chance_on_either_side_may_explain_a_gain(side: int) -> None:
+    """An excess beyond the wider limits of one side alone, and not beyond those of both, is no success."""
+    beside = attack("linkage-rank", 240, 200, 0.001)
+    width = NormalDist().inv_cdf(1 - FALSE_ALARMS) / NormalDist().inv_cdf(0.975)
+    alone, both = width * limits(beside)[side], width * float(np.hypot(*limits(beside)))
+    assert beside.value is not None
+    between = (alone + both) / 2
+    assert alone < between < both
+    shifted = dataclasses.replace(beside, control=beside.value - between)
+    reach = limits(beside)[1]
+    shifted = dataclasses.replace(shifted, control_interval=(0.0, beside.value - between + reach))
+    assert not is_certain(shifted)
+    kept = {"control_interval": None} if side == 0 else {"interval": None}
+    assert is_certain(dataclasses.replace(shifted, **kept))  # type: ignore[arg-type]
+    assert gains([shifted])[0].excess == pytest.approx(between)
+
+
+def test_chance_in_a_baseline_that_was_measured_counts_as_chance_in_a_control_does() -> None:
+    held = attack("linkage-rank", 260, 200, 0.001)
+    nobody = beside_nobody(held)
+    for hits in (240, 250, 260, 270, 280, 300):
+        value = attack("linkage-rank", hits, 200, 0.001)
+        both = [dataclasses.replace(one, value=value.value, interval=value.interval) for one in (held, nobody)]
+        assert is_certain(both[0]) is is_certain(both[1])
+    assert not is_certain(dataclasses.replace(nobody, value=0.13))
+    assert is_certain(dataclasses.replace(nobody, value=0.3, interval=(0.28, 0.32)))
+
+
+def test_the_more_attacks_are_tried_the_more_one_must_gain() -> None:
+    one = attack("linkage-rank", 276, 200, 0.001)
+    assert is_certain(one)
+    others = [attack(f"linkage-{place}", 100, 100, 0.001) for place in range(30)]
+    assert not is_certain(one, *others)
+
+
+@pytest.mark.parametrize("controlled", [True, False], ids=["control", "baseline"])
+@pytest.mark.parametrize("attempts", [50, 400, 2000])
+def test_a_table_that_knows_nobody_is_accused_in_one_report_of_a_thousand_at_most(
+    attempts: int, controlled: bool
+) -> None:
+    """Sixteen attacks with the same chance on either side, 400 reports: beyond 8 alarms with chance below 1e-6."""
+    rng = np.random.default_rng(attempts)
+    alarms = 0
+    for _ in range(400):
+        chance = rng.uniform(0.02, 0.98, size=16)
+        hits, held = rng.binomial(attempts, chance), rng.binomial(attempts, chance)
+        findings = [attack(f"a{place}", int(hits[place]), int(held[place]), 0.0, attempts) for place in range(16)]
+        findings = findings if controlled else [beside_nobody(one) for one in findings]
+        alarms += any(gain.certain for gain in gains(findings))
+    assert alarms <= 8
+
+
+def test_finding_the_group_is_told_and_does_not_lead() -> None:
+    findings = (attack("group-linkage-likelihood", 1994, None, 0.01), attack("linkage-rank", 400, 200, 0.001))
+    said = measured_sentence(findings)
+    assert "the one attack tried succeeds" in said
+    assert "linkage by ranks" in said
+    assert said.index("linkage by ranks") < said.index("a person's group is found by up to 99.7\u00a0%")
+    assert "which no claim rules out" in said
+    assert [gain.finding.name for gain in gains(findings)] == ["linkage-rank", "group-linkage-likelihood"]
+    assert "Finding the group" not in Report(findings, (), 5, 5).summary()
+
+
+def test_finding_the_group_alone_is_no_success_of_an_attack() -> None:
+    findings = (attack("group-linkage-likelihood", 1994, None, 0.01), attack("linkage-rank", 200, 200, 0.001))
+    assert "the one attack tried does not succeed" in measured_sentence(findings)
+    assert "a person's group is found" in measured_sentence(findings[:1])
+    assert "group is found" not in measured_sentence(findings[1:])
+
+
+def test_what_a_gain_stands_against_is_said() -> None:
+    held = attack("linkage-rank", 400, 200, 0.001)
+    assert "against 10\u00a0% on people held out, 0.1\u00a0% by guessing" in measured_sentence([held])
+    alone = dataclasses.replace(held, control=None, control_interval=None)
+    assert "against 0.1\u00a0% by guessing" in measured_sentence([alone])
+    nobody = dataclasses.replace(alone, baseline=0.1, baseline_interval=(0.09, 0.11))
+    assert "against 10\u00a0% from a release that knows nobody" in measured_sentence([nobody])

@@ -1,0 +1,146 @@
+"""The three fixed cases with and without people held out: a redraw never leads, a copy always does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.assess.attacks.halves import LINKABILITY
+from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
+from sfumato.assess.attacks.labels import LABEL_INFERENCE
+from sfumato.assess.attacks.linkage import LINKAGE
+from sfumato.assess.attacks.membership import MEMBERSHIP
+from sfumato.assess.attacks.singling import SINGLING_OUT
+from sfumato.assess.findings import Finding
+from sfumato.assess.frame import run_measure
+from sfumato.assess.gains import gains
+from sfumato.assess.strangers import STAND_IN, folds, parts
+from sfumato.assess.words import measured_sentence
+from tests.assess.cases import draw_table
+from tests.assess.privacy_studies import study
+
+ATTACKS = (LINKAGE, LINKABILITY, SINGLING_OUT, ATTRIBUTE_INFERENCE, LABEL_INFERENCE, MEMBERSHIP)
+HELD = pytest.mark.parametrize("held", [False, True], ids=["alone", "with people held out"])
+
+
+def numbers(seed: int, rows: int) -> pa.Table:
+    """Numbers alone, one of them skewed and one in whole steps."""
+    x = np.random.default_rng(seed).normal(size=(rows, 4))
+    kind = np.where(x[:, 0] + x[:, 3] > 0, "p", "q")
+    return pa.table({"a": x[:, 0], "b": np.exp(x[:, 1]), "c": np.round(10 * x[:, 2] + x[:, 0]), "colour": kind})
+
+
+def few_values(seed: int, rows: int) -> pa.Table:
+    """Columns of few values, so that people have many twins."""
+    rng = np.random.default_rng(seed)
+    a, c = rng.integers(0, 3, rows), rng.integers(0, 2, rows)
+    b = (a + rng.integers(0, 2, rows)) % 4
+    return pa.table({"colour": [f"v{each}" for each in a], "b": b, "c": [f"w{each}" for each in c]})
+
+
+SHAPES = {"mixed": (draw_table, 160), "small": (draw_table, 40), "numbers": (numbers, 160), "few": (few_values, 120)}
+
+
+def attacked(original: pa.Table, released: pa.Table, holdout: pa.Table | None, seed: int) -> dict[str, Finding]:
+    of = study(original, released, seed=seed, target="colour", holdout=holdout)
+    return {finding.name: finding for measure in ATTACKS for finding in run_measure(measure, of)}
+
+
+def tables(shape: str, seed: int, held: bool) -> tuple[pa.Table, pa.Table, pa.Table | None]:
+    draw, rows = SHAPES[shape]
+    original, redraw, outside = (draw(10 * seed + place, rows) for place in range(3))
+    return original, redraw, outside if held else None
+
+
+@HELD
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_redraw_never_leads(shape: str, seed: int, held: bool) -> None:
+    """A release that knows nobody is accused in one report of a thousand; none of these sixteen."""
+    original, redraw, outside = tables(shape, seed, held)
+    findings = attacked(original, redraw, outside, seed).values()
+    assert [gain.finding.name for gain in gains(findings) if gain.certain] == []
+    assert "none succeeds on people in the table" in measured_sentence(findings)
+
+
+@HELD
+@pytest.mark.parametrize("shape", ["mixed", "small", "numbers"])
+def test_a_copy_always_leads(shape: str, held: bool) -> None:
+    original, _, outside = tables(shape, 1, held)
+    findings = attacked(original, original, outside, 1)
+    assert "succeed on people in the table more often than chance explains" in measured_sentence(findings.values())
+    certain = {gain.finding.name for gain in gains(findings.values()) if gain.certain}
+    expected = {"linkage-euclid", "linkage-mahalanobis", "linkage-rank", "linkability", "attribute-inference-insider"}
+    assert expected | ({"membership-distance"} if held else set()) <= certain
+
+
+@HELD
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_constant_table_never_leads(shape: str, held: bool) -> None:
+    original, _, outside = tables(shape, 1, held)
+    constant = original.take(pa.array(np.full(original.num_rows, 7)))
+    findings = attacked(original, constant, outside, 1).values()
+    assert [gain.finding.name for gain in gains(findings) if gain.certain] == []
+
+
+def test_the_baseline_of_linkage_is_what_a_release_that_knows_nobody_gives() -> None:
+    """It is that of people held out, and of the redraw itself, with and without people held out."""
+    original, redraw, outside = (draw_table(place, 600) for place in (1, 2, 3))
+    for held in (None, outside):
+        for way in ("euclid", "mahalanobis", "rank"):
+            finding = attacked_by_linkage(original, redraw, held)[f"linkage-{way}"]
+            assert finding.baseline is not None
+            assert finding.baseline == pytest.approx(finding.value, abs=0.12)  # four deviations of the difference
+            assert finding.baseline_interval is not None
+            assert finding.baseline_interval[0] < finding.baseline < finding.baseline_interval[1]
+
+
+def attacked_by_linkage(original: pa.Table, released: pa.Table, holdout: pa.Table | None) -> dict[str, Finding]:
+    of = study(original, released, target="colour", holdout=holdout)
+    return {finding.name: finding for finding in run_measure(LINKAGE, of)}
+
+
+@pytest.mark.parametrize("released", [120, 240, 480])
+def test_the_parts_are_people_and_rows_as_the_tables_are(released: int) -> None:
+    original = numbers(1, 240)
+    (made,) = parts(study(original, numbers(2, released), target="colour"))
+    assert len(made.original) + len(made.released) == 240
+    assert len(made.released) / len(made.original) == pytest.approx(released / 240, rel=0.02)
+    together = np.concatenate([made.original, made.released])
+    whole = study(original, original, target="colour").original
+    np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(whole, axis=0))
+
+
+@pytest.mark.parametrize("released", [50, 240, 480])
+def test_in_each_fold_nobody_who_is_held_out_is_released(released: int) -> None:
+    of = study(numbers(1, 240), numbers(2, released), target="colour")
+    seen = []
+    for made in folds(of):
+        assert made.holdout is not None
+        assert made.held is not None
+        assert len(made.released) == min(released, 216)
+        assert not set(map(tuple, made.holdout.tolist())) & set(map(tuple, made.released.tolist()))
+        places = place_of(of.original, made.holdout)
+        np.testing.assert_array_equal(made.held[0].values, of.pairs[0].original.values[places])
+        seen += list(map(tuple, made.holdout.tolist()))
+    assert len(seen) == len(set(seen)) == 72
+
+
+def place_of(rows: np.ndarray, some: np.ndarray) -> np.ndarray:
+    return np.array([int(np.flatnonzero((rows == row).all(axis=1))[0]) for row in some])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4])
+def test_few_rows_stop_nothing(rows: int) -> None:
+    for finding in attacked(draw_table(1, rows), draw_table(2, rows), None, 1).values():
+        assert finding.value is None or 0.0 <= finding.value <= 1.0
+        assert "failed" not in str(finding.because)
+
+
+def test_the_meaning_says_where_the_baseline_comes_from() -> None:
+    original, redraw, outside = tables("mixed", 1, held=True)
+    alone, beside = (attacked(original, redraw, held, 1)["linkability"] for held in (None, outside))
+    assert alone.meaning.endswith(STAND_IN)
+    assert STAND_IN not in beside.meaning
+    assert beside.baseline_interval is None
