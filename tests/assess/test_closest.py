@@ -78,3 +78,25 @@ def test_rows_that_share_a_hash_and_are_not_equal_are_told_apart(monkeypatch: py
     finding = verbatim_finding(here, there)
     assert finding.value == 0.5
     assert finding.baseline == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-6], ids=["equal", "nearly equal"])
+def test_rows_that_hang_on_the_same_person_count_once(spread: float) -> None:
+    """1,300 rows at one spot say no more than one row does: the interval holds one half."""
+    rng = np.random.default_rng(4)
+    original, held_out = rng.normal(size=(300, 3)), rng.normal(size=(300, 3))
+    released = original[:1] + spread * rng.normal(size=(1300, 3))
+    found = {f.name: f for f in closest_findings(measure_closest(original, released, held_out, rng), (300, 1300))}
+    for name in ("closer-to-originals-than-to-held-out", "closer-than-real-neighbours"):
+        assert found[name].value == 1.0
+        assert found[name].interval == (pytest.approx(0.2065, abs=1e-4), 1.0)
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["redraw", "copy"])
+def test_a_copy_is_nearer_to_the_originals_and_a_redraw_is_not(copied: bool) -> None:
+    rng = np.random.default_rng(5)
+    original, held_out, other = rng.normal(size=(3, 400, 4))
+    released = original if copied else other
+    found = closest_findings(measure_closest(original, released, held_out, rng), (400, 400))[2]
+    assert found.interval is not None
+    assert (found.interval[0] > 0.98) if copied else (found.interval[0] < 0.5 < found.interval[1])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.columns import Cells
 from sfumato.assess.findings import Direction, Family, Finding, not_run
-from sfumato.assess.intervals import median_interval, wilson
+from sfumato.assess.intervals import crowd, crowded, median_interval
 from sfumato.assess.keys import bits_of, row_keys
 from sfumato.assess.neighbours import TREE, nearest
 from sfumato.assess.study import sample
@@ -27,6 +27,7 @@ _PAIRS = 2_500_000_000  # most comparisons in one search without a tree: fewer r
 _FEWEST = 500
 
 _Matrix = NDArray[np.float64]
+_Places = NDArray[np.int64]
 _ABSENT = np.uint64(0x7FF8_0000_0000_0001)  # the bits of no number
 _WARNING = "passing this proves nothing, for tables that pass have still given people away (Yao et al. 2025)"
 _NO_HOLDOUT = "no rows were held out"
@@ -37,14 +38,17 @@ class Closest:
     """Distances to the nearest row.
 
     ``released`` and ``original`` are the distances of released and of original rows to their nearest (other) original
-    row. ``held_out`` are those of released rows to their nearest held-out row, and ``alike`` to the nearest of as many
-    original rows as were held out.
+    row, ``nearest`` the places of those that the first lead to. ``held_out`` are the distances of released rows to
+    their nearest held-out row, and ``alike`` to the nearest of as many original rows as were held out; ``decided`` is
+    the place of the nearer of the two, among the held-out rows and after them the original ones.
     """
 
     released: _Matrix
     original: _Matrix
+    nearest: _Places
     held_out: _Matrix | None = None
     alike: _Matrix | None = None
+    decided: _Places | None = None
 
 
 def measure_closest(original: _Matrix, released: _Matrix, holdout: _Matrix | None, rng: np.random.Generator) -> Closest:
@@ -52,16 +56,18 @@ def measure_closest(original: _Matrix, released: _Matrix, holdout: _Matrix | Non
     most = QUERIES if original.shape[1] <= TREE else min(QUERIES, max(_FEWEST, _PAIRS // len(original)))
     queries = released[sample(len(released), most, rng)]
     own = sample(len(original), most, rng)
-    near, alone = _distance(original, queries), _distance(original, original[own], own)
+    (place, near), (_, alone) = _look_up(original, queries), _look_up(original, original[own], own)
     if holdout is None or len(holdout) == 0:
-        return Closest(near, alone)
+        return Closest(near, alone, place)
     alike = original[sample(len(original), len(holdout), rng)]
     fair = holdout[sample(len(holdout), len(alike), rng)]
-    return Closest(near, alone, _distance(fair, queries), _distance(alike, queries))
+    (other, away), (inside, beside) = _look_up(fair, queries), _look_up(alike, queries)
+    return Closest(near, alone, place, away, beside, np.where(away < beside, other, len(fair) + inside))
 
 
-def _distance(rows: _Matrix, queries: _Matrix, own: NDArray[np.int64] | None = None) -> _Matrix:
-    return nearest(rows, queries, own=own)[1][:, 0]
+def _look_up(rows: _Matrix, queries: _Matrix, own: _Places | None = None) -> tuple[_Places, _Matrix]:
+    places, distances = nearest(rows, queries, own=own)
+    return places[:, 0], distances[:, 0]
 
 
 def closest_findings(closest: Closest | None, rows: tuple[int, int], because: str = "") -> tuple[Finding, ...]:
@@ -102,7 +108,7 @@ def closest_findings(closest: Closest | None, rows: tuple[int, int], because: st
             inside / count,
             (0.0, 1.0),
             note,
-            interval=wilson(inside, count),
+            interval=crowded(inside / count, count, crowd(closest.nearest)),
             baseline=float((closest.original <= threshold).mean()),
             unit="share",
         ),
@@ -112,11 +118,12 @@ def closest_findings(closest: Closest | None, rows: tuple[int, int], because: st
 
 def _against_control(closest: Closest, note: str, because: str) -> Finding:
     name = "closer-to-originals-than-to-held-out"
-    if closest.held_out is None or closest.alike is None:
+    if closest.held_out is None or closest.alike is None or closest.decided is None:
         return not_run(name, Family.PRIVACY, Direction.LOWER, _MEANINGS[name] + ".", because)
     ahead = float((closest.alike < closest.held_out).sum() + 0.5 * (closest.alike == closest.held_out).sum())
     count = len(closest.alike)
-    return _finding(name, ahead / count, (0.0, 1.0), note, interval=wilson(ahead, count), baseline=0.5, unit="share")
+    interval = crowded(ahead / count, count, crowd(closest.decided))
+    return _finding(name, ahead / count, (0.0, 1.0), note, interval=interval, baseline=0.5, unit="share")
 
 
 _MEANINGS = {

@@ -7,7 +7,7 @@ be. That share is a distance, so that redraws bound how far chance alone may hav
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato.assess.findings import Direction, Family, Finding, not_run
 from sfumato.assess.frame import Measure, Need
 from sfumato.assess.intervals import around, wilson
+from sfumato.assess.keys import bits_of, row_keys
 from sfumato.assess.study import Study, sample
 from sfumato.assess.utility.learning import FEW, is_class, within
 from sfumato.facts import Transformed
@@ -28,6 +29,7 @@ _Labels = NDArray[np.int64]
 _USUAL = 5
 _REDRAWS = 8  # each is two more clusterings
 _STARTS = 10
+_SAME = 1e-9  # relative difference of sums of squares that is rounding
 _ERROR = (
     "The share of original rows that clusters found in the released table put elsewhere than clusters found in the "
     "original, beside what clusters of a redraw of the original do (baseline); 0 is best"
@@ -59,9 +61,10 @@ def _run(study: Study) -> tuple[Finding, ...]:
     seed = int(rng.integers(2**31))
     rows = within(study.original[looked])
     with one_thread():
-        models = [_centres(lesson, count, seed) for lesson in lessons]
+        alone = [_centres(lesson, count, seed) for lesson in lessons]
+        models = [_settled(lesson, alone) for lesson in lessons]
         first, second = (_nearest_centre(model, rows) for model in models)
-        strays, others = _redraws(lessons, (first, second), rows, count, seed, rng)
+        strays, others = _redraws(lessons, models, rows, count, seed, rng)
     note = _note(study, lessons, count, len(rows))
     wrong, alike = (
         _finding(name, how(first, second), bounds, note, strays[place], float(others[place].mean()))
@@ -74,15 +77,22 @@ def _run(study: Study) -> tuple[Finding, ...]:
 
 
 def _lessons(study: Study, rng: np.random.Generator) -> tuple[_Matrix, _Matrix]:
-    """Draw the rows in which clusters are sought; the same people, or places where the tables have as many rows."""
+    """Draw the rows in which clusters are sought: the same people, or by what they hold, so that equal rows meet."""
     most = study.sizes.training // 2
     chosen = sample(len(study.original), most, rng)
     origin = None if study.workings is None else study.workings.origin
     if origin is not None and np.array_equal(np.sort(origin), np.arange(len(study.original))):
         return within(study.original[chosen]), within(study.released[np.argsort(origin)[chosen]])
-    if len(study.original) == len(study.released):
-        return within(study.original[chosen]), within(study.released[chosen])
-    return within(study.original[chosen]), within(study.released[sample(len(study.released), most, rng)])
+    salt = float(rng.random())
+    return _drawn(study.original, most, salt), _drawn(study.released, most, salt)
+
+
+def _drawn(rows: _Matrix, most: int, salt: float) -> _Matrix:
+    """Draw at most so many rows, by a number mixed from their cells and a common one: rows of two tables alike."""
+    if len(rows) <= most:
+        return within(rows)
+    keys = row_keys(map(bits_of, (np.full(len(rows), salt), *rows.T)))
+    return within(rows[np.sort(np.argsort(keys, kind="stable")[:most])])
 
 
 def _note(study: Study, lessons: tuple[_Matrix, _Matrix], count: int, looked: int) -> str:
@@ -118,6 +128,25 @@ def _centres(rows: _Matrix, count: int, seed: int) -> _Matrix:
     return np.unique(np.round(model.cluster_centers_, 9), axis=0)
 
 
+def _settled(rows: _Matrix, starts: Sequence[_Matrix]) -> _Matrix:
+    """Go on from centres that were found in either table, and keep the best for these rows.
+
+    What luck found in one table only is then no difference between the two; of equals the first is kept.
+    """
+    from sklearn.cluster import KMeans
+
+    best, least = starts[0], np.inf
+    for start in starts:
+        if len(start) > len(rows):
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # centres without rows
+            model = KMeans(len(start), init=start, n_init=1, max_iter=50).fit(rows)
+        if model.inertia_ < least - _SAME * model.inertia_:
+            best, least = model.cluster_centers_, model.inertia_
+    return np.unique(np.round(best, 9), axis=0)
+
+
 def _nearest_centre(centres: _Matrix, rows: _Matrix) -> _Labels:
     squares = (centres * centres).sum(axis=1) - 2.0 * rows @ centres.T
     return np.asarray(np.argmin(squares, axis=1), dtype=np.int64)
@@ -125,7 +154,7 @@ def _nearest_centre(centres: _Matrix, rows: _Matrix) -> _Labels:
 
 def _redraws(
     lessons: tuple[_Matrix, _Matrix],
-    labels: tuple[_Labels, _Labels],
+    models: Sequence[_Matrix],
     rows: _Matrix,
     count: int,
     seed: int,
@@ -139,8 +168,9 @@ def _redraws(
         Error first, then agreement.
     """
     strays, others = np.empty((2, _REDRAWS)), np.empty((2, _REDRAWS))
+    labels = [_nearest_centre(model, rows) for model in models]
     for turn in range(_REDRAWS):
-        again = [_redraw(lesson, count, seed, rows, rng) for lesson in lessons]
+        again = [_redraw(lesson, model, count, seed, rows, rng) for lesson, model in zip(lessons, models, strict=True)]
         errors = [error(label, other) for label, other in zip(labels, again, strict=True)]
         alike = [agreement(label, other) for label, other in zip(labels, again, strict=True)]
         strays[:, turn] = sum(errors), sum(1.0 - value for value in alike)
@@ -148,9 +178,10 @@ def _redraws(
     return strays, others
 
 
-def _redraw(lesson: _Matrix, count: int, seed: int, rows: _Matrix, rng: np.random.Generator) -> _Labels:
+def _redraw(lesson: _Matrix, model: _Matrix, count: int, seed: int, rows: _Matrix, rng: np.random.Generator) -> _Labels:
+    """Cluster a redraw with the same luck: from starts of its own and from the centres of what it was drawn from."""
     drawn = lesson[rng.integers(0, len(lesson), len(lesson))]
-    return _nearest_centre(_centres(drawn, count, seed), rows)
+    return _nearest_centre(_settled(drawn, [model, _centres(drawn, count, seed)]), rows)
 
 
 def _table(first: _Labels, second: _Labels) -> NDArray[np.int64]:
