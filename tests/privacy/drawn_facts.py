@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sfumato.facts import (
+    BoundsKept,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -150,6 +151,7 @@ def noised(draw: Any) -> Facts:
         Noised(law, kind, draw(st.sampled_from((0.5, 1.0, 2.25))), draw(st.integers(1, 3)), draw(st.booleans()), 0.01),
         *draw(maybe(Enhanced(share, min(rows, max(1, round(share * rows)))))),
         *draw(maybe(Untouched(draw(st.integers(0, 2)), 1))),
+        *draw(maybe(BoundsKept(COLUMNS[: draw(st.integers(1, 3))]))),
         Shuffled(rows),
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sfumato.facts import (
+    BoundsKept,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -439,6 +440,11 @@ REFUSED = (
         "some rows",
         r"The extra noise protects every row\.",
         lambda facts, said: not any(fact.rows == the(facts, Enhanced).rows for fact in every(facts, Shuffled)),
+    ),
+    Sentence(
+        "bounds",
+        r"Every column has the mean of the original, and the variance of the original and the noise together\.",
+        of(BoundsKept),
     ),
     Sentence("untouched", r"Every column is protected\.", of(Untouched)),
     Sentence(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.facts import (
+    BoundsKept,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -63,6 +64,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Noised("uniform", "additive", 0.5, 3, False, 2.0**-17),
         Enhanced(0.05, 5),
         Untouched(1, 2),
+        BoundsKept(("age", "mark")),
         Shuffled(100),
     ),
     "noise-multiplicative": (*AROUND, Noised("gaussian", "multiplicative", 0.2, 1, False, 2.0**-18), Shuffled(100)),

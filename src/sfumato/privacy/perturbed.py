@@ -75,9 +75,9 @@ def of_bounds(fact: BoundsKept) -> Refused:
     """Refuse that every column kept its mean and all of its noise."""
     return Refused(
         "Every column has the mean of the original, and the variance of the original and the noise together.",
-        f"in {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}) numbers that the noise drove beyond declared "
-        "bounds, or beyond the ends of an order, were brought back to them: the mean of a column that leans on a bound "
-        "moves, and some of its noise is lost",
+        f"in {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}) numbers that the "
+        "noise drove beyond declared bounds, or beyond the ends of an order, were brought back to them: the mean of a "
+        "column that leans on a bound moves, and some of its noise is lost",
     )
 
 
