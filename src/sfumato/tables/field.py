@@ -53,7 +53,7 @@ class DateStep(StrEnum):
 FATE = {
     Role.IDENTIFIER: "dropped",
     Role.CONFIDENTIAL: "sanitized",
-    Role.TARGET: "sanitized; the class or response that will be mined",
+    Role.TARGET: "sanitized like the others; the class or response that will be mined",
     Role.LEVEL: "read as privacy level, then dropped",
     Role.PUBLIC: "passed through unchanged",
 }
