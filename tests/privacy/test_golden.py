@@ -57,6 +57,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         DRAWN,
         Shuffled(100),
     ),
+    "condense-not-looked": (*AROUND, Grouped("MDAV", 100, 9, 10, 10, 12, 0, 0, 0, None), DRAWN, Shuffled(100)),
     "classwise": (*AROUND, ClassPure("outcome", 3), GROUPED, DRAWN, Shuffled(100)),
     "laplace-pca": (*AROUND, FILLED, BLUR, CountsKept(1, 0), Shuffled(100)),
     "noise": (
@@ -83,6 +84,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         DomainsObserved(("town",)),
         Shuffled(100),
     ),
+    "randomize-declared": (*AROUND, randomized_column("age", SPECS[0]), Untouched(0, 1), Shuffled(100)),
     "randomize-unbounded": (*AROUND, randomized_column("age", SPECS[2]), Untouched(0, 1), Shuffled(100)),
     "stream": (
         *AROUND,
