@@ -54,15 +54,20 @@ def test_chance_on_either_side_may_explain_a_gain(side: int) -> None:
     assert gains([shifted])[0].excess == pytest.approx(between)
 
 
-def test_chance_in_a_baseline_that_was_measured_counts_as_chance_in_a_control_does() -> None:
-    held = attack("linkage-rank", 260, 200, 0.001)
-    nobody = beside_nobody(held)
-    for hits in (240, 250, 260, 270, 280, 300):
-        value = attack("linkage-rank", hits, 200, 0.001)
-        both = [dataclasses.replace(one, value=value.value, interval=value.interval) for one in (held, nobody)]
-        assert is_certain(both[0]) is is_certain(both[1])
-    assert not is_certain(dataclasses.replace(nobody, value=0.13))
-    assert is_certain(dataclasses.replace(nobody, value=0.3, interval=(0.28, 0.32)))
+def test_chance_in_a_baseline_that_was_measured_counts_twice_for_other_rows_were_drawn() -> None:
+    """What both sides may be off is taken with half its square among people held out, who meet the same rows."""
+    width = NormalDist().inv_cdf(1 - FALSE_ALARMS) / NormalDist().inv_cdf(0.975)
+    held = attack("linkage-rank", 300, 200, 0.001)
+    reach = width * float(np.hypot(*limits(held)))
+    assert held.value is not None
+    cases = ((0.99, False, False), (1.01, True, False), (1.41, True, False), (1.42, True, True))
+    for excess, controlled, measured in cases:
+        control = held.value - excess * reach
+        near = dataclasses.replace(held, control=control, control_interval=(0.0, control + limits(held)[1]))
+        assert is_certain(near) is controlled
+        assert is_certain(beside_nobody(near)) is measured
+    guessed = dataclasses.replace(held, baseline=0.1, control=None, control_interval=None)
+    assert is_certain(guessed)
 
 
 def test_the_more_attacks_are_tried_the_more_one_must_gain() -> None:

