@@ -17,10 +17,12 @@ from sfumato.assess.attacks.undo import undo, undo_lines, undo_turn
 from sfumato.assess.frame import Measure, run_measure
 from sfumato.assess.risk.security import SECURITY
 from sfumato.assess.utility.clustering import CLUSTERING
+from sfumato.facts import Transformed
 from sfumato.geometry.draw import KINDS, PAIRS, Ranges
 from sfumato.geometry.hybrid import hybrid
 from sfumato.geometry.key import Key
 from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.privacy.claims import draw_claims
 from tests.assess.moved import claimed, clustered, draw, moved, wine
 from tests.assess.privacy_studies import case, check_sound, found, value
 
@@ -79,15 +81,25 @@ def test_wine_turned_is_recovered_whole_with_12_known_rows_and_by_a_fifth_with_8
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "needed"),
-    [(Translation(), 1), (Scaling(), 1), (Rotation(), 3), (Rotation(pairs="disjoint"), 3), (Hybrid(), 5)],
+    ("mechanism", "known"),
+    [(Translation(), 1), (Scaling(), 1), (Rotation(), 3), (Rotation(pairs="disjoint"), 3), (Hybrid(), None)],
     ids=["translate", "scale", "chain", "disjoint", "hybrid"],
 )
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_more_known_rows_are_needed_than_the_certificate_says(mechanism: Any, needed: int, seed: int) -> None:
+def test_certificate_and_report_name_one_number_of_known_rows_and_it_opens_everything(
+    mechanism: Any, known: int | None, seed: int
+) -> None:
     study = moved(draw(seed), mechanism, seed)
-    assert value(KNOWN_INPUT, study, "recovered-cells") == 1.0
-    assert value(KNOWN_INPUT, study, "known-rows-needed") <= min(needed, study.facts[0].known_rows)  # type: ignore[attr-defined]
+    fact = study.fact(Transformed)
+    assert fact is not None
+    findings = found(KNOWN_INPUT, study)
+    assert findings["recovered-cells"].value == 1.0
+    assert findings["known-rows-needed"].value == fact.known_rows
+    assert known is None or fact.known_rows == known
+    refused = " ".join(each.because for each in draw_claims(study.facts)[1])
+    assert f"by anyone who knows {fact.known_rows} row{'s' if fact.known_rows > 1 else ''}:" in refused
+    if known is not None and known > 1:
+        assert (findings[f"recovered-cells/{known - 1} rows"].value or 1.0) < 0.95
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import stat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,7 +81,7 @@ def test_disjoint_pairs_turn_each_column_once_and_an_odd_one_with_a_turned_one(d
 def test_a_chain_of_pairs_links_all_columns(d: int) -> None:
     key = drawn("rotate", d, 4)
     assert len(key.steps) == d - 1
-    assert key.known_rows == d
+    assert key.known_rows == d - 1
 
 
 @given(seed=st.integers(0, 10**6), d=st.integers(2, 9))
@@ -93,17 +94,38 @@ def test_a_hybrid_that_turns_one_column_alone_draws_it_a_partner(seed: int, d: i
     ("key", "rows"),
     [
         (Key((Add("a", 1), Mult("b", 2), Add("c", 3))), 2),
-        (Key((Rotate(("a", "b"), 20),)), 2),
+        (Key((Add("a", 1), Add("b", 3))), 1),
+        (Key((Mult("a", 3), Mult("b", 2))), 1),
+        (Key((Rotate(("a", "b"), 20),)), 1),
         (Key((Rotate(("a", "b"), 20), Rotate(("c", "d"), 30))), 3),
-        (Key((Rotate(("a", "b"), 20), Rotate(("c", "b"), 30))), 3),
+        (Key((Rotate(("a", "b"), 20), Rotate(("c", "b"), 30))), 2),
+        (Key((*(Rotate((a, b), 20) for a, b in ("ab", "bc", "cd", "ef", "fg")),)), 6),
         (Key((Rotate(("a", "b"), 20), Rotate(("c", "b"), 30), Add("a", 2))), 4),
         (Key((Mult("d", 2), Rotate(("a", "b"), 20))), 3),
     ],
 )
-def test_known_rows_are_the_columns_mixed_and_one_more_where_it_is_open_what_was_done_to_which(
+def test_known_rows_are_one_for_a_shift_or_factor_and_follow_the_columns_that_are_turned_together(
     key: Key, rows: int
 ) -> None:
     assert key.known_rows == rows
+
+
+@pytest.mark.parametrize(
+    ("key", "steps", "written"),
+    [
+        (Key((Add("a", 0.123456789),)), {"a": 0.01}, {"a": 0.01}),
+        (Key((Mult("a", 1.37), Mult("b", -0.55), Mult("c", 2.3))), {"a": 0.1, "b": 0.1, "c": 0.5}, [0.2, 0.1, 2.0]),
+        (Key((Mult("a", 1.37), Mult("b", 1.37))), {"a": 1.0, "b": None}, {}),
+        (Key((Rotate(("a", "b"), 20, (1.0, 500.0)),)), {"a": 0.1, "b": 0.5}, {"a": 0.001, "b": 0.1}),
+        (Key((Rotate(("a", "b"), 20),)), {"a": 0.1, "b": None}, {}),
+    ],
+    ids=["shift", "factor", "whole or open", "turn", "turned with an open one"],
+)
+def test_moved_numbers_are_written_no_finer_than_the_step_is_after_the_move(
+    key: Key, steps: dict[str, float | None], written: Any
+) -> None:
+    expected = dict(zip(key.columns, written, strict=True)) if isinstance(written, list) else written
+    assert key.written_steps(steps) == pytest.approx(expected)
 
 
 def test_no_repr_shows_a_term() -> None:

@@ -43,6 +43,7 @@ def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.answers import BEST_GUESS
     from sfumato.assess.attacks.components import COMPONENTS
     from sfumato.assess.attacks.differencing import DIFFERENCING
+    from sfumato.assess.attacks.digits import DIGITS
     from sfumato.assess.attacks.group_filter import GROUP_FILTER
     from sfumato.assess.attacks.groups import GROUP_LINKAGE
     from sfumato.assess.attacks.halves import LINKABILITY
@@ -72,5 +73,6 @@ def _attacks() -> tuple[Measure, ...]:
         KNOWN_INPUT,
         COMPONENTS,
         PUBLIC_MOMENTS,
+        DIGITS,
         DIFFERENCING,
     )

@@ -88,6 +88,7 @@ SPOKEN = {
     "membership-at-1-percent": "Membership told at 1\u00a0% false alarms",
     "recovered-cells": "Numbers recovered with known rows",
     "recovered-cells-public-moments": "Numbers recovered with public mean and deviation",
+    "recovered-cells-digits": "Numbers recovered from their digits alone",
     "known-rows-needed": "Known rows that undo it",
     "ica-correlation": "Columns recovered by independent components",
     "noise-filtered-error": "Error that is left after filtering the noise",

@@ -220,7 +220,8 @@ def _tell(
         console.say(f"{certificate.rows_in} records in, {certificate.rows_out} rows out; no groups, no privacy level.")
     for fact in certificate.facts:
         if isinstance(fact, Transformed):
-            console.say(f"Outsourcing obfuscation: reversible by anyone who knows {fact.known_rows} rows.")
+            known = "1 row" if fact.known_rows == 1 else f"{fact.known_rows} rows"
+            console.say(f"Outsourcing obfuscation: reversible by anyone who knows {known}.")
         elif isinstance(fact, TargetMoved):
             console.say(f"The target {fact.column!r} was moved like every other number; --public leaves it as it is.")
         if isinstance(fact, FormulaTexts) and not fact.quoted:

@@ -6,7 +6,7 @@ Whoever has the key has the table, so its terms stand in no repr, no error and n
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,20 +143,54 @@ class Key:
     def known_rows(self) -> int:
         """How many known rows suffice to undo it, for someone who knows the method and nothing of the key.
 
-        A column that keeps to itself is an unknown line: two rows fix it. Columns turned together are an unknown linear
-        map, which as many independent rows fix; one row more shows which columns belong together, or a shift.
+        One row tells every shift, or every factor, where nothing else was done; of a line that may be both, two rows
+        do. A turn of columns that all hang together is fixed by one row fewer than there are columns, since lengths are
+        kept. Pairs that keep to themselves are seen in three rows, and what is left is turned back together. Turns
+        among shifts and factors are an affine map of the turned columns, which one row more than these fixes.
         """
+        turned = {column for step in self.steps if isinstance(step, Rotate) for column in step.columns}
+        if not turned:
+            return 1 if len(self.operations) == 1 else 2
+        if self.operations != (Rotate.op,):
+            return len(turned) + 1
+        sizes = [len(columns) for columns in self._together()]
+        if len(sizes) == 1:
+            return sizes[0] - 1
+        return max(3, sum(size for size in sizes if size > 2) - 1)
+
+    def _together(self) -> set[frozenset[str]]:
+        """Group the columns by which hang together."""
         together = {column: frozenset([column]) for column in self.columns}
-        turned: set[str] = set()
         for step in self.steps:
             joined = frozenset[str]().union(*(together[column] for column in step.columns))
             together |= dict.fromkeys(joined, joined)
-            turned |= set(step.columns) if isinstance(step, Rotate) else set()
-        if not turned:
-            return 2
-        if self.operations != (Rotate.op,):
-            return len(turned) + 1
-        return max(map(len, together.values())) + (len(set(together.values())) > 1)
+        return set(together.values())
+
+    def written_steps(self, steps: Mapping[str, float | None]) -> dict[str, float]:
+        """Find the step that the moved numbers of each column are written in, from the original ones.
+
+        It is no finer than the original's step is after the move: digits beyond would show the spacing, and with it the
+        factor. A shift leaves the step as it is. A factor stretches it, and the next of 1, 2, 5, 10, ... is taken. What
+        columns turned together hold is as fine as the finest of them, each counted in its unit. Columns without a step,
+        and those that are turned with one, have none; whole numbers are rounded where they are written.
+        """
+        factors = dict.fromkeys(self.columns, 1.0)
+        for step in self.steps:
+            if isinstance(step, Mult):
+                factors[step.column] *= abs(step.term)
+        units, written = self.units, {}
+        for columns in self._together():
+            known = {column: value for column in columns if (value := steps.get(column)) is not None}
+            if len(known) < len(columns):
+                continue
+            if len(columns) == 1:
+                (column,) = columns
+                stretched = factors[column] != 1.0
+                written[column] = _next_round(factors[column] * known[column]) if stretched else known[column]
+                continue
+            finest = min(value / units[column] for column, value in known.items())
+            written |= {column: 10.0 ** math.floor(math.log10(finest * units[column])) for column in columns}
+        return {column: written[column] for column in self.columns if column in written and (steps[column] or 1) % 1}
 
     @property
     def units(self) -> dict[str, float]:
@@ -244,6 +278,18 @@ class Key:
         from sfumato.geometry.keyfile import save_key
 
         return save_key(self, path, apart_from=apart_from)
+
+
+def _next_round(step: float) -> float:
+    """Find the least of 1, 2 and 5 times a power of ten that is no less.
+
+    Examples
+    --------
+    >>> _next_round(0.137), _next_round(0.05), _next_round(61)
+    (0.2, 0.05, 100.0)
+    """
+    power = math.floor(math.log10(step))
+    return next(rounded for digit in (1, 2, 5, 10) if (rounded := float(f"{digit}e{power}")) >= step * (1 - 1e-9))
 
 
 def _check_term(term: float, column: str, what: str) -> None:

@@ -74,7 +74,7 @@ class _Geometric:
 class Translation(_Geometric):
     """Add a secret constant to every column of numbers [OZ03, sec. 4.2].
 
-    Outsourcing obfuscation, undone by two known rows.
+    Outsourcing obfuscation, undone by one known row.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Translation(_Geometric):
 class Scaling(_Geometric):
     """Multiply every column of numbers by a secret constant [OZ03, sec. 4.3].
 
-    Outsourcing obfuscation, undone by two known rows.
+    Outsourcing obfuscation, undone by one known row.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from sfumato.geometry.key import Key
 from sfumato.laws import choose_step, law_of_size, snap
 from sfumato.laws.enhance import Pairs, check_columns, enhance_rows
 from sfumato.mechanism import Sanitized, Workings
-from sfumato.records import Block, BlockKind, Layout, Records
+from sfumato.records import Block, BlockKind, Grids, Layout, Records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,9 +80,16 @@ def move(
         values[:, places], chosen = _enhance(values[:, places], names, extra, rng)
         facts.append(Enhanced(extra.share, chosen))
     nothing = np.zeros(len(records), dtype=np.int64)
-    moved = Records(values[order], records.layout, nothing, nothing.copy(), records.target, frozenset(names))
+    grids = _grids(blocks, key)
+    moved = Records(values[order], records.layout, nothing, nothing.copy(), records.target, frozenset(names), grids)
     facts.extend([*untouched, Shuffled(len(records))])
     return Sanitized(moved, tuple(facts), KeyedWorkings(origin=order.astype(np.int64), key=key, units=key.units))
+
+
+def _grids(blocks: Sequence[Block], key: Key) -> Grids:
+    """Find the grids that moved numbers are written on."""
+    steps = {block.column: None if block.extent is None else block.extent.step for block in blocks}
+    return tuple((column, 0.0, step) for column, step in key.written_steps(steps).items())
 
 
 def _enhance(

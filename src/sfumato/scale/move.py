@@ -13,9 +13,9 @@ from sfumato.errors import OptionError, SchemaError
 from sfumato.geometry.hybrid import hybrid
 from sfumato.geometry.key import Key
 from sfumato.tables.cells import absent_cells, numbers_of_cells, plain
-from sfumato.tables.field import Domain, Field, Kind
+from sfumato.tables.field import DateStep, Domain, Field, Kind
 from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
-from sfumato.tables.moved import round_whole
+from sfumato.tables.moved import exactly_on, round_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +39,7 @@ class Mover:
         self.gaps: set[str] = set()
         self._grids = {field.name: _declared_grid(field, source.schema.field(field.name).type) for field in plan.moved}
         self._kinds = plan.arrow_schema(source.schema)
+        self._written = key.written_steps({field.name: _step(field) for field in plan.moved})
         self._means: dict[str, float] | None = None
         self._rooms: dict[str, NDArray[np.float64]] = {}
 
@@ -81,7 +82,8 @@ class Mover:
 
     def _write(self, numbers: NDArray[np.float64], absent: NDArray[np.bool_] | None, field: Field) -> pa.Array:
         if field.kind is not Kind.INTEGER:
-            return pa.array(numbers, mask=absent)
+            step = self._written.get(field.name)
+            return pa.array(exactly_on(numbers, None if step is None else (0.0, step)), mask=absent)
         return pa.array(round_whole(numbers, field.name), mask=absent).cast(self._kinds.field(field.name).type)
 
     def _room(self, layout: Literal["C", "F"], rows: int) -> NDArray[np.float64]:
@@ -120,6 +122,14 @@ class Mover:
         if self._means is None:
             self._means = _means(self.source, turned, self.rows)
         return self._means[name]
+
+
+def _step(field: Field) -> float | None:
+    """Tell the step that a field names; whole numbers count in ones."""
+    step = field.domain.step
+    if isinstance(step, DateStep):
+        return None
+    return 1.0 if step is None and field.kind is Kind.INTEGER else step
 
 
 def _declared_grid(field: Field, kind: pa.DataType) -> Grid | None:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.attacks.undo import undo
-from sfumato.assess.findings import Direction, Family, Finding, not_run
+from sfumato.assess.findings import Direction, Family, Finding
 from sfumato.assess.frame import Measure, Need
 from sfumato.assess.intervals import holding
 from sfumato.assess.study import Study, sample
 from sfumato.facts import Fact, Transformed
+from sfumato.tables.grid import decimals_of_numbers, step_of_numbers
 
 __all__ = ["CLOSE", "KNOWN_INPUT", "NOTHING", "Moved", "known_input_curve", "moved_columns", "not_moved"]
 
@@ -35,8 +36,8 @@ _CELLS = (
     "the certificate names and which released rows they became, beside what guessing the mean recovers (baseline)"
 )
 _NEEDED = (
-    "How many original rows, with the released rows that they became, someone must know to recover 95 % of all other "
-    "numbers to a tenth of a standard deviation; more is better, and whoever took part knows one"
+    "How many original rows, with the released rows that they became, fix the key: the number that the certificate "
+    "names, fewer may do; more is better, and whoever took part knows one"
 )
 _SOME = "The share of numbers that someone recovers to a tenth of a standard deviation who knows {rows}"
 
@@ -90,9 +91,16 @@ def moved_columns(study: Study, most: int, rng: np.random.Generator) -> Moved | 
     units = np.array([told.get(pair.name) or float(np.std(pair.original.present)) or 1.0 for pair in pairs])
     before = np.column_stack([pair.original.values[origin[rows]] for pair in pairs]) / units
     after = np.column_stack([pair.released.values[rows] for pair in pairs])
-    rounding = np.where((after == np.rint(after)).all(axis=0), 0.5, 0.0) / units
+    rounding = np.array([_rounding(column) for column in after.T]) / units
     names = tuple(pair.name for pair in pairs)
     return Moved(names, before, after / units, rounding) if (before.std(axis=0) > 0).any() else None
+
+
+def _rounding(released: NDArray[np.float64]) -> float:
+    """Tell by how much numbers may have been rounded, from the digits that they are written in."""
+    distinct = np.unique(released)
+    decimals = decimals_of_numbers(distinct)
+    return 0.0 if decimals is None else 0.5 * step_of_numbers(distinct, decimals)
 
 
 def known_input_curve(
@@ -135,7 +143,7 @@ def _run(study: Study) -> Iterable[Finding]:
         for number, shares in curve.items()
     ]
     cells = _share("recovered-cells", _CELLS + note, curve[claimed], guess, rows)
-    return (cells, _needed(curve, bare, rows, note), *single)
+    return (cells, _needed(fact.known_rows, bare, rows, note), *single)
 
 
 def _numbers(d: int) -> set[int]:
@@ -162,15 +170,12 @@ def _share(name: str, meaning: str, shares: NDArray[np.float64], guess: float, r
     )
 
 
-def _needed(curve: dict[int, NDArray[np.float64]], bare: float, rows: int, note: str) -> Finding:
-    name, enough = "known-rows-needed", [number for number, shares in curve.items() if shares.mean() >= _ENOUGH]
-    if not enough and bare < _ENOUGH:
-        because = f"up to {max(curve)} known rows recover less than 95 % of the numbers"
-        return not_run(name, Family.ATTACK, Direction.HIGHER, _NEEDED + ".", because)
+def _needed(known: int, bare: float, rows: int, note: str) -> Finding:
+    """State the number that the certificate states, 0 where the released numbers are the original ones."""
     return Finding(
-        name,
+        "known-rows-needed",
         Family.ATTACK,
-        0.0 if bare >= _ENOUGH else float(min(enough)),
+        0.0 if bare >= _ENOUGH else float(known),
         Direction.HIGHER,
         (0.0, None),
         _NEEDED + note + ".",

@@ -1,0 +1,109 @@
+"""The factor of a column, read off the digits of the released numbers alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.assess.attacks.digits import DIGITS, find_factor, find_spacing
+from sfumato.geometry.hybrid import invert
+from sfumato.geometry.key import Add, Key, Mult
+from sfumato.geometry.mechanism import Rotation, Scaling, Translation
+from tests.assess.moved import claimed, draw, moved
+from tests.assess.privacy_studies import check_sound, found
+
+FACTORS = (0.51, 0.62, 0.73, 0.87, 1.13, 1.28, 1.37, 1.41, 1.62, 1.77, 1.86, 1.93)
+
+
+def measured(seed: int = 1, rows: int = 500) -> pa.Table:
+    """Draw columns that count in tenths and hundredths."""
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {"weight": np.round(rng.normal(70, 12, rows), 1), "height": np.round(1.7 + 0.1 * rng.normal(size=rows), 2)}
+    )
+
+
+def scaled(table: pa.Table, key: Key) -> pa.Table:
+    return pa.table({step.columns[0]: np.asarray(table[step.columns[0]]) * step.term for step in key.steps})  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("column", ["weight", "height"])
+@pytest.mark.parametrize("factor", [*FACTORS, -1.37])
+def test_numbers_written_in_full_tell_their_factor(column: str, factor: float) -> None:
+    values = np.asarray(measured()[column])
+    assert find_factor(factor * values) == pytest.approx(abs(factor), rel=1e-9)
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_numbers_rounded_one_digit_finer_than_their_step_tell_it_too(factor: float) -> None:
+    values = np.asarray(measured()["weight"])
+    assert find_factor(np.round(factor * values, 2)) == pytest.approx(factor, rel=1e-3)
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_numbers_written_as_a_release_writes_them_do_not_tell_it(factor: float) -> None:
+    table = measured()
+    key = Key((Mult("weight", factor), Mult("height", factor)))
+    release = sf.sanitize(table, Scaling(key=key), report=False, seed=1)
+    for column, step in (("weight", 0.1), ("height", 0.01)):
+        written = np.asarray(release.table[column])
+        grid = key.written_steps({column: step})[column]
+        assert find_factor(written) is None
+        np.testing.assert_allclose(written / grid, np.rint(written / grid), atol=1e-9)
+
+
+def test_the_owner_gets_the_numbers_back_to_a_step() -> None:
+    table = measured()
+    release = sf.sanitize(table, Scaling(), report=False, seed=3)
+    assert release.key is not None
+    back = invert(np.column_stack([release.table[name] for name in table.column_names]), release.key)
+    for place, step in enumerate((0.1, 0.01)):
+        ours = np.sort(np.asarray(table.column(place)))
+        np.testing.assert_allclose(np.sort(back[:, place]), ours, rtol=0, atol=1.01 * step)
+
+
+def test_a_shift_is_written_in_the_steps_of_the_original() -> None:
+    table = measured()
+    key = Key((Add("weight", 3.14159265), Add("height", -0.57721566)))
+    release = sf.sanitize(table, Translation(key=key), report=False, seed=1)
+    written = np.asarray(release.table["weight"])
+    np.testing.assert_array_equal(written, np.round(written, 1))
+    apart = np.sort(written) - np.sort(np.asarray(table["weight"]))
+    np.testing.assert_allclose(apart, 3.1, atol=1e-9)
+
+
+def test_numbers_without_a_step_have_no_spacing() -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        assert find_spacing(rng.normal(size=400)) is None
+        assert find_spacing(np.round(rng.normal(50, 20, size=400), 1)) is None
+    assert find_spacing(np.array([2.0, 2.0, 0.0])) is None
+
+
+def test_a_table_that_was_multiplied_and_written_in_full_is_recovered_without_one_known_row() -> None:
+    table, key = measured(), Key((Mult("weight", 1.37), Mult("height", 0.73)))
+    study = claimed(table, scaled(table, key), ("mult",))
+    check_sound(DIGITS, study)
+    finding = found(DIGITS, study)["recovered-cells-digits"]
+    assert finding.value == 1.0
+    assert finding.baseline == pytest.approx(0.08, abs=0.05)
+    assert "stands out in 2 of 2 columns" in finding.meaning
+
+
+def test_a_redraw_a_constant_table_and_numbers_without_a_step_give_no_more_than_guessing() -> None:
+    table = measured()
+    constant = table.take(pa.array(np.zeros(500, dtype=np.int64)))
+    tables = [claimed(table, other, ("mult",)) for other in (measured(2), constant)]
+    for study in (*tables, moved(draw(1), Scaling(), 1)):
+        finding = found(DIGITS, study)["recovered-cells-digits"]
+        assert finding.value is not None
+        assert finding.baseline is not None
+        assert finding.value <= finding.baseline + 0.05
+
+
+def test_tables_without_factors_are_not_attacked() -> None:
+    for mechanism in (Translation(), Rotation()):
+        finding = found(DIGITS, moved(draw(1), mechanism, 1))["recovered-cells-digits"]
+        assert "neither a shift nor a turn" in str(finding.because)
