@@ -91,22 +91,24 @@ def compact_groups(
     plan = EFFORTS[effort]
     n, d = values.shape
     seeds = rng.integers(2**63, size=64, dtype=np.uint64)
-    rounds = plan.rounds + plan.more * max(0, round(np.log2(n / 100_000.0)))
-    kicks = plan.kicks * 1000 // max(n, 100)
-    kicked = plan.rounds if kicks >= _FEWEST_KICKS else 0
+    doublings = max(0, round(np.log2(n / 100_000.0)))
+    legs = (EFFORTS["default"], plan) if effort == "thorough" else (plan,)  # so it never ends above the default
     workers = _lent() if threads is None else threads
     with Team(workers if n >= _ALONE else 1) as team:
         grouping = first_grouping(values, levels, team)
         if n < d and n <= _FOLDED:
             values = fixed(in_fewer_columns(values), np.float64)
             grouping = grouping._replace(centres=_centres(values, grouping))
-        for done in range(rounds):
-            tell("grouping", (1 + done) / (1 + rounds + kicked))
-            seed = seeds[done % len(seeds)] + np.uint64(done)
-            grouping = improved_grouping(values, levels, grouping, plan.passes, 0, 0, seed, team)
-        if kicked:
-            tell("grouping", (1 + rounds) / (1 + rounds + kicked))
-            grouping = _kicked(values, levels, grouping, plan, kicks, seeds, team)
+        rounds = 0
+        for place, leg in enumerate(legs):
+            first, rounds = rounds, leg.rounds + leg.more * doublings
+            for done in range(first, rounds):
+                tell("grouping", (place + (1 + done) / (2 + rounds)) / len(legs))
+                seed = seeds[done % len(seeds)] + np.uint64(done)
+                grouping = improved_grouping(values, levels, grouping, leg.passes, 0, 0, seed, team)
+            kicks = leg.kicks * 1000 // max(n, 100)
+            if kicks >= _FEWEST_KICKS:
+                grouping = _kicked(values, levels, grouping, leg, kicks, np.roll(seeds, first), team)
         for done in range(rounds if widths else 0):
             grouping = widened_grouping(values, levels, grouping, seeds[-1 - done % len(seeds)], team)
     tell("grouping", 1.0)
