@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import __version__
+from sfumato.documents import parse_json
 from sfumato.errors import OptionError, SfumatoError
 from sfumato.parties.channel import Channel, PartyError
 from sfumato.parties.declared import RELEASED_CELLS, leaks_of
@@ -201,9 +202,9 @@ def _traffic(session: Session, meter: Meter) -> dict[str, Mapping[str, int]]:
         own = meter.read()
         payload = json.dumps(own).encode() if owner == session.rank else None
         try:
-            document = json.loads(session.tell(payload, owner, "traffic", len(own)))
+            document = parse_json(session.tell(payload, owner, "traffic", len(own)))
             told[name] = {key: int(document[key]) for key in own}
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             raise PartyError(f"party {name!r} told no traffic that can be read; start all parties again") from None
     return told
 
