@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sfumato.errors import SfumatoError
 from sfumato.facts import (
+    BoundsKept,
     ClassPure,
     ColumnsDropped,
     CountsKept,
@@ -76,7 +77,7 @@ def _named(certificate: Certificate) -> Iterator[str]:
     for fact in certificate.facts:
         if isinstance(fact, ClassPure | Randomized | Stratified | TargetMoved):
             yield fact.column
-        elif isinstance(fact, DomainsObserved | Transformed):
+        elif isinstance(fact, BoundsKept | DomainsObserved | Transformed):
             yield from fact.columns
 
 
