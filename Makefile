@@ -43,11 +43,14 @@ test slow: export OPENBLAS_NUM_THREADS := 1
 test slow: export OMP_NUM_THREADS := 1
 test slow: export MKL_NUM_THREADS := 1
 
+# Kernels whose sources changed are compiled before, once: every process of a run would compile them for itself.
 test: check engine
+	$(BIN)/python -m sfumato.cli.warm
 	$(BIN)/pytest -q -n 2 -m 'not slow' --durations=10
 
 # Long statistical runs, and every property test again: ten times the examples, drawn at random.
 slow: setup engine
+	$(BIN)/python -m sfumato.cli.warm
 	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=random --durations=10
 
 bench: setup
