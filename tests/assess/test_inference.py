@@ -122,7 +122,7 @@ def test_guessing_the_commonest_is_the_baseline() -> None:
     ladder = np.arange(100.0) % 50
     original = pa.table({"a": ["u"] * 70 + ["v"] * 30, "b": ladder})
     released = pa.table({"a": ["u"] * 40 + ["v"] * 60, "b": ladder})
-    found = findings(original, released)
+    found = findings(original, released, holdout=original)
     assert found["attribute-inference-insider/a"].baseline == pytest.approx(0.3)  # the released column misleads
     window = int(2 * CLOSE * ladder.std()) + 1
     assert found["attribute-inference-insider/b"].baseline == pytest.approx(2 * window / 100)
@@ -153,7 +153,7 @@ def test_the_sentence_names_the_columns_that_are_known() -> None:
     found = findings(draw_table(1), draw_table(2), target="colour")
     for column in NEIGHBOUR.choose(rank_columns(study(draw_table(1), draw_table(2), target="colour")), ""):
         assert column in found["attribute-inference-neighbour"].meaning
-    assert "no rows were held out" in found["attribute-inference-neighbour"].meaning
+    assert "No rows were held out" in found["attribute-inference-neighbour"].meaning
 
 
 def test_no_cell_stands_in_a_finding() -> None:
@@ -173,7 +173,7 @@ def test_missing_secrets_are_not_attacked_and_rows_that_do_not_tell_are_passed_o
 def test_a_column_that_the_release_never_tells_is_never_found() -> None:
     original = draw_table(1)
     empty = original.set_column(0, "x", pa.nulls(original.num_rows, pa.float64()))
-    found = findings(original, empty)
+    found = findings(original, empty, holdout=draw_table(3))
     assert found["attribute-inference-insider/x"].value == 0.0
     assert found["attribute-inference-insider/x"].baseline == 0.0
 

@@ -433,7 +433,7 @@ def test_init_writes_what_party_reads_and_replaces_nothing(tmp_path: Path, run: 
     ("arguments", "words"),
     [
         (("party",), "give --config"),
-        (("party", "--config", "lost.toml"), "there is no file 'lost.toml'"),
+        (("party", "--config", "lost.toml"), "there is no settings file 'lost.toml'"),
         (("party", "init", "x", "--party", "a", "--party", "b=h:1", "--partition", "horizontal"), "NAME=HOST:PORT"),
         (("party", "init", "x", "--party", "a=h:1", "--party", "a=h:2", "--partition", "horizontal"), "named twice"),
         (("party", "init", "x", "--party", "a=h:1", "--partition", "horizontal"), "two or more parties"),

@@ -70,7 +70,7 @@ def test_a_group_is_perturbed_as_lines_20_to_26_say(seed: int, parties: int) -> 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vertical, "told_axes", remember)
-        run = joint_run(run_together, parts, LaplacePCA(groups=1, b=0.2))
+        run = joint_run(run_together, parts, LaplacePCA(groups=1, b=0.2), noise="split")
     ranges = run.opened("ranges")[0].reshape(1, d)
     r_1, r_2 = (
         draw_noise("geometric", component_scales(ranges, 0.2), run.result.sizes, private)

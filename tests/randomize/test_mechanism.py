@@ -237,7 +237,7 @@ def test_specs_are_the_same_as_objects_texts_documents_and_from_a_recipe() -> No
         ({"specs": ("age",)}, "pairs of a column"),
         ({"specs": (("age", AGE), ("age", AGE))}, "twice"),
         ({"specs": (("age", 3),)}, "is none"),
-        ({"specs": (("age", "nonsense"),)}, "not TOML"),
+        ({"specs": (("age", "nonsense"),)}, "not valid TOML"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(parameters: dict[str, Any], words: str) -> None:

@@ -180,7 +180,7 @@ def test_a_certificate_with_a_smaller_factor_does_not_verify(run: Run, people: P
         (["--epsilon", 1], 3, "were read off the data"),
         ([], 2, "needs to know how much"),
         (["--spec", "age"], 2, "--spec age=age.toml"),
-        (["--spec", "age=nowhere.toml"], 2, "cannot be read"),
+        (["--spec", "age=nowhere.toml"], 2, "there is no noise specification"),
         (["--epsilon", 1, "--k", 5], 2, "no parameter 'k'"),
         (["--epsilon", -1], 2, "epsilon must be"),
         (["--epsilon", 0], 2, "epsilon must be"),

@@ -64,7 +64,7 @@ def gains(findings: Iterable[Finding]) -> tuple[Gain, ...]:
     --------
     >>> from sfumato.assess.attacks.arms import Arm, success
     >>> found = [success(name, "", Arm(30, 100), guess=0.01, control=Arm(2, 100)) for name in ("a", "b")]
-    >>> [(gain.excess, gain.certain) for gain in gains(found)]
+    >>> [(round(gain.excess, 2), gain.certain) for gain in gains(found)]
     [(0.28, True), (0.28, True)]
     """
     rates = [finding for finding in findings if "/" not in finding.name and is_rate(finding)]
