@@ -39,7 +39,7 @@ def compile_ahead() -> bool:
     ]
     if not jobs or not sys.executable:
         return bool(jobs)
-    logging.getLogger("sfumato").warning("compiling the grouping code once for this installation, some 10 seconds ...")
+    logging.getLogger("sfumato").warning("compiling the grouping code once for this installation, less than a minute ...")
     running = [
         subprocess.Popen(
             [sys.executable, "-c", f"from sfumato.condense.warm import {job}; {job}()"],
