@@ -139,6 +139,7 @@ def test_a_budget_is_in_the_report(budget: float) -> None:
     assert release.report.sizes["budget"] == budget
 
 
+@pytest.mark.slow
 def test_a_larger_budget_looks_at_no_fewer_rows() -> None:
     sizes = [sf.evaluate(frame(), frame(seed=4), budget=budget).sizes for budget in (0.001, 1e6)]
     assert sizes[0]["attempts"] <= sizes[1]["attempts"]

@@ -185,6 +185,7 @@ def test_a_released_table_of_another_size_is_measured() -> None:
     assert small > 1.5 * large
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_report() -> None:
     first, second = (measure(draw_table(1, 60), draw_table(2, 60)) for _ in range(2))
     assert first.to_json() == second.to_json()

@@ -442,6 +442,7 @@ def test_every_name_is_spoken_without_hyphens(finding: Any) -> None:
     assert "-" not in spoken_name(finding.name).replace("Re-identification", "").partition(":")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bare")
 def test_a_page_of_a_wide_table_stays_small() -> None:
     rng = np.random.default_rng(6)

@@ -45,6 +45,7 @@ def test_an_interrupt_in_mid_run_leaves_nothing(tmp_path: Path, stop: signal.Sig
     assert left(tmp_path) == ["table.csv"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_release(tmp_path: Path) -> None:
     table = big_table(tmp_path / "table.csv", 2_000)
     out = tmp_path / "out"

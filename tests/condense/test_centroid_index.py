@@ -122,6 +122,7 @@ def test_the_sheet_answers_like_brute_force_while_centroids_move_and_split(
                 groups += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("means", ["index", "sheet", "both"])
 @examples(25)
 @given(seed=seeds, strict=st.booleans())

@@ -53,6 +53,7 @@ def test_with_one_level_it_beats_mdav_and_the_paper(k: int, ratio: float) -> Non
     assert np.mean(losses["compact"]) <= ratio * np.mean(losses["paper"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("highest", "d"),
     [
@@ -73,6 +74,7 @@ def test_with_levels_of_a_small_range_it_loses_at_most_three_quarters_of_what_th
     assert np.mean(losses["compact"]) <= 0.75 * np.mean(losses["paper"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("records", "high"),
     [

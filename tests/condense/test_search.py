@@ -128,6 +128,7 @@ def test_kicks_do_no_harm_where_a_dissolved_group_can_hardly_come_back(d: int, k
         assert_kicks_do_no_harm(values, np.full(200, k), seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mixture", "heavy tails", "grid"])
 def test_a_thorough_search_never_ends_above_the_default(kind: str) -> None:
     rng = np.random.default_rng(2)

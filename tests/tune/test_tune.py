@@ -98,6 +98,7 @@ def test_the_page_is_whole_and_loads_nothing(tuned: Tuning) -> None:
     assert page.index("Content-Security-Policy\" content=\"default-src 'none';") < page.index("<style>")
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trials() -> None:
     first, again = (tune(people(120), target="state", seed=7, repeats=1, k=8, budget=FEWEST) for _ in range(2))
     assert [trial.utility for trial in first.trials] == [trial.utility for trial in again.trials]

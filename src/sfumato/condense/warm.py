@@ -39,7 +39,9 @@ def compile_ahead() -> bool:
     ]
     if not jobs or not sys.executable:
         return bool(jobs)
-    logging.getLogger("sfumato").warning("compiling the grouping code once for this installation, less than a minute ...")
+    logging.getLogger("sfumato").warning(
+        "compiling the grouping code once for this installation, less than a minute ..."
+    )
     running = [
         subprocess.Popen(
             [sys.executable, "-c", f"from sfumato.condense.warm import {job}; {job}()"],
