@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
     from sfumato.pipeline import evaluate, sanitize
     from sfumato.privacy.certificate import Certificate
+    from sfumato.publish import Policy
     from sfumato.randomize.mechanism import Randomization
     from sfumato.release import Release
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
@@ -30,6 +31,7 @@ __all__ = [
     "Kind",
     "LaplacePCA",
     "MultiplicativeNoise",
+    "Policy",
     "Randomization",
     "Release",
     "Report",
@@ -57,6 +59,7 @@ _HOMES = {
     "Kind": "sfumato.tables.schema",
     "LaplacePCA": "sfumato.perturb",
     "MultiplicativeNoise": "sfumato.perturb",
+    "Policy": "sfumato.publish",
     "Randomization": "sfumato.randomize.mechanism",
     "Release": "sfumato.release",
     "Report": "sfumato.assess.report",

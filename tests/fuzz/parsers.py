@@ -44,6 +44,7 @@ from sfumato.parties.wire import Lost, Wire
 from sfumato.parties.words import read_words
 from sfumato.pipeline import agreed, joint_folder, joint_run
 from sfumato.privacy.certificate import Certificate
+from sfumato.publish import Policy
 from sfumato.recipe import Recipe
 from sfumato.release.signature import Signature, Verifier
 from sfumato.release.verify import verify_release
@@ -354,6 +355,7 @@ PARSERS = (
     Parser("public-key", _file("key.pub", Verifier.load)),
     Parser("schema", _text(_schema), _bytes(Schema.to_toml)),
     Parser("recipe", _text(_recipe), _bytes(Recipe.to_toml)),
+    Parser("policy", _text(Policy.from_toml), _bytes(Policy.to_toml)),
     Parser("key", _text(Key.from_toml), _bytes(Key.to_toml)),
     Parser("noise-spec", _text(_spec), _bytes(NoiseSpec.to_toml)),
     Parser("noise-spec-json", _file("spec.json", NoiseSpec.read), _bytes(lambda spec: spec.canonical)),

@@ -19,6 +19,7 @@ _VERBS = (
     "tune",
     "sanitize",
     "evaluate",
+    "policy",
     "verify",
     "breach",
     "collect",

@@ -1,0 +1,64 @@
+"""policy: print a policy as TOML to edit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from sfumato.cli.console import Console, verb
+from sfumato.errors import OptionError, SfumatoError
+from sfumato.replacing import reason, replacing_file
+
+if TYPE_CHECKING:
+    from sfumato.publish import Policy
+
+__all__ = ["policy"]
+
+_USUAL = "research"
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[NAME]")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it to this TOML file.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing file.")
+@verb
+def policy(console: Console, name: str | None, output: Path | None, overwrite: bool) -> None:
+    """Print a policy as TOML to edit: trusted, research or public, or one of your own that lies in a file.
+
+    Without NAME the three are listed. A policy says how much attacks may gain on people of the table before it leaves;
+    sanitize and evaluate take it with --policy.
+    """
+    from sfumato.publish import BUILT_IN, PURPOSES, Policy
+
+    if name is None and output is None:
+        for each, purpose in PURPOSES.items():
+            console.say(f"{each:<9} {purpose}")
+        console.say("\n'sfumato policy NAME' prints one as TOML, and -o FILE writes it to a file to edit.")
+        console.result({"policies": [_document(built_in) for built_in in BUILT_IN.values()]})
+        return
+    chosen = Policy.load(name or _USUAL)
+    if output is None:
+        console.say(chosen.to_toml().rstrip("\n"))
+    else:
+        _write(output, chosen.to_toml(), overwrite=overwrite)
+        console.say(f"Written to {output}: edit it, then pass it with --policy {output}.")
+    console.result({**_document(chosen), "file": None if output is None else str(output)})
+
+
+def _document(policy: Policy) -> dict[str, Any]:
+    parts = {part: dict(getattr(policy, part)) for part in ("limits", "require", "keep")}
+    return {"name": policy.name, **parts}
+
+
+def _write(path: Path, text: str, *, overwrite: bool) -> None:
+    if path.exists() and not overwrite:
+        raise OptionError(f"the file {str(path)!r} exists; choose another, or replace it with --overwrite")
+    try:
+        with replacing_file(path) as work:
+            work.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SfumatoError(
+            f"the policy could not be written ({reason(error)}); make room or choose another place"
+        ) from None

@@ -1,0 +1,259 @@
+"""A policy: how much attacks may gain on people of the table, and what must be so, before a release leaves.
+
+Policies are written by hand and passed around, so that one from outside is hostile until it is read.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sfumato.documents import Unparsable, parse_toml, read_text
+from sfumato.errors import OptionError, shown
+
+__all__ = ["BUILT_IN", "KEEP", "LIMITS", "PURPOSES", "REQUIRE", "Policy"]
+
+_FORMAT = 1
+_MOST_BYTES = 1 << 16
+_LONGEST_NAME = 60
+_WIDTH = 100  # of a comment
+_MOST_PERSONS = 1_000_000_000
+_WRITE_ONE = "choose trusted, research or public, or write one with 'sfumato policy research -o FILE'"
+
+LIMITS = {
+    "linkage-gain": "People of the table linked to a released row, beyond people held out: the largest of the linkage, "
+    "own-row linkage and linkability attacks.",
+    "attribute-gain": "A cell read off the release by somebody who knows the rest of the row, beyond people held out: "
+    "the largest over columns.",
+    "singling-gain": "Descriptions read off the release that fit one person of the table alone, beyond people held "
+    "out: the larger of singling out and rare combinations.",
+    "membership-auc": "How often an attacker who is shown one person of the table and one held out tells who is who; "
+    "0.5 is a coin: the largest of the membership attacks.",
+    "membership-tpr": "People of the table who are rightly accused of being in it, at 1 % false alarms; judged with at "
+    "least 1,000 people held out.",
+}
+"""What every limit is on, in one sentence."""
+
+REQUIRE = {
+    "held_out": "People were held out of the release, so that attacks have somebody to be compared with.",
+    "persons_per_group": "The smallest group that rows are made from has at least so many; of a method without groups "
+    "it is not met.",
+    "rare": "A category that few people have does not show in the release; leave the line out to allow it.",
+}
+"""What every requirement asks, in one sentence."""
+
+KEEP = {
+    "prediction-loss": "For tune alone: models that learn from the release predict at most so much worse than models "
+    "that learn from the original.",
+}
+"""What tune must not fall below, in one sentence each."""
+
+PURPOSES = {
+    "trusted": "For recipients who are bound by contract and work where you can look.",
+    "research": "For researchers who sign for what they get and pass nothing on.",
+    "public": "For anybody: once it is out, it cannot be called back.",
+}
+"""For whom each built-in policy is."""
+
+_RANGES = {"membership-auc": (0.5, 1.0)}  # of all others 0 to 1
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Limits on what attacks gain, and requirements; what is not named is not asked.
+
+    Parameters
+    ----------
+    name : str
+        One line of at most 60 characters. It stands on public pages.
+    limits : mapping of str to float
+        By the names of `LIMITS`.
+    require : mapping
+        By the names of `REQUIRE`: ``held_out`` true or false, ``persons_per_group`` a whole number, ``rare`` "hidden".
+    keep : mapping of str to float
+        By the names of `KEEP`; for tuning alone.
+
+    Raises
+    ------
+    OptionError
+        For an entry that is unknown, of the wrong type or out of range.
+
+    Examples
+    --------
+    >>> Policy("strict", limits={"linkage-gain": 0.01}, require={"held_out": True}).limits
+    {'linkage-gain': 0.01}
+    """
+
+    name: str
+    limits: Mapping[str, float] = field(default_factory=dict)
+    require: Mapping[str, bool | int | str] = field(default_factory=dict)
+    keep: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        for part, known in (("limits", LIMITS), ("require", REQUIRE), ("keep", KEEP)):
+            entries = getattr(self, part)
+            if not isinstance(entries, Mapping):
+                raise OptionError(f"{part!r} of a policy is not a table of names and values; write it as [{part}]")
+            unknown = [key for key in entries if key not in known]
+            if unknown:
+                told = ", ".join(known)
+                raise OptionError(f"the policy's {part!r} has an unknown entry {shown(unknown[0])}; it knows {told}")
+            checked = {key: _checked(key, entries[key]) for key in known if key in entries}
+            object.__setattr__(self, part, checked)
+        if not self.limits and not any(value is not False for value in self.require.values()):
+            raise OptionError("the policy asks for nothing; write at least one limit or requirement into it")
+
+    @property
+    def title(self) -> str:
+        """Name for readers: of one that has a built-in policy's name and other numbers, it says so."""
+        built_in = BUILT_IN.get(self.name)
+        return self.name if built_in is None or built_in == self else f"{self.name} (edited)"
+
+    def to_toml(self) -> str:
+        """TOML to edit, with a sentence on every entry."""
+        import tomlkit
+
+        lines = _commented(" ".join(_sentences(self)))
+        lines += [f"format = {_FORMAT}", f"name = {tomlkit.item(self.name).as_string()}"]
+        for part, meanings in (("limits", LIMITS), ("require", REQUIRE), ("keep", KEEP)):
+            entries = getattr(self, part)
+            if entries:
+                lines += ["", f"[{part}]"]
+            for key, value in entries.items():
+                lines += [*_commented(meanings[key]), f"{key} = {tomlkit.item(value).as_string()}"]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def from_toml(cls, text: str) -> Policy:
+        """Policy that a TOML text holds.
+
+        Raises
+        ------
+        OptionError
+            For what is not exactly a policy, in one sentence.
+        """
+        try:
+            document = parse_toml(text)
+        except Unparsable as error:
+            raise OptionError(f"the policy is not valid TOML ({error}); mend it") from None
+        number = document.get("format")
+        if isinstance(number, bool) or number != _FORMAT or not isinstance(number, int):
+            raise OptionError(f"the policy has no 'format = {_FORMAT}'; this version reads no other")
+        unknown = sorted(set(document) - {"format", "name", "limits", "require", "keep"})
+        if unknown:
+            raise OptionError(f"the policy has an unknown entry {shown(unknown[0])}; remove it")
+        if "name" not in document:
+            raise OptionError('the policy has no name; write one, as in name = "ours"')
+        return cls(**{key: value for key, value in document.items() if key != "format"})
+
+    @classmethod
+    def load(cls, name_or_path: str | Path | Policy) -> Policy:
+        """Built-in policy of that name, or the one in that file.
+
+        Raises
+        ------
+        OptionError
+            Where there is neither, or the file holds no policy.
+        """
+        if isinstance(name_or_path, Policy):
+            return name_or_path
+        if name_or_path in BUILT_IN:
+            return BUILT_IN[str(name_or_path)]
+        return cls.from_toml(read_text(name_or_path, "policy", _WRITE_ONE, most=_MOST_BYTES))
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name.strip() or name != name.strip():
+        raise OptionError("the name of a policy is not a text, or it is empty or begins or ends with a space; mend it")
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise OptionError(f"the name of a policy has one line of at most {_LONGEST_NAME} characters; shorten it")
+
+
+def _checked(key: str, value: Any) -> Any:
+    """Value of an entry, of its type and in its range."""
+    if key == "held_out":
+        if not isinstance(value, bool):
+            raise OptionError("the policy's 'held_out' is neither true nor false; write one of them")
+        return value
+    if key == "rare":
+        if value != "hidden":
+            raise OptionError("the policy's 'rare' is not 'hidden'; write that, or leave the line out")
+        return value
+    if key == "persons_per_group":
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PERSONS:
+            raise OptionError("the policy's 'persons_per_group' is not a whole number of 1 or more; mend it")
+        return value
+    low, high = _RANGES.get(key, (0.0, 1.0))
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise OptionError(f"the policy's {key!r} is not a finite number; mend it")
+    if not low <= value <= high:
+        raise OptionError(f"the policy's {key!r} does not lie between {low:g} and {high:g}; mend it")
+    return float(value)
+
+
+def _sentences(policy: Policy) -> tuple[str, ...]:
+    told = PURPOSES.get(policy.name) if policy.title == policy.name else None
+    return (
+        *((told,) if told else ()),
+        "A gain is the success of an attack on people of the table less its success on people held out.",
+        "A limit is met where the upper end of the interval is at most the limit, and not met where the lower end is "
+        "above it.",
+        "Remove a line to ask for less, and give the policy a name of its own.",
+    )
+
+
+def _commented(text: str) -> list[str]:
+    return [f"# {line}" for line in textwrap.wrap(text, _WIDTH)]
+
+
+BUILT_IN: dict[str, Policy] = {}
+"""The policies that come with the package, by name."""
+
+BUILT_IN.update(
+    {
+        policy.name: policy
+        for policy in (
+            Policy(
+                "trusted",
+                {
+                    "linkage-gain": 0.15,
+                    "attribute-gain": 0.15,
+                    "singling-gain": 0.15,
+                    "membership-auc": 0.70,
+                    "membership-tpr": 0.10,
+                },
+                {"held_out": True, "persons_per_group": 5},
+                {"prediction-loss": 0.03},
+            ),
+            Policy(
+                "research",
+                {
+                    "linkage-gain": 0.05,
+                    "attribute-gain": 0.05,
+                    "singling-gain": 0.05,
+                    "membership-auc": 0.60,
+                    "membership-tpr": 0.03,
+                },
+                {"held_out": True, "persons_per_group": 10, "rare": "hidden"},
+                {"prediction-loss": 0.05},
+            ),
+            Policy(
+                "public",
+                {
+                    "linkage-gain": 0.03,
+                    "attribute-gain": 0.03,
+                    "singling-gain": 0.03,
+                    "membership-auc": 0.55,
+                    "membership-tpr": 0.02,
+                },
+                {"held_out": True, "persons_per_group": 20, "rare": "hidden"},
+                {"prediction-loss": 0.10},
+            ),
+        )
+    }
+)
