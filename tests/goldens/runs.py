@@ -1,0 +1,209 @@
+"""Seeded runs of every engine and method, each a folder that must come out the same, number by number.
+
+``python -m tests.goldens.runs FOLDER`` writes the folders whole, with pages, to be compared to the byte on one machine;
+``python -m tests.goldens.runs`` writes the texts that the tests compare.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+import sfumato as sf
+from sfumato.errors import PrivacyLeakWarning
+from sfumato.geometry.mechanism import Hybrid, Rotation
+from sfumato.parties.plan import Plan
+from sfumato.pipeline.joint import joint_in_one_process
+from sfumato.pipeline.large import release_file
+from sfumato.pipeline.stream import init_stream, publish_stream
+from sfumato.stream import Session, cut_batches
+from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
+
+FROZEN = Path(__file__).parent / "folders"
+KEPT = ("table.csv", "certificate.json", "schema.toml", "recipe.toml", "epochs.json", "ledger.json")
+ROWS = 90
+TOWNS = ("Bari", "Oslo", "Ulm")
+
+
+def people(rows: int = ROWS) -> pa.Table:
+    """Mixed columns with missing cells, a column of names, one of levels, and a class."""
+    rng = np.random.default_rng(20)
+    age = rng.integers(18, 90, rows)
+    pay = (900 + 40 * age + rng.gamma(2.0, 300.0, rows)).round(2)
+    born = [datetime.date(2020 - int(years), 1 + int(years) % 12, 1 + int(years) % 28) for years in age]
+    return pa.table(
+        {
+            "name": [f"p{place}" for place in range(rows)],
+            "age": age,
+            "pay": pa.array([None if place % 17 == 3 else float(value) for place, value in enumerate(pay)]),
+            "town": pa.array([None if place % 19 == 5 else TOWNS[place * place % 3] for place in range(rows)]),
+            "smoker": rng.random(rows) < 0.3,
+            "born": pa.array(born),
+            "level": np.where(age > 70, 8, 5),
+            "ill": np.where(age + rng.normal(0, 12, rows) > 60, "yes", "no"),
+        }
+    )
+
+
+def numbers() -> pa.Table:
+    """Three columns of numbers and a class."""
+    return people().select(["age", "ill"]).append_column("pay", people()["pay"].fill_null(1500.0)).append_column(
+        "stay", pa.array(np.random.default_rng(3).gamma(2.0, 3.0, ROWS).round(1))
+    )  # fmt: skip
+
+
+Run = Callable[[Path, bool], None]
+"""Writes a folder of that name, with or without a report."""
+
+
+def _memory(mechanism: sf.Condensation | Any, table: Callable[[], pa.Table] = people, **options: Any) -> Run:
+    def run(folder: Path, report: bool) -> None:
+        told = {"identifiers": ["name"], "target": "ill"} if table is people else {"target": "ill"}
+        release = sf.sanitize(table(), mechanism, seed=7, report=report, **{**told, **options})
+        release.save(folder)
+
+    return run
+
+
+def _chunks(mechanism: Rotation | Hybrid) -> Run:
+    def run(folder: Path, report: bool) -> None:
+        with tempfile.TemporaryDirectory() as work:
+            pa.csv.write_csv(numbers(), Path(work, "in.csv"))
+            release_file(
+                Path(work, "in.csv"), folder, mechanism, new_key=Path(work, "key.toml"), public=["ill"], batch_rows=40,
+                seed=7, report=report,
+            )  # fmt: skip
+
+    return run
+
+
+def _stream(epochs: int) -> Run:
+    def run(folder: Path, report: bool) -> None:
+        with tempfile.TemporaryDirectory() as work:
+            state, table = Path(work, "state.db"), people(300)
+            init_stream(state, table.slice(0, 100), identifiers=["name"], level="level", k=5, seed=7)
+            for epoch in range(epochs):
+                with Session.open(state) as session:
+                    rows = table.slice(100 * (epoch + 1), 100)
+                    session.ingest(cut_batches([rows], session.settings.batch_rows))
+                publish_stream(state, folder, overwrite=True)
+
+    return run
+
+
+def _joint(partition: str) -> Run:
+    def run(folder: Path, report: bool) -> None:
+        rows = people().filter(people()["town"].is_valid()).select(["name", "age", "town", "smoker", "ill"])
+        plan = Plan(partition, ("bank", "clinic"), sf.LaplacePCA(k=8), "ill", rounds=3, few="allow", seed=7)
+        with tempfile.TemporaryDirectory() as work:
+            places = [Path(work, "bank"), Path(work, "clinic")]
+            if partition == "vertical":
+                parts = [rows.select(["name", "age", "town"]), rows.select(["name", "smoker", "ill"])]
+                joint_in_one_process(parts, plan, key="name", folders=places)
+            else:
+                parts, schema = [rows.slice(0, 50), rows.slice(50)], _declared()
+                joint_in_one_process(parts, plan, schemas=[schema, schema], folders=places)
+            shutil.copytree(places[0], folder)
+
+    return run
+
+
+def _declared() -> Schema:
+    return Schema(
+        (
+            Field("name", Kind.NOMINAL, Role.IDENTIFIER),
+            Field("age", Kind.INTEGER, domain=Domain(declared=True, low=0, high=120)),
+            Field("town", Kind.NOMINAL, domain=Domain(declared=True, categories=TOWNS)),
+            Field("smoker", Kind.BOOLEAN, domain=Domain(declared=True, categories=(False, True))),
+            Field("ill", Kind.NOMINAL, domain=Domain(declared=True, categories=("no", "yes"))),
+        )
+    )
+
+
+RUNS: dict[str, Run] = {
+    "condense": _memory(sf.Condensation(k=5), level="level", holdout=0.2),
+    "condense-paper": _memory(sf.Condensation(k=5, grouping="paper"), strata="ill"),
+    "classwise": _memory(sf.ClasswiseCondensation(k=5), level="level"),
+    "translate": _memory(sf.Translation(), numbers, public=["ill"], target=None),
+    "scale": _memory(sf.Scaling(), numbers, public=["ill"], target=None),
+    "rotate": _memory(sf.Rotation(), numbers, public=["ill"], target=None),
+    "hybrid": _memory(sf.Hybrid(), numbers, public=["ill"], target=None, holdout=0.2),
+    "noise": _memory(sf.AdditiveNoise(size=0.3), numbers, public=["ill"], target=None),
+    "noise-multiplicative": _memory(sf.MultiplicativeNoise(size=0.2), numbers, public=["ill"], target=None),
+    "laplace-pca": _memory(sf.LaplacePCA(k=8), holdout=0.2),
+    "randomize": _memory(
+        sf.Randomization(epsilon=2.0, allow_observed=True, pass_missing=True), identifiers=["name", "born"]
+    ),
+    "chunks-rotate": _chunks(Rotation()),
+    "chunks-hybrid": _chunks(Hybrid()),
+    "stream-first": _stream(1),
+    "stream-second": _stream(2),
+    "joint-columns": _joint("vertical"),
+    "joint-rows": _joint("horizontal"),
+}
+
+REPORTED = ("condense", "classwise", "hybrid", "noise", "laplace-pca", "randomize", "chunks-hybrid")
+"""Runs whose report is compared too; it takes seconds of each."""
+
+
+def play(name: str, folder: Path, *, report: bool) -> None:
+    """Write the folder of a run; what leaks is the run's own business."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        RUNS[name](folder, report)
+
+
+def texts(folder: Path) -> Iterator[tuple[str, str]]:
+    """The texts of a folder that are compared, by name, without the time at which they were made."""
+    for path in sorted(folder.rglob("*")):
+        if path.name in KEPT:
+            yield f"{path.parent.name}-{path.name}", _timeless(path.read_text("utf-8"))
+        if path.name == "report.json":
+            yield f"{path.parent.name}-findings.txt", _findings(json.loads(path.read_text("utf-8")))
+
+
+def _timeless(text: str) -> str:
+    text = re.sub(r'("created": ?)"[^"]*"', r'\1"then"', text)
+    return re.sub(r',?\s*"report-public.html": ?"[0-9a-f]*",?', "", text)  # its hash: a page is not compared
+
+
+def _findings(report: dict[str, Any]) -> str:
+    """One line a finding: its name and its numbers."""
+    keys = ("value", "interval", "baseline", "control", "status")
+    return "".join(
+        " ".join([finding["name"], *(json.dumps(finding[key]) for key in keys)]) + "\n"
+        for finding in report["findings"]
+    )
+
+
+def main(place: str | None = None, *names: str) -> None:
+    """Write folders whole at a place, or the texts of all of them beside the tests."""
+    for name in names or RUNS:
+        with tempfile.TemporaryDirectory() as work:
+            folder = Path(work, name) if place is None else Path(place, name)
+            play(name, folder, report=name in REPORTED)
+            if place is not None:
+                for path in folder.rglob("*.json"):
+                    path.write_text(_timeless(path.read_text("utf-8")), "utf-8")
+                continue
+            home = FROZEN / name
+            shutil.rmtree(home, ignore_errors=True)
+            home.mkdir(parents=True)
+            for file, text in texts(folder):
+                (home / file).write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

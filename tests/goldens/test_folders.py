@@ -1,0 +1,46 @@
+"""Every engine and method writes the folder that it wrote before: texts word for word, numbers to their last digits."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.goldens.runs import FROZEN, REPORTED, RUNS, play, texts
+
+_NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_CLOSE = 1e-6  # of linear algebra on another machine
+
+
+def _parts(text: str) -> tuple[list[str], list[float]]:
+    """The words between numbers with a point, and those numbers; hashes stand for what is compared itself."""
+    text = _DIGEST.sub("hash", text)
+    return _NUMBER.split(text), [float(number) for number in _NUMBER.findall(text)]
+
+
+def _compare(name: str, folder: Path, *, report: bool) -> None:
+    frozen = {path.name: path.read_text("utf-8") for path in (FROZEN / name).iterdir()}
+    if not report:
+        frozen.pop("owner-findings.txt", None)
+    made = dict(texts(folder))
+    assert sorted(made) == sorted(frozen)
+    for file, text in made.items():
+        words, numbers = _parts(text)
+        told_words, told_numbers = _parts(frozen[file])
+        assert words == told_words, file
+        assert numbers == pytest.approx(told_numbers, rel=_CLOSE, abs=_CLOSE), file
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_seeded_run_writes_the_folder_that_it_wrote_before(name: str, tmp_path: Path) -> None:
+    play(name, tmp_path / name, report=False)
+    _compare(name, tmp_path / name, report=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REPORTED)
+def test_a_seeded_run_measures_what_it_measured_before(name: str, tmp_path: Path) -> None:
+    play(name, tmp_path / name, report=True)
+    _compare(name, tmp_path / name, report=True)
