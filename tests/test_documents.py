@@ -26,8 +26,8 @@ from sfumato.laws.spec import NoiseSpec
 from sfumato.parties.certificates import fingerprint_of
 from sfumato.parties.config import PartyConfig
 from sfumato.privacy.randomized import read_spec
+from sfumato.publish import Signer, Verifier
 from sfumato.recipe import Recipe
-from sfumato.release import Signer, Verifier
 from sfumato.tables.schema import Schema
 
 

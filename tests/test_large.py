@@ -18,8 +18,8 @@ from sfumato.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoErro
 from sfumato.facts import Shuffled, ShuffledWithin, Transformed
 from sfumato.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
 from sfumato.pipeline import large, release_file
+from sfumato.publish import verify_release
 from sfumato.recipe import Recipe
-from sfumato.release import verify_release
 from sfumato.tables.files import read_file
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from sfumato import replacing
-from sfumato.release.folder import replacing_folder
+from sfumato.publish.folder import replacing_folder
 from sfumato.replacing import replacing_file
 
 HANGING = """
 import sys
 from pathlib import Path
-from sfumato.release.folder import replacing_folder
+from sfumato.publish.folder import replacing_folder
 with replacing_folder(sys.argv[1]) as work:
     (work / "release").mkdir()
     (work / "release" / "table.csv").write_text("half")

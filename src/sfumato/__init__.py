@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
     from sfumato.pipeline import evaluate, sanitize
     from sfumato.privacy.certificate import Certificate
-    from sfumato.publish import Policy
+    from sfumato.publish import Policy, Release
     from sfumato.randomize.mechanism import Randomization
-    from sfumato.release import Release
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
 __all__ = [
@@ -61,7 +60,7 @@ _HOMES = {
     "MultiplicativeNoise": "sfumato.perturb",
     "Policy": "sfumato.publish",
     "Randomization": "sfumato.randomize.mechanism",
-    "Release": "sfumato.release",
+    "Release": "sfumato.publish",
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
     "Rotation": "sfumato.geometry.mechanism",

@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.geometry.hybrid import invert
 from sfumato.geometry.key import Key
-from sfumato.release.verify import verify_release
+from sfumato.publish.verify import verify_release
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("without_figures")

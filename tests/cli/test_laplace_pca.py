@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sfumato.release.verify import verify_release
+from sfumato.publish.verify import verify_release
 from tests.cli.conftest import Run
 
 

@@ -23,7 +23,7 @@ from sfumato.parties.config import PartyConfig
 from sfumato.parties.place import Address
 from sfumato.parties.trial import Trial, write_trial
 from sfumato.progress import listening, tell
-from sfumato.release import verify_release
+from sfumato.publish import verify_release
 from tests.cli.conftest import Run
 from tests.parties.meetings import HOST
 from tests.ports import free_port

@@ -45,9 +45,9 @@ from sfumato.parties.words import read_words
 from sfumato.pipeline import agreed, joint_folder, joint_run
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish import Policy
+from sfumato.publish.signature import Signature, Verifier
+from sfumato.publish.verify import verify_release
 from sfumato.recipe import Recipe
-from sfumato.release.signature import Signature, Verifier
-from sfumato.release.verify import verify_release
 from sfumato.scale.source import open_source
 from sfumato.sklearn.snapshot import read_snapshot
 from sfumato.stream.connectors.lines import read_lines

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.facts import Grouped
 from sfumato.groups import count_alike
 from sfumato.perturb import LaplacePCA
-from sfumato.release import verify_release
+from sfumato.publish import verify_release
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 1), st.integers(0, 3)), min_size=1))

@@ -31,8 +31,8 @@ from sfumato.parties.plan import Plan
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.pipeline.joint import JointRelease, joint_in_one_process, own_part, run_party
 from sfumato.privacy.certificate import Certificate
-from sfumato.release.deeds import unfit_method
-from sfumato.release.verify import verify_release
+from sfumato.publish.deeds import unfit_method
+from sfumato.publish.verify import verify_release
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
 N = 120

@@ -20,10 +20,10 @@ from sfumato.laws.operators import transition
 from sfumato.laws.spec import NoiseSpec
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.randomized import read_spec, specs_of
+from sfumato.publish.verify import verify_release
 from sfumato.randomize.mechanism import Randomization
 from sfumato.randomize.reconstruct import reconstruct
 from sfumato.randomness import Randomness
-from sfumato.release.verify import verify_release
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
 from tests.randomize.tables import ROWS, TOWNS, codec_of, declared_schema, draw_table

@@ -17,7 +17,7 @@ from sfumato.errors import PrivacyRefusal, SfumatoError
 from sfumato.facts import EpochPublished, Maintained, Shuffled
 from sfumato.pipeline.stream import init_stream, publish_stream
 from sfumato.privacy.claims import draw_claims
-from sfumato.release import verify_release
+from sfumato.publish import verify_release
 from sfumato.stream import Session, cut_batches
 from sfumato.stream.epochs import Publication, renew
 from sfumato.tables.files import read_file

@@ -16,7 +16,7 @@ import pytest
 
 from sfumato.errors import OptionError
 from sfumato.pipeline.stream import publish_stream
-from sfumato.release import verify_release
+from sfumato.publish import verify_release
 from sfumato.stream import Session, StateError, cut_batches
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 

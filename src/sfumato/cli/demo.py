@@ -21,7 +21,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     from sfumato import pipeline
     from sfumato.condense.mechanism import Condensation
     from sfumato.examples import EXAMPLE_LEVELS, patients
-    from sfumato.release import check_folder, verify_release
+    from sfumato.publish import check_folder, verify_release
     from sfumato.tables.schema import Schema
 
     check_folder(output, overwrite=overwrite)

@@ -14,7 +14,7 @@ from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
     from sfumato.privacy.certificate import Certificate
-    from sfumato.release import Evaluation
+    from sfumato.publish import Evaluation
 
 __all__ = ["evaluate"]
 
@@ -53,7 +53,7 @@ def evaluate(console: Console, original: str, released: str, output: Path | None
     CSV on standard input, and ORIGINAL may be a database URL with --query. RELEASED may be a folder that sanitize
     wrote for leaving. Without -o the summary is printed and nothing written.
     """
-    from sfumato.release import check_evaluation_folder
+    from sfumato.publish import check_evaluation_folder
 
     _refuse(original, released, options)
     if output is not None:
@@ -115,7 +115,7 @@ def _run(console: Console, original: str, released: str, options: dict[str, Any]
 
 def _certified(console: Console, released: str) -> tuple[str, Certificate | None]:
     """Find the table, where a folder was named, and the certificate that lies beside it."""
-    from sfumato.release import certificate_beside
+    from sfumato.publish import certificate_beside
 
     if released == "-":
         return released, None

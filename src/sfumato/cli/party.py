@@ -103,7 +103,7 @@ def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
     from sfumato.parties.run import joined, telling_others
     from sfumato.pipeline.joint import run_party
     from sfumato.pipeline.owned import own_part
-    from sfumato.release import check_folder
+    from sfumato.publish import check_folder
     from sfumato.tables.files import read_file
 
     begin = time.monotonic()

@@ -15,8 +15,8 @@ from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
     from sfumato.pipeline import FileRelease
+    from sfumato.publish import Release, Signer
     from sfumato.recipe import Recipe
-    from sfumato.release import Release, Signer
     from sfumato.tables.files import FileForm
 
 __all__ = ["sanitize"]
@@ -54,7 +54,7 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
     file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.geometry.keyfile import keeping_key
-    from sfumato.release import check_folder
+    from sfumato.publish import check_folder
     from sfumato.tables.files import FileForm, FileFormat
 
     check_folder(output, overwrite=options["overwrite"])
@@ -77,7 +77,7 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
 
 def _signer(output: Path, recipe: Recipe | None, options: dict[str, Any]) -> Signer | None:
     """Read the key before the work is done, and refuse what could not be signed after it."""
-    from sfumato.release import Signer, refuse_to_sign_rehearsal
+    from sfumato.publish import Signer, refuse_to_sign_rehearsal
 
     if options["budget"] is not None and options["no_report"]:
         raise OptionError("--budget limits the measuring and --no-report leaves it out; leave one of them out")

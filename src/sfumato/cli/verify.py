@@ -31,7 +31,7 @@ def verify(console: Console, folder: Path, signer: Path | None, most_bytes: int 
     Exits with 3 if something does not hold. It proves that nothing was changed since; who made it only with --signer
     and a key that you have from them by another way than the release.
     """
-    from sfumato.release import verify_release
+    from sfumato.publish import verify_release
 
     checks = verify_release(folder, signer=signer, most_bytes=most_bytes)
     holds = all(check.holds for check in checks)

@@ -10,8 +10,8 @@ from sfumato.assess.report import Report
 from sfumato.errors import OptionError
 from sfumato.pipeline.prepare import check_budget, schema_of
 from sfumato.privacy.certificate import Certificate
+from sfumato.publish.evaluation import Evaluation, dropped_columns, measure_released
 from sfumato.randomness import Randomness
-from sfumato.release.evaluation import Evaluation, dropped_columns, measure_released
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
 

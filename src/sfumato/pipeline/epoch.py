@@ -19,13 +19,13 @@ from sfumato.errors import PrivacyLeakWarning, SfumatoError
 from sfumato.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, Shuffled
 from sfumato.groups import count_alike
 from sfumato.privacy.certificate import Certificate, certify
+from sfumato.publish.files import write_text
+from sfumato.publish.folder import replacing_folder
+from sfumato.publish.release import Release
+from sfumato.publish.signature import Signer
 from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
 from sfumato.records import BlockKind
-from sfumato.release.files import write_text
-from sfumato.release.folder import replacing_folder
-from sfumato.release.model import Release
-from sfumato.release.signature import Signer
 from sfumato.stream.epochs import Publication
 from sfumato.stream.session import Session
 from sfumato.stream.settings import EpochLine

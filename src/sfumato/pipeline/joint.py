@@ -15,7 +15,7 @@ from sfumato.parties.plan import Plan
 from sfumato.parties.shares import ShareSession
 from sfumato.pipeline.joint_run import JointRelease, Meter, reason_of, run_joint, write_release
 from sfumato.pipeline.owned import OwnPart, own_part
-from sfumato.release.folder import check_folder
+from sfumato.publish.folder import check_folder
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
 

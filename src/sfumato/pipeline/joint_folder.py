@@ -11,9 +11,9 @@ from sfumato.errors import SfumatoError
 from sfumato.parties.channel import Channel, PartyError
 from sfumato.parties.ledger import Ledger
 from sfumato.privacy.certificate import Certificate
-from sfumato.release.files import sha256_of, write_text
-from sfumato.release.folder import replacing_folder
-from sfumato.release.model import Release
+from sfumato.publish.files import sha256_of, write_text
+from sfumato.publish.folder import replacing_folder
+from sfumato.publish.release import Release
 from sfumato.tables.files import FileForm
 from sfumato.tables.schema import Schema
 

@@ -27,8 +27,8 @@ from sfumato.pipeline.joint_certificate import METHOD, certify_joint, joint_fact
 from sfumato.pipeline.joint_folder import write_together
 from sfumato.pipeline.owned import OwnPart
 from sfumato.privacy.certificate import Certificate
+from sfumato.publish.release import Release
 from sfumato.recipe import Recipe
-from sfumato.release.model import Release
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.schema import Schema

@@ -21,12 +21,12 @@ from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanism import Sanitized
 from sfumato.pipeline.prepare import Job, check_budget, prepare, schema_of
 from sfumato.privacy.certificate import Certificate, certify
+from sfumato.publish.files import sha256_of, write_text
+from sfumato.publish.folder import check_folder, replacing_folder
+from sfumato.publish.release import Release, refuse_to_sign_rehearsal
+from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
-from sfumato.release.files import sha256_of, write_text
-from sfumato.release.folder import check_folder, replacing_folder
-from sfumato.release.model import Release, refuse_to_sign_rehearsal
-from sfumato.release.signature import SIGNATURE_FILE, Signer
 from sfumato.replacing import reason
 from sfumato.scale import MovedFile, sample_file, transform_file
 from sfumato.scale.source import form_of

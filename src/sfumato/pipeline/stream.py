@@ -19,10 +19,10 @@ from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.pipeline.epoch import write_epoch
 from sfumato.pipeline.prepare import prepare, schema_of
 from sfumato.privacy.certificate import Certificate
+from sfumato.publish.folder import check_folder
+from sfumato.publish.release import refuse_to_sign_rehearsal
+from sfumato.publish.signature import Signer
 from sfumato.randomness import Randomness
-from sfumato.release.folder import check_folder
-from sfumato.release.model import refuse_to_sign_rehearsal
-from sfumato.release.signature import Signer
 from sfumato.stream.batches import cut_batches
 from sfumato.stream.create import create_state
 from sfumato.stream.pool import Vault

@@ -17,9 +17,9 @@ from sfumato.facts import BoundsKept, Fact
 from sfumato.mechanism import Mechanism, Workings
 from sfumato.pipeline.prepare import Job, check_budget, prepare, schema_of
 from sfumato.privacy.certificate import certify
+from sfumato.publish.release import Release
 from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
-from sfumato.release.model import Release
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.grid import has_bounds
 from sfumato.tables.moved import free_fields

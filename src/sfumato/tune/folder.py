@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from sfumato.errors import SfumatoError
-from sfumato.release.files import write_text
-from sfumato.release.folder import Contents, check_folder, replacing_folder
+from sfumato.publish.files import write_text
+from sfumato.publish.folder import Contents, check_folder, replacing_folder
 from sfumato.tune.model import Tuning
 from sfumato.tune.page import write_tuning_page
 

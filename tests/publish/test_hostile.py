@@ -19,9 +19,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import BadInput, OptionError, TableError
-from sfumato.release import verify_release
-from sfumato.release.reading import MOST_BYTES
-from sfumato.release.verify import certificate_beside
+from sfumato.publish import verify_release
+from sfumato.publish.reading import MOST_BYTES
+from sfumato.publish.verify import certificate_beside
 from sfumato.scale.source import Source
 from sfumato.tables.files import read_file
 

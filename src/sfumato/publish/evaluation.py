@@ -17,8 +17,8 @@ from sfumato.assess.report import Report
 from sfumato.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.facts import ColumnsDropped
 from sfumato.privacy.certificate import Certificate
-from sfumato.release.files import write_text
-from sfumato.release.folder import Contents, check_folder, replacing_folder
+from sfumato.publish.files import write_text
+from sfumato.publish.folder import Contents, check_folder, replacing_folder
 from sfumato.tables.align import Aligned, align
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role, Schema

@@ -13,12 +13,12 @@ from sfumato.assess.report import Report
 from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.facts import is_quoted
 from sfumato.privacy.certificate import Certificate
+from sfumato.publish.files import sha256_of, write_text
+from sfumato.publish.folder import replacing_folder
+from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.randomness import Mode
 from sfumato.recipe import Recipe
 from sfumato.records import Grids
-from sfumato.release.files import sha256_of, write_text
-from sfumato.release.folder import replacing_folder
-from sfumato.release.signature import SIGNATURE_FILE, Signer
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.moved import free_fields

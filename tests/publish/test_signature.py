@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
 from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal
-from sfumato.release import Signer, Verifier, verify_release
-from sfumato.release.signature import PASSPHRASE, Signature
+from sfumato.publish import Signer, Verifier, verify_release
+from sfumato.publish.signature import PASSPHRASE, Signature
 
 _PEM, _PKCS8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
 _OPENSSH = serialization.PrivateFormat.OpenSSH

@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.errors import OptionError
 from sfumato.facts import FormulaTexts
-from sfumato.release import verify_release
+from sfumato.publish import verify_release
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 
 CITIES = ("=HYPERLINK(0)", "-Bonn", "Kyiv")

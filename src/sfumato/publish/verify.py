@@ -9,11 +9,11 @@ from sfumato.documents import read_bytes, read_text
 from sfumato.errors import BadInput, OptionError, SfumatoError, shown
 from sfumato.facts import FormulaTexts, is_quoted
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
+from sfumato.publish.agreement import Check, agreement_checks, columns_check
+from sfumato.publish.files import sha256_of
+from sfumato.publish.reading import MOST_BYTES, look_at_table
+from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
 from sfumato.randomness import Mode
-from sfumato.release.agreement import Check, agreement_checks, columns_check
-from sfumato.release.files import sha256_of
-from sfumato.release.reading import MOST_BYTES, look_at_table
-from sfumato.release.signature import SIGNATURE_FILE, Verifier, read_signature
 from sfumato.tables.schema import Schema
 
 __all__ = ["Check", "certificate_beside", "verify_release"]

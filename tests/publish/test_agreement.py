@@ -17,8 +17,8 @@ import pytest
 import sfumato as sf
 from sfumato.mechanism import Mechanism
 from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
+from sfumato.publish import Check, verify_release
 from sfumato.randomize.mechanism import Randomization
-from sfumato.release import Check, verify_release
 
 OLD = Path(__file__).parent / "made-by-0.1"
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {

@@ -27,8 +27,8 @@ from sfumato.parties.place import Address
 from sfumato.parties.trial import Trial, write_trial
 from sfumato.pipeline.joint_folder import write_together
 from sfumato.pipeline.stream import init_stream, publish_stream
-from sfumato.release import Signer, verify_release
-from sfumato.release.evaluation import Evaluation
+from sfumato.publish import Signer, verify_release
+from sfumato.publish.evaluation import Evaluation
 from sfumato.stream.book import Book
 from sfumato.stream.format import Entry
 from sfumato.tables.files import FileForm, FileFormat

@@ -27,7 +27,7 @@ from sfumato.facts import (
 )
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
-from sfumato.release.deeds import unfit_method
+from sfumato.publish.deeds import unfit_method
 
 __all__ = ["Check", "agreement_checks", "columns_check"]
 
