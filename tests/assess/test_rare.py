@@ -11,18 +11,19 @@ import pytest
 from sfumato.assess.attacks.rare import RARE_COMBINATIONS
 from sfumato.assess.findings import Direction, Finding
 from sfumato.assess.frame import run_measure
+from sfumato.assess.intervals import difference_interval
 from sfumato.assess.study import study_of
 from tests.assess.cases import draw_table, fit
 
 ROWS = 400
 
 
-def people(seed: int, rows: int = ROWS) -> pa.Table:
+def people(seed: int, rows: int = ROWS, kinds: int = 9) -> pa.Table:
     """Draw people whose categories are often unique and whose numbers are free of them."""
     rng = np.random.default_rng(seed)
-    codes = rng.integers(0, 9, size=(3, rows))
+    codes = rng.integers(0, kinds, size=(3, rows))
     x, y = rng.normal(size=(2, rows))
-    names = np.array(list("abcdefghi"))
+    names = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     return pa.table(
         {
             "p": names[codes[0]].tolist(),
@@ -34,10 +35,18 @@ def people(seed: int, rows: int = ROWS) -> pa.Table:
     )
 
 
-def found(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Finding:
+def both(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> tuple[Finding, Finding]:
     study = study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more)
-    (finding,) = run_measure(RARE_COMBINATIONS, study)
-    return finding
+    error, share = run_measure(RARE_COMBINATIONS, study)
+    return error, share
+
+
+def found(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Finding:
+    return both(original, released, seed, **more)[0]
+
+
+def share_found(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Finding:
+    return both(original, released, seed, **more)[1]
 
 
 def slow_errors(original: pa.Table, released: pa.Table) -> list[float]:
@@ -118,3 +127,56 @@ def test_few_rows_stop_nothing() -> None:
     for rows in (1, 2):
         finding = found(draw_table(1, rows), draw_table(1, rows), holdout=draw_table(3, 2))
         assert finding.value == 0.0
+
+
+# ------------------------------------------------------------------------------------------- how often they are found
+
+
+def combinations(table: pa.Table) -> list[tuple[Any, ...]]:
+    return [(row["p"], row["q"], row["r"]) for row in table.to_pylist()]
+
+
+def test_a_copy_gives_those_who_are_alone_away_and_nobody_held_out() -> None:
+    original = people(1, 900, kinds=14)
+    keys = combinations(original)
+    alone = sum(keys.count(key) == 1 for key in keys)
+    finding = share_found(original, original, holdout=people(3))
+    assert (finding.value, finding.attempts) == (1.0, alone)
+    assert finding.control == 0.0  # who would be alone has no row in a copy
+    assert finding.outside is not None
+    assert finding.outside.of == sum(key not in keys for key in combinations(people(3)))
+
+
+def test_the_share_is_that_of_a_loop_over_people() -> None:
+    original, released = people(1, 900, kinds=14), people(2, 900, kinds=14)
+    near = sum(error <= 0.1 for error in slow_errors(original, released))
+    finding = share_found(original, released)
+    assert finding.inside is not None
+    assert finding.inside.hits == near > 0
+    assert finding.attempts == finding.inside.of > 500
+
+
+def test_where_few_are_alone_people_who_share_theirs_with_few_are_counted_too() -> None:
+    finding = share_found(people(1), people(1), holdout=people(3))
+    assert finding.attempts == ROWS  # all: there are fewer than 500
+    assert finding.outside is not None
+    keys = combinations(people(1))
+    assert finding.value is not None
+    assert sum(keys.count(key) == 1 for key in keys) / ROWS <= finding.value < 1.0
+    most = max(map(keys.count, keys))
+    assert finding.outside.of == sum(keys.count(key) < most for key in combinations(people(3)))
+    assert f"at most {most} people" in finding.meaning
+
+
+def test_an_independent_redraw_finds_originals_no_more_often_than_held_out_people() -> None:
+    finding = share_found(people(1), people(2), holdout=people(3))
+    assert finding.inside is not None
+    assert finding.outside is not None
+    low, high = difference_interval(finding.inside, finding.outside, 0.999999)
+    assert low <= 0 <= high
+
+
+def test_a_table_of_one_kind_has_nothing_to_attack() -> None:
+    for finding in both(people(1).select(["x", "y"]), people(2).select(["x", "y"])):
+        assert finding.value is None
+        assert not finding.applies

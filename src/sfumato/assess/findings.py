@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Direction", "Family", "Finding", "not_run"]
+__all__ = ["Direction", "Family", "Finding", "Tries", "not_run"]
 
 
 class Family(StrEnum):
@@ -24,6 +24,24 @@ class Direction(StrEnum):
 
     HIGHER = "higher-is-better"
     LOWER = "lower-is-better"
+
+
+@dataclass(frozen=True)
+class Tries:
+    """Successes out of tries that are independent of one another, from which limits of any confidence follow.
+
+    Parameters
+    ----------
+    hits : float
+    of : float
+        Fewer than were made where several hang on the same thing.
+    times : float
+        How many times as often it would be, were all of the table attacked and not a part.
+    """
+
+    hits: float
+    of: float
+    times: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +78,10 @@ class Finding:
         Where the baseline of an attack may lie, 95 %; None where it is reckoned.
     unit : str
         How a page writes the number: "share" as a percentage, "percent" and "count" as they are.
+    inside, outside : Tries, optional
+        Of an attack: what value and control rest on.
+    applies : bool
+        False where it was not run because such a table has nothing that it could attack; nothing is unknown then.
     """
 
     name: str
@@ -77,6 +99,9 @@ class Finding:
     control_interval: tuple[float, float] | None = None
     attempts: int | None = None
     baseline_interval: tuple[float, float] | None = None
+    inside: Tries | None = None
+    outside: Tries | None = None
+    applies: bool = True
 
     @property
     def status(self) -> str:
@@ -88,7 +113,9 @@ class Finding:
         document: dict[str, Any] = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, tuple):
+            if isinstance(value, Tries):
+                document[field.name] = dataclasses.asdict(value)
+            elif isinstance(value, tuple):
                 document[field.name] = [_number(item) for item in value]
             else:
                 document[field.name] = value.value if isinstance(value, StrEnum) else _number(value)
@@ -101,7 +128,15 @@ def _number(value: Any) -> Any:
 
 
 def not_run(
-    name: str, family: Family, direction: Direction, meaning: str, because: str, *, public: bool = True
+    name: str,
+    family: Family,
+    direction: Direction,
+    meaning: str,
+    because: str,
+    *,
+    public: bool = True,
+    applies: bool = True,
 ) -> Finding:
     """State that a measure could not run, and why; never a zero."""
-    return Finding(name, family, None, direction, (None, None), meaning, because=because, public=public)
+    bounds = (None, None)
+    return Finding(name, family, None, direction, bounds, meaning, because=because, public=public, applies=applies)

@@ -28,6 +28,9 @@ class Need(StrEnum):
     COLUMNS = "the table has a single column"
 
 
+_OF_THE_TABLE = (Need.ORIGIN, Need.COLUMNS)  # where these lack there is nothing that could be attacked so
+
+
 def always(facts: Sequence[Fact]) -> str | None:  # noqa: ARG001
     """Apply to every table, however it was made."""
     return None
@@ -77,20 +80,24 @@ class Measure:
         """Say which way is good."""
         return Direction.HIGHER if name in self.higher else Direction.LOWER
 
-    def not_run(self, because: str) -> tuple[Finding, ...]:
-        """State all findings as not run."""
+    def not_run(self, because: str, *, applies: bool = True) -> tuple[Finding, ...]:
+        """State all findings as not run, ``applies`` false where the table has nothing that they could speak of."""
         return tuple(
-            not_run(name, self.family, self.direction(name), meaning, because, public=self.public)
+            not_run(name, self.family, self.direction(name), meaning, because, public=self.public, applies=applies)
             for name, meaning in self.findings.items()
         )
 
 
 def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
     """Run a measure, or say why it was not run; one that fails is unknown, never good."""
-    because = "the released table has no rows" if not len(study.released) else measure.applies(study.facts)
-    because = because or next((need.value for need in measure.needs if _lacks(study, need)), None)
+    if not len(study.released):
+        return measure.not_run("the released table has no rows")
+    because = measure.applies(study.facts)
     if because is not None:
-        return measure.not_run(because)
+        return measure.not_run(because, applies=False)
+    lacking = next((need for need in measure.needs if _lacks(study, need)), None)
+    if lacking is not None:
+        return measure.not_run(lacking.value, applies=lacking not in _OF_THE_TABLE)
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
 
     try:

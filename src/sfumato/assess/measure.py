@@ -57,6 +57,7 @@ def assess(
     workings: Workings | None = None,
     holdout: pa.Table | None = None,
     budget: float | None = None,
+    judged: bool = False,
     rng: np.random.Generator,
 ) -> Report:
     """Measure what the released table still gives and what it gives away.
@@ -77,12 +78,22 @@ def assess(
         Rows that were kept out of the release.
     budget : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
+    judged : bool
+        Whether a policy is judged by the findings, which takes more people to be attacked.
     rng : numpy.random.Generator
         For redraws and samples.
     """
     begin = perf_counter()
     measured = measure(
-        original, released, codec, facts=facts, workings=workings, holdout=holdout, budget=budget, rng=rng
+        original,
+        released,
+        codec,
+        facts=facts,
+        workings=workings,
+        holdout=holdout,
+        budget=budget,
+        judged=judged,
+        rng=rng,
     )
     tell(_STAGE, _DRAWN)
     figures = draw_album(measured.study, measured.findings, measured.links, measured.closest)
@@ -96,6 +107,7 @@ def assess(
         measured.study.sizes.to_json(),
         seconds,
         held_out_notes(measured.study),
+        0 if holdout is None else holdout.num_rows,
     )
 
 
@@ -108,11 +120,22 @@ def measure(
     workings: Workings | None = None,
     holdout: pa.Table | None = None,
     budget: float | None = None,
+    judged: bool = False,
     rng: np.random.Generator,
 ) -> Measured:
     """Measure as `assess` does, and draw nothing."""
     tell(_STAGE, 0.0)
-    study = study_of(original, released, codec, facts=facts, workings=workings, holdout=holdout, budget=budget, rng=rng)
+    study = study_of(
+        original,
+        released,
+        codec,
+        facts=facts,
+        workings=workings,
+        holdout=holdout,
+        budget=budget,
+        judged=judged,
+        rng=rng,
+    )
     return measure_study(study)
 
 

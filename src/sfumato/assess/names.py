@@ -79,6 +79,8 @@ SPOKEN = {
     "expected-reidentification": "Expected re-identification",
     "singling-out-univariate": "Singling out by one column",
     "singling-out-multivariate": "Singling out by several columns",
+    "rare-combination-error": "Error of numbers read off a rare combination",
+    "rare-combination-found": "Numbers read off a rare combination",
     "attribute-inference-neighbour": "Attribute inference by a neighbour",
     "attribute-inference-registry": "Attribute inference with a registry",
     "attribute-inference-insider": "Attribute inference by an insider",

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Finding
 from sfumato.assess.gains import Gain, gains
+from sfumato.assess.verdict import Verdict
 from sfumato.assess.words import measured_sentence, show, spoken_name
 from sfumato.errors import OptionError
 
@@ -36,6 +37,10 @@ class Report:
         How long each measure took.
     notes : tuple of str
         What a reader must know of the rows and cells that were measured.
+    rows_held_out : int
+        Rows of people held out whom attacks were compared with.
+    verdict : Verdict or None
+        What a policy says to it; None where none was asked.
     """
 
     findings: tuple[Finding, ...]
@@ -45,6 +50,8 @@ class Report:
     sizes: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    rows_held_out: int = 0
+    verdict: Verdict | None = None
 
     def __repr__(self) -> str:
         return f"Report({len(self.findings)} findings, {len(self.figures)} figures)"
@@ -65,6 +72,8 @@ class Report:
             "format": _FORMAT,
             "rows_original": self.rows_original,
             "rows_released": self.rows_released,
+            "rows_held_out": self.rows_held_out,
+            "verdict": None if self.verdict is None else self.verdict.to_json(),
             "sizes": self.sizes,
             "notes": list(self.notes),
             "findings": [finding.to_json() for finding in self.findings],

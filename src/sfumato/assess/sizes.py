@@ -14,6 +14,7 @@ __all__ = ["Sizes", "choose_sizes"]
 
 _SCALES = tuple(2.0 ** (step / 2) for step in range(-10, 7))  # 1/32 to 8 in steps of the square root of 2
 _FEWEST = 100
+_TIMES_JUDGED = 5
 _EASY = 2e7  # numbers in a table up to which every attack is tried the usual number of times
 _FIXED, _COLUMN, _PAIRS, _TRAINING, _CELLS = 7.5, 0.1, 0.13, 9.5, 9.0
 """Seconds of a whole report on the machine of `_TRIAL`: in any case, for each column, for a million pairs of a person
@@ -41,6 +42,8 @@ class Sizes:
         Seconds that all of it was expected to take, where a budget was given.
     budget : float or None
         Seconds that were granted.
+    judged : bool
+        Whether a policy is judged by it, which takes more people to be attacked.
     """
 
     attempts: int = 2_000
@@ -49,30 +52,34 @@ class Sizes:
     queries: int = 1_000
     estimate: float | None = None
     budget: float | None = None
+    judged: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Write the sizes as plain values."""
         return asdict(self)
 
 
-def choose_sizes(rows: int, coordinates: int, columns: int, budget: float | None = None) -> Sizes:
+def choose_sizes(
+    rows: int, coordinates: int, columns: int, budget: float | None = None, *, judged: bool = False
+) -> Sizes:
     """Choose sizes for a table of so many rows.
 
     Without a budget the usual ones, with fewer attempts where the table is so large that each costs much. With a
     budget the largest whose expected time, from a short trial on this machine, fits; the smallest where none does.
+    Where a policy is judged by the findings, five times as many people are attacked.
 
     Examples
     --------
     >>> choose_sizes(1000, 10, 10).attempts
     2000
     """
-    usual = _scaled(1.0, rows, coordinates)
+    usual = _scaled(1.0, rows, coordinates, judged)
     if budget is None:
         return usual
     slowness = _slowness()
     chosen = None
     for scale in _SCALES:
-        sizes = _scaled(scale, rows, coordinates)
+        sizes = _scaled(scale, rows, coordinates, judged)
         seconds = slowness * _seconds(sizes, rows, coordinates, columns)
         if chosen is None or seconds <= budget:
             chosen = replace(sizes, estimate=round(seconds, 1), budget=budget)
@@ -80,15 +87,16 @@ def choose_sizes(rows: int, coordinates: int, columns: int, budget: float | None
     return chosen
 
 
-def _scaled(scale: float, rows: int, coordinates: int) -> Sizes:
+def _scaled(scale: float, rows: int, coordinates: int, judged: bool) -> Sizes:
     usual = Sizes()
     easy = min(1.0, _EASY / (rows * coordinates))
-    attempts = max(_FEWEST, int(usual.attempts * scale * easy))
+    attempts = max(_FEWEST, int(usual.attempts * scale * easy * (_TIMES_JUDGED if judged else 1)))
     return Sizes(
         attempts,
         max(10 * _FEWEST, int(usual.training * scale)),
         max(5 * _FEWEST, int(usual.testing * scale)),
         max(_FEWEST, int(usual.queries * scale)),
+        judged=judged,
     )
 
 

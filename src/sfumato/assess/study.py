@@ -101,6 +101,7 @@ def study_of(
     workings: Workings | None = None,
     holdout: pa.Table | None = None,
     budget: float | None = None,
+    judged: bool = False,
     rng: np.random.Generator,
 ) -> Study:
     """Read both tables, and the rows held out, as measures see them."""
@@ -122,7 +123,9 @@ def study_of(
         facts,
         workings,
         target,
-        choose_sizes(max(original.num_rows, released.num_rows), records.values.shape[1], columns, budget),
+        choose_sizes(
+            max(original.num_rows, released.num_rows), records.values.shape[1], columns, budget, judged=judged
+        ),
         tuple(int(word) for word in rng.integers(0, 2**32, size=4)),
     )
 

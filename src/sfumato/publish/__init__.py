@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sfumato.publish.evaluation import Evaluation, check_evaluation_folder
 from sfumato.publish.folder import Contents, check_folder, replacing_folder
+from sfumato.publish.judge import Outcome, Verdict, judge
 from sfumato.publish.policy import BUILT_IN, PURPOSES, Policy
 from sfumato.publish.release import Release, refuse_to_sign_rehearsal
 from sfumato.publish.signature import Signer, Verifier
@@ -15,13 +16,16 @@ __all__ = [
     "Check",
     "Contents",
     "Evaluation",
+    "Outcome",
     "Policy",
     "Release",
     "Signer",
+    "Verdict",
     "Verifier",
     "certificate_beside",
     "check_evaluation_folder",
     "check_folder",
+    "judge",
     "refuse_to_sign_rehearsal",
     "replacing_folder",
     "verify_release",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.assess.findings import Direction, Family, Finding
+from sfumato.assess.findings import Direction, Family, Finding, Tries
 from sfumato.assess.intervals import wilson
 
 __all__ = ["NO_CONTROL", "Arm", "success"]
@@ -59,4 +59,6 @@ def success(
         attempts=attack.attempts,
         public=public,
         unit="share",
+        inside=Tries(attack.hits, attack.attempts),
+        outside=None if control is None else Tries(control.hits, control.attempts),
     )

@@ -179,16 +179,14 @@ def _run(study: Study) -> Iterable[Finding]:
     order, reader, rng = rank_columns(study), Reader(study), study.generator("attribute-inference")
     secrets = _choose_secrets(study, order)
     attempts = min(study.sizes.attempts, max(1, _SHARE * study.sizes.attempts // len(secrets)))
-    note = _note(study, secrets, attempts)
     findings: list[Finding] = []
     for profile in PROFILES:
-        tried = (
-            attack_column(study, reader, secret, profile.choose(order, secret), attempts, rng) for secret in secrets
-        )
+        people = study.sizes.attempts if study.sizes.judged and profile is INSIDER else attempts
+        tried = (attack_column(study, reader, secret, profile.choose(order, secret), people, rng) for secret in secrets)
         trials = [trial for trial in tried if trial is not None]
         if not trials:
             return ATTRIBUTE_INFERENCE.not_run("no cell of the original has a value that could be guessed")
-        findings += _state(profile, trials, order, note)
+        findings += _state(profile, trials, order, _note(study, secrets, people))
     return findings
 
 

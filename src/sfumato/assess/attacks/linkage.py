@@ -55,7 +55,7 @@ _OWN = (
 
 def _run(study: Study) -> Iterator[Finding]:
     if study.workings is not None and study.workings.origin is not None:
-        yield from LINKAGE.not_run(_OWN_ROWS)
+        yield from LINKAGE.not_run(_OWN_ROWS, applies=False)
         return
     nobody = {way: linkage_arms(other, view)[0] for other in parts(study) for way, view in _views(other).items()}
     for way, view in _views(study).items():

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.attacks.arms import Arm, success
-from sfumato.assess.findings import Direction, Family, Finding
+from sfumato.assess.findings import Direction, Family, Finding, Tries
 from sfumato.assess.frame import Measure, Need
 from sfumato.assess.intervals import wilson
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study, sample
 
-__all__ = ["MEMBERSHIP", "area", "area_interval"]
+__all__ = ["MEMBERSHIP", "area", "area_interval", "area_tries"]
 
 FALSE_ALARMS = 0.01
 """Share of people who were not in whom the accuser may accuse [Carlini et al. 2022]."""
@@ -65,11 +65,18 @@ def _placements(these: _Matrix, those: _Matrix) -> _Matrix:
 
 
 def area_interval(members: _Matrix, others: _Matrix, *, worth: float = 1.0) -> tuple[float, float]:
-    """Give the 95 % interval of an area, from DeLong's variance.
+    """Give the 95 % interval of an area: Wilson's for the coin throws that it is worth.
 
-    The variance says how many coin throws the area is worth, and Wilson's interval for these stays within 0 and 1 and
-    is not empty where the variance is 0, as it is for a verbatim copy. ``worth`` is the part of the throws that count
-    where scores are not independent.
+    It stays within 0 and 1 and is not empty where the variance is 0, as it is for a verbatim copy.
+    """
+    throws = area_tries(members, others, worth=worth)
+    return wilson(throws.hits, int(throws.of))
+
+
+def area_tries(members: _Matrix, others: _Matrix, *, worth: float = 1.0) -> Tries:
+    """Area as coin throws, of which DeLong's variance says how many it is worth.
+
+    ``worth`` is the part of the throws that count where scores are not independent.
     """
     value = area(members, others)
     ups, downs = _placements(members, others), _placements(others, members)
@@ -78,7 +85,7 @@ def area_interval(members: _Matrix, others: _Matrix, *, worth: float = 1.0) -> t
         variance = ups.var(ddof=1) / len(ups) + downs.var(ddof=1) / len(downs)
         even = value * (1 - value) / variance if variance > 0.0 else throws
         throws = max(1, int(np.rint(worth * min(even, len(ups) + len(downs)))))
-    return wilson(value * throws, throws)
+    return Tries(value * throws, throws)
 
 
 def _look(study: Study, rng: np.random.Generator) -> tuple[_People, _People]:
@@ -204,7 +211,7 @@ def _by_score(name: str, members: _Matrix, others: _Matrix, nobody: tuple[_Matri
     control = nobody if len(nobody[0]) else None
     return _state(
         name,
-        (area(members, others), area_interval(members, others), len(members)),
+        (area(members, others), area_interval(members, others), len(members), area_tries(members, others)),
         None if control is None else (area(*control), area_interval(*control)),
         note,
     )
@@ -218,7 +225,8 @@ def _by_classifier(folds: Sequence[_Fold], nobody: Sequence[_Fold], note: str) -
     """
     members, others = _ranked(folds, 2)
     control = _ranked(nobody, 2)
-    attack = area(members, others), area_interval(members, others, worth=0.5), len(members)
+    throws = area_tries(members, others, worth=0.5)
+    attack = area(members, others), area_interval(members, others, worth=0.5), len(members), throws
     return _state("membership-classifier", attack, (area(*control), area_interval(*control, worth=0.5)), note)
 
 
@@ -252,11 +260,11 @@ def _at_one_percent(folds: Sequence[tuple[_Fold, _Fold]], note: str) -> Finding:
 
 def _state(
     name: str,
-    attack: tuple[float, tuple[float, float], int],
+    attack: tuple[float, tuple[float, float], int, Tries],
     control: tuple[float, tuple[float, float]] | None,
     note: str,
 ) -> Finding:
-    value, interval, attempts = attack
+    value, interval, attempts, inside = attack
     return Finding(
         name,
         Family.ATTACK,
@@ -269,6 +277,7 @@ def _state(
         control=None if control is None else control[0],
         control_interval=None if control is None else control[1],
         attempts=attempts,
+        inside=inside,
     )
 
 

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.attacks.arms import Arm, success
+from sfumato.assess.attacks.inference import CLOSE
 from sfumato.assess.columns import Cells
-from sfumato.assess.findings import Direction, Family, Finding
+from sfumato.assess.findings import Direction, Family, Finding, not_run
 from sfumato.assess.frame import Measure
 from sfumato.assess.intervals import median_interval
 from sfumato.assess.study import Study, sample
@@ -22,11 +24,17 @@ __all__ = ["RARE_COMBINATIONS"]
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]
 
-_NAME = "rare-combination-error"
+_ENOUGH = 500  # people of the rarest combinations whose share is told
+_NAME, _FOUND = "rare-combination-error", "rare-combination-found"
 _MEANING = (
     "How far off, in standard deviations, the numbers are that an attacker reads from the released rows with the same "
     "categories as a person who is alone with theirs, in the median over such people; 0 gives them away, and more is "
     "better"
+)
+_FOUND_MEANING = (
+    "The share of people with the rarest combinations of categories whose numbers an attacker reads, to a tenth of a "
+    "standard deviation on average, from the released rows with the same categories; less is better, and what held-out "
+    "people suffer too is not due to being in the table"
 )
 
 
@@ -36,7 +44,7 @@ def _run(study: Study) -> Iterator[Finding]:
     categories = [place for place, pair in enumerate(study.pairs) if not pair.is_number]
     if not numbers or not categories:
         lacking = "ordered column" if categories else "column of categories"
-        yield from RARE_COMBINATIONS.not_run(f"the table has no {lacking}")
+        yield from RARE_COMBINATIONS.not_run(f"the table has no {lacking}", applies=False)
         return
     original, released = ([getattr(pair, side) for pair in study.pairs] for side in ("original", "released"))
     tables = [original, released, *([] if study.held is None else [study.held])]
@@ -47,18 +55,59 @@ def _run(study: Study) -> Iterator[Finding]:
     alone = np.flatnonzero((counts[0][keys[0]] == 1) & (counts[1][keys[0]] > 0))
     alone = alone[sample(len(alone), study.sizes.attempts, rng)]
     errors, guesses = _errors(units[0][alone], keys[0][alone], units[1], keys[1])
-    if not len(errors):
-        yield from RARE_COMBINATIONS.not_run(
-            "no released row has the categories of a person who is alone with theirs and of whom a number is known"
-        )
-        return
+    if len(errors):
+        yield _median_error(study, errors, guesses, keys, units, counts, rng)
+    else:
+        why = "no released row has the categories of a person who is alone with theirs and of whom a number is known"
+        yield not_run(_NAME, Family.ATTACK, Direction.HIGHER, _MEANING + ".", why, applies=False)
+    yield _share_found(study, keys, units, counts, rng)
+
+
+def _median_error(
+    study: Study,
+    errors: _Matrix,
+    guesses: _Matrix,
+    keys: Sequence[_Places],
+    units: Sequence[_Matrix],
+    counts: Sequence[_Places],
+    rng: np.random.Generator,
+) -> Finding:
+    """How far off the numbers of people who are alone are, and those of people held out."""
     control = None
-    if len(tables) > 2:
+    if len(keys) > 2:
         outside = np.flatnonzero((counts[0][keys[2]] <= 1) & (counts[1][keys[2]] > 0))
         outside = outside[sample(len(outside), study.sizes.attempts, rng)]
         control = _errors(units[2][outside], keys[2][outside], units[1], keys[1])[0]
     total = int((counts[0] == 1).sum())
-    yield _finding(errors, float(np.median(guesses)), control, total, held=len(tables) > 2)
+    return _finding(errors, float(np.median(guesses)), control, total, held=len(keys) > 2)
+
+
+def _share_found(
+    study: Study,
+    keys: Sequence[_Places],
+    units: Sequence[_Matrix],
+    counts: Sequence[_Places],
+    rng: np.random.Generator,
+) -> Finding:
+    """How often the numbers of people with rare combinations are found, and those of people held out.
+
+    Combinations are rare that at most so many hold as it takes to have 500 people, or all there are. Somebody
+    held out has a rare one if it were so with them in the table.
+    """
+    shared = counts[0][keys[0]]
+    most = int(np.sort(shared)[min(_ENOUGH, len(shared)) - 1])
+    arms = []
+    for side, room in ((0, most), (2, most - 1))[: len(keys) - 1]:
+        people = np.flatnonzero(counts[0][keys[side]] <= room)
+        people = people[sample(len(people), study.sizes.attempts, rng)]
+        read, guess = (
+            error <= CLOSE for error in _read_off(units[side][people], keys[side][people], units[1], keys[1])
+        )
+        arms.append((Arm(int(read.sum()), len(people)), float(guess.mean()) if len(people) else 0.0))
+    (attack, guessed), control = arms[0], arms[1][0] if len(arms) > 1 and arms[1][0].attempts else None
+    held = "1 person of the table" if most == 1 else f"{most} people of the table"
+    note = f"; rare is here what at most {held} have"
+    return success(_FOUND, _FOUND_MEANING + note + ".", attack, guess=guessed, control=control)
 
 
 def _combinations(tables: Sequence[Sequence[Cells]]) -> list[_Places]:
@@ -88,6 +137,13 @@ def _errors(people: _Matrix, wanted: _Places, released: _Matrix, keys: _Places) 
 
     Cells that are missing on either side are left out, and so are people of whom none is left.
     """
+    found, guessed = _read_off(people, wanted, released, keys)
+    some = ~np.isnan(found)
+    return found[some], guessed[some]
+
+
+def _read_off(people: _Matrix, wanted: _Places, released: _Matrix, keys: _Places) -> tuple[_Matrix, _Matrix]:
+    """Errors as in `_errors`, of everybody; NaN where nothing can be compared."""
     known = ~np.isnan(released)
     filled, slots = np.where(known, released, 0.0), int(max(keys.max(), wanted.max(initial=0))) + 1
     read, guess = np.full(people.shape, np.nan), np.full(people.shape, np.nan)
@@ -101,7 +157,7 @@ def _errors(people: _Matrix, wanted: _Places, released: _Matrix, keys: _Places) 
     some = both.any(axis=1)
     cells = np.maximum(both.sum(axis=1), 1)
     found, guessed = (np.where(both, np.abs(people - way), 0.0).sum(axis=1) / cells for way in (read, guess))
-    return found[some], guessed[some]
+    return np.where(some, found, np.nan), np.where(some, guessed, np.nan)
 
 
 def _finding(errors: _Matrix, guess: float, control: _Matrix | None, total: int, *, held: bool) -> Finding:
@@ -130,7 +186,7 @@ RARE_COMBINATIONS = Measure(
     name="rare-combinations",
     family=Family.ATTACK,
     source="after Skinner & Elliot 2002",
-    findings={_NAME: _MEANING + "."},
+    findings={_NAME: _MEANING + ".", _FOUND: _FOUND_MEANING + "."},
     run=_run,
     higher=frozenset({_NAME}),
 )

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from sfumato.assess.attacks.arms import Arm, success
 from sfumato.assess.attacks.predicates import AT_LEAST, AT_MOST, EQUAL, MISSING, Predicates, Rows, find_fits
-from sfumato.assess.findings import Family, Finding, not_run
+from sfumato.assess.findings import Family, Finding, Tries, not_run
 from sfumato.assess.frame import Measure, Need
-from sfumato.assess.intervals import crowd, crowded
+from sfumato.assess.intervals import crowd, crowded, worth
 from sfumato.assess.strangers import parts
 from sfumato.assess.study import Study, sample
 
@@ -59,7 +59,7 @@ def _run(study: Study) -> Iterator[Finding]:
 
 
 def _not_run(name: str, meaning: str, because: str) -> Finding:
-    return not_run(name, Family.ATTACK, SINGLING_OUT.direction(name), meaning + ".", because)
+    return not_run(name, Family.ATTACK, SINGLING_OUT.direction(name), meaning + ".", because, applies=False)
 
 
 def _finding(
@@ -78,7 +78,9 @@ def _finding(
     hanging, n = crowd(places[counts == 1]), len(original)
     if held is None or n < 2:
         finding = success(name, meaning, attack, guess=guess, control=None)
-        return dataclasses.replace(finding, interval=crowded(attack.share, attack.attempts, hanging))
+        return dataclasses.replace(
+            finding, interval=crowded(attack.share, attack.attempts, hanging), inside=_tries(attack, hanging)
+        )
     seats = rng.permutation(n)[: min(len(held), n // 2)]
     guests = Rows.of_matrix(held.cells[:, sample(len(held), len(seats), rng)])
     counts, places = find_fits(predicates, guests)
@@ -93,7 +95,14 @@ def _finding(
         finding,
         interval=crowded(attack.share, attack.attempts, hanging),
         control_interval=(min(low * scale, control.share), min(high * scale, 1.0)),
+        inside=_tries(attack, hanging),
+        outside=_tries(outside, hanging, scale),
     )
+
+
+def _tries(arm: Arm, hanging: float, scale: float = 1.0) -> Tries:
+    count = worth(arm.attempts, hanging)
+    return Tries(arm.share * count, count, scale)
 
 
 def single_conditions(released: Rows, ordered: NDArray[np.bool_], most: int, rng: np.random.Generator) -> Predicates:
