@@ -11,7 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import OptionError, PrivacyLeakWarning, TableError
-from sfumato.pipeline import compare_tables
+from sfumato.publish.compare import compare_tables
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

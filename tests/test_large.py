@@ -14,11 +14,13 @@ import pyarrow.parquet
 import pytest
 
 from sfumato.condense.mechanism import Condensation
+from sfumato.engines import chunks
 from sfumato.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
 from sfumato.facts import Shuffled, ShuffledWithin, Transformed
 from sfumato.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
-from sfumato.pipeline import large, release_file
 from sfumato.publish import verify_release
+from sfumato.publish.release import Release
+from sfumato.publish.sanitize import sanitize_file
 from sfumato.recipe import Recipe
 from sfumato.tables.files import read_file
 from sfumato.tables.schema import Domain, Field, Kind, Schema
@@ -53,7 +55,7 @@ def numbers(path: Path) -> Any:
     return np.column_stack([table.column(name).cast(pa.float64()).to_numpy() for name in NAMES])
 
 
-def assert_gives_back(done: large.FileRelease, key: Key, source: Path) -> None:
+def assert_gives_back(done: Release, key: Key, source: Path) -> None:
     """Every number comes back, but for what the rounding of the whole ages took."""
     moved, original = numbers(done.table), numbers(source)
     assert (moved[:, 0] == np.rint(moved[:, 0])).all()
@@ -68,10 +70,10 @@ def assert_gives_back(done: large.FileRelease, key: Key, source: Path) -> None:
 @pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz", "arrow"])
 @pytest.mark.parametrize("mechanism", [Translation(), Scaling(), Rotation(), Hybrid()], ids=lambda each: each.method)
 def test_a_file_of_several_batches_verifies_and_its_key_gives_it_back(
-    tmp_path: Path, ending: str, mechanism: large.Geometric
+    tmp_path: Path, ending: str, mechanism: chunks.Geometric
 ) -> None:
     source, place = people(tmp_path / f"in.{ending}"), tmp_path / "key.toml"
-    done = release_file(source, tmp_path / "out", mechanism, new_key=place, batch_rows=50, report=False)
+    done = sanitize_file(source, tmp_path / "out", mechanism, new_key=place, batch_rows=50, report=False)
     assert done.table.name == f"table.{ending.removesuffix('.gz')}"
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     assert [fact.rows for fact in done.certificate.facts if isinstance(fact, ShuffledWithin)] == [50]
@@ -81,14 +83,14 @@ def test_a_file_of_several_batches_verifies_and_its_key_gives_it_back(
 
 def test_a_file_of_one_batch_is_shuffled_whole(tmp_path: Path) -> None:
     source = people(tmp_path / "in.parquet")
-    done = release_file(source, tmp_path / "out", Rotation(), new_key=tmp_path / "key.toml", report=False)
+    done = sanitize_file(source, tmp_path / "out", Rotation(), new_key=tmp_path / "key.toml", report=False)
     assert [fact.rows for fact in done.certificate.facts if isinstance(fact, Shuffled)] == [ROWS]
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
 
 
 def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(tmp_path: Path) -> None:
     source, out = people(tmp_path / "in.parquet"), tmp_path / "out"
-    done = release_file(
+    done = sanitize_file(
         source, out, Rotation(), new_key=tmp_path / "key.toml", batch_rows=50, sample_rows=120, budget=1
     )
     note = f"Measured on a sample of 120 of the {ROWS} rows of the file"
@@ -104,7 +106,7 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(tmp_path: Pat
 
 def test_the_folder_holds_what_a_release_holds_and_no_term_of_the_key(tmp_path: Path) -> None:
     source, out, place = people(tmp_path / "in.parquet"), tmp_path / "out", tmp_path / "key.toml"
-    release_file(source, out, Translation(), new_key=place, batch_rows=50, budget=1)
+    sanitize_file(source, out, Translation(), new_key=place, batch_rows=50, budget=1)
     files = {str(file.relative_to(out)) for file in out.rglob("*") if file.is_file()}
     assert files == {
         *(f"release/{name}" for name in ("table.parquet", "certificate.json", "schema.toml", "report-public.html")),
@@ -120,10 +122,10 @@ def test_the_folder_holds_what_a_release_holds_and_no_term_of_the_key(tmp_path: 
 
 def test_a_given_key_moves_the_file_and_is_not_written(tmp_path: Path) -> None:
     source, place = people(tmp_path / "in.parquet"), tmp_path / "key.toml"
-    release_file(source, tmp_path / "one", Rotation(), new_key=place, report=False)
+    sanitize_file(source, tmp_path / "one", Rotation(), new_key=place, report=False)
     key = Key.load(place)
     place.unlink()
-    done = release_file(source, tmp_path / "two", Rotation(key=key), batch_rows=50, report=False)
+    done = sanitize_file(source, tmp_path / "two", Rotation(key=key), batch_rows=50, report=False)
     assert_gives_back(done, key, source)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "one", "two"]
 
@@ -132,7 +134,7 @@ def test_bounds_of_the_sample_do_not_bind_and_declared_ones_do(tmp_path: Path) -
     rows = [*range(20, 219), 1000.5]
     table = pa.table({"age": pa.array(rows, pa.float64()), "pay": np.arange(200.0) ** 1.5})
     pa.parquet.write_table(table, tmp_path / "in.parquet")
-    done = release_file(
+    done = sanitize_file(
         tmp_path / "in.parquet",
         tmp_path / "out",
         Translation(),
@@ -145,7 +147,7 @@ def test_bounds_of_the_sample_do_not_bind_and_declared_ones_do(tmp_path: Path) -
     declared = Field("age", Kind.CONTINUOUS, domain=Domain(declared=True, low=0, high=1000))
     schema = Schema((declared, Field("pay", Kind.CONTINUOUS)))
     with pytest.raises(SchemaError):
-        release_file(
+        sanitize_file(
             tmp_path / "in.parquet", tmp_path / "two", Translation(), schema=schema, new_key=tmp_path / "other.toml"
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "key.toml", "out"]
@@ -162,21 +164,21 @@ def test_what_stops_the_move_leaves_neither_folder_nor_key(
         target.write_text("half")
         raise error
 
-    monkeypatch.setattr(large, "transform_file", stop)
+    monkeypatch.setattr(chunks, "transform_file", stop)
     with pytest.raises((error, SfumatoError)):
-        release_file(source, tmp_path / "out", Rotation(), new_key=tmp_path / "key.toml")
+        sanitize_file(source, tmp_path / "out", Rotation(), new_key=tmp_path / "key.toml")
     assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
 
 
 def test_an_older_release_and_its_key_outlive_a_run_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, out, place = people(tmp_path / "in.parquet"), tmp_path / "out", tmp_path / "key.toml"
-    release_file(source, out, Rotation(), new_key=place, report=False)
+    sanitize_file(source, out, Rotation(), new_key=place, report=False)
     old = (out / "release" / "table.parquet").read_bytes(), place.read_bytes()
     with pytest.raises(OptionError):
-        release_file(source, out, Rotation(), new_key=place, report=False, overwrite=True)
-    monkeypatch.setattr(large, "_write_release", lambda *_: 1 / 0)
+        sanitize_file(source, out, Rotation(), new_key=place, report=False, overwrite=True)
+    monkeypatch.setattr(Release, "_write_release", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        release_file(source, out, Rotation(), new_key=tmp_path / "new.toml", report=False, overwrite=True)
+        sanitize_file(source, out, Rotation(), new_key=tmp_path / "new.toml", report=False, overwrite=True)
     assert ((out / "release" / "table.parquet").read_bytes(), place.read_bytes()) == old
     assert not (tmp_path / "new.toml").exists()
 
@@ -184,7 +186,7 @@ def test_an_older_release_and_its_key_outlive_a_run_that_fails(tmp_path: Path, m
 def test_a_rehearsal_repeats_to_the_byte(tmp_path: Path) -> None:
     source = people(tmp_path / "in.parquet")
     for name in ("one", "two"):
-        release_file(
+        sanitize_file(
             source, tmp_path / name, Hybrid(), new_key=tmp_path / f"{name}.toml", batch_rows=50, seed=4, report=False
         )
     tables = [(tmp_path / name / "release" / "table.parquet").read_bytes() for name in ("one", "two")]
@@ -201,10 +203,10 @@ def test_missing_cells_and_categories_pass_only_if_told(tmp_path: Path) -> None:
     pa.parquet.write_table(table, tmp_path / "in.parquet")
     place = tmp_path / "key.toml"
     with pytest.raises(PrivacyRefusal):
-        release_file(tmp_path / "in.parquet", tmp_path / "out", Rotation(), new_key=place)
+        sanitize_file(tmp_path / "in.parquet", tmp_path / "out", Rotation(), new_key=place)
     assert not place.exists()
     mechanism = Rotation(pass_categories=True)
-    done = release_file(tmp_path / "in.parquet", tmp_path / "out", mechanism, new_key=place, batch_rows=50, budget=1)
+    done = sanitize_file(tmp_path / "in.parquet", tmp_path / "out", mechanism, new_key=place, batch_rows=50, budget=1)
     assert read_file(done.table)[0].column("age").null_count == int(gone.sum())
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     assert [fact.columns for fact in done.certificate.facts if isinstance(fact, Transformed)] == [("age", "pay")]
@@ -213,10 +215,10 @@ def test_missing_cells_and_categories_pass_only_if_told(tmp_path: Path) -> None:
 def test_other_mechanisms_and_other_than_one_key_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     nowhere, out = tmp_path / "nowhere.parquet", tmp_path / "out"
     with pytest.raises(OptionError, match="needs all rows at once"):
-        release_file(nowhere, out, Condensation(), new_key=tmp_path / "key.toml")  # type: ignore[arg-type]
+        sanitize_file(nowhere, out, Condensation(), new_key=tmp_path / "key.toml")
     with pytest.raises(OptionError, match="give a key or new_key"):
-        release_file(nowhere, out, Rotation())
+        sanitize_file(nowhere, out, Rotation())
     with pytest.raises(PrivacyRefusal):
-        release_file(nowhere, out, Rotation(), new_key=out / "key.toml")
+        sanitize_file(nowhere, out, Rotation(), new_key=out / "key.toml")
     with pytest.raises(PrivacyRefusal, match="rehearsal"):
-        release_file(nowhere, out, Rotation(), new_key=tmp_path / "key.toml", seed=1, sign=tmp_path / "sign.pem")
+        sanitize_file(nowhere, out, Rotation(), new_key=tmp_path / "key.toml", seed=1, sign=tmp_path / "sign.pem")

@@ -38,7 +38,7 @@ from benchmarks.parties.reports import head, row, save  # noqa: E402
 from benchmarks.parties.tables import more_rows  # noqa: E402
 from sfumato.errors import PrivacyLeakWarning  # noqa: E402
 from sfumato.parties.config import PartyConfig  # noqa: E402
-from sfumato.pipeline.joint import joint_in_one_process  # noqa: E402
+from sfumato.publish.joint import joint_in_one_process  # noqa: E402
 from sfumato.tables.files import read_file  # noqa: E402
 from sfumato.tables.schema import Schema  # noqa: E402
 
@@ -220,8 +220,8 @@ def compare(configs: list[Path], work: Path, schema: Schema | None) -> dict[str,
         "parties agree": len(texts) == 1,
         "off": off,
         "plain CPU": cpu,
-        "rounds": plain.result.rounds,
-        "groups": len(plain.result.sizes),
+        "rounds": plain.workings.result.rounds,
+        "groups": len(plain.workings.result.sizes),
     }
 
 

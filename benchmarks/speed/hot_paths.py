@@ -25,9 +25,9 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.speed.stream import draw, rough_groups  # noqa: E402
 from sfumato.assess.neighbours import nearest  # noqa: E402
 from sfumato.condense.maintainer import Maintainer  # noqa: E402
+from sfumato.engines.stream import init_stream  # noqa: E402
 from sfumato.laws.domains import Integers  # noqa: E402
 from sfumato.laws.spec import NoiseSpec  # noqa: E402
-from sfumato.pipeline.stream import init_stream  # noqa: E402
 from sfumato.randomize.reconstruct import reconstruct  # noqa: E402
 from sfumato.stream import Session  # noqa: E402
 from sfumato.stream.connectors import Reading, read_batches  # noqa: E402

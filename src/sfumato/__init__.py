@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sfumato.version import __version__
+
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
     from sfumato.condense.classwise import ClasswiseCondensation
@@ -12,9 +14,10 @@ if TYPE_CHECKING:
     from sfumato.geometry.key import Key
     from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
     from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
-    from sfumato.pipeline import evaluate, sanitize
     from sfumato.privacy.certificate import Certificate
     from sfumato.publish import Policy, Release
+    from sfumato.publish.compare import evaluate
+    from sfumato.publish.sanitize import sanitize
     from sfumato.randomize.mechanism import Randomization
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
@@ -44,8 +47,6 @@ __all__ = [
     "sanitize",
 ]
 
-__version__ = "0.2.0"
-
 _HOMES = {
     "AdditiveNoise": "sfumato.perturb",
     "Certificate": "sfumato.privacy.certificate",
@@ -67,8 +68,8 @@ _HOMES = {
     "Scaling": "sfumato.geometry.mechanism",
     "Schema": "sfumato.tables.schema",
     "Translation": "sfumato.geometry.mechanism",
-    "evaluate": "sfumato.pipeline",
-    "sanitize": "sfumato.pipeline",
+    "evaluate": "sfumato.publish.compare",
+    "sanitize": "sfumato.publish.sanitize",
 }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from sfumato.facts import Fact
 from sfumato.records import Records
@@ -12,7 +13,29 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Mechanism", "Sanitized", "Workings"]
+__all__ = ["Mechanism", "Sanitized", "Traits", "Workings", "parameters_of"]
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What an engine must know of a mechanism before it runs it.
+
+    Parameters
+    ----------
+    synthetic : bool
+        No released row descends from one original row, so that nothing can be passed through beside it.
+    floor : int, optional
+        Fewest records of any group, whatever levels ask for; None where it makes no groups, or chooses from the data.
+    level_1 : bool
+        A record may ask to stand alone.
+    keyed : bool
+        Rows are moved one by one, by a secret key.
+    """
+
+    synthetic: bool
+    floor: int | None = None
+    level_1: bool = False
+    keyed: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,13 +70,14 @@ class Sanitized:
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """A frozen dataclass of parameters with one pure method.
+    """A frozen dataclass of parameters with one pure method."""
 
-    ``makes_synthetic_rows`` says that no released row descends from one original row, so that nothing
-    can be passed through beside it.
-    """
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
-    makes_synthetic_rows: ClassVar[bool]
+    @property
+    def traits(self) -> Traits:
+        """What an engine must know of it."""
+        ...
 
     @property
     def method(self) -> str:
@@ -61,5 +85,10 @@ class Mechanism(Protocol):
         ...
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
-        """Give back records that can be mined in place of these."""
+        """Records that can be mined in place of these."""
         ...
+
+
+def parameters_of(mechanism: Mechanism) -> dict[str, Any]:
+    """Parameters by name, as certificates and recipes have them; a secret key is none of them."""
+    return dataclasses.asdict(mechanism)

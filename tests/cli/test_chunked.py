@@ -10,9 +10,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from sfumato.engines import chunks
 from sfumato.geometry.hybrid import invert
 from sfumato.geometry.key import Key
-from sfumato.pipeline import large
+from sfumato.publish.sanitize import sanitize_file
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("without_figures")
@@ -52,7 +53,7 @@ def test_a_chunked_release_verifies_and_its_key_gives_the_table_back(run: Run, t
 def test_a_file_larger_than_the_sample_is_said_to_be_measured_on_a_sample(
     run: Run, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(large.release_file.__kwdefaults__ or {}, "sample_rows", 90)
+    monkeypatch.setitem(sanitize_file.__kwdefaults__ or {}, "sample_rows", 90)
     told = ("sanitize", table, "-o", table.parent / "out", "--method", "scale", "--new-key", table.parent / "key.toml")
     done = run(*told, "--chunked", "--batch-rows", 50, "--budget", 1)
     assert done.code == 0, done.err
@@ -119,7 +120,7 @@ def test_an_interrupt_leaves_neither_folder_nor_key(run: Run, table: Path, monke
     def stop(*_rest: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(large, "transform_file", stop)
+    monkeypatch.setattr(chunks, "transform_file", stop)
     told = ("sanitize", table, "-o", table.parent / "out", "--method", "rotate", "--new-key", table.parent / "key.toml")
     done = run(*told, "--chunked")
     assert done.code == 1

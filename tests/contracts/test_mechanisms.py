@@ -73,9 +73,9 @@ def records() -> Records:
 class TestMechanism:
     def test_it_is_a_frozen_hashable_mechanism_that_can_be_varied(self, mechanism: Mechanism) -> None:
         assert isinstance(mechanism, Mechanism)
-        assert hash(mechanism) == hash(dataclasses.replace(mechanism))  # type: ignore[type-var]
+        assert hash(mechanism) == hash(dataclasses.replace(mechanism))
         assert mechanism.method in METHODS
-        assert make_mechanism(mechanism.method, dataclasses.asdict(mechanism)) == mechanism  # type: ignore[call-overload]
+        assert make_mechanism(mechanism.method, dataclasses.asdict(mechanism)) == mechanism
 
     def test_it_is_pure(self, mechanism: Mechanism) -> None:
         given = records()
@@ -99,7 +99,7 @@ class TestMechanism:
         assert np.isfinite(released.values).all()
 
     def test_synthetic_rows_are_as_many_and_none_is_copied(self, mechanism: Mechanism) -> None:
-        if not mechanism.makes_synthetic_rows:
+        if not mechanism.traits.synthetic:
             pytest.skip("rows descend from rows")
         given = records()
         released = mechanism.sanitize(given, rng=np.random.default_rng(4)).records

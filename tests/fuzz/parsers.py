@@ -27,6 +27,7 @@ from sfumato.collect.kept import KeptAnswers
 from sfumato.collect.opening import url_of
 from sfumato.collect.survey import Question, Survey
 from sfumato.collect.tokens import check_token
+from sfumato.engines import agreed, joint_run
 from sfumato.errors import BadInput
 from sfumato.geometry.key import Key
 from sfumato.laws.domains import Integers, Labels
@@ -42,9 +43,8 @@ from sfumato.parties.greeting import Hello, difference, read_verdict
 from sfumato.parties.links import Link, Mail
 from sfumato.parties.wire import Lost, Wire
 from sfumato.parties.words import read_words
-from sfumato.pipeline import agreed, joint_folder, joint_run
 from sfumato.privacy.certificate import Certificate
-from sfumato.publish import Policy
+from sfumato.publish import Policy, joint_folder
 from sfumato.publish.signature import Signature, Verifier
 from sfumato.publish.verify import verify_release
 from sfumato.recipe import Recipe

@@ -22,12 +22,13 @@ import pyarrow as pa
 import pyarrow.csv
 
 import sfumato as sf
+from sfumato.engines.stream import init_stream
 from sfumato.errors import PrivacyLeakWarning
 from sfumato.geometry.mechanism import Hybrid, Rotation
 from sfumato.parties.plan import Plan
-from sfumato.pipeline.joint import joint_in_one_process
-from sfumato.pipeline.large import release_file
-from sfumato.pipeline.stream import init_stream, publish_stream
+from sfumato.publish.joint import joint_in_one_process
+from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.stream import publish_stream
 from sfumato.stream import Session, cut_batches
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
@@ -81,7 +82,7 @@ def _chunks(mechanism: Rotation | Hybrid) -> Run:
     def run(folder: Path, report: bool) -> None:
         with tempfile.TemporaryDirectory() as work:
             pa.csv.write_csv(numbers(), Path(work, "in.csv"))
-            release_file(
+            sanitize_file(
                 Path(work, "in.csv"), folder, mechanism, new_key=Path(work, "key.toml"), public=["ill"], batch_rows=40,
                 seed=7, report=report,
             )  # fmt: skip

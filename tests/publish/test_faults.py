@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import shutil
 import tempfile
@@ -17,18 +18,19 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
-from sfumato import pipeline, replacing
+from sfumato import replacing
 from sfumato.assess.report import Report
 from sfumato.collect.kept import Kept, KeptAnswers
+from sfumato.engines.stream import init_stream
 from sfumato.errors import SfumatoError
 from sfumato.geometry.key import Add, Key
-from sfumato.parties.ledger import Ledger
 from sfumato.parties.place import Address
 from sfumato.parties.trial import Trial, write_trial
-from sfumato.pipeline.joint_folder import write_together
-from sfumato.pipeline.stream import init_stream, publish_stream
 from sfumato.publish import Signer, verify_release
 from sfumato.publish.evaluation import Evaluation
+from sfumato.publish.joint_folder import written_together
+from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.stream import publish_stream
 from sfumato.stream.book import Book
 from sfumato.stream.format import Entry
 from sfumato.tables.files import FileForm, FileFormat
@@ -65,7 +67,7 @@ def evaluate(folder: Path) -> None:
 
 def in_chunks(folder: Path, ending: str = "csv") -> None:
     source = folder.parent / f"source.{ending}"
-    pipeline.release_file(
+    sanitize_file(
         source, folder / "out", sf.Translation(), new_key=folder / "key.toml", identifiers=["sex"], report=False,
         overwrite=True,
     )  # fmt: skip
@@ -78,11 +80,8 @@ class Alone:
 
 
 def together(folder: Path) -> None:
-    ledger = Ledger(())
-    write_together(
-        a_release(), "{}\n", ledger, a_release().schema, Alone(), folder / "out", FileForm(FileFormat.CSV),  # type: ignore[arg-type]
-        overwrite=True,
-    )  # fmt: skip
+    release = dataclasses.replace(a_release(), texts={"transcript.jsonl": "{}\n", "ledger.txt": "none\n"})
+    written_together(release, Alone(), folder / "out", FileForm(FileFormat.CSV), overwrite=True)  # type: ignore[arg-type]
 
 
 def trial(folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.pipeline.stream import init_stream
+from sfumato.engines.stream import init_stream
 from sfumato.stream import Session, cut_batches
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sfumato.pipeline.stream import publish_stream
+from sfumato.publish.stream import publish_stream
 from sfumato.stream import Session, cut_batches
 from tests.stream.cases import ROWS, begin, people
 

@@ -17,8 +17,8 @@ import pyarrow.csv
 import pytest
 
 from sfumato.cli.main import app
-from sfumato.pipeline.stream import publish_stream
 from sfumato.publish import verify_release
+from sfumato.publish.stream import publish_stream
 from sfumato.stream.book import Book
 from tests.stream.cases import SCHEMA, groups_of, look, people, take
 from tests.stream.cases import begin as begin_small

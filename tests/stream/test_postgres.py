@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import OptionError
-from sfumato.pipeline.stream import publish_stream
 from sfumato.publish import verify_release
+from sfumato.publish.stream import publish_stream
 from sfumato.stream import Session, StateError, cut_batches
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.engines.stream import init_stream
 from sfumato.errors import BadInput, LevelError, OptionError, PrivacyRefusal
-from sfumato.pipeline.stream import init_stream
 from sfumato.stream import Session, StateError, cut_batches
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema

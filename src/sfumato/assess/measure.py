@@ -28,6 +28,7 @@ from sfumato.assess.utility.moments import Plan, gather
 from sfumato.facts import Fact
 from sfumato.mechanism import Workings
 from sfumato.progress import tell
+from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.threads import one_thread
 
@@ -55,6 +56,7 @@ def assess(
     *,
     facts: tuple[Fact, ...] = (),
     workings: Workings | None = None,
+    records: Records | None = None,
     holdout: pa.Table | None = None,
     budget: float | None = None,
     judged: bool = False,
@@ -74,6 +76,8 @@ def assess(
         What the mechanism did.
     workings : Workings, optional
         The groups; findings about them are not run without.
+    records : Records, optional
+        The original by this codec, where it was encoded before.
     holdout : pyarrow.Table, optional
         Rows that were kept out of the release.
     budget : float, optional
@@ -90,6 +94,7 @@ def assess(
         codec,
         facts=facts,
         workings=workings,
+        records=records,
         holdout=holdout,
         budget=budget,
         judged=judged,
@@ -118,6 +123,7 @@ def measure(
     *,
     facts: tuple[Fact, ...] = (),
     workings: Workings | None = None,
+    records: Records | None = None,
     holdout: pa.Table | None = None,
     budget: float | None = None,
     judged: bool = False,
@@ -131,6 +137,7 @@ def measure(
         codec,
         facts=facts,
         workings=workings,
+        records=records,
         holdout=holdout,
         budget=budget,
         judged=judged,

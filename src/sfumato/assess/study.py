@@ -15,7 +15,7 @@ from sfumato.assess.columns import Cells, ColumnPair, read_cells, read_pairs
 from sfumato.assess.sizes import Sizes, choose_sizes
 from sfumato.facts import Fact
 from sfumato.mechanism import Workings
-from sfumato.records import Layout
+from sfumato.records import Layout, Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role
 
@@ -99,6 +99,7 @@ def study_of(
     *,
     facts: tuple[Fact, ...] = (),
     workings: Workings | None = None,
+    records: Records | None = None,
     holdout: pa.Table | None = None,
     budget: float | None = None,
     judged: bool = False,
@@ -107,7 +108,7 @@ def study_of(
     """Read both tables, and the rows held out, as measures see them."""
     outside = None if holdout is None or holdout.num_rows == 0 else holdout
     target = next((field.name for field in codec.schema.encoded if field.role is Role.TARGET), None)
-    records = codec.encode(original, unseen="mean")
+    records = codec.encode(original, unseen="mean") if records is None else records
     columns = len(codec.schema.encoded)
 
     def within_reach(table: pa.Table) -> _Matrix:

@@ -18,10 +18,10 @@ __all__ = ["demo"]
 @verb
 def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> None:
     """Inspect, sanitize and measure an embedded table of 442 diabetes patients, and say where to look."""
-    from sfumato import pipeline
     from sfumato.condense.mechanism import Condensation
     from sfumato.examples import EXAMPLE_LEVELS, patients
     from sfumato.publish import check_folder, verify_release
+    from sfumato.publish.sanitize import sanitize
     from sfumato.tables.schema import Schema
 
     check_folder(output, overwrite=overwrite)
@@ -31,9 +31,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     console.say(schema.describe())
     console.say(f"\nEach patient asks for a privacy level: {EXAMPLE_LEVELS}. A tenth is held out for measuring.\n")
     with console.progress():
-        release = pipeline.sanitize(
-            table, Condensation(k=5), schema=schema, level=EXAMPLE_LEVELS, holdout=0.1, seed=seed
-        )
+        release = sanitize(table, Condensation(k=5), schema=schema, level=EXAMPLE_LEVELS, holdout=0.1, seed=seed)
         release.save(output, overwrite=overwrite)
     if release.report is not None:
         console.say(release.report.summary())

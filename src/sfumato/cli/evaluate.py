@@ -82,8 +82,8 @@ def _refuse(original: str, released: str, options: dict[str, Any]) -> None:
 
 
 def _run(console: Console, original: str, released: str, options: dict[str, Any]) -> Evaluation:
-    from sfumato import pipeline
     from sfumato.facts import is_quoted
+    from sfumato.publish.compare import compare_tables
     from sfumato.tables.schema import Schema
     from sfumato.tables.spreadsheet import unquote_formulas
 
@@ -99,7 +99,7 @@ def _run(console: Console, original: str, released: str, options: dict[str, Any]
     if options["holdout"] is not None:
         holdout, _ = read_input(options["holdout"], encoding=encoding, query=None, most_bytes=most)
     with console.progress():
-        return pipeline.compare_tables(
+        return compare_tables(
             before,
             after,
             schema=schema,

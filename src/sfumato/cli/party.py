@@ -16,7 +16,7 @@ from sfumato.errors import OptionError
 from sfumato.progress import listening, tell
 
 if TYPE_CHECKING:
-    from sfumato.pipeline.joint import JointRelease
+    from sfumato.publish.release import Release
 
 __all__ = ["party"]
 
@@ -99,11 +99,11 @@ def _pairs(given: tuple[str, ...], form: str) -> list[tuple[str, str]]:
 def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
     """Take part in a joint run."""
     from sfumato import __version__
+    from sfumato.engines.owned import own_part
     from sfumato.parties.config import PartyConfig
     from sfumato.parties.run import joined, telling_others
-    from sfumato.pipeline.joint import run_party
-    from sfumato.pipeline.owned import own_part
     from sfumato.publish import check_folder
+    from sfumato.publish.joint import run_party
     from sfumato.tables.files import read_file
 
     begin = time.monotonic()
@@ -146,8 +146,11 @@ def _phases(rounds: int) -> Iterator[None]:
         yield
 
 
-def _tell(console: Console, release: JointRelease, folder: Path, sent: int, seconds: float) -> None:
-    certificate, groups = release.certificate, len(release.result.sizes)
+def _tell(console: Console, release: Release, folder: Path, sent: int, seconds: float) -> None:
+    from sfumato.facts import Joint
+
+    certificate, groups = release.certificate, release.certificate.levels["groups"]
+    rounds = next(fact.rounds for fact in certificate.facts if isinstance(fact, Joint))
     if certificate.randomness != "release":
         console.say("REHEARSAL: made with a seed, not for release.")
     rows, place = certificate.rows_out, folder / "release"
@@ -161,7 +164,7 @@ def _tell(console: Console, release: JointRelease, folder: Path, sent: int, seco
             "rows_out": certificate.rows_out,
             "groups": groups,
             "levels": certificate.levels,
-            "rounds": release.result.rounds,
+            "rounds": rounds,
             "bytes_sent": sent,
             "seconds": round(seconds, 3),
         }

@@ -14,7 +14,6 @@ from sfumato.cli.options import budget_option, budget_words, read_input, reading
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
-    from sfumato.pipeline import FileRelease
     from sfumato.publish import Release, Signer
     from sfumato.recipe import Recipe
     from sfumato.tables.files import FileForm
@@ -109,7 +108,7 @@ def _recipe(options: dict[str, Any]) -> Recipe | None:
 
 
 def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str, Any], *, native: bool) -> Release:
-    from sfumato import pipeline
+    from sfumato.publish.sanitize import sanitize
     from sfumato.tables.schema import Schema
 
     schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
@@ -120,7 +119,7 @@ def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str,
         holdout = recipe.holdout if holdout is None else holdout
     mechanism = mechanism_of(recipe, options)
     with console.progress():
-        return pipeline.sanitize(
+        return sanitize(
             table,
             mechanism,
             schema=schema,
@@ -142,7 +141,7 @@ def _in_chunks(
     console: Console, source: str, output: Path, recipe: Recipe | None, signer: Signer | None, options: dict[str, Any]
 ) -> None:
     """Release a file that is never read whole."""
-    from sfumato import pipeline
+    from sfumato.publish.sanitize import sanitize_file
     from sfumato.scale.source import form_of
     from sfumato.tables.schema import Schema
 
@@ -152,10 +151,10 @@ def _in_chunks(
     if recipe is not None:
         schema, seed = recipe.schema, recipe.seed if seed is None else seed
     with console.progress():
-        release = pipeline.release_file(
+        release = sanitize_file(
             source,
             output,
-            mechanism_of(recipe, options),  # type: ignore[arg-type]  # others are refused there
+            mechanism_of(recipe, options),
             schema=schema,
             target=options["target"],
             identifiers=options["identifier"],
@@ -201,9 +200,7 @@ def _holdout(options: dict[str, Any]) -> Any:
         return read_input(text, encoding=options["encoding"], query=None)[0]
 
 
-def _tell(
-    console: Console, release: Release | FileRelease, folder: Path, form: FileForm, signer: Signer | None
-) -> None:
+def _tell(console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None) -> None:
     from sfumato.facts import FormulaTexts, Randomized, Synthesized, TargetMoved, Transformed
 
     certificate = release.certificate

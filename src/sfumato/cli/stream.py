@@ -96,7 +96,7 @@ def init(console: Console, file: str, state: str, **options: Any) -> None:
 
     FILE is a .csv, .csv.gz, .parquet, .arrow or .feather file, or - for CSV on standard input.
     """
-    from sfumato.pipeline.stream import init_stream
+    from sfumato.engines.stream import init_stream
     from sfumato.tables.schema import Schema
 
     schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
@@ -233,7 +233,8 @@ def publish(console: Console, state: str, output: Path, sign: Path | None, overw
 
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. Refused with 3 while nothing may leave.
     """
-    from sfumato.pipeline.stream import publish_stream
+    from sfumato.facts import EpochPublished
+    from sfumato.publish.stream import publish_stream
 
     if sign is not None and output.resolve() in sign.resolve().parents:
         raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
@@ -243,7 +244,7 @@ def publish(console: Console, state: str, output: Path, sign: Path | None, overw
     except KeyboardInterrupt:
         click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)
         sys.exit(1)
-    line = release.ledger[-1]
+    line = [fact for fact in release.certificate.facts if isinstance(fact, EpochPublished)][-1]
     console.say(
         f"Epoch {line.epoch}: {line.renewed} families of groups leave in a new state, {line.repeated} repeat their "
         f"rows; {line.rows} rows."

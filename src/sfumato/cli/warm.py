@@ -16,7 +16,7 @@ def warm() -> float:
 
     from sfumato.assess.neighbours import nearest
     from sfumato.condense.mechanism import Condensation
-    from sfumato.pipeline import sanitize
+    from sfumato.publish.sanitize import sanitize
 
     started = time.perf_counter()
     table = pa.table({"age": [20 + row % 50 for row in range(60)], "word": ["a", "b", None] * 20})

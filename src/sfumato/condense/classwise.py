@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from sfumato.condense.gcd import approximate_gcd
 from sfumato.condense.mechanism import ALGORITHMS, check_k, check_options, effective_levels
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.facts import ClassPure
-from sfumato.mechanism import Sanitized
+from sfumato.mechanism import Sanitized, Traits
 from sfumato.records import Block, BlockKind, Records
 
 if TYPE_CHECKING:
@@ -59,8 +59,6 @@ class ClasswiseCondensation:
     'classwise'
     """
 
-    makes_synthetic_rows: ClassVar[bool] = True
-
     k: int | None = None
     tolerance: float = TOLERANCE
     grouping: str | None = None
@@ -75,14 +73,14 @@ class ClasswiseCondensation:
             raise OptionError("tolerance is a share of the smallest class, above 0 and at most 1; the usual one is 0.1")
 
     @property
+    def traits(self) -> Traits:
+        """What an engine must know of it."""
+        return Traits(synthetic=True, floor=FLOOR if self.k is None else self.k, level_1=self.allow_level_1)
+
+    @property
     def method(self) -> str:
         """The method's name on the command line."""
         return "classwise"
-
-    @property
-    def floor(self) -> int:
-        """The fewest records of any group."""
-        return FLOOR if self.k is None else self.k
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many synthetic ones of the same classes.
@@ -99,7 +97,8 @@ class ClasswiseCondensation:
         compile_ahead()
         block, classes = classes_of(records)
         cells = np.unique(np.column_stack([classes, records.strata]), axis=0, return_inverse=True)[1].ravel()
-        levels = effective_levels(records.levels, self.floor, allow_level_1=self.allow_level_1)
+        floor = FLOOR if self.k is None else self.k
+        levels = effective_levels(records.levels, floor, allow_level_1=self.allow_level_1)
         if self.k is None:
             levels = np.full(len(records), levels.max())
         _check_sizes(block.column, cells, levels)

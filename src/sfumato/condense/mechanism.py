@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from sfumato.errors import LevelError, OptionError
-from sfumato.mechanism import Sanitized
+from sfumato.mechanism import Sanitized, Traits
 from sfumato.records import Records
 
 if TYPE_CHECKING:
@@ -60,8 +60,6 @@ class Condensation:
     sfumato.errors.LevelError: k is 1, which is no protection; take k of at least 2 or allow level 1 explicitly
     """
 
-    makes_synthetic_rows: ClassVar[bool] = True
-
     k: int = 10
     grouping: str = "compact"
     effort: str = "default"
@@ -74,6 +72,11 @@ class Condensation:
         weight = self.response_weight
         if weight is not None and (isinstance(weight, bool) or not 0.0 <= weight <= 1.0):
             raise OptionError("response_weight must lie between 0 and 1; the usual one is 0.8")
+
+    @property
+    def traits(self) -> Traits:
+        """What an engine must know of it."""
+        return Traits(synthetic=True, floor=self.k, level_1=self.allow_level_1)
 
     @property
     def method(self) -> str:

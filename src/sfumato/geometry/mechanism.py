@@ -11,6 +11,7 @@ from sfumato.geometry.draw import PAIRS, Ranges, check_range
 from sfumato.geometry.key import Key
 from sfumato.geometry.move import Extra, move, number_blocks
 from sfumato.laws.enhance import Pairs, check_enhance, pairs_of
+from sfumato.mechanism import Traits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,8 @@ Unit = tuple[str, float]
 class _Geometric:
     """What the four share. ``key`` is no field: it is in no repr, no comparison, no certificate and no recipe."""
 
-    makes_synthetic_rows: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits(synthetic=False, keyed=True)
+    _key: ClassVar[Key | None] = None
     operations: ClassVar[tuple[str, ...]] = ()
     method: ClassVar[str] = ""
 
@@ -47,7 +49,12 @@ class _Geometric:
             raise OptionError("the key is not one; read it with Key.load")
         if key is not None:
             key.check_operations(self.operations, self.method)
-        object.__setattr__(self, "key", key)  # an attribute, not a field: asdict and repr pass it by
+        _settle(self, key=key, _key=key)  # attributes and no fields: asdict and repr pass them by
+
+    @property
+    def given_key(self) -> Key | None:
+        """Key that it was made with; None where one is to be drawn."""
+        return self._key
 
     def ranges(self, layout: Layout) -> Ranges:
         """Give the range of each column's term in its own units."""
@@ -56,16 +63,18 @@ class _Geometric:
     def new_key(self, layout: Layout, *, rng: np.random.Generator) -> Key:
         """Draw a key for the columns of numbers."""
         columns = [block.column for block in number_blocks(layout)]
-        pairs = str(getattr(self, "pairs", PAIRS[0]))
-        return Key.generate(columns, self.ranges(layout), rng, kind=self.method, pairs=pairs)
+        return Key.generate(columns, self.ranges(layout), rng, kind=self.method, pairs=self._pairs)
+
+    @property
+    def _pairs(self) -> str:
+        return PAIRS[0]
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Move the numbers of every record by the key, or by one that is drawn; give the rows in random order.
 
         The key that was used is in the workings, which stay with the owner.
         """
-        given: Key | None = self.__dict__["key"]
-        key = self.new_key(records.layout, rng=rng) if given is None else given
+        key = self._key or self.new_key(records.layout, rng=rng)
         extra = Extra(self.enhance, self.enhance_size, self.enhance_laws)
         return move(records, key, extra=extra, pass_categories=self.pass_categories, method=self.method, rng=rng)
 
@@ -179,6 +188,10 @@ class Rotation(_Geometric):
         _check_pairs(self.pairs)
         _settle(self, degrees=check_range("degrees", self.degrees), units=_units(self.units))
 
+    @property
+    def _pairs(self) -> str:
+        return self.pairs
+
     def ranges(self, layout: Layout) -> Ranges:
         """Give the range of the angles and the unit of each column."""
         return Ranges(degrees=self.degrees, units=_all_units(layout, self.units))
@@ -217,6 +230,10 @@ class Hybrid(_Geometric):
         _settle(self, shifts=_bounds(self.shifts), deviations=check_range("deviations", self.deviations))
         _settle(self, factors=_bounds(self.factors), factor=check_range("factor", self.factor))
         _settle(self, degrees=check_range("degrees", self.degrees), units=_units(self.units))
+
+    @property
+    def _pairs(self) -> str:
+        return self.pairs
 
     def ranges(self, layout: Layout) -> Ranges:
         """Give the range of every term that a column may get."""

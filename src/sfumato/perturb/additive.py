@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.errors import OptionError
 from sfumato.laws import add_noise, law_of_size, snap
 from sfumato.laws.enhance import Pairs, pairs_of
-from sfumato.mechanism import Sanitized
+from sfumato.mechanism import Sanitized, Traits
 from sfumato.perturb.finish import check_records, finish, number_places
 from sfumato.perturb.options import check_noise, common_step
 from sfumato.records import Records
@@ -54,7 +54,7 @@ class AdditiveNoise:
     sfumato.errors.OptionError: there is no noise law 'cauchy'; choose one of gaussian, uniform, laplace
     """
 
-    makes_synthetic_rows: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits(synthetic=False)
 
     kind: str = dataclasses.field(default="additive", init=False)
     law: str = "gaussian"

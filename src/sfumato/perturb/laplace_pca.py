@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
 from sfumato.facts import ComponentNoise, CountsKept, Fact, Grouped, Shuffled
 from sfumato.laws.guarantee import GUARANTEES, solve_b
-from sfumato.mechanism import Sanitized, Workings
+from sfumato.mechanism import Sanitized, Traits, Workings
 from sfumato.perturb.finish import number_blocks
 from sfumato.records import BlockKind, Layout, Records
 
@@ -79,7 +79,6 @@ class LaplacePCA:
     (0.1998, 1.8)
     """
 
-    makes_synthetic_rows: ClassVar[bool] = False
     grid: ClassVar[float] = 2.0**-20
     """Step of the grid that components are counted in, in standard deviations of the columns."""
 
@@ -108,6 +107,11 @@ class LaplacePCA:
             raise OptionError("rho2 needs rho1, and says how large b must be; give either rho1 and rho2, or b")
         if not _LEAST_B <= self.noise <= _MOST_B:
             raise OptionError(f"b must lie between {_LEAST_B:g} and {_MOST_B:g}; the usual one is 0.2")
+
+    @property
+    def traits(self) -> Traits:
+        """What an engine must know of it."""
+        return Traits(synthetic=False, floor=self.k)
 
     @property
     def method(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.errors import SchemaError
 from sfumato.laws import choose_step, law_of_size, snap
 from sfumato.laws.enhance import Pairs, pairs_of
-from sfumato.mechanism import Sanitized
+from sfumato.mechanism import Sanitized, Traits
 from sfumato.perturb.finish import check_records, finish, number_blocks
 from sfumato.perturb.options import check_noise, common_step
 from sfumato.records import Records
@@ -51,7 +51,7 @@ class MultiplicativeNoise:
         enhance_laws=(), pass_categories=False)
     """
 
-    makes_synthetic_rows: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits(synthetic=False)
     correlated: ClassVar[bool] = False
 
     kind: str = dataclasses.field(default="multiplicative", init=False)

@@ -153,12 +153,13 @@ def certify(
     rows_in: int,
     rows_out: int,
     schema_sha256: str,
+    created: str | None = None,
 ) -> Certificate:
-    """Draw the claims that the facts bear and put them on a certificate."""
+    """Draw the claims that the facts bear and put them on a certificate, with the time that was told or that it is."""
     claims, refused = draw_claims(facts)
     return Certificate(
         sfumato=version,
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        created=created or datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         randomness=randomness,
         method=method,
         parameters=json.loads(json.dumps(parameters, sort_keys=True, allow_nan=False)),  # as they are read back

@@ -146,8 +146,8 @@ def _fits_groups(mechanism: Any, grouped: Grouped) -> bool:
             return False
         if mechanism.grouping is None:
             algorithm = algorithm.removesuffix(", chosen by trial")
-    floor = mechanism.floor if mechanism.method == "classwise" else mechanism.k
-    return algorithm in known and grouped.asked_min >= floor and (grouped.asked_min > 1 or mechanism.allow_level_1)
+    traits, least = mechanism.traits, grouped.asked_min
+    return algorithm in known and least >= traits.floor and (least > 1 or traits.level_1)
 
 
 def _fits_components(mechanism: Any, facts: Sequence[Fact]) -> bool:
@@ -171,13 +171,16 @@ def _fits_components(mechanism: Any, facts: Sequence[Fact]) -> bool:
 
 def _fits_noise(mechanism: Any, facts: Sequence[Fact]) -> bool:
     noised = _the(Noised, facts)
-    told = {name: getattr(mechanism, name) for name in ("law", "kind", "size", "correlated", "grid")}
-    passed = [fact for fact in _all(Untouched, facts) if fact.category_columns]
-    return (
-        dataclasses.replace(noised, **told) == noised
-        and _is_enhanced(mechanism.enhance, facts)
-        and (mechanism.pass_categories or not passed)
+    told = dataclasses.replace(
+        noised,
+        law=mechanism.law,
+        kind=mechanism.kind,
+        size=mechanism.size,
+        correlated=mechanism.correlated,
+        grid=mechanism.grid,
     )
+    passed = [fact for fact in _all(Untouched, facts) if fact.category_columns]
+    return told == noised and _is_enhanced(mechanism.enhance, facts) and (mechanism.pass_categories or not passed)
 
 
 def _is_enhanced(share: float, facts: Sequence[Fact]) -> bool:

@@ -1,27 +1,28 @@
-"""A release: the table, its certificate and its report."""
+"""A release: the table, its certificate and its report; and the only code that writes and signs one."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import os
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.assess.report import Report
 from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.facts import is_quoted
+from sfumato.mechanism import Workings
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.files import sha256_of, write_text
 from sfumato.publish.folder import replacing_folder
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.randomness import Mode
 from sfumato.recipe import Recipe
-from sfumato.records import Grids
+from sfumato.replacing import reason
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.moved import free_fields
 from sfumato.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -29,17 +30,20 @@ if TYPE_CHECKING:
 
     from sfumato.geometry.key import Key
 
-__all__ = ["Release", "refuse_to_sign_rehearsal"]
+__all__ = ["Release", "form_named", "refuse_to_sign_rehearsal", "signer_of"]
+
+_NOTHING = "nothing was changed"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """What came of sanitizing a table.
+    """What came of a run, whatever engine carried it.
 
     Parameters
     ----------
-    table : frame
-        The released table, of the same frame type as the original.
+    table : frame or Path
+        The released table, of the same frame type as the original; the file that holds it where it went through in
+        chunks.
     schema : Schema
         The full schema; the owner's.
     certificate : Certificate
@@ -47,6 +51,14 @@ class Release:
         None where no report was asked for.
     recipe : Recipe
         What the run was told; the owner's.
+    released : Schema
+        Of the released table; only what it declares leaves.
+    workings : Workings or None
+        How it was made, for the owner alone.
+    texts : mapping of str to str
+        Further files that stay with the owner, by name.
+    folder : Path or None
+        Where it was written, with ``release/``, which leaves, and ``owner/``, which stays.
     """
 
     table: Any
@@ -54,12 +66,20 @@ class Release:
     certificate: Certificate
     report: Report | None
     recipe: Recipe
-    moved: frozenset[str] = frozenset()
-    key: Key | None = None
-    grids: Grids = ()
+    released: Schema
+    workings: Workings | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
 
     def __repr__(self) -> str:
         return f"Release({self.certificate!r})"
+
+    @property
+    def key(self) -> Key | None:
+        """The secret key that rows were moved by, where they were."""
+        from sfumato.geometry.move import KeyedWorkings
+
+        return self.workings.key if isinstance(self.workings, KeyedWorkings) else None
 
     def save(
         self,
@@ -80,35 +100,56 @@ class Release:
         sign : path, Signer or Ed25519PrivateKey, optional
             The private key to sign the certificate with. A rehearsal is not signed.
         """
-        signer = self._signer(sign)
-        form = form if isinstance(form, FileForm) else FileForm(FileFormat(form))
+        self.written(folder, form=form, overwrite=overwrite, sign=sign)
+        return Path(folder)
+
+    def written(
+        self,
+        folder: str | Path,
+        *,
+        form: FileForm | str = FileFormat.CSV.value,
+        overwrite: bool = False,
+        sign: str | Path | Signer | Ed25519PrivateKey | None = None,
+        agree: Callable[[Path], None] | None = None,
+        lost: str = _NOTHING,
+    ) -> Release:
+        """The same release with the hashes of its files, once it is written.
+
+        Parameters
+        ----------
+        folder, form, overwrite, sign
+            As in `save`.
+        agree : callable, optional
+            Is called with the finished folder before it takes its name; an error there leaves nothing.
+        lost : str
+            What is left where the folder cannot be written.
+        """
+        signer = signer_of(sign, rehearsal=self.certificate.randomness != Mode.RELEASE.value)
+        form = form_named(form)
+        try:
+            with replacing_folder(folder, overwrite=overwrite) as work:
+                done = self.write_into(work, form, signer)
+                if agree is not None:
+                    agree(work)
+        except OSError as error:
+            raise SfumatoError(f"the release could not be written ({reason(error)}); {lost}") from None
+        return dataclasses.replace(done, folder=Path(folder))
+
+    def write_into(self, work: Path, form: FileForm, signer: Signer | None) -> Release:
+        """The same release with the hashes of its files, once they are written into a folder that is still hidden."""
         if is_quoted(self.certificate.facts) and form.format is not FileFormat.CSV:
             raise OptionError(
                 "apostrophes before formulas are for CSV; write it so, or make it without spreadsheet_safe"
             )
-        try:
-            with replacing_folder(folder, overwrite=overwrite) as work:
-                self._write_release(work / "release", form, signer)
-                self._write_owner(work / "owner")
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else type(error).__name__
-            raise SfumatoError(f"the release could not be written ({reason}); nothing was changed") from None
-        return Path(folder)
+        certificate = self._write_release(work / "release", form, signer)
+        self._write_owner(work / "owner")
+        return dataclasses.replace(self, certificate=certificate)
 
-    def _signer(self, sign: str | Path | Signer | Ed25519PrivateKey | None) -> Signer | None:
-        if sign is None:
-            return None
-        refuse_to_sign_rehearsal(rehearsal=self.certificate.randomness != Mode.RELEASE.value)
-        if isinstance(sign, Signer):
-            return sign
-        return Signer.load(sign) if isinstance(sign, str | Path) else Signer(sign)
-
-    def _write_release(self, folder: Path, form: FileForm, signer: Signer | None) -> None:
-        folder.mkdir()
+    def _write_release(self, folder: Path, form: FileForm, signer: Signer | None) -> Certificate:
+        folder.mkdir(exist_ok=True)
         name = f"table.{form.format.value}"
-        quoted = is_quoted(self.certificate.facts)
-        write_file(to_arrow(self.table)[0], folder / name, form, spreadsheet_safe=quoted)
-        write_text(folder / "schema.toml", free_fields(self.schema, self.moved, self.grids).public_part().to_toml())
+        self._write_table(folder / name, form)
+        write_text(folder / "schema.toml", self.released.public_part().to_toml())
         files = {name: sha256_of(folder / name), "schema.toml": sha256_of(folder / "schema.toml")}
         certificate = dataclasses.replace(
             self.certificate, table_sha256=files[name], schema_sha256=files["schema.toml"], files=files
@@ -121,16 +162,40 @@ class Release:
         write_text(folder / "certificate.json", text)
         if signer is not None:
             write_text(folder / SIGNATURE_FILE, signer.sign(text.encode("utf-8")).to_text())
+        return certificate
+
+    def _write_table(self, place: Path, form: FileForm) -> None:
+        if not isinstance(self.table, Path):
+            write_file(to_arrow(self.table)[0], place, form, spreadsheet_safe=is_quoted(self.certificate.facts))
+        elif self.table != place:
+            shutil.copyfile(self.table, place)
 
     def _write_owner(self, folder: Path) -> None:
         folder.mkdir(mode=0o700)
         write_text(folder / "schema.toml", self.schema.to_toml(), mode=0o600)
         write_text(folder / "recipe.toml", self.recipe.to_toml(), mode=0o600)
+        for name, text in self.texts.items():
+            write_text(folder / name, text, mode=0o600)
         if self.report is not None:
             document = json.dumps(self.report.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
             write_text(folder / "report.json", document + "\n", mode=0o600)
             page = self.report.to_html(edition="owner", certificate=self.certificate.to_document())
             write_text(folder / "report.html", page, mode=0o600)
+
+
+def form_named(form: FileForm | str) -> FileForm:
+    """How a table is written, by its name."""
+    return form if isinstance(form, FileForm) else FileForm(FileFormat(form))
+
+
+def signer_of(sign: str | Path | Signer | Ed25519PrivateKey | None, *, rehearsal: bool) -> Signer | None:
+    """Who signs, by a key or the file of one; nobody signs a rehearsal."""
+    if sign is None:
+        return None
+    refuse_to_sign_rehearsal(rehearsal=rehearsal)
+    if isinstance(sign, Signer):
+        return sign
+    return Signer.load(sign) if isinstance(sign, str | Path) else Signer(sign)
 
 
 def refuse_to_sign_rehearsal(*, rehearsal: bool) -> None:

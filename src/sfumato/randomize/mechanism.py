@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.facts import DomainsObserved, Fact, Randomized, Shuffled, Untouched
 from sfumato.laws.spec import NoiseSpec
-from sfumato.mechanism import Sanitized, Workings
+from sfumato.mechanism import Sanitized, Traits, Workings
 from sfumato.randomize.budget import spec_for_epsilon
 from sfumato.randomize.columns import Column, fit_column, places_of_layout
 from sfumato.records import Layout, Records
@@ -50,7 +50,7 @@ class Randomization:
     sfumato.errors.OptionError: randomization needs to know how much; give specs, or an epsilon for each column
     """
 
-    makes_synthetic_rows: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits(synthetic=False)
 
     specs: tuple[tuple[str, str], ...] | Mapping[str, Any] = ()
     epsilon: float | None = None

@@ -44,7 +44,7 @@ class Session:
     ----------
     book : Book
     vault : Vault or None
-        The key of waiting records, where they are encrypted. `sfumato.pipeline.stream.init_stream` makes a state.
+        The key of waiting records, where they are encrypted. `sfumato.engines.stream.init_stream` makes a state.
     """
 
     def __init__(self, book: Book, vault: Vault | None = None) -> None:

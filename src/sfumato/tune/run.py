@@ -14,9 +14,10 @@ from sfumato import __version__
 from sfumato.assess.study import Study, study_of
 from sfumato.condense.classwise import ClasswiseCondensation, choose_size, classes_of
 from sfumato.condense.mechanism import Condensation
+from sfumato.engines.plan import Plan as Run
+from sfumato.engines.plan import prepare, schema_of
 from sfumato.errors import LevelError, OptionError
 from sfumato.mechanism import Mechanism
-from sfumato.pipeline import prepare, schema_of
 from sfumato.progress import tell
 from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
@@ -90,7 +91,7 @@ def tune(
 
     def split(number: int, crowd: int) -> Split:
         floor = Condensation(k=max(2, crowd))
-        job = prepare(arrow, floor, schema, level, strata, holdout, randomness, purpose=f"split {number}")
+        job = prepare(arrow, Run(floor, schema, level, strata, holdout, randomness), purpose=f"split {number}")
         rng = randomness.generator(f"study {number}")
         study = study_of(job.original, job.original, job.codec, holdout=job.outside, rng=rng)
         return Split(job.codec, job.records, study)

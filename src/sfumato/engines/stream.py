@@ -1,67 +1,39 @@
-"""A stream from its first records to a release: groups to begin with, and a folder for each epoch."""
+"""A stream from its first records on: the groups to begin with."""
 
 from __future__ import annotations
 
 import dataclasses
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfumato import __version__
 from sfumato.condense.maintainer import Maintainer
 from sfumato.condense.mechanism import Condensation, effective_levels
 from sfumato.condense.partition import partition
+from sfumato.engines.plan import Plan, prepare, schema_of
 from sfumato.errors import OptionError, PrivacyRefusal
-from sfumato.pipeline.epoch import write_epoch
-from sfumato.pipeline.prepare import prepare, schema_of
-from sfumato.privacy.certificate import Certificate
-from sfumato.publish.folder import check_folder
-from sfumato.publish.release import refuse_to_sign_rehearsal
-from sfumato.publish.signature import Signer
 from sfumato.randomness import Randomness
 from sfumato.stream.batches import cut_batches
 from sfumato.stream.create import create_state
 from sfumato.stream.pool import Vault
-from sfumato.stream.session import Session
-from sfumato.stream.settings import EpochLine, Settings
+from sfumato.stream.settings import Settings
 from sfumato.tables.cells import decimals_of_step
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.stored_codec import with_indicators
+from sfumato.version import __version__
 
-__all__ = ["BATCH_ROWS", "StreamRelease", "init_stream", "publish_stream"]
+__all__ = ["BATCH_ROWS", "init_stream"]
 
 BATCH_ROWS = 5_000
 """Rows of a batch, unless told otherwise: a group that several of them join is written once."""
 
 _SEEN_BOUNDS = (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class StreamRelease:
-    """What was written for an epoch.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``release/``, which leaves, and ``owner/``, which stays.
-    certificate : Certificate
-    ledger : tuple of EpochLine
-        All epochs so far.
-    """
-
-    folder: Path
-    certificate: Certificate
-    ledger: tuple[EpochLine, ...]
-
-    def __repr__(self) -> str:
-        return f"StreamRelease(epoch={self.ledger[-1].epoch}, {self.certificate!r})"
 
 
 def init_stream(
@@ -96,7 +68,7 @@ def init_stream(
         What it says of domains binds every row of the stream; what it leaves open does not, except that a category must
         be listed or occur in the first records. By default proposed from the first records, whose bounds bind nothing.
     target, level, identifiers
-        As in `sfumato.pipeline.sanitize`.
+        As in `sfumato.sanitize`.
     k : int
         The floor of all levels.
     grouping : str
@@ -131,7 +103,8 @@ def init_stream(
     settled = schema_of(arrow, schema, target, identifiers)
     _refuse_public(settled)
     mechanism = Condensation(k=k, grouping=grouping)
-    job = prepare(arrow, mechanism, _opened(settled, given=schema is not None), level, None, None, randomness)
+    opened = _opened(settled, given=schema is not None)
+    job = prepare(arrow, Plan(mechanism, opened, level, randomness=randomness))
     codec = with_indicators(job.codec)
     levels = effective_levels(job.records.levels, k, allow_level_1=False)
     values = codec.encode(job.original, levels=levels).values
@@ -183,45 +156,3 @@ def _open_field(field: Field, *, given: bool) -> Field:
     step = domain.step if given else None
     opened = Domain(declared=True, step=step, units=domain.units)
     return dataclasses.replace(field, domain=opened, format=field.format if given or field.kind is Kind.DATE else None)
-
-
-def publish_stream(
-    state: str | Path,
-    folder: str | Path,
-    *,
-    overwrite: bool = False,
-    sign: str | Path | Signer | None = None,
-) -> StreamRelease:
-    """Begin an epoch and write its release folder; runs at the owner's.
-
-    The epoch is on disk before the folder appears: if writing it fails, the next call writes the same epoch.
-
-    Parameters
-    ----------
-    state : path or URL
-    folder : path
-        For ``release/`` and ``owner/``.
-    overwrite : bool
-        Replace an earlier release of that name.
-    sign : path or Signer, optional
-        The private key to sign the certificate with. A rehearsal is not signed.
-
-    Raises
-    ------
-    PrivacyRefusal
-        Where nothing has left before and no family has enough fresh records.
-    """
-    check_folder(folder, overwrite=overwrite)
-    with Session.open(state) as session:
-        signer = _signer(sign, rehearsal=session.settings.seed is not None)
-        publication, ledger = session.publish()
-        certificate = write_epoch(session, publication, ledger, folder, overwrite=overwrite, signer=signer)
-        session.delivered()
-    return StreamRelease(Path(folder), certificate, ledger)
-
-
-def _signer(sign: str | Path | Signer | None, *, rehearsal: bool) -> Signer | None:
-    if sign is None:
-        return None
-    refuse_to_sign_rehearsal(rehearsal=rehearsal)
-    return sign if isinstance(sign, Signer) else Signer.load(sign)

@@ -1,8 +1,8 @@
-"""Before a mechanism: roles, levels, strata, rows held out, and the encoding."""
+"""The plan of a run, and what comes before a mechanism: roles, levels, strata, rows held out, and the encoding."""
 
 from __future__ import annotations
 
-import math
+import dataclasses
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,22 +13,58 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.errors import LevelError, OptionError, SchemaError, TableError, shown
+from sfumato.errors import LevelError, OptionError, PrivacyRefusal, SchemaError, TableError, shown
 from sfumato.facts import ColumnsDropped, Drawn, Fact, HeldOut, Stratified
-from sfumato.mechanism import Mechanism
+from sfumato.mechanism import Mechanism, parameters_of
 from sfumato.randomness import Randomness
+from sfumato.recipe import Recipe
 from sfumato.records import Records
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import Codec, check_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.schema import Field, Role, Schema
+from sfumato.version import __version__
 
-__all__ = ["Job", "check_budget", "prepare", "schema_of"]
+__all__ = ["Plan", "Prepared", "prepare", "schema_of", "settle"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Job:
+class Plan:
+    """What a run is told, settled against the columns of the table.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    schema : Schema
+    level : str or int, optional
+        A column, a number for all, or rules.
+    strata : str, optional
+        Groups never cross the values of this column.
+    holdout : float or table, optional
+        Share of rows to keep out of the release, or rows that were kept out.
+    randomness : Randomness
+    """
+
+    mechanism: Mechanism
+    schema: Schema
+    level: str | int | None = None
+    strata: str | None = None
+    holdout: float | Any | None = None
+    randomness: Randomness = dataclasses.field(default_factory=Randomness)
+
+    def __repr__(self) -> str:
+        return f"Plan({self.mechanism.method}, {len(self.schema)} columns)"
+
+    def recipe(self, schema: Schema) -> Recipe:
+        """Everything that it says, to be run again; with a schema whose categories and steps are filled in."""
+        share = self.holdout if isinstance(self.holdout, float) else None
+        parameters, seed = parameters_of(self.mechanism), self.randomness.seed
+        return Recipe(self.mechanism.method, parameters, schema, self.level, self.strata, share, seed, __version__)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prepared:
     """What a mechanism and the measuring after it work on."""
 
     original: pa.Table
@@ -39,24 +75,37 @@ class Job:
     public: pa.Table | None = None
 
 
-def prepare(
+def settle(
     arrow: pa.Table,
     mechanism: Mechanism,
-    schema: Schema,
-    level: str | int | None,
-    strata: str | None,
-    holdout: float | Any | None,
-    randomness: Randomness,
     *,
-    purpose: str = "holdout",
-) -> Job:
+    schema: Schema | None = None,
+    target: str | None = None,
+    level: str | int | None = None,
+    strata: str | None = None,
+    identifiers: Iterable[str] = (),
+    public: Iterable[str] = (),
+    holdout: float | Any | None = None,
+    seed: int | None = None,
+) -> Plan:
+    """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
+    schema = schema_of(arrow, schema, target, identifiers, public)
+    passed = [field.name for field in schema if field.role is Role.PUBLIC]
+    if passed and mechanism.traits.synthetic:
+        raise PrivacyRefusal(
+            f"column {passed[0]!r} is public, but {mechanism.method!r} makes synthetic rows that belong to nobody: "
+            "beside them it would be wrong or identify people; drop it or sanitize it"
+        )
+    return Plan(mechanism, schema, level, strata, holdout, Randomness(seed))
+
+
+def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepared:
     """Read levels and strata, hold rows out, and encode the rest; ``purpose`` names the chance that holds out."""
-    allow_level_1 = bool(getattr(mechanism, "allow_level_1", False))
-    asked, schema = levels_of_table(level, arrow, schema, allow_level_1=allow_level_1)
+    traits, strata, randomness = plan.mechanism.traits, plan.strata, plan.randomness
+    asked, schema = levels_of_table(plan.level, arrow, plan.schema, allow_level_1=traits.level_1)
     codes = _strata(arrow, schema, strata)
-    kept, outside = _hold_out(arrow, holdout, randomness, purpose)
-    floor = getattr(mechanism, "floor", getattr(mechanism, "k", None))  # a mechanism may choose its own k
-    crowd = max(int(asked[kept].max(initial=0)), 2 if floor is None else int(floor))
+    kept, outside = _hold_out(arrow, plan.holdout, randomness, purpose)
+    crowd = max(int(asked[kept].max(initial=0)), 2 if traits.floor is None else traits.floor)
     if len(kept) < crowd:
         raise LevelError(
             f"there are {len(kept)} records and the highest privacy level is {crowd}; lower the level or bring more "
@@ -66,10 +115,10 @@ def prepare(
     codec = Codec.fit(original, schema, crowd=crowd)
     records = codec.encode(original, levels=asked[kept], strata=codes[kept])
     names = [field.name for field in schema.encoded]
-    facts = _facts(schema, strata, codes[kept], outside if isinstance(holdout, float) else None, randomness)
+    facts = _facts(schema, strata, codes[kept], outside if isinstance(plan.holdout, float) else None, randomness)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     public = original.select(passed) if passed else None
-    return Job(original.select(names), outside, codec, records, facts, public)
+    return Prepared(original.select(names), outside, codec, records, facts, public)
 
 
 def schema_of(
@@ -181,9 +230,3 @@ def _facts(
     if strata is not None:
         facts.append(Stratified(strata, len(np.unique(codes)), schema[strata].role is Role.TARGET))
     return tuple(facts)
-
-
-def check_budget(budget: float | None) -> None:
-    """Refuse a number of seconds that is none."""
-    if budget is not None and not (math.isfinite(budget) and budget > 0):
-        raise OptionError("the budget must be a number of seconds above 0; try 30")

@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from sfumato.engines.plan import schema_of
 from sfumato.errors import OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
 from sfumato.parties.align import key_texts
 from sfumato.parties.groupwise import group_sizes
 from sfumato.parties.plan import Plan
 from sfumato.parties.reading import read_columns
 from sfumato.perturb.laplace_pca import most_components
-from sfumato.pipeline.prepare import schema_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Role, Schema

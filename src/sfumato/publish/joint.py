@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sfumato.engines.joint_run import Meter, reason_of, run_joint
+from sfumato.engines.owned import OwnPart, own_part
 from sfumato.errors import OptionError
 from sfumato.parties.channel import Channel
 from sfumato.parties.declared import leaks_of
@@ -13,13 +15,14 @@ from sfumato.parties.operations import Engine
 from sfumato.parties.plain import computing_parties, plain_sessions, play_together
 from sfumato.parties.plan import Plan
 from sfumato.parties.shares import ShareSession
-from sfumato.pipeline.joint_run import JointRelease, Meter, reason_of, run_joint, write_release
-from sfumato.pipeline.owned import OwnPart, own_part
 from sfumato.publish.folder import check_folder
+from sfumato.publish.joint_folder import written_together
+from sfumato.publish.publish import publish
+from sfumato.publish.release import Release, form_named
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
 
-__all__ = ["JointRelease", "OwnPart", "joint_in_one_process", "own_part", "run_party"]
+__all__ = ["OwnPart", "joint_in_one_process", "own_part", "run_party"]
 
 
 def run_party(
@@ -30,7 +33,7 @@ def run_party(
     *,
     form: FileForm | str = FileFormat.CSV.value,
     overwrite: bool = False,
-) -> JointRelease:
+) -> Release:
     """Take part in a joint run, and write the release once every party has it.
 
     Parameters
@@ -53,7 +56,7 @@ def run_party(
     SfumatoError
         All other parties are told, and nothing is written anywhere.
     """
-    form, plan = _form(form), part.plan
+    form, plan = form_named(form), part.plan
     try:
         check_folder(folder, overwrite=overwrite)
     except BaseException:
@@ -62,8 +65,8 @@ def run_party(
     try:
         computing = computing_parties(plan.engine, len(plan.parties))
         session = ShareSession(channel, engine, computing, leaks_of(plan), seed=plan.seed)
-        release = run_joint(part, session, Meter(channel, engine), plan.engine, form)
-        return write_release(release, part, channel, Path(folder), form, overwrite=overwrite)
+        release = publish(run_joint(part, session, Meter(channel, engine), plan.engine, form))
+        return written_together(release, channel, folder, form, overwrite=overwrite)
     except BaseException as error:
         channel.abort(reason_of(error))
         raise
@@ -77,7 +80,7 @@ def joint_in_one_process(
     key: str | None = None,
     folders: Sequence[str | Path] | None = None,
     form: FileForm | str = FileFormat.CSV.value,
-) -> list[JointRelease]:
+) -> list[Release]:
     """Play all parties of a joint run in one process, a thread a party; it protects from readers alone.
 
     For trying a plan out, and for measuring it. The certificate says that the owners hid nothing from this process.
@@ -97,25 +100,19 @@ def joint_in_one_process(
 
     Returns
     -------
-    list of JointRelease
+    list of Release
         What each party has.
     """
-    form = _form(form)
+    form = form_named(form)
     ranks = range(len(plan.parties))
     if len(tables) != len(ranks) or (schemas is not None and len(schemas) != len(ranks)):
         raise OptionError(f"the plan has {len(ranks)} parties; bring a table and a schema for each")
     parts = [own_part(plan, rank, tables[rank], schemas[rank] if schemas else None, key=key) for rank in ranks]
     sessions = plain_sessions(plan.parties, leaks_of(plan), engine=plan.engine, seed=plan.seed, keep=False)
 
-    def play(rank: int) -> JointRelease:
+    def play(rank: int) -> Release:
         session, channel, engine = sessions[rank]
-        release = run_joint(parts[rank], session, Meter(channel, engine), "plain", form)
-        if folders is None:
-            return release
-        return write_release(release, parts[rank], channel, Path(folders[rank]), form, overwrite=False)
+        release = publish(run_joint(parts[rank], session, Meter(channel, engine), "plain", form))
+        return release if folders is None else written_together(release, channel, folders[rank], form)
 
     return play_together(play, sessions)
-
-
-def _form(form: FileForm | str) -> FileForm:
-    return form if isinstance(form, FileForm) else FileForm(FileFormat(form))

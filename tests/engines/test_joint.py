@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.engines.joint_run import JointWorkings
 from sfumato.errors import (
     LevelError,
     OptionError,
@@ -26,12 +27,14 @@ from sfumato.errors import (
 from sfumato.facts import Joint, Opened
 from sfumato.parties.channel import LocalChannel, PartyError, local_channels
 from sfumato.parties.declared import leaks_of
+from sfumato.parties.ledger import Ledger
 from sfumato.parties.plain import plain_sessions
 from sfumato.parties.plan import Plan
 from sfumato.perturb.laplace_pca import LaplacePCA
-from sfumato.pipeline.joint import JointRelease, joint_in_one_process, own_part, run_party
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.deeds import unfit_method
+from sfumato.publish.joint import joint_in_one_process, own_part, run_party
+from sfumato.publish.release import Release
 from sfumato.publish.verify import verify_release
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
@@ -90,7 +93,15 @@ def plan_of(partition: str, names: tuple[str, ...] = THREE, **options: Any) -> P
     return Plan(partition, names, LaplacePCA(k=20), target="spent", **options)
 
 
-def play(people: pa.Table, plan: Plan, folder: Path | None = None) -> list[JointRelease]:
+def seen_in(release: Release) -> tuple[Ledger, str]:
+    """The ledger and the transcript of a run."""
+    workings = release.workings
+    assert isinstance(workings, JointWorkings)
+    assert workings.ledger is not None
+    return workings.ledger, workings.transcript
+
+
+def play(people: pa.Table, plan: Plan, folder: Path | None = None) -> list[Release]:
     """Run all parties of a plan in one process."""
     folders = None if folder is None else [folder / name for name in plan.parties]
     if plan.partition == "vertical":
@@ -120,7 +131,7 @@ def test_every_party_ends_with_the_same_release_which_a_reviewer_accepts(
     for party, release in zip(names, releases, strict=True):
         folder = tmp_path / party
         assert [str(file.relative_to(folder)) for file in left_in(folder) if file.is_file()] == sorted(
-            [*shared, "owner/schema.toml"]
+            [*shared, "owner/recipe.toml", "owner/schema.toml"]
         )
         assert (folder / "owner").stat().st_mode & 0o077 == 0
         assert [check.name for check in verify_release(folder / "release") if not check.holds] == []
@@ -184,12 +195,13 @@ def test_a_line_of_the_ledger_in_other_words_does_not_follow_from_the_plan(peopl
 def test_the_certificate_lists_what_the_ledger_lists(people: pa.Table, partition: str) -> None:
     release = play(people, plan_of(partition))[1]
     lines = [fact for fact in release.certificate.facts if isinstance(fact, Opened)]
-    assert {line.label for line in lines} == {row.label for row in release.ledger.openings}
-    assert sum(line.times for line in lines) == sum(row.times for row in release.ledger.openings)
+    ledger, transcript = seen_in(release)
+    assert {line.label for line in lines} == {row.label for row in ledger.openings}
+    assert sum(line.times for line in lines) == sum(row.times for row in ledger.openings)
     assert {line.label for line in lines} <= set(leaks_of(plan_of(partition)))
-    assert len(release.transcript.splitlines()) == sum(row.times for row in release.ledger.rows)
-    assert set(release.ledger.traffic or {}) == set(THREE)
-    assert all(sent["bytes"] > 0 and sent["messages"] > 0 for sent in (release.ledger.traffic or {}).values())
+    assert len(transcript.splitlines()) == sum(row.times for row in ledger.rows)
+    assert set(ledger.traffic or {}) == set(THREE)
+    assert all(sent["bytes"] > 0 and sent["messages"] > 0 for sent in (ledger.traffic or {}).values())
 
 
 def test_a_run_in_one_process_says_that_it_hid_nothing_from_that_process(people: pa.Table) -> None:
@@ -237,10 +249,10 @@ def ends_of(plan: Plan) -> list[tuple[Any, Any]]:
 
 def run_all(
     parts: list[Any], plan: Plan, folder: Path, ends: list[tuple[Any, Any]] | None = None, **options: Any
-) -> dict[str, JointRelease | BaseException]:
+) -> dict[str, Release | BaseException]:
     """Run every party with a channel and an engine of its own, as the command does."""
     ends = ends_of(plan) if ends is None else ends
-    found: dict[str, JointRelease | BaseException] = {}
+    found: dict[str, Release | BaseException] = {}
 
     def one(rank: int) -> None:
         (channel, engine), name = ends[rank], plan.parties[rank]
@@ -267,7 +279,7 @@ def test_parties_that_each_run_their_own_command_write_the_same_release(
     plan = plan_of("vertical", engine=engine)
     parts = [own_part(plan, rank, table, key="person") for rank, table in enumerate(columns_of(people, THREE))]
     found = run_all(parts, plan, tmp_path)
-    assert all(isinstance(release, JointRelease) for release in found.values()), found
+    assert all(isinstance(release, Release) for release in found.values()), found
     assert len({(tmp_path / name / "release" / "certificate.json").read_bytes() for name in THREE}) == 1
     certificate = found["clinic"].certificate  # type: ignore[union-attr]
     joint = next(fact for fact in certificate.facts if isinstance(fact, Joint))
@@ -291,14 +303,14 @@ def test_a_party_that_fails_is_named_to_the_others_and_nothing_stays_anywhere(pe
 def test_a_party_that_cannot_write_at_the_end_leaves_nothing_anywhere(
     people: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.pipeline import joint_folder
+    from sfumato.publish import release
 
     def full(path: Path, text: str, *, mode: int | None = None) -> None:
         if ".shop." in str(path) and path.name == "schema.toml" and path.parent.name == "owner":
             raise OSError(28, "No space left on device")
         path.write_text(text, encoding="utf-8")
 
-    monkeypatch.setattr(joint_folder, "write_text", full)
+    monkeypatch.setattr(release, "write_text", full)
     plan = plan_of("horizontal")
     parts = [own_part(plan, rank, table, SCHEMA) for rank, table in enumerate(rows_of(people, THREE))]
     found = run_all(parts, plan, tmp_path)
@@ -410,7 +422,7 @@ def test_a_message_that_arrives_damaged_ends_the_run_at_all_parties(
         assert all(isinstance(error, PartyError) for error in found.values()), (channel.kinds[which], found)
         assert left_in(tmp_path) == []
     assert which > 7  # there were messages to damage
-    assert all(isinstance(release, JointRelease) for release in found.values())
+    assert all(isinstance(release, Release) for release in found.values())
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
@@ -423,12 +435,10 @@ def test_other_formats_are_the_same_at_all_parties_too(people: pa.Table, tmp_pat
 
 
 def test_parties_that_wrote_different_files_release_nothing(people: pa.Table, tmp_path: Path) -> None:
-    from sfumato.pipeline.joint_run import write_release
+    from sfumato.publish.joint_folder import written_together
     from sfumato.tables.files import FileForm, FileFormat
 
-    plan = plan_of("vertical")
-    parts = [own_part(plan, rank, table, key="person") for rank, table in enumerate(columns_of(people, THREE))]
-    releases = play(people, plan)
+    releases = play(people, plan_of("vertical"))
     releases[1] = dataclasses.replace(releases[1], table=releases[1].table.slice(1))
     channels = local_channels(THREE)
     errors: list[str] = []
@@ -436,9 +446,7 @@ def test_parties_that_wrote_different_files_release_nothing(people: pa.Table, tm
     def one(rank: int) -> None:
         try:
             folder = tmp_path / THREE[rank]
-            write_release(
-                releases[rank], parts[rank], channels[rank], folder, FileForm(FileFormat.CSV), overwrite=False
-            )
+            written_together(releases[rank], channels[rank], folder, FileForm(FileFormat.CSV))
         except PartyError as error:
             errors.append(str(error))
 
@@ -563,6 +571,6 @@ def test_columns_that_are_not_named_stay_at_home(people: pa.Table) -> None:
 
 def test_the_documents_of_a_run_hold_the_names_of_parties_and_no_rows(people: pa.Table) -> None:
     release = play(people, plan_of("horizontal"))[0]
-    document = json.loads(release.ledger.to_json())
+    document = json.loads(seen_in(release)[0].to_json())
     assert {name for row in document["seen"] for name in row["to"]} == set(THREE)
-    assert repr(release).startswith("JointRelease(Certificate(joint-laplace-pca, release,")
+    assert repr(release).startswith("Release(Certificate(joint-laplace-pca, release,")

@@ -1,28 +1,23 @@
-"""The folder of one epoch of a stream: table, certificate with its ledger, and what stays with the owner."""
+"""One epoch of a stream: the rows that leave, with the facts of all epochs so far."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import warnings
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato import __version__
 from sfumato.condense.mechanism import ALGORITHMS
-from sfumato.errors import PrivacyLeakWarning, SfumatoError
+from sfumato.engines.outcome import Outcome
+from sfumato.errors import PrivacyLeakWarning
 from sfumato.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, Shuffled
 from sfumato.groups import count_alike
-from sfumato.privacy.certificate import Certificate, certify
-from sfumato.publish.files import write_text
-from sfumato.publish.folder import replacing_folder
-from sfumato.publish.release import Release
-from sfumato.publish.signature import Signer
+from sfumato.mechanism import Workings
 from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
 from sfumato.records import BlockKind
@@ -31,58 +26,43 @@ from sfumato.stream.session import Session
 from sfumato.stream.settings import EpochLine
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
-from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Role
-from sfumato.tables.spreadsheet import FormulaCount
+from sfumato.version import __version__
 
-__all__ = ["write_epoch"]
+__all__ = ["EpochWorkings", "run_epoch"]
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _TINY = 3  # mean and covariance of two records give both away, and three are not far from it
 
 
-def write_epoch(
-    session: Session,
-    publication: Publication,
-    ledger: tuple[EpochLine, ...],
-    folder: str | Path,
-    *,
-    overwrite: bool,
-    signer: Signer | None,
-) -> Certificate:
-    """Write the folder of an epoch, whole or not at all."""
+@dataclass(frozen=True, eq=False, repr=False)
+class EpochWorkings(Workings):
+    """The ledger of all epochs so far, and the rows of each family that left."""
+
+    ledger: tuple[EpochLine, ...] = ()
+    publication: Publication | None = None
+
+
+def run_epoch(session: Session) -> Outcome:
+    """Begin an epoch of a stream, or take up the one that was begun and not delivered."""
+    publication, ledger = session.publish()
     settings, schema = session.settings, session.codec.schema
     randomness = Randomness(settings.seed)
     order = randomness.generator(f"order of epoch {ledger[-1].epoch}").permutation(publication.table.num_rows)
     drawn = _rounded(publication.table, settings.decimals)
-    table = drawn.take(pa.array(order))
     parameters = {"k": settings.k, "split": settings.split, "grouping": settings.grouping, "epoch": ledger[-1].epoch}
-    certificate = certify(
-        _facts(session, publication, drawn, ledger, randomness),
-        version=__version__,
-        randomness=randomness.mode.value,
-        method="stream",
-        parameters=parameters,
-        rows_in=table.num_rows,
-        rows_out=table.num_rows,
-        schema_sha256=schema.public_part().digest,
+    lines = [dataclasses.asdict(line) for line in ledger]
+    return Outcome(
+        recipe=Recipe("stream", parameters, schema, settings.level, None, None, settings.seed, __version__),
+        table=drawn.take(pa.array(order)),
+        rows_in=drawn.num_rows,
+        rows_out=drawn.num_rows,
+        schema=schema,
+        facts=_facts(session, publication, drawn, ledger, randomness),
+        workings=EpochWorkings(ledger=ledger, publication=publication),
+        apart="a stream keeps no raw rows",
+        texts={"epochs.json": json.dumps(lines, indent=2) + "\n"},
     )
-    recipe = Recipe("stream", parameters, schema, settings.level, None, None, settings.seed, __version__)
-    release = Release(table, schema, certificate, None, recipe)
-    form = FileForm(FileFormat(settings.format), settings.delimiter)
-    try:
-        with replacing_folder(folder, overwrite=overwrite) as work:
-            release._write_release(work / "release", form, signer)
-            (work / "owner").mkdir(mode=0o700)
-            write_text(work / "owner" / "schema.toml", schema.to_toml(), mode=0o600)
-            lines = [dataclasses.asdict(line) for line in ledger]
-            write_text(work / "owner" / "epochs.json", json.dumps(lines, indent=2) + "\n", mode=0o600)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise SfumatoError(
-            f"the release could not be written ({reason}); the epoch is kept, publish again to write it"
-        ) from None
-    return certificate
 
 
 def _rounded(table: pa.Table, decimals: dict[str, int]) -> pa.Table:
@@ -113,8 +93,6 @@ def _facts(
             PrivacyLeakWarning,
             stacklevel=4,
         )
-    formulas = FormulaCount(publication.table.column_names)
-    formulas.add(publication.table)
     return (
         Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
         ColumnsDropped(
@@ -137,7 +115,6 @@ def _facts(
         ),
         *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
         Shuffled(rows=publication.table.num_rows),
-        *formulas.facts(quoted=False),
     )
 
 

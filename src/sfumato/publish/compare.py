@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from sfumato.assess.report import Report
+from sfumato.engines.plan import schema_of
 from sfumato.errors import OptionError
-from sfumato.pipeline.prepare import check_budget, schema_of
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.evaluation import Evaluation, dropped_columns, measure_released
+from sfumato.publish.publish import check_budget
 from sfumato.randomness import Randomness
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.engines.plan import Plan, prepare
 from sfumato.mechanism import Mechanism
-from sfumato.pipeline.prepare import prepare
 from sfumato.randomness import Randomness
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
@@ -21,7 +21,7 @@ def people() -> pa.Table:
 
 def grid_of(mechanism: Mechanism, level: str | int | None) -> Grid:
     table = people()
-    job = prepare(table, mechanism, Schema.infer(table, target="kind"), level, None, None, Randomness(1))
+    job = prepare(table, Plan(mechanism, Schema.infer(table, target="kind"), level, randomness=Randomness(1)))
     found = job.codec.columns[0].grid
     assert found is not None
     return found

@@ -1,23 +1,19 @@
-"""The certificate of a joint run, made alike at every party."""
+"""The facts of a joint run, stated alike at every party."""
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
-from sfumato import __version__
+from sfumato.engines.agreed import Agreed
 from sfumato.errors import PrivacyRefusal
 from sfumato.facts import ColumnsDropped, Drawn, Fact, Joint, Opened
 from sfumato.parties.ledger import Ledger
 from sfumato.parties.plan import JointResult, Plan
 from sfumato.perturb.laplace_pca import most_components, state_facts
-from sfumato.pipeline.agreed import Agreed
-from sfumato.privacy.certificate import Certificate, certify
 from sfumato.randomness import Randomness
 from sfumato.records import Records
 
-__all__ = ["METHOD", "certify_joint", "joint_facts"]
+__all__ = ["METHOD", "joint_facts"]
 
 METHOD = "joint-laplace-pca"
 """How a certificate names what was run."""
@@ -79,18 +75,3 @@ def _openings(ledger: Ledger) -> list[Opened]:
             row.label, row.what, row.action, row.to, numbers + row.numbers, times + row.times
         )
     return list(lines.values())
-
-
-def certify_joint(plan: Plan, facts: tuple[Fact, ...], agreed: Agreed, *, rows: int, created: str) -> Certificate:
-    """Draw the claims, with the time that all parties agree on; the seed of a rehearsal is not on a certificate."""
-    certificate = certify(
-        facts,
-        version=__version__,
-        randomness=Randomness(plan.seed).mode.value,
-        method=METHOD,
-        parameters={key: value for key, value in plan.document().items() if key != "seed"},
-        rows_in=rows,
-        rows_out=rows,
-        schema_sha256=agreed.public.digest,
-    )
-    return dataclasses.replace(certificate, created=created)

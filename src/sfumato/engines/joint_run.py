@@ -1,74 +1,44 @@
-"""A joint run at one party: the protocol, the table, the certificate and the ledger, the same at every party."""
+"""A joint run at one party: the protocol, the table and the ledger, the same at every party."""
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato import __version__
 from sfumato.documents import parse_json
+from sfumato.engines.agreed import Agreed, agree
+from sfumato.engines.joint_facts import METHOD, joint_facts
+from sfumato.engines.outcome import Outcome
+from sfumato.engines.owned import OwnPart
 from sfumato.errors import OptionError, SfumatoError
+from sfumato.mechanism import Workings
 from sfumato.parties.channel import Channel, PartyError
 from sfumato.parties.declared import RELEASED_CELLS, leaks_of
 from sfumato.parties.ledger import Ledger, check, draw_ledger
 from sfumato.parties.operations import Engine
 from sfumato.parties.plan import JointResult
 from sfumato.parties.session import Session
-from sfumato.pipeline.agreed import Agreed, agree
-from sfumato.pipeline.joint_certificate import METHOD, certify_joint, joint_facts
-from sfumato.pipeline.joint_folder import write_together
-from sfumato.pipeline.owned import OwnPart
-from sfumato.privacy.certificate import Certificate
-from sfumato.publish.release import Release
 from sfumato.recipe import Recipe
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
-from sfumato.tables.schema import Schema
-from sfumato.tables.spreadsheet import FormulaCount
+from sfumato.version import __version__
 
-__all__ = ["JointRelease", "Meter", "reason_of", "run_joint", "write_release"]
+__all__ = ["JointWorkings", "Meter", "reason_of", "run_joint"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointRelease:
-    """What one party has in the end; all but ``schema`` and ``folder`` is the same at all parties.
+class JointWorkings(Workings):
+    """Who saw what, the steps of the run as JSON, one a line, and the groups behind the rows."""
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    certificate : Certificate
-    ledger : Ledger
-        Who saw what.
-    transcript : str
-        The steps of the run, as JSON, one a line.
-    result : JointResult
-        Groups and coordinates behind the rows; stays with the owners.
-    public : Schema
-        Of the released table, with declared domains alone.
-    schema : Schema
-        Of the owner's own columns.
-    folder : path or None
-    """
-
-    table: pa.Table
-    certificate: Certificate
-    ledger: Ledger
-    transcript: str
-    result: JointResult
-    public: Schema
-    schema: Schema
-    folder: Path | None = None
-
-    def __repr__(self) -> str:
-        return f"JointRelease({self.certificate!r})"
+    ledger: Ledger | None = None
+    transcript: str = ""
+    result: JointResult | None = None
 
 
 def reason_of(error: BaseException) -> str:
@@ -94,8 +64,8 @@ class Meter:
         return {"bytes": self.channel.sent, "messages": self.channel.messages, "engine_bytes": engine}
 
 
-def run_joint(part: OwnPart, session: Session, meter: Meter, engine: str, form: FileForm) -> JointRelease:
-    """Agree, run the protocol, put the table together and certify it; the same at every party."""
+def run_joint(part: OwnPart, session: Session, meter: Meter, engine: str, form: FileForm) -> Outcome:
+    """Agree, run the protocol and put the table together; the same at every party but for its own schema."""
     if session.names != part.plan.parties or session.rank != part.rank:
         raise OptionError(f"the plan names {len(part.plan.parties)} other parties than the network; start all again")
     leaks = leaks_of(part.plan)
@@ -110,14 +80,20 @@ def run_joint(part: OwnPart, session: Session, meter: Meter, engine: str, form: 
     check(session.transcript, leaks)
     ledger = draw_ledger(session.transcript, leaks, traffic=traffic)
     computing = tuple(session.names[rank] for rank in session.computing)
-    facts = joint_facts(part.plan, agreed, result, ledger, engine=engine, computing=computing)
-    formulas = FormulaCount(table.column_names)
-    formulas.add(table)
-    certificate = certify_joint(
-        part.plan, (*facts, *formulas.facts(quoted=False)), agreed, rows=table.num_rows, created=created
-    )
     lines = session.transcript.to_json_lines()
-    return JointRelease(table, certificate, ledger, lines, result, agreed.public, part.schema)
+    parameters = {key: value for key, value in part.plan.document().items() if key != "seed"}
+    return Outcome(
+        recipe=Recipe(METHOD, parameters, part.schema, seed=part.plan.seed, sfumato=__version__),
+        table=table,
+        rows_in=table.num_rows,
+        rows_out=table.num_rows,
+        schema=agreed.public,
+        facts=joint_facts(part.plan, agreed, result, ledger, engine=engine, computing=computing),
+        workings=JointWorkings(ledger=ledger, transcript=lines, result=result),
+        apart="the rows lie at several owners",
+        texts={"transcript.jsonl": lines, "ledger.json": ledger.to_json(), "ledger.txt": ledger.to_table() + "\n"},
+        created=created,
+    )
 
 
 def _vertical(part: OwnPart, session: Session, agreed: Agreed) -> tuple[JointResult, pa.Table]:
@@ -207,15 +183,3 @@ def _traffic(session: Session, meter: Meter) -> dict[str, Mapping[str, int]]:
         except (ValueError, KeyError, TypeError):
             raise PartyError(f"party {name!r} told no traffic that can be read; start all parties again") from None
     return told
-
-
-def write_release(
-    release: JointRelease, part: OwnPart, channel: Channel, folder: Path, form: FileForm, *, overwrite: bool
-) -> JointRelease:
-    """Write what this party has, together with all others."""
-    recipe = Recipe(METHOD, release.certificate.parameters, part.schema, seed=part.plan.seed, sfumato=__version__)
-    leaving = Release(release.table, release.public, release.certificate, None, recipe)
-    certificate = write_together(
-        leaving, release.transcript, release.ledger, part.schema, channel, folder, form, overwrite=overwrite
-    )
-    return dataclasses.replace(release, certificate=certificate, folder=folder)

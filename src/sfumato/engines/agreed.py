@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato import __version__
+from sfumato.engines.owned import OwnPart
 from sfumato.errors import BadInput, OptionError, SchemaError
 from sfumato.parties.channel import PartyError
 from sfumato.parties.declared import AGREEMENT
 from sfumato.parties.plan import Plan
 from sfumato.parties.session import Session
-from sfumato.pipeline.owned import OwnPart
 from sfumato.tables.files import FileForm
 from sfumato.tables.schema import Schema
+from sfumato.version import __version__
 
 __all__ = ["Agreed", "agree"]
 

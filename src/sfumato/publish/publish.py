@@ -1,0 +1,86 @@
+"""From an outcome to a release: certified and measured here, for every engine, and nowhere else."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pyarrow as pa
+
+from sfumato.assess.measure import assess
+from sfumato.assess.report import Report
+from sfumato.engines.outcome import Comparison, Outcome
+from sfumato.errors import OptionError
+from sfumato.facts import Fact
+from sfumato.privacy.certificate import certify
+from sfumato.publish.release import Release
+from sfumato.randomness import Randomness
+from sfumato.tables.spreadsheet import FormulaCount
+
+__all__ = ["check_budget", "publish"]
+
+
+def publish(
+    outcome: Outcome, *, report: bool = True, budget: float | None = None, spreadsheet_safe: bool = False
+) -> Release:
+    """Certify and measure what an engine made; runs at the owner's, and writes nothing.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    report : bool
+        Whether to measure.
+    budget : float, optional
+        Seconds that the measuring may take; chooses how many rows are looked at.
+    spreadsheet_safe : bool
+        Write CSV with an apostrophe before what a spreadsheet would take for a formula.
+    """
+    recipe, randomness = outcome.recipe, Randomness(outcome.recipe.seed)
+    measured = None
+    if report and outcome.comparison is not None:
+        measured = _measure(outcome, outcome.comparison, budget, randomness)
+    certificate = certify(
+        (*outcome.facts, *_formulas(outcome, quoted=spreadsheet_safe)),
+        version=recipe.sfumato,
+        created=outcome.created,
+        randomness=randomness.mode.value,
+        method=recipe.method,
+        parameters=recipe.parameters,
+        rows_in=outcome.rows_in,
+        rows_out=outcome.rows_out,
+        schema_sha256=outcome.schema.public_part().digest,
+    )
+    return Release(
+        outcome.table, recipe.schema, certificate, measured, recipe, outcome.schema, outcome.workings, outcome.texts
+    )
+
+
+def _measure(outcome: Outcome, comparison: Comparison, budget: float | None, randomness: Randomness) -> Report:
+    report = assess(
+        comparison.original,
+        comparison.released,
+        comparison.codec,
+        facts=outcome.facts,
+        workings=outcome.workings,
+        records=comparison.records,
+        holdout=comparison.outside,
+        budget=budget,
+        rng=randomness.generator("assess"),
+    )
+    seconds = {"sanitizing": outcome.seconds, **report.seconds}
+    return dataclasses.replace(report, seconds=seconds, notes=(*comparison.notes, *report.notes))
+
+
+def _formulas(outcome: Outcome, *, quoted: bool) -> tuple[Fact, ...]:
+    """What a spreadsheet would run; who wrote a file has counted it there."""
+    if not isinstance(outcome.table, pa.Table):
+        return ()
+    formulas = FormulaCount(outcome.table.column_names)
+    formulas.add(outcome.table)
+    return formulas.facts(quoted=quoted)
+
+
+def check_budget(budget: float | None) -> None:
+    """Refuse a number of seconds that is none."""
+    if budget is not None and not (math.isfinite(budget) and budget > 0):
+        raise OptionError("the budget must be a number of seconds above 0; try 30")

@@ -1,0 +1,201 @@
+"""sanitize: a table or a file in, a release out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sfumato.condense.mechanism import Condensation
+from sfumato.engines.chunks import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
+from sfumato.engines.memory import run_in_memory
+from sfumato.engines.plan import settle
+from sfumato.errors import OptionError, SfumatoError
+from sfumato.geometry.keyfile import check_key_path, keeping_key
+from sfumato.mechanism import Mechanism
+from sfumato.publish.folder import check_folder, replacing_folder
+from sfumato.publish.publish import check_budget, publish
+from sfumato.publish.release import Release, signer_of
+from sfumato.publish.signature import Signer
+from sfumato.replacing import reason
+from sfumato.scale.source import form_of
+from sfumato.tables.frames import restore, to_arrow
+from sfumato.tables.schema import Schema
+
+__all__ = ["sanitize", "sanitize_file"]
+
+
+def sanitize(
+    table: Any,
+    mechanism: Mechanism | None = None,
+    *,
+    schema: Schema | None = None,
+    target: str | None = None,
+    level: str | int | None = None,
+    strata: str | None = None,
+    identifiers: Iterable[str] = (),
+    public: Iterable[str] = (),
+    holdout: float | Any | None = None,
+    seed: int | None = None,
+    report: bool = True,
+    budget: float | None = None,
+    native: bool = False,
+    spreadsheet_safe: bool = False,
+) -> Release:
+    """Sanitize a table: give back one that can be mined in its place, certified and measured.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table
+    mechanism : Mechanism, optional
+        By default ``Condensation()``.
+    schema : Schema, optional
+        By default inferred; print ``Schema.infer(table)`` to see every decision.
+    target : str, optional
+        The class or response that will be mined.
+    level : str or int, optional
+        Privacy levels: a column, a number for all, or rules such as ``"income > 100000: 12, else: 5"``.
+    strata : str, optional
+        Groups never cross the values of this column. Makes its value certain for each group.
+    identifiers : iterable of str
+        Columns to drop, besides those that the schema drops.
+    public : iterable of str
+        Columns to pass through; refused by mechanisms that make synthetic rows.
+    holdout : float or table, optional
+        Share of rows to keep out of the release, or rows that were kept out, for measuring.
+    seed : int, optional
+        Makes a rehearsal: reproducible and marked as not for release.
+    report : bool
+        Whether to measure.
+    budget : float, optional
+        Seconds that the measuring may take; chooses how many rows are looked at.
+    native : bool
+        Write numbers and dates that came as text in types of their own.
+    spreadsheet_safe : bool
+        Write CSV with an apostrophe before what a spreadsheet would take for a formula.
+
+    Returns
+    -------
+    Release
+        Its table is of the frame type that came in.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"age": list(range(20, 60)), "sex": ["f", "m"] * 20})
+    >>> release = sanitize(table, Condensation(k=5), seed=1, report=False)
+    >>> release.table.num_rows, release.certificate.levels["smallest_group"] >= 5
+    (40, True)
+    """
+    check_budget(budget)
+    arrow, origin = to_arrow(table)
+    plan = settle(
+        arrow,
+        Condensation() if mechanism is None else mechanism,
+        schema=schema,
+        target=target,
+        level=level,
+        strata=strata,
+        identifiers=identifiers,
+        public=public,
+        holdout=holdout,
+        seed=seed,
+    )
+    outcome = run_in_memory(arrow, plan, native=native)
+    release = publish(outcome, report=report, budget=budget, spreadsheet_safe=spreadsheet_safe)
+    if native or outcome.comparison is None:
+        return release
+    free = outcome.comparison.codec.retyped(outcome.comparison.released)
+    return dataclasses.replace(release, table=restore(release.table, origin, free))
+
+
+def sanitize_file(
+    source: str | Path,
+    folder: str | Path,
+    mechanism: Mechanism,
+    *,
+    schema: Schema | None = None,
+    target: str | None = None,
+    identifiers: Iterable[str] = (),
+    public: Iterable[str] = (),
+    new_key: str | Path | None = None,
+    batch_rows: int | None = None,
+    sample_rows: int = SAMPLE_ROWS,
+    seed: int | None = None,
+    report: bool = True,
+    budget: float | None = None,
+    encoding: str = "utf-8",
+    sign: str | Path | Signer | None = None,
+    overwrite: bool = False,
+    spreadsheet_safe: bool = False,
+) -> Release:
+    """Move a file of any length by a key and write a whole release folder, certified and measured.
+
+    Memory is bounded by a batch and by the sample. Folder and key appear together or not at all.
+
+    Parameters
+    ----------
+    source : path
+        A .parquet, .csv, .csv.gz, .arrow or .feather file; the released table is of the same format.
+    folder : path
+        For ``release/`` and ``owner/``.
+    mechanism : Mechanism
+        Translation, Scaling, Rotation or Hybrid: with a key, or without one together with ``new_key``.
+    schema : Schema, optional
+        By default proposed from the sample; bounds and steps seen there do not bind the other rows.
+    target, identifiers, public
+        As in `sanitize`.
+    new_key : path, optional
+        Draw a key, with the spreads of the sample, and write it here before the table.
+    batch_rows : int, optional
+        Rows of a batch; see `sfumato.scale.transform_file`.
+    sample_rows : int
+        Rows that are drawn at random for the schema, the key and the report.
+    seed : int, optional
+        Makes a rehearsal: reproducible and marked as not for release.
+    report : bool
+        Whether to measure, on the sample.
+    budget : float, optional
+        Seconds that the measuring may take.
+    encoding : str
+        Of CSV.
+    sign : path or Signer, optional
+        The private key to sign the certificate with. A rehearsal is not signed.
+    overwrite : bool
+        Replace an earlier release of that name.
+    spreadsheet_safe : bool
+        Write CSV with an apostrophe before what a spreadsheet would take for a formula.
+    """
+    check_budget(budget)
+    mover = in_chunks(mechanism)
+    check_folder(folder, overwrite=overwrite)
+    _check_key(mover, new_key, folder)
+    signer, form = signer_of(sign, rehearsal=seed is not None), form_of(Path(source))
+    tried = try_on_sample(
+        source,
+        mover,
+        schema=schema,
+        target=target,
+        identifiers=identifiers,
+        public=public,
+        rows=sample_rows,
+        seed=seed,
+        encoding=encoding,
+    )
+    try:
+        with keeping_key(tried.key, new_key, folder), replacing_folder(folder, overwrite=overwrite) as work:
+            (work / "release").mkdir()
+            place = work / "release" / f"table.{form.format.value}"
+            outcome = run_in_chunks(tried, place, batch_rows=batch_rows, spreadsheet_safe=spreadsheet_safe)
+            release = publish(outcome, report=report, budget=budget).write_into(work, form, signer)
+    except OSError as error:
+        raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None
+    return dataclasses.replace(release, table=Path(folder, "release", place.name), folder=Path(folder))
+
+
+def _check_key(mechanism: Geometric, new_key: str | Path | None, folder: str | Path) -> None:
+    if (mechanism.given_key is None) == (new_key is None):
+        raise OptionError("a file is moved either by the mechanism's key or by a new one; give a key or new_key")
+    if new_key is not None:
+        check_key_path(new_key, apart_from=folder)

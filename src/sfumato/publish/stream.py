@@ -1,0 +1,60 @@
+"""stream publish: an epoch of a stream becomes a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sfumato.engines.epoch import run_epoch
+from sfumato.publish.folder import check_folder
+from sfumato.publish.publish import publish
+from sfumato.publish.release import Release, signer_of
+from sfumato.publish.signature import Signer
+from sfumato.stream.session import Session
+from sfumato.tables.files import FileForm, FileFormat
+
+__all__ = ["publish_stream"]
+
+
+def publish_stream(
+    state: str | Path,
+    folder: str | Path,
+    *,
+    form: FileForm | str | None = None,
+    overwrite: bool = False,
+    sign: str | Path | Signer | None = None,
+) -> Release:
+    """Begin an epoch and write its release folder; runs at the owner's.
+
+    The epoch is on disk before the folder appears: if writing it fails, the next call writes the same epoch.
+
+    Parameters
+    ----------
+    state : path or URL
+    folder : path
+        For ``release/`` and ``owner/``.
+    form : FileForm or {"csv", "parquet", "arrow"}, optional
+        By default that of the first records.
+    overwrite : bool
+        Replace an earlier release of that name.
+    sign : path or Signer, optional
+        The private key to sign the certificate with. A rehearsal is not signed.
+
+    Raises
+    ------
+    PrivacyRefusal
+        Where nothing has left before and no family has enough fresh records.
+    """
+    check_folder(folder, overwrite=overwrite)
+    with Session.open(state) as session:
+        settings = session.settings
+        signer = signer_of(sign, rehearsal=settings.seed is not None)
+        usual = FileForm(FileFormat(settings.format), settings.delimiter)
+        release = publish(run_epoch(session)).written(
+            folder,
+            form=usual if form is None else form,
+            overwrite=overwrite,
+            sign=signer,
+            lost="the epoch is kept, publish again to write it",
+        )
+        session.delivered()
+    return release
