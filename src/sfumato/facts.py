@@ -39,6 +39,7 @@ __all__ = [
     "Synthesized",
     "TargetMoved",
     "Transformed",
+    "Unmeasured",
     "Untouched",
     "fact_from_json",
     "fact_to_json",
@@ -326,6 +327,13 @@ class FormulaTexts(Fact):
 
 
 @dataclass(frozen=True)
+class Unmeasured(Fact):
+    """The owner asked for no report: no attack was tried on the release."""
+
+    fact: ClassVar[str] = "unmeasured"
+
+
+@dataclass(frozen=True)
 class Joint(Fact):
     """Several owners made the table together, none showing the others its cells.
 
@@ -388,6 +396,7 @@ _VOCABULARY: dict[str, type[Fact]] = {
         Maintained,
         EpochPublished,
         FormulaTexts,
+        Unmeasured,
         Joint,
         Opened,
     )

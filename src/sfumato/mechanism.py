@@ -44,13 +44,16 @@ class Workings:
 
     ``labels`` is the group of each original record and ``levels`` the level that was met for it; both are None where
     the mechanism makes no groups. ``drawn_from`` is the group that each released row was drawn from, ``origin`` the
-    original row that each released row descends from; None where there is no such thing.
+    original row that each released row descends from; None where there is no such thing. Where records are known by
+    their groups alone, ``sizes`` are the records of each group and ``highest`` the level that it had to meet.
     """
 
     labels: NDArray[np.int64] | None = None
     levels: NDArray[np.int64] | None = None
     drawn_from: NDArray[np.int64] | None = None
     origin: NDArray[np.int64] | None = None
+    sizes: NDArray[np.int64] | None = None
+    highest: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
         return "Workings(owner only)"

@@ -15,6 +15,12 @@ from sfumato.tables.toml import field_to_document, fields_from_document
 __all__ = ["Recipe"]
 
 _FORMAT = 1
+_RUNS = {
+    "stream": "sfumato stream init FILE --state STATE --recipe THIS",
+    "joint-laplace-pca": "sfumato party --config PARTY --recipe THIS, at every owner",
+}
+"""What runs a recipe again, where it is not sanitize."""
+
 _KEYS = {"format", "sfumato", "method", "parameters", "level", "strata", "holdout", "seed", "column"}
 
 
@@ -43,7 +49,8 @@ class Recipe:
         import tomlkit
 
         document = tomlkit.document()
-        document.add(tomlkit.comment("Recipe of a sanitized table: sfumato sanitize INPUT -o FOLDER --recipe THIS"))
+        run = _RUNS.get(self.method, "sfumato sanitize INPUT -o FOLDER --recipe THIS")
+        document.add(tomlkit.comment(f"Recipe of a sanitized table: {run}"))
         document.add(tomlkit.comment("It holds observed bounds and categories: keep it with the owner."))
         document.add("format", tomlkit.item(_FORMAT))
         document.add("sfumato", tomlkit.item(self.sfumato))

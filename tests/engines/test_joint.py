@@ -105,9 +105,9 @@ def play(people: pa.Table, plan: Plan, folder: Path | None = None) -> list[Relea
     """Run all parties of a plan in one process."""
     folders = None if folder is None else [folder / name for name in plan.parties]
     if plan.partition == "vertical":
-        return joint_in_one_process(columns_of(people, plan.parties), plan, key="person", folders=folders)
+        return joint_in_one_process(columns_of(people, plan.parties), plan, key="person", folders=folders, report=False)
     schemas = [SCHEMA] * len(plan.parties)
-    return joint_in_one_process(rows_of(people, plan.parties), plan, schemas=schemas, folders=folders)
+    return joint_in_one_process(rows_of(people, plan.parties), plan, schemas=schemas, folders=folders, report=False)
 
 
 def left_in(folder: Path) -> list[Path]:

@@ -34,6 +34,7 @@ from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
 FROZEN = Path(__file__).parent / "folders"
 KEPT = ("table.csv", "certificate.json", "schema.toml", "recipe.toml", "epochs.json", "ledger.json")
+FINDINGS = "findings.txt"
 ROWS = 90
 TOWNS = ("Bari", "Oslo", "Ulm")
 
@@ -99,7 +100,7 @@ def _stream(epochs: int) -> Run:
                 with Session.open(state) as session:
                     rows = table.slice(100 * (epoch + 1), 100)
                     session.ingest(cut_batches([rows], session.settings.batch_rows))
-                publish_stream(state, folder, overwrite=True)
+                publish_stream(state, folder, report=report, overwrite=True)
 
     return run
 
@@ -112,10 +113,10 @@ def _joint(partition: str) -> Run:
             places = [Path(work, "bank"), Path(work, "clinic")]
             if partition == "vertical":
                 parts = [rows.select(["name", "age", "town"]), rows.select(["name", "smoker", "ill"])]
-                joint_in_one_process(parts, plan, key="name", folders=places)
+                joint_in_one_process(parts, plan, key="name", folders=places, report=report)
             else:
                 parts, schema = [rows.slice(0, 50), rows.slice(50)], _declared()
-                joint_in_one_process(parts, plan, schemas=[schema, schema], folders=places)
+                joint_in_one_process(parts, plan, schemas=[schema, schema], folders=places, report=report)
             shutil.copytree(places[0], folder)
 
     return run
@@ -155,7 +156,10 @@ RUNS: dict[str, Run] = {
     "joint-rows": _joint("horizontal"),
 }
 
-REPORTED = ("condense", "classwise", "hybrid", "noise", "laplace-pca", "randomize", "chunks-hybrid")
+REPORTED = (
+    "condense", "classwise", "hybrid", "noise", "laplace-pca", "randomize", "chunks-hybrid", "stream-second",
+    "joint-columns", "joint-rows",
+)  # fmt: skip
 """Runs whose report is compared too; it takes seconds of each."""
 
 
@@ -171,8 +175,6 @@ def texts(folder: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(folder.rglob("*")):
         if path.name in KEPT:
             yield f"{path.parent.name}-{path.name}", _timeless(path.read_text("utf-8"))
-        if path.name == "report.json":
-            yield f"{path.parent.name}-findings.txt", _findings(json.loads(path.read_text("utf-8")))
 
 
 def _timeless(text: str) -> str:
@@ -180,8 +182,9 @@ def _timeless(text: str) -> str:
     return re.sub(r',?\s*"report-public.html": ?"[0-9a-f]*",?', "", text)  # its hash: a page is not compared
 
 
-def _findings(report: dict[str, Any]) -> str:
-    """One line a finding: its name and its numbers."""
+def findings(folder: Path) -> str:
+    """One line a finding of the report: its name and its numbers."""
+    report = json.loads((folder / "owner" / "report.json").read_text("utf-8"))
     keys = ("value", "interval", "baseline", "control", "status")
     return "".join(
         " ".join([finding["name"], *(json.dumps(finding[key]) for key in keys)]) + "\n"
@@ -190,20 +193,21 @@ def _findings(report: dict[str, Any]) -> str:
 
 
 def main(place: str | None = None, *names: str) -> None:
-    """Write folders whole at a place, or the texts of all of them beside the tests."""
+    """Write folders whole at a place, or freeze the texts of all of them beside the tests."""
     for name in names or RUNS:
+        if place:
+            play(name, Path(place, name), report=name in REPORTED)
+            for path in Path(place, name).rglob("*.json"):
+                path.write_text(_timeless(path.read_text("utf-8")), "utf-8")
+            continue
         with tempfile.TemporaryDirectory() as work:
-            folder = Path(work, name) if place is None else Path(place, name)
-            play(name, folder, report=name in REPORTED)
-            if place is not None:
-                for path in folder.rglob("*.json"):
-                    path.write_text(_timeless(path.read_text("utf-8")), "utf-8")
-                continue
-            home = FROZEN / name
-            shutil.rmtree(home, ignore_errors=True)
-            home.mkdir(parents=True)
-            for file, text in texts(folder):
-                (home / file).write_text(text, "utf-8")
+            (FROZEN / name).mkdir(parents=True, exist_ok=True)
+            play(name, Path(work, "plain"), report=False)
+            for file, text in texts(Path(work, "plain")):
+                (FROZEN / name / file).write_text(text, "utf-8")
+            if name in REPORTED:
+                play(name, Path(work, "measured"), report=True)
+                (FROZEN / name / FINDINGS).write_text(findings(Path(work, "measured")), "utf-8")
 
 
 if __name__ == "__main__":

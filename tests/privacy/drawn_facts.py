@@ -31,6 +31,7 @@ from sfumato.facts import (
     Synthesized,
     TargetMoved,
     Transformed,
+    Unmeasured,
     Untouched,
 )
 from sfumato.laws.domains import Integers, Labels
@@ -56,7 +57,12 @@ def around(draw: Any) -> Facts:
     mode, generator = draw(st.sampled_from((("release", "ChaCha20"), ("rehearsal", "PCG64"))))
     names = draw(st.sampled_from(((), ("name",), ("name", "id). The table is anonymous ("))))
     levels = draw(st.sampled_from(((), ("level",))))
-    return (Drawn(mode, generator), ColumnsDropped(names, levels), *draw(maybe(HeldOut(draw(st.integers(1, 9))))))
+    return (
+        Drawn(mode, generator),
+        ColumnsDropped(names, levels),
+        *draw(maybe(HeldOut(draw(st.integers(1, 9))))),
+        *draw(maybe(Unmeasured())),
+    )
 
 
 @st.composite

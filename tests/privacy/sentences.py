@@ -35,6 +35,7 @@ from sfumato.facts import (
     Synthesized,
     TargetMoved,
     Transformed,
+    Unmeasured,
     Untouched,
 )
 
@@ -559,6 +560,11 @@ REFUSED = (
         "rounds",
         r"The rounds of clustering tell an owner nothing of single rows\.",
         lambda facts, said: the(facts, Joint).centres == "each",
+    ),
+    Sentence(
+        "attacks were tried",
+        r"Attacks were tried on this table before it left\.",
+        lambda facts, said: Unmeasured() in facts,
     ),
 )
 

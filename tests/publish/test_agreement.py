@@ -242,3 +242,15 @@ def test_a_release_of_0_1_that_contradicts_itself_is_refused(
     shutil.copytree(OLD / "condense", folder)
     forge(folder, *path, to=value)
     assert check in failing(folder)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_missing_cells_of_a_declared_column_that_came_without_text_stay_inside_its_domain(
+    tmp_path: Path, form: str
+) -> None:
+    age = [None if place % 7 == 0 else 20 + place for place in range(60)]
+    table = pa.table({"age": pa.array(age), "pay": np.arange(60) * 1.5})
+    domain = sf.Domain(declared=True, low=0, high=120)
+    schema = sf.Schema((sf.Field("age", sf.Kind.INTEGER, domain=domain), sf.Field("pay", sf.Kind.CONTINUOUS)))
+    release = sf.sanitize(table, sf.Condensation(k=5), schema=schema, report=False).save(tmp_path / "out", form=form)
+    assert all(check.holds for check in verify_release(release / "release"))

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sfumato.assess.catalogue import catalogue
 from sfumato.assess.columns import ColumnPair
+from sfumato.assess.epochs import epoch_findings
 from sfumato.assess.figures.album import draw_album
 from sfumato.assess.figures.association import Links
 from sfumato.assess.findings import Direction, Family, Finding, not_run
@@ -32,7 +33,7 @@ from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.threads import one_thread
 
-__all__ = ["Measured", "assess", "measure", "measure_study"]
+__all__ = ["Measured", "assess", "assess_apart", "measure", "measure_study"]
 
 _STAGE = "measuring"
 _COMPARED, _DRAWN = 0.2, 0.8  # how far the work is when columns are compared, and when figures are begun
@@ -116,6 +117,47 @@ def assess(
     )
 
 
+def assess_apart(
+    released: pa.Table,
+    because: str,
+    *,
+    facts: tuple[Fact, ...] = (),
+    workings: Workings | None = None,
+    before: pa.Table | None = None,
+    codec: Codec | None = None,
+    rng: np.random.Generator,
+) -> Report:
+    """Measure what can be measured without a raw row, and say of everything else why it was not.
+
+    Parameters
+    ----------
+    released : pyarrow.Table
+    because : str
+        Why there are no rows to compare with.
+    facts : tuple of Fact
+    workings : Workings, optional
+        With the sizes of groups.
+    before : pyarrow.Table, optional
+        What left in the epoch before.
+    codec : Codec, optional
+        Of both.
+    rng : numpy.random.Generator
+    """
+    begin = perf_counter()
+    unfit = [(each, each.applies(facts)) for each in catalogue()]
+    lacking = [each.not_run(reason or because, applies=reason is None) for each, reason in unfit]
+    findings = (
+        *group_findings(workings, facts),
+        *epoch_findings(facts, before, released, codec, rng),
+        *_nothing_to_compare(because),
+        *(finding for each in lacking for finding in each),
+    )
+    note = f"There were no original rows to compare with ({because}); what needs them was not run."
+    seconds = {"all": perf_counter() - begin}
+    rows = released.num_rows
+    return Report(_privacy_first(findings), (), rows, rows, seconds=seconds, notes=(note,))
+
+
 def measure(
     original: pa.Table,
     released: pa.Table,
@@ -158,7 +200,7 @@ def _measure_all(study: Study) -> Measured:
     begin = perf_counter()
     groups = group_findings(study.workings, study.facts)
     condensed = condensation_findings(study.original, study.workings)
-    compared, links, closest = _nothing_to_compare(), None, None
+    compared, links, closest = _nothing_to_compare("the released table has no rows"), None, None
     if len(study.released):
         columns, links = _compare(study.pairs, study.generator("columns"))
         near, closest = _closeness(study)
@@ -199,8 +241,7 @@ def _closeness(study: Study) -> tuple[tuple[Finding, ...], Closest | None]:
     return (verbatim, *closest_findings(closest, rows)), closest
 
 
-def _nothing_to_compare() -> tuple[Finding, ...]:
-    because = "the released table has no rows"
+def _nothing_to_compare(because: str) -> tuple[Finding, ...]:
     missing = (
         ("verbatim-rows", Family.PRIVACY, Direction.LOWER, "The share of released rows that equal an original row."),
         ("marginal-distance", Family.UTILITY, Direction.LOWER, "How much the columns changed on average."),

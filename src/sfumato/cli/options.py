@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
@@ -13,9 +15,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.assess.report import Report
+    from sfumato.publish import Signer
     from sfumato.tables.files import FileForm
 
-__all__ = ["budget_option", "budget_words", "most_bytes_option", "read_input", "reading_options"]
+__all__ = ["budget_option", "budget_words", "most_bytes_option", "read_input", "reading_options", "signer_at"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,6 +52,22 @@ def budget_words(report: Report) -> str | None:
 def most_bytes_option(words: str) -> Callable[[F], F]:
     """Add the option that bounds what a packed table from outside may unpack to."""
     return click.option("--most-bytes", type=click.IntRange(min=1), metavar="N", help=words)
+
+
+def signer_at(key: Path | None, output: Path) -> Signer | None:
+    """Who signs, by the file of a key that lies apart from the output; a passphrase is asked for at a terminal."""
+    from sfumato.publish import Signer
+
+    if key is None:
+        return None
+    if output.resolve() in key.resolve().parents:
+        raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
+    at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    return Signer.load(key, ask=_ask_passphrase if at_terminal else None)
+
+
+def _ask_passphrase() -> str:
+    return str(click.prompt("Passphrase of the key", hide_input=True, err=True, default="", show_default=False))
 
 
 def read_input(

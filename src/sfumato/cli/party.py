@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
+from sfumato.cli.options import signer_at
 from sfumato.errors import OptionError
 from sfumato.progress import listening, tell
 
 if TYPE_CHECKING:
+    from sfumato.parties.config import PartyConfig
     from sfumato.publish.release import Release
+    from sfumato.recipe import Recipe
 
 __all__ = ["party"]
 
@@ -29,6 +33,10 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
 @click.option("--encoding", default="utf-8", show_default=True, help="How a CSV file is written.")
 @click.option("--seed", type=click.IntRange(min=0), help="Rehearse, if all parties do with the same number.")
+@click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Run owner/recipe.toml again, at all.")
+@click.option("--format", "form", type=click.Choice(["csv", "parquet", "arrow"]), default="csv", show_default=True)
+@click.option("--no-report", is_flag=True, help="Do not measure this owner's part.")
+@click.option("--sign", type=click.Path(path_type=Path), help="This owner's private key (Ed25519) to sign with.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
 @verb
 @click.pass_context
@@ -102,17 +110,23 @@ def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
     from sfumato.engines.owned import own_part
     from sfumato.parties.config import PartyConfig
     from sfumato.parties.run import joined, telling_others
-    from sfumato.publish import check_folder
+    from sfumato.publish import check_folder, refuse_to_sign_rehearsal
     from sfumato.publish.joint import run_party
+    from sfumato.recipe import Recipe
     from sfumato.tables.files import read_file
 
     begin = time.monotonic()
     config = PartyConfig.load(config_file).with_seed(options["seed"])
     with telling_others(config, __version__):
+        if options["recipe_file"] is not None:
+            config = _replayed(config, Recipe.load(options["recipe_file"]), options["seed"])
         output = options["output"] or config.output
         if output is None:
             raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
         check_folder(output, overwrite=options["overwrite"])
+        signer = signer_at(options["sign"], output)
+        if signer is not None:
+            refuse_to_sign_rehearsal(rehearsal=config.plan.seed is not None)
         data = config.data
         table, _ = read_file(str(data.file), encoding=options["encoding"])
         part = own_part(config.plan, config.rank, table, data.load_schema(), key=data.key, columns=data.columns)
@@ -122,9 +136,33 @@ def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
     console.note(f"sfumato: {config.name} waits for {others}")
     with console.progress(), _phases(config.plan.rounds), joined(config, __version__) as (channel, engine):
         console.note("sfumato: all parties are here")
-        release = run_party(part, channel, engine, output, overwrite=options["overwrite"])
+        release = run_party(
+            part,
+            channel,
+            engine,
+            output,
+            form=options["form"],
+            report=not options["no_report"],
+            overwrite=options["overwrite"],
+            sign=signer,
+        )
         sent = channel.sent + (0 if engine is None else engine.sent)
-    _tell(console, release, output, sent, time.monotonic() - begin)
+    _tell(console, release, output, options["form"], sent, time.monotonic() - begin)
+
+
+def _replayed(config: PartyConfig, recipe: Recipe, seed: int | None) -> PartyConfig:
+    """The settings of a party with the plan of a recipe, which all parties must take alike."""
+    from sfumato.parties.plan import Plan
+
+    if recipe.method != "joint-laplace-pca":
+        raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a joint run; run it with sanitize")
+    try:
+        plan = Plan.from_document(recipe.parameters, seed=recipe.seed if seed is None else seed)
+    except (TypeError, KeyError):
+        raise OptionError("the recipe lacks settings of a joint run; use the one that a joint run wrote") from None
+    if plan.parties != config.plan.parties:
+        raise OptionError("the recipe names other parties than the settings of this one, or in another order; mend one")
+    return dataclasses.replace(config, plan=plan)
 
 
 @contextmanager
@@ -146,7 +184,7 @@ def _phases(rounds: int) -> Iterator[None]:
         yield
 
 
-def _tell(console: Console, release: Release, folder: Path, sent: int, seconds: float) -> None:
+def _tell(console: Console, release: Release, folder: Path, form: str, sent: int, seconds: float) -> None:
     from sfumato.facts import Joint
 
     certificate, groups = release.certificate, release.certificate.levels["groups"]
@@ -158,7 +196,7 @@ def _tell(console: Console, release: Release, folder: Path, sent: int, seconds: 
     console.result(
         {
             "folder": str(folder),
-            "table": str(folder / "release" / "table.csv"),
+            "table": str(folder / "release" / f"table.{form}"),
             "method": certificate.method,
             "randomness": certificate.randomness,
             "rows_out": certificate.rows_out,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.mechanisms import METHOD_OPTIONS, check_key, mechanism_of, method_options
-from sfumato.cli.options import budget_option, budget_words, read_input, reading_options
+from sfumato.cli.options import budget_option, budget_words, read_input, reading_options, signer_at
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
 
 def _signer(output: Path, recipe: Recipe | None, options: dict[str, Any]) -> Signer | None:
     """Read the key before the work is done, and refuse what could not be signed after it."""
-    from sfumato.publish import Signer, refuse_to_sign_rehearsal
+    from sfumato.publish import refuse_to_sign_rehearsal
 
     if options["budget"] is not None and options["no_report"]:
         raise OptionError("--budget limits the measuring and --no-report leaves it out; leave one of them out")
@@ -84,14 +83,7 @@ def _signer(output: Path, recipe: Recipe | None, options: dict[str, Any]) -> Sig
         return None
     seed = options["seed"] if options["seed"] is not None or recipe is None else recipe.seed
     refuse_to_sign_rehearsal(rehearsal=seed is not None)
-    if output.resolve() in options["sign"].resolve().parents:
-        raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
-    at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    return Signer.load(options["sign"], ask=_ask_passphrase if at_terminal else None)
-
-
-def _ask_passphrase() -> str:
-    return str(click.prompt("Passphrase of the key", hide_input=True, err=True, default="", show_default=False))
+    return signer_at(options["sign"], output)
 
 
 def _recipe(options: dict[str, Any]) -> Recipe | None:

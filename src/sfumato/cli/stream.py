@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import read_input
+from sfumato.cli.options import read_input, signer_at
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
+    from sfumato.recipe import Recipe
     from sfumato.stream import Acknowledged, Batch, Session, Status
 
 __all__ = ["stream"]
@@ -89,6 +90,9 @@ def _source_options(function: F) -> F:
 @click.option("--pending-limit", type=click.IntRange(min=0), default=10_000, show_default=True, help="Most that wait.")
 @click.option("--batch-rows", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rows of a batch.")
 @click.option("--seed", type=click.IntRange(min=0), help="Rehearse: reproducible, and marked as not for release.")
+@click.option(
+    "--recipe", "recipe_file", type=click.Path(path_type=Path), help="Begin as another stream: its recipe.toml."
+)
 @_source_options
 @verb
 def init(console: Console, file: str, state: str, **options: Any) -> None:
@@ -99,6 +103,7 @@ def init(console: Console, file: str, state: str, **options: Any) -> None:
     from sfumato.engines.stream import init_stream
     from sfumato.tables.schema import Schema
 
+    recipe = None if options["recipe_file"] is None else _recipe(options)
     schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
     table, form = read_input(file, encoding=options["encoding"], query=None)
     with console.progress():
@@ -120,10 +125,21 @@ def init(console: Console, file: str, state: str, **options: Any) -> None:
             source=options["source"],
             seed=options["seed"],
             form=form,
+            recipe=recipe,
         )
     if schema is not None:
         _note_observed(console, schema, {options["level"], *options["identifier"]})
     _tell(console, state)
+
+
+def _recipe(options: dict[str, Any]) -> Recipe:
+    from sfumato.recipe import Recipe
+
+    double = [name for name in ("schema_file", "level", "k", "target", "identifier", "seed") if options[name]]
+    if double:
+        name = double[0].removesuffix("_file").replace("_", "-")
+        raise OptionError(f"--recipe already says what --{name} says; edit the recipe or leave one out")
+    return Recipe.load(options["recipe_file"])
 
 
 def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> None:
@@ -225,10 +241,20 @@ class _Words:
 @stream.command("publish")
 @_state_option
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
+@click.option("--format", "form", type=click.Choice(["csv", "parquet", "arrow"]), help="[default: the first rows']")
+@click.option("--no-report", is_flag=True, help="Do not measure.")
 @click.option("--sign", type=click.Path(path_type=Path), help="Private key (Ed25519) to sign the certificate with.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
 @verb
-def publish(console: Console, state: str, output: Path, sign: Path | None, overwrite: bool) -> None:
+def publish(
+    console: Console,
+    state: str,
+    output: Path,
+    form: str | None,
+    no_report: bool,
+    sign: Path | None,
+    overwrite: bool,
+) -> None:
     """Begin an epoch and write its release: new rows where enough records are fresh, the earlier rows elsewhere.
 
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. Refused with 3 while nothing may leave.
@@ -236,11 +262,11 @@ def publish(console: Console, state: str, output: Path, sign: Path | None, overw
     from sfumato.facts import EpochPublished
     from sfumato.publish.stream import publish_stream
 
-    if sign is not None and output.resolve() in sign.resolve().parents:
-        raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
     try:
         with console.progress():
-            release = publish_stream(state, output, overwrite=overwrite, sign=sign)
+            release = publish_stream(
+                state, output, form=form, report=not no_report, overwrite=overwrite, sign=signer_at(sign, output)
+            )
     except KeyboardInterrupt:
         click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)
         sys.exit(1)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.condense.mechanism import ALGORITHMS
-from sfumato.engines.outcome import Outcome
+from sfumato.engines.outcome import Apart, Outcome
 from sfumato.errors import PrivacyLeakWarning
 from sfumato.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, Shuffled
 from sfumato.groups import count_alike
@@ -37,14 +37,14 @@ _TINY = 3  # mean and covariance of two records give both away, and three are no
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EpochWorkings(Workings):
-    """The ledger of all epochs so far, and the rows of each family that left."""
+    """The ledger of all epochs so far; families that left are known by their sizes."""
 
     ledger: tuple[EpochLine, ...] = ()
-    publication: Publication | None = None
 
 
 def run_epoch(session: Session) -> Outcome:
     """Begin an epoch of a stream, or take up the one that was begun and not delivered."""
+    before = session.left()
     publication, ledger = session.publish()
     settings, schema = session.settings, session.codec.schema
     randomness = Randomness(settings.seed)
@@ -59,8 +59,12 @@ def run_epoch(session: Session) -> Outcome:
         rows_out=drawn.num_rows,
         schema=schema,
         facts=_facts(session, publication, drawn, ledger, randomness),
-        workings=EpochWorkings(ledger=ledger, publication=publication),
-        apart="a stream keeps no raw rows",
+        comparison=Apart(
+            "a stream keeps no raw rows",
+            None if before is None else _rounded(before.table, settings.decimals),
+            session.codec,
+        ),
+        workings=EpochWorkings(sizes=publication.count, highest=publication.level_max, ledger=ledger),
         texts={"epochs.json": json.dumps(lines, indent=2) + "\n"},
     )
 

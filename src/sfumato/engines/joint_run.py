@@ -14,7 +14,7 @@ import pyarrow as pa
 from sfumato.documents import parse_json
 from sfumato.engines.agreed import Agreed, agree
 from sfumato.engines.joint_facts import METHOD, joint_facts
-from sfumato.engines.outcome import Outcome
+from sfumato.engines.outcome import Apart, Outcome
 from sfumato.engines.owned import OwnPart
 from sfumato.errors import OptionError, SfumatoError
 from sfumato.mechanism import Workings
@@ -89,10 +89,11 @@ def run_joint(part: OwnPart, session: Session, meter: Meter, engine: str, form: 
         rows_out=table.num_rows,
         schema=agreed.public,
         facts=joint_facts(part.plan, agreed, result, ledger, engine=engine, computing=computing),
+        comparison=Apart("the rows lie at several owners"),
         workings=JointWorkings(ledger=ledger, transcript=lines, result=result),
-        apart="the rows lie at several owners",
         texts={"transcript.jsonl": lines, "ledger.json": ledger.to_json(), "ledger.txt": ledger.to_table() + "\n"},
         created=created,
+        together=True,
     )
 
 

@@ -15,7 +15,7 @@ from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 
-__all__ = ["Comparison", "Outcome"]
+__all__ = ["Apart", "Comparison", "Outcome"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +48,27 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Apart:
+    """Why a release cannot be compared with raw rows.
+
+    Parameters
+    ----------
+    because : str
+    before : pyarrow.Table, optional
+        What left in the epoch before, of a stream.
+    codec : Codec, optional
+        Of that, and of what leaves now.
+    """
+
+    because: str
+    before: pa.Table | None = None
+    codec: Codec | None = None
+
+    def __repr__(self) -> str:
+        return f"Apart({self.because})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
     """What came of a run, whatever engine carried it; nothing is certified, measured or written yet.
 
@@ -62,18 +83,18 @@ class Outcome:
         Of the released table; only what it declares leaves.
     facts : tuple of Fact
         What was done.
+    comparison : Comparison or Apart
+        What it may be compared with, or why there is nothing.
     workings : Workings, optional
         How, for the owner alone.
-    comparison : Comparison, optional
-        What it may be compared with.
-    apart : str
-        Why there is nothing to compare it with, where there is not.
     texts : mapping of str to str
         Further files that stay with the owner, by name.
     created : str, optional
         When, where several owners had to agree on it.
     seconds : float
         How long the mechanism took.
+    together : bool
+        Several owners write the same release, so that a page about the part of one stays with that one.
     """
 
     recipe: Recipe
@@ -82,12 +103,12 @@ class Outcome:
     rows_out: int
     schema: Schema
     facts: tuple[Fact, ...]
+    comparison: Comparison | Apart
     workings: Workings | None = None
-    comparison: Comparison | None = None
-    apart: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None
     seconds: float = 0.0
+    together: bool = False
 
     def __repr__(self) -> str:
         return f"Outcome({self.recipe.method}, {self.rows_out} rows)"

@@ -16,6 +16,7 @@ from sfumato.condense.partition import partition
 from sfumato.engines.plan import Plan, prepare, schema_of
 from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.randomness import Randomness
+from sfumato.recipe import Recipe
 from sfumato.stream.batches import cut_batches
 from sfumato.stream.create import create_state
 from sfumato.stream.pool import Vault
@@ -55,6 +56,7 @@ def init_stream(
     source: str = "",
     seed: int | None = None,
     form: FileForm | None = None,
+    recipe: Recipe | None = None,
 ) -> None:
     """Begin a stream: condense the first records statically and write a state [AY05, sec. 3].
 
@@ -92,7 +94,12 @@ def init_stream(
         Makes a rehearsal.
     form : FileForm, optional
         How published tables are written, by default as CSV.
+    recipe : Recipe, optional
+        Of an earlier stream: its schema, levels, k, grouping, split and seed are taken in place of all that is told
+        here of them; decimals are those of the new first records.
     """
+    if recipe is not None:
+        schema, level, seed, k, grouping, split = _replayed(recipe)
     if (pending == "encrypted") != (pending_key is not None):
         raise OptionError("a key goes with waiting records that are encrypted; give --pending encrypted with a key")
     arrow = to_arrow(table)[0]
@@ -115,12 +122,25 @@ def init_stream(
     state_id = secrets.token_hex(16) if seed is None else randomness.generator("state").bytes(16).hex()
     lock = None if pending_key is None else Vault.from_file(pending_key, state_id).close_over(-1, np.empty(0), 0).hex()
     form = FileForm(FileFormat.CSV) if form is None else form
+    decimals = {} if schema is not None else _decimals(settled)
+    if recipe is not None:
+        decimals = _decimals(Schema.infer(arrow.select([field.name for field in settled.encoded])))
     settings = Settings(
         state_id=state_id, sfumato=__version__, d=values.shape[1], k=k, split=split, grouping=grouping, level=level,
         seed=seed, pending=pending, pending_limit=pending_limit, pending_key=lock, batch_rows=batch_rows,
-        format=form.format.value, delimiter=form.delimiter, decimals={} if schema is not None else _decimals(settled),
+        format=form.format.value, delimiter=form.delimiter, decimals=decimals,
     )  # fmt: skip
     create_state(state, settings, codec, maintainer, cut_batches([arrow], batch_rows, source=source))
+
+
+def _replayed(recipe: Recipe) -> tuple[Schema, str | int | None, int | None, int, str, str]:
+    """What the recipe of a stream says: schema, levels, seed, k, grouping and split."""
+    told = recipe.parameters
+    if recipe.method != "stream":
+        raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a stream; run it with sanitize")
+    if not isinstance(told.get("k"), int) or not all(isinstance(told.get(name), str) for name in ("grouping", "split")):
+        raise OptionError("the recipe lacks k, grouping or split of a stream; use the one that stream publish wrote")
+    return recipe.schema, recipe.level, recipe.seed, told["k"], told["grouping"], told["split"]
 
 
 def _refuse_public(schema: Schema) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -104,6 +105,14 @@ class Plan:
         plain = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "mechanism"}
         settings = {field.name: getattr(self.mechanism, field.name) for field in fields(self.mechanism)}
         return {**plain, "parties": list(self.parties), **settings}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], *, seed: int | None = None) -> Plan:
+        """Plan of the settings that `document` gives; a certificate and a recipe have them without the seed."""
+        names = {field.name for field in fields(LaplacePCA)}
+        mechanism = LaplacePCA(**{key: value for key, value in document.items() if key in names})
+        settings = {key: value for key, value in document.items() if key not in names}
+        return cls(**{**settings, "mechanism": mechanism, "parties": tuple(settings["parties"]), "seed": seed})
 
     @property
     def digest(self) -> str:

@@ -30,6 +30,7 @@ from sfumato.facts import (
     Synthesized,
     TargetMoved,
     Transformed,
+    Unmeasured,
     Untouched,
 )
 from sfumato.privacy.coherence import check_facts
@@ -125,6 +126,13 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                 pass  # a line of the ledger: the joint run speaks of it
             case FormulaTexts():
                 _of_formulas(fact, claims, refused)
+            case Unmeasured():
+                refused.append(
+                    Refused(
+                        "Attacks were tried on this table before it left.",
+                        "the owner asked for no report, so nothing was measured",
+                    )
+                )
             case HeldOut():
                 pass  # a matter of measuring: it makes no claim
             case _:

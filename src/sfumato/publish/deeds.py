@@ -33,6 +33,7 @@ from sfumato.facts import (
     Synthesized,
     TargetMoved,
     Transformed,
+    Unmeasured,
     Untouched,
     has_type,
 )
@@ -46,7 +47,7 @@ Kinds = tuple[type[Fact], ...]
 F = TypeVar("F", bound=Fact)
 
 _AROUND: Kinds = (Drawn, ColumnsDropped)
-_OF_ANY: Kinds = (FormulaTexts,)
+_OF_ANY: Kinds = (FormulaTexts, Unmeasured)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _GROUPS)
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
@@ -230,10 +231,7 @@ def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
     from sfumato.perturb.laplace_pca import LaplacePCA
 
     joint = _the(Joint, facts)
-    names = {field.name for field in dataclasses.fields(LaplacePCA)}
-    mechanism = LaplacePCA(**{key: value for key, value in parameters.items() if key in names})
-    settings = {key: value for key, value in parameters.items() if key not in names}
-    plan = Plan(**{**settings, "mechanism": mechanism, "parties": tuple(settings["parties"])})
+    plan = Plan.from_document(parameters)
     types = {field.name: str(field.type) for shape in (Plan, LaplacePCA) for field in dataclasses.fields(shape)}
     told = {key: value for key, value in plan.document().items() if key != "seed"}
     vertical = plan.partition == "vertical"
@@ -246,7 +244,7 @@ def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
         and joint.rounds <= plan.rounds
         and all(_is_declared(line, plan) for line in _all(Opened, facts))
         and (vertical or plan.few == "allow" or not joint.bare)
-        and _fits_components(mechanism, facts)
+        and _fits_components(plan.mechanism, facts)
     )
 
 

@@ -18,7 +18,8 @@ from sfumato.parties.shares import ShareSession
 from sfumato.publish.folder import check_folder
 from sfumato.publish.joint_folder import written_together
 from sfumato.publish.publish import publish
-from sfumato.publish.release import Release, form_named
+from sfumato.publish.release import Release, form_named, signer_of
+from sfumato.publish.signature import Signer
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
 
@@ -32,7 +33,9 @@ def run_party(
     folder: str | Path,
     *,
     form: FileForm | str = FileFormat.CSV.value,
+    report: bool = True,
     overwrite: bool = False,
+    sign: str | Path | Signer | None = None,
 ) -> Release:
     """Take part in a joint run, and write the release once every party has it.
 
@@ -48,8 +51,12 @@ def run_party(
         Gets ``release/`` and ``owner/``, whole or not at all.
     form : FileForm or {"csv", "parquet", "arrow"}
         Of the released table; the same at all parties.
+    report : bool
+        Whether to measure, on this owner's own part; the report stays with the owner.
     overwrite : bool
         Replace an earlier release of that name.
+    sign : path or Signer, optional
+        This owner's private key to sign the certificate with. A rehearsal is not signed.
 
     Raises
     ------
@@ -65,8 +72,9 @@ def run_party(
     try:
         computing = computing_parties(plan.engine, len(plan.parties))
         session = ShareSession(channel, engine, computing, leaks_of(plan), seed=plan.seed)
-        release = publish(run_joint(part, session, Meter(channel, engine), plan.engine, form))
-        return written_together(release, channel, folder, form, overwrite=overwrite)
+        signer = signer_of(sign, rehearsal=plan.seed is not None)
+        release = publish(run_joint(part, session, Meter(channel, engine), plan.engine, form), report=report)
+        return written_together(release, channel, folder, form, overwrite=overwrite, sign=signer)
     except BaseException as error:
         channel.abort(reason_of(error))
         raise
@@ -80,6 +88,7 @@ def joint_in_one_process(
     key: str | None = None,
     folders: Sequence[str | Path] | None = None,
     form: FileForm | str = FileFormat.CSV.value,
+    report: bool = True,
 ) -> list[Release]:
     """Play all parties of a joint run in one process, a thread a party; it protects from readers alone.
 
@@ -97,6 +106,8 @@ def joint_in_one_process(
     folders : sequence of paths, optional
         Where each party writes its release; without, nothing is written.
     form : FileForm or {"csv", "parquet", "arrow"}
+    report : bool
+        Whether each party measures its own part.
 
     Returns
     -------
@@ -112,7 +123,7 @@ def joint_in_one_process(
 
     def play(rank: int) -> Release:
         session, channel, engine = sessions[rank]
-        release = publish(run_joint(parts[rank], session, Meter(channel, engine), "plain", form))
+        release = publish(run_joint(parts[rank], session, Meter(channel, engine), "plain", form), report=report)
         return release if folders is None else written_together(release, channel, folders[rank], form)
 
     return play_together(play, sessions)

@@ -9,13 +9,20 @@ from pathlib import Path
 from sfumato.parties.channel import Channel, PartyError
 from sfumato.publish.files import sha256_of
 from sfumato.publish.release import Release
+from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.tables.files import FileForm
 
 __all__ = ["written_together"]
 
 
 def written_together(
-    release: Release, channel: Channel, folder: str | Path, form: FileForm, *, overwrite: bool = False
+    release: Release,
+    channel: Channel,
+    folder: str | Path,
+    form: FileForm,
+    *,
+    overwrite: bool = False,
+    sign: Signer | None = None,
 ) -> Release:
     """Write the folder under another name, and rename it once all parties have written the same.
 
@@ -27,6 +34,7 @@ def written_together(
     form : FileForm
     overwrite : bool
         Replace an earlier release of that name.
+    sign : Signer, optional
 
     Raises
     ------
@@ -35,10 +43,11 @@ def written_together(
     """
 
     def agree(work: Path) -> None:
-        files = [*sorted((work / "release").iterdir()), *(work / "owner" / name for name in release.texts)]
+        leaving = (file for file in (work / "release").iterdir() if file.name != SIGNATURE_FILE)  # each owner's own
+        files = [*sorted(leaving), *(work / "owner" / name for name in release.texts)]
         _wait_for_all(files, channel)
 
-    return release.written(folder, form=form, overwrite=overwrite, agree=agree)
+    return release.written(folder, form=form, overwrite=overwrite, sign=sign, agree=agree)
 
 
 def _wait_for_all(files: list[Path], channel: Channel) -> None:

@@ -7,11 +7,11 @@ import math
 
 import pyarrow as pa
 
-from sfumato.assess.measure import assess
+from sfumato.assess.measure import assess, assess_apart
 from sfumato.assess.report import Report
-from sfumato.engines.outcome import Comparison, Outcome
+from sfumato.engines.outcome import Apart, Outcome
 from sfumato.errors import OptionError
-from sfumato.facts import Fact
+from sfumato.facts import Fact, Unmeasured
 from sfumato.privacy.certificate import certify
 from sfumato.publish.release import Release
 from sfumato.randomness import Randomness
@@ -36,11 +36,10 @@ def publish(
         Write CSV with an apostrophe before what a spreadsheet would take for a formula.
     """
     recipe, randomness = outcome.recipe, Randomness(outcome.recipe.seed)
-    measured = None
-    if report and outcome.comparison is not None:
-        measured = _measure(outcome, outcome.comparison, budget, randomness)
+    measured = _measure(outcome, budget, randomness) if report else None
+    unmeasured = () if report else (Unmeasured(),)
     certificate = certify(
-        (*outcome.facts, *_formulas(outcome, quoted=spreadsheet_safe)),
+        (*outcome.facts, *_formulas(outcome, quoted=spreadsheet_safe), *unmeasured),
         version=recipe.sfumato,
         created=outcome.created,
         randomness=randomness.mode.value,
@@ -51,11 +50,30 @@ def publish(
         schema_sha256=outcome.schema.public_part().digest,
     )
     return Release(
-        outcome.table, recipe.schema, certificate, measured, recipe, outcome.schema, outcome.workings, outcome.texts
+        outcome.table,
+        recipe.schema,
+        certificate,
+        measured,
+        recipe,
+        outcome.schema,
+        outcome.workings,
+        outcome.texts,
+        outcome.together,
     )
 
 
-def _measure(outcome: Outcome, comparison: Comparison, budget: float | None, randomness: Randomness) -> Report:
+def _measure(outcome: Outcome, budget: float | None, randomness: Randomness) -> Report:
+    comparison, rng = outcome.comparison, randomness.generator("assess")
+    if isinstance(comparison, Apart):
+        return assess_apart(
+            outcome.table,
+            comparison.because,
+            facts=outcome.facts,
+            workings=outcome.workings,
+            before=comparison.before,
+            codec=comparison.codec,
+            rng=rng,
+        )
     report = assess(
         comparison.original,
         comparison.released,
@@ -65,7 +83,7 @@ def _measure(outcome: Outcome, comparison: Comparison, budget: float | None, ran
         records=comparison.records,
         holdout=comparison.outside,
         budget=budget,
-        rng=randomness.generator("assess"),
+        rng=rng,
     )
     seconds = {"sanitizing": outcome.seconds, **report.seconds}
     return dataclasses.replace(report, seconds=seconds, notes=(*comparison.notes, *report.notes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from sfumato.errors import BadInput, TableError
 from sfumato.scale.source import open_source
-from sfumato.tables.cells import bound_to_number, codes_of_cells, numbers_of_cells
+from sfumato.tables.cells import bound_to_number, codes_of_cells, is_text, numbers_of_cells
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
@@ -88,7 +89,9 @@ def look_at_table(
 
 
 def _leaves(cells: pa.ChunkedArray, field: Field) -> bool:
-    """Tell whether a cell lies outside the declared domain of its column."""
+    """Tell whether a cell lies outside the declared domain of its column; CSV writes a missing one as nothing."""
+    if is_text(cells.type) and "" not in (*field.missing, *(field.domain.categories or ())):
+        field = dataclasses.replace(field, missing=(*field.missing, ""))
     try:
         if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
             codes_of_cells(cells, field)

@@ -57,6 +57,8 @@ class Release:
         How it was made, for the owner alone.
     texts : mapping of str to str
         Further files that stay with the owner, by name.
+    together : bool
+        Several owners write the same release, so that a page about the part of one stays with that one.
     folder : Path or None
         Where it was written, with ``release/``, which leaves, and ``owner/``, which stays.
     """
@@ -69,6 +71,7 @@ class Release:
     released: Schema
     workings: Workings | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
+    together: bool = False
     folder: Path | None = None
 
     def __repr__(self) -> str:
@@ -154,7 +157,7 @@ class Release:
         certificate = dataclasses.replace(
             self.certificate, table_sha256=files[name], schema_sha256=files["schema.toml"], files=files
         )
-        if self.report is not None:
+        if self.report is not None and not self.together:
             page = self.report.to_html(edition="public", certificate=certificate.to_document())
             write_text(folder / "report-public.html", page)
             files["report-public.html"] = sha256_of(folder / "report-public.html")

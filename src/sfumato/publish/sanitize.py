@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.condense.mechanism import Condensation
 from sfumato.engines.chunks import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
 from sfumato.engines.memory import run_in_memory
+from sfumato.engines.outcome import Apart
 from sfumato.engines.plan import settle
 from sfumato.errors import OptionError, SfumatoError
 from sfumato.geometry.keyfile import check_key_path, keeping_key
@@ -104,7 +105,7 @@ def sanitize(
     )
     outcome = run_in_memory(arrow, plan, native=native)
     release = publish(outcome, report=report, budget=budget, spreadsheet_safe=spreadsheet_safe)
-    if native or outcome.comparison is None:
+    if native or isinstance(outcome.comparison, Apart):
         return release
     free = outcome.comparison.codec.retyped(outcome.comparison.released)
     return dataclasses.replace(release, table=restore(release.table, origin, free))

@@ -20,6 +20,7 @@ def publish_stream(
     folder: str | Path,
     *,
     form: FileForm | str | None = None,
+    report: bool = True,
     overwrite: bool = False,
     sign: str | Path | Signer | None = None,
 ) -> Release:
@@ -34,6 +35,8 @@ def publish_stream(
         For ``release/`` and ``owner/``.
     form : FileForm or {"csv", "parquet", "arrow"}, optional
         By default that of the first records.
+    report : bool
+        Whether to measure what can be measured without raw rows.
     overwrite : bool
         Replace an earlier release of that name.
     sign : path or Signer, optional
@@ -49,7 +52,7 @@ def publish_stream(
         settings = session.settings
         signer = signer_of(sign, rehearsal=settings.seed is not None)
         usual = FileForm(FileFormat(settings.format), settings.delimiter)
-        release = publish(run_epoch(session)).written(
+        release = publish(run_epoch(session), report=report).written(
             folder,
             form=usual if form is None else form,
             overwrite=overwrite,

@@ -275,6 +275,10 @@ class Session:
         self._write(progress, [*entries, entry_of(_EPOCH, line, f"{epoch:08d}")], drop)
         return publication, self._ledger()
 
+    def left(self) -> Publication | None:
+        """What has left last, before a new epoch is begun; None where nothing has, or its folder is not written yet."""
+        return self._published() if self._progress.epoch and self._progress.delivered else None
+
     def delivered(self) -> None:
         """Note that what `publish` gave has been written out."""
         self._write(dataclasses.replace(self._progress, delivered=True), [], [])

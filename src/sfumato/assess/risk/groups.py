@@ -29,15 +29,23 @@ _DIRECTIONS = {"group-size-largest": Direction.LOWER, "groups-tiny": Direction.L
 def group_findings(workings: Workings | None, facts: Sequence[Fact] = ()) -> tuple[Finding, ...]:
     """Count group sizes, records that got their level, and groups too small to protect.
 
-    Without workings only the smallest group is known, and that only where a fact states it. All are exact counts.
+    Where only the groups are known, each of their records is taken to ask for the highest level inside. Without
+    workings only the smallest group is known, and that only where a fact states it. All are exact counts.
     The baselines of the sizes are the smallest, median and largest level asked for.
     """
-    if workings is None or workings.labels is None or workings.levels is None:
+    if workings is not None and workings.labels is not None and workings.levels is not None:
+        asked = workings.levels
+        _, places, sizes = np.unique(workings.labels, return_inverse=True, return_counts=True)
+        got = sizes[places]
+    elif workings is not None and workings.sizes is not None and workings.highest is not None:
+        sizes, asked, got = (
+            workings.sizes,
+            np.repeat(workings.highest, workings.sizes),
+            np.repeat(workings.sizes, workings.sizes),
+        )
+    else:
         return _from_facts(facts)
-    labels, asked = workings.labels, workings.levels
-    sizes = np.unique(labels, return_counts=True)[1]
-    got = sizes[np.unique(labels, return_inverse=True)[1]]
-    n, g = float(len(labels)), float(len(sizes))
+    n, g = float(len(got)), float(len(sizes))
     tiny = int((sizes <= TINY).sum())
     low, middle, high = float(asked.min()), float(np.median(asked)), float(asked.max())
     return (

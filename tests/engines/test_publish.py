@@ -1,0 +1,122 @@
+"""Every engine ends in the same publish: a report, a signature, a format and a recipe for all of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from sfumato.engines.stream import init_stream
+from sfumato.facts import EpochPublished, Unmeasured
+from sfumato.parties.channel import local_channels
+from sfumato.parties.plan import Plan
+from sfumato.perturb.laplace_pca import LaplacePCA
+from sfumato.publish import Signer, verify_release
+from sfumato.publish.joint import joint_in_one_process
+from sfumato.publish.joint_folder import written_together
+from sfumato.publish.release import Release
+from sfumato.publish.stream import publish_stream
+from sfumato.recipe import Recipe
+from sfumato.stream import Session, cut_batches
+from sfumato.tables.files import FileForm, FileFormat
+from tests.goldens.runs import people
+
+NEEDS_ROWS = ("linkage-euclid", "membership-distance", "closest-record-distance", "marginal-distance")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two epochs of a stream, published with their reports and signed."""
+    place, table = tmp_path_factory.mktemp("stream"), people(300)
+    init_stream(place / "state.db", table.slice(0, 100), identifiers=["name"], level="level", k=5)
+    signer = Signer(Ed25519PrivateKey.generate())
+    for epoch in (1, 2):
+        with Session.open(place / "state.db") as session:
+            session.ingest(cut_batches([table.slice(100 * epoch, 100)], session.settings.batch_rows))
+        publish_stream(place / "state.db", place / f"epoch-{epoch}", form="parquet", sign=signer)
+    (place / "key").write_text(signer.fingerprint)
+    return place
+
+
+def finding(folder: Path, name: str) -> dict[str, object]:
+    report = json.loads((folder / "owner" / "report.json").read_text("utf-8"))
+    return next(each for each in report["findings"] if each["name"] == name)
+
+
+def test_an_epoch_is_reported_without_a_raw_row_and_says_what_was_not_run(folder: Path) -> None:
+    last = folder / "epoch-2"
+    assert finding(last, "group-size-smallest")["value"] == 5.0
+    assert finding(last, "level-met")["value"] == 1.0
+    assert finding(last, "epoch-change-smallest")["value"] >= 5  # type: ignore[operator]
+    assert 0.0 < finding(last, "epoch-rows-repeated")["value"] < 1.0  # type: ignore[operator]
+    for name in NEEDS_ROWS:
+        found = finding(last, name)
+        assert (found["status"], found["value"]) == ("not-run", None)
+        assert "keeps no raw rows" in str(found["because"])
+    assert finding(folder / "epoch-1", "epoch-rows-repeated")["because"] == "this is the first epoch"
+
+
+def test_an_epoch_is_signed_in_the_format_asked_for_and_holds(folder: Path) -> None:
+    assert all(check.holds for check in verify_release(folder / "epoch-2" / "release"))
+    assert (folder / "epoch-2" / "release" / "certificate.sig").is_file()
+    assert pyarrow.parquet.read_table(folder / "epoch-2" / "release" / "table.parquet").num_rows > 100
+    assert (folder / "epoch-2" / "release" / "report-public.html").is_file()
+
+
+def test_a_recipe_begins_a_stream_as_the_first_was_begun(folder: Path, tmp_path: Path) -> None:
+    recipe = Recipe.load(folder / "epoch-2" / "owner" / "recipe.toml")
+    init_stream(tmp_path / "state.db", people(300).slice(0, 100), recipe=recipe)
+    with Session.open(folder / "state.db") as first, Session.open(tmp_path / "state.db") as second:
+        for name in ("k", "split", "grouping", "level", "decimals"):
+            assert getattr(first.settings, name) == getattr(second.settings, name)
+        assert first.codec.schema.names == second.codec.schema.names
+
+
+@pytest.fixture(scope="module")
+def joint() -> list[Release]:
+    rows = people().select(["name", "age", "smoker", "ill"])
+    plan = Plan("vertical", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=2)
+    parts = [rows.select(["name", "age"]), rows.select(["name", "smoker", "ill"])]
+    return joint_in_one_process(parts, plan, key="name")
+
+
+def test_every_owner_has_a_report_that_stays_and_signs_the_same_release(joint: list[Release], tmp_path: Path) -> None:
+    import threading
+
+    channels, keys = local_channels(("bank", "clinic")), [Ed25519PrivateKey.generate() for _ in range(2)]
+
+    def write(rank: int) -> None:
+        form = FileForm(FileFormat.CSV)
+        written_together(joint[rank], channels[rank], tmp_path / str(rank), form, sign=Signer(keys[rank]))
+
+    threads = [threading.Thread(target=write, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for rank in range(2):
+        release = tmp_path / str(rank) / "release"
+        public = keys[rank].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        (tmp_path / "signer.pem").write_bytes(public)
+        assert all(check.holds for check in verify_release(release, signer=tmp_path / "signer.pem"))
+        assert not (release / "report-public.html").exists()
+        assert finding(tmp_path / str(rank), "group-size-smallest")["value"] >= 8  # type: ignore[operator]
+    same = [(tmp_path / str(rank) / "release" / "certificate.json").read_bytes() for rank in range(2)]
+    assert same[0] == same[1]
+
+
+def test_a_plan_comes_back_from_the_recipe_of_a_joint_run(joint: list[Release]) -> None:
+    recipe = Recipe.from_toml(joint[0].recipe.to_toml())
+    assert Plan.from_document(recipe.parameters).document() == {**joint[0].certificate.parameters, "seed": None}
+
+
+def test_a_release_without_a_report_says_so(folder: Path, tmp_path: Path) -> None:
+    release = publish_stream(folder / "state.db", tmp_path / "out", report=False)
+    assert Unmeasured() in release.certificate.facts
+    assert any("Attacks were tried" in refused.claim for refused in release.certificate.refused)
+    assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
+    assert [fact.epoch for fact in release.certificate.facts if isinstance(fact, EpochPublished)][-1] == 3
