@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
     from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
     from sfumato.privacy.certificate import Certificate
-    from sfumato.publish import Policy, Release
+    from sfumato.publish import Policy, PolicyNotMet, Release
     from sfumato.publish.compare import evaluate
     from sfumato.publish.sanitize import sanitize
     from sfumato.randomize.mechanism import Randomization
@@ -34,6 +34,7 @@ __all__ = [
     "LaplacePCA",
     "MultiplicativeNoise",
     "Policy",
+    "PolicyNotMet",
     "Randomization",
     "Release",
     "Report",
@@ -60,6 +61,7 @@ _HOMES = {
     "LaplacePCA": "sfumato.perturb",
     "MultiplicativeNoise": "sfumato.perturb",
     "Policy": "sfumato.publish",
+    "PolicyNotMet": "sfumato.publish",
     "Randomization": "sfumato.randomize.mechanism",
     "Release": "sfumato.publish",
     "Report": "sfumato.assess.report",

@@ -20,6 +20,7 @@ __all__ = [
     "ColumnsDropped",
     "ComponentNoise",
     "CountsKept",
+    "DespitePolicy",
     "DomainsObserved",
     "Drawn",
     "Enhanced",
@@ -334,6 +335,18 @@ class Unmeasured(Fact):
 
 
 @dataclass(frozen=True)
+class DespitePolicy(Fact):
+    """The owner judged the release by a policy of this name and let it leave although it was not found to meet it.
+
+    ``outcome`` is "does-not-meet" or "cannot-tell".
+    """
+
+    fact: ClassVar[str] = "despite-policy"
+    policy: str
+    outcome: str
+
+
+@dataclass(frozen=True)
 class Joint(Fact):
     """Several owners made the table together, none showing the others its cells.
 
@@ -397,6 +410,7 @@ _VOCABULARY: dict[str, type[Fact]] = {
         EpochPublished,
         FormulaTexts,
         Unmeasured,
+        DespitePolicy,
         Joint,
         Opened,
     )

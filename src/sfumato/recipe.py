@@ -21,15 +21,15 @@ _RUNS = {
 }
 """What runs a recipe again, where it is not sanitize."""
 
-_KEYS = {"format", "sfumato", "method", "parameters", "level", "strata", "holdout", "seed", "column"}
+_KEYS = {"format", "sfumato", "method", "parameters", "level", "strata", "holdout", "seed", "policy", "column"}
 
 
 @dataclass(frozen=True, repr=False)
 class Recipe:
     """A method with its parameters, options and schema. Holds observed bounds, so it stays with the owner.
 
-    ``holdout`` is the share of rows kept out. A recipe with a seed repeats a rehearsal to the byte; one without draws
-    afresh each time.
+    ``holdout`` is the share of rows kept out, ``policy`` the name of what the release was judged by. A recipe with a
+    seed repeats a rehearsal to the byte; one without draws afresh each time.
     """
 
     method: str
@@ -40,6 +40,7 @@ class Recipe:
     holdout: float | None = None
     seed: int | None = None
     sfumato: str = ""
+    policy: str | None = None
 
     def __repr__(self) -> str:
         return f"Recipe({self.method}, {len(self.schema)} columns)"
@@ -55,7 +56,7 @@ class Recipe:
         document.add("format", tomlkit.item(_FORMAT))
         document.add("sfumato", tomlkit.item(self.sfumato))
         document.add("method", tomlkit.item(self.method))
-        for key in ("level", "strata", "holdout", "seed"):
+        for key in ("level", "strata", "holdout", "seed", "policy"):
             value = getattr(self, key)
             if value is not None:
                 document.add(key, tomlkit.item(value))
@@ -86,6 +87,7 @@ class Recipe:
             ("strata", (str,)),
             ("holdout", (int, float)),
             ("seed", (int,)),
+            ("policy", (str,)),
         )
         for key, kinds in wanted:
             value = document.get(key)
@@ -103,6 +105,7 @@ class Recipe:
             holdout=document.get("holdout"),
             seed=document.get("seed"),
             sfumato=str(document.get("sfumato", "")),
+            policy=document.get("policy"),
         )
 
     @classmethod

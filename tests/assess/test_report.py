@@ -24,6 +24,7 @@ from sfumato.assess.figures.models import model_figures
 from sfumato.assess.figures.risk import risk_figures
 from sfumato.assess.findings import Family
 from sfumato.assess.report import Report
+from sfumato.assess.verdict import Exceeded, Missing, Ruling, Verdict
 from sfumato.assess.words import measured_sentence, spoken_name
 from sfumato.errors import OptionError
 from tests.assess.cases import ROWS, constant_table, draw_table, measure, report_of, workings
@@ -270,6 +271,56 @@ def test_a_constant_release_is_drawn() -> None:
         assert page.count("<svg") >= 2
 
 
+def test_the_verdict_stands_first_for_the_owner_and_without_numbers_for_others() -> None:
+    report = made_up_report()
+    owner, public = (html_of(edition, report).partition("<header>")[2] for edition in EDITIONS)
+    for page_ in (owner, public):
+        assert page_.lstrip().startswith('<section class="verdict verdict-does-not-meet"')
+        assert "Does not meet the policy &#39;research&#39;" in page_
+    box = public.partition("</section>")[0]
+    assert not re.search(r"0\.\d|gain|group|held|sfumato", re.sub(r"<[^>]*>", "", box))
+    for words in (
+        "linkage-gain is 0.123 (0.1 to 0.15, linkage by ranks) and 0.05 is allowed",
+        "the smallest group has 5 and 10 persons a group are asked",
+        "the method makes no groups and 10 persons a group are asked",
+        "no people were held out",
+        "categories that few people have may show",
+        "membership-auc: not run, because it failed (membership told by a classifier)",
+        "--k 40 --holdout 0.3 --overwrite",
+    ):
+        assert words in owner.partition("</section>")[0], words
+        assert words not in public.partition("</section>")[0], words
+    assert "verdict-" not in html_of("owner", dataclasses.replace(report, verdict=None)).partition("<body>")[2]
+    assert report.summary().startswith("Does not meet the policy 'research': linkage-gain is 0.123")
+
+
+def test_a_verdict_stays_text_whatever_it_holds() -> None:
+    evil = "<script>alert(1)</script>"
+    report = Report((), (), 1, 1, verdict=made_up_verdict(evil, evil))
+    for edition in EDITIONS:
+        html = html_of(edition, report)
+        assert "<script" not in html
+        assert "script" not in {tag for tag, _ in Page(html).tags}
+
+
+@pytest.mark.parametrize(
+    ("ruling", "heading", "clause"),
+    [
+        (Ruling.MEETS, "Meets the policy 'ours (edited)'", "the release meets the policy"),
+        (Ruling.DOES_NOT_MEET, "Does not meet the policy 'ours (edited)'", "the release does not meet the policy"),
+        (
+            Ruling.CANNOT_TELL,
+            "It cannot be told whether this meets the policy 'ours (edited)'",
+            "it cannot be told whether the release meets the policy",
+        ),
+    ],
+)
+def test_an_outcome_is_told_in_words(ruling: Ruling, heading: str, clause: str) -> None:
+    verdict = Verdict("ours", ruling, edited=True)
+    assert (verdict.heading, verdict.sentence()) == (heading, f"{heading}.")
+    assert verdict.clause == f"{clause} 'ours (edited)'"
+
+
 def schema() -> dict[str, Any]:
     text = files("sfumato.assess").joinpath("report-schema.json").read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)
@@ -283,7 +334,28 @@ def made_up_report() -> Report:
     kept = [f for f in report.findings if f.family is not Family.ATTACK and f.name.partition("/")[0] not in told]
     drawn = [figure for figure in report.figures if not figure.name.startswith(("attacks/", "models/"))]
     figures = (*risk_figures(more), *model_figures(more), *drawn)
-    return dataclasses.replace(report, findings=(*kept, *more), figures=figures)
+    return dataclasses.replace(report, findings=(*kept, *more), figures=figures, verdict=made_up_verdict())
+
+
+def made_up_verdict(name: str = "research", column: str = "column 1") -> Verdict:
+    """One with everything that a verdict may hold."""
+    return Verdict(
+        name,
+        Ruling.DOES_NOT_MEET,
+        (
+            Exceeded("linkage-gain", "linkage-rank", 0.1234, 0.05, (0.1, 0.15)),
+            Exceeded("attribute-gain", f"attribute-inference-insider/{column}", 0.077, 0.05, (0.06, 0.09)),
+            Exceeded("persons_per_group", None, 5, 10),
+            Exceeded("persons_per_group", None, None, 10),
+            Exceeded("held_out", None, False, True),
+            Exceeded("rare", "rarest-category", "shown", "hidden"),
+        ),
+        (
+            Missing("membership-auc", "membership-classifier", "not run, because it failed"),
+            Missing("membership-tpr", None, "left out, for it takes 1,000 people held out", needed=False),
+        ),
+        (f"sfumato sanitize people.csv -o out --target '{column}' --k 40 --holdout 0.3 --overwrite",),
+    )
 
 
 @pytest.fixture

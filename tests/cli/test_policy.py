@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
-from sfumato.publish import BUILT_IN, Policy
+import sfumato as sf
+from sfumato.publish import BUILT_IN, Policy, PolicyNotMet
 from tests.cli.conftest import Run
 
 
@@ -47,3 +49,221 @@ def test_what_is_no_policy_is_bad_input(run: Run, tmp_path: Path) -> None:
     assert done.code == 2
     assert done.err.count("\n") == 1
     assert run("policy", "nosuch").code == 2
+
+
+# -------------------------------------------------------------------------------------------------- sanitize, evaluate
+
+LOOSE = """format = 1
+name = "loose"
+[limits]
+linkage-gain = 1
+attribute-gain = 1
+singling-gain = 1
+membership-auc = 1
+membership-tpr = 1
+[require]
+held_out = true
+persons_per_group = 5
+"""
+
+
+@pytest.fixture
+def loose(tmp_path: Path) -> Path:
+    """A policy that whatever was measured meets."""
+    file = tmp_path / "loose.toml"
+    file.write_text(LOOSE, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch, without_figures: None) -> None:
+    """Leave every attack out: no limit can be told then."""
+    monkeypatch.setattr("sfumato.assess.measure.catalogue", lambda: ())
+
+
+def facts_of(release: Path) -> list[str]:
+    return [fact["fact"] for fact in json.loads((release / "certificate.json").read_text())["facts"]]
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_policy_that_is_not_met_leaves_the_owners_part_alone(run: Run, people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = run("sanitize", people, "-o", out, "--k", 5, "--policy", "research")
+    assert done.code == 3
+    assert done.err.strip().count("\n") == 0
+    assert "does not meet the policy 'research'" in done.err
+    assert {file.relative_to(out).as_posix() for file in out.rglob("*")} == {
+        "owner",
+        *(f"owner/{name}" for name in ("report.html", "report.json", "schema.toml", "recipe.toml")),
+    }
+    assert all(file.stat().st_mode & 0o077 == 0 for file in (out / "owner").rglob("*"))
+    verdict = json.loads((out / "owner" / "report.json").read_text())["verdict"]
+    assert (verdict["policy"], verdict["outcome"]) == ("research", "does-not-meet")
+    assert [each["limit"] for each in verdict["exceeded"]] == ["held_out", "persons_per_group", "rare"]
+    line = f"sfumato sanitize {people} -o {out} --policy research --holdout 0.3 --k 10 --overwrite"
+    assert verdict["try"] == [line]
+    assert f"To try next:  {line}" in done.out
+    assert 'policy = "research"' in (out / "owner" / "recipe.toml").read_text()
+    assert line in (out / "owner" / "report.html").read_text()
+    again = run(*shlex.split(line)[1:], "--json")  # what was left is replaced, and the two requirements are met
+    assert again.code == 3
+    assert [each["limit"] for each in json.loads(again.out)["verdict"]["exceeded"]] == ["rare"]
+    assert json.loads(again.out)["table"] is None
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_release_despite_its_policy_says_so_and_verify_accepts_it(run: Run, people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run("sanitize", people, "-o", out, "--k", 5, "--policy", "trusted").code == 3
+    told = ["--policy", "trusted", "--despite-policy", "--overwrite"]
+    done = run("sanitize", people, "-o", out, "--k", 5, *told, "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["verdict"]["outcome"] == "does-not-meet"
+    certificate = json.loads((out / "release" / "certificate.json").read_text())
+    fact = {"fact": "despite-policy", "policy": "trusted", "outcome": "does-not-meet"}
+    assert fact in certificate["facts"]
+    assert "The release meets the policy 'trusted'." in [each["claim"] for each in certificate["refused"]]
+    assert run("verify", out / "release").code == 0
+    page = (out / "release" / "report-public.html").read_text()
+    assert "Does not meet the policy &#39;trusted&#39;" in page
+    assert "held out (" not in page.partition("</section>")[0]
+    certificate["facts"].remove(fact)
+    (out / "release" / "certificate.json").write_text(json.dumps(certificate, indent=2, ensure_ascii=False) + "\n")
+    assert run("verify", out / "release").code == 3
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_policy_that_is_met_lets_the_release_leave(run: Run, people: Path, loose: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = run("sanitize", people, "-o", out, "--k", 5, "--holdout", 0.4, "--policy", loose)
+    assert done.code == 0, done.err
+    assert "Meets the policy 'loose'" in done.out
+    assert "despite-policy" not in facts_of(out / "release")
+    document = json.loads((out / "owner" / "report.json").read_text())
+    assert document["verdict"] == {
+        "policy": "loose",
+        "edited": False,
+        "outcome": "meets",
+        "exceeded": [],
+        "missing": [
+            {
+                "limit": "membership-tpr",
+                "finding": None,
+                "because": "left out, for it takes 1,000 people held out and there are 48",
+                "needed": False,
+            }
+        ],
+        "try": [],
+    }
+    assert document["rows_held_out"] == 48
+    public = (out / "release" / "report-public.html").read_text()
+    box = public.partition('class="verdict')[2].partition("</section>")[0]
+    assert "Meets the policy &#39;loose&#39;" in box
+    assert "membership-tpr" not in box
+    assert run("verify", out / "release").code == 0
+    loose.write_text(LOOSE.replace("persons_per_group = 5", "persons_per_group = 6"), encoding="utf-8")
+    held = tmp_path / "held.csv"
+    held.write_text("\n".join(people.read_text().splitlines()[:41]) + "\n", encoding="utf-8")
+    options = ["--policy", loose, "--identifier", "id", "--holdout", held]
+    rest = tmp_path / "rest.csv"
+    lines = people.read_text().splitlines()
+    rest.write_text("\n".join([lines[0], *lines[41:]]) + "\n", encoding="utf-8")
+    judged = run("evaluate", rest, out / "release" / "table.csv", *options, "-o", tmp_path / "evaluation", "--json")
+    assert judged.code == 3
+    verdict = json.loads(judged.out)["verdict"]
+    assert (verdict["outcome"], verdict["exceeded"][0]["limit"]) == ("does-not-meet", "persons_per_group")
+    assert json.loads((tmp_path / "evaluation" / "report.json").read_text())["verdict"] == verdict
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_table_of_another_tool_is_judged_and_exit_code_3_says_that_it_was_not_found_to_meet(
+    run: Run, people: Path, tmp_path: Path
+) -> None:
+    made = tmp_path / "made.csv"
+    made.write_text(people.read_text(), encoding="utf-8")
+    done = run("evaluate", people, made, "--policy", "research", "--identifier", "id")
+    assert done.code == 3
+    assert "Does not meet the policy 'research'" in done.out
+    line = f"sfumato evaluate {people} {made} --identifier id --policy research --holdout FILE"
+    again = run("evaluate", people, made, "--policy", "research", "--identifier", "id", "--json")
+    assert json.loads(again.out)["verdict"]["try"] == [line]
+    told = ["--policy", "research", "--despite-policy"]
+    assert run("evaluate", people, made, "--identifier", "id", *told).code == 0
+    assert run("evaluate", people, made, "--despite-policy").code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--policy", "research", "--no-report"), "--no-report"),
+        (("--policy", "nosuch"), "trusted, research or public"),
+        (("--despite-policy",), "--policy"),
+        (("--policy", "research", "--chunked", "--method", "translate", "--new-key", "KEY"), "--policy needs all rows"),
+    ],
+)
+def test_a_policy_that_cannot_be_asked_is_bad_input(
+    run: Run, people: Path, tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    told = [str(tmp_path / "key.toml") if option == "KEY" else option for option in options]
+    done = run("sanitize", people, "-o", tmp_path / "out", *told)
+    assert done.code == 2
+    assert words in done.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_recipe_is_judged_again(run: Run, people: Path, loose: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ["--k", 5, "--policy", "trusted", "--despite-policy", "--seed", 3]
+    assert run("sanitize", people, "-o", out, *options).code == 0
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text((out / "owner" / "recipe.toml").read_text(), encoding="utf-8")
+    done = run("sanitize", people, "-o", tmp_path / "again", "--recipe", recipe, "--json")
+    assert done.code == 3
+    assert json.loads(done.out)["verdict"]["policy"] == "trusted"
+    assert "sfumato sanitize INPUT -o FOLDER --method condense" in json.loads(done.out)["verdict"]["try"][0]
+    assert run("sanitize", people, "-o", tmp_path / "b", "--recipe", recipe, "--no-report").code == 2
+    recipe.write_text(recipe.read_text().replace('policy = "trusted"', 'policy = "loose"'), encoding="utf-8")
+    asked = run("sanitize", people, "-o", tmp_path / "b", "--recipe", recipe)
+    assert asked.code == 2
+    assert "name its file with --policy" in asked.err
+    assert run("sanitize", people, "-o", tmp_path / "b", "--recipe", recipe, "--policy", loose).code == 3
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_from_python_a_refusal_holds_the_report_and_never_the_table(people: Path, tmp_path: Path) -> None:
+    import pyarrow.csv
+
+    table = pyarrow.csv.read_csv(people)
+    with pytest.raises(PolicyNotMet) as refused:
+        sf.sanitize(table, sf.Condensation(k=5), identifiers=["id"], policy="research", seed=1)
+    assert refused.value.exit_code == 3
+    assert refused.value.report.verdict is refused.value.verdict
+    refused.value.save_owner(tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["owner"]
+    policy = sf.Policy("sizes", require={"persons_per_group": 5})
+    release = sf.sanitize(table, sf.Condensation(k=5), identifiers=["id"], policy=policy, seed=1)
+    assert release.report is not None
+    assert release.report.verdict is not None
+    assert release.report.verdict.outcome.value == "meets"
+    assert release.recipe.policy == "sizes"
+    report = sf.evaluate(table, release.table, identifiers=["id"], policy=policy, seed=1)
+    assert report.verdict is not None
+    assert report.verdict.outcome.value == "cannot-tell"  # of a table whose making is not known
+    assert sf.evaluate(table, release.table, identifiers=["id"], seed=1).verdict is None
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_database_with_its_password_is_not_repeated(run: Run, people: Path, tmp_path: Path) -> None:
+    sqlite = pytest.importorskip("sqlite3")
+    base = tmp_path / "people.db"
+    lines = [line.split(",") for line in people.read_text().splitlines()]
+    with sqlite.connect(base) as connection:
+        connection.execute(f"create table people ({', '.join(lines[0])})")
+        connection.executemany(f"insert into people values ({', '.join('?' * 7)})", lines[1:])
+    out = tmp_path / "out"
+    query = ["--query", "select age, income from people"]
+    done = run("sanitize", f"sqlite:///{base}", "-o", out, *query, "--policy", "research")
+    assert done.code == 3, done.err
+    assert "sfumato sanitize INPUT" in done.out
+    assert "sqlite" not in (out / "owner" / "report.html").read_text()

@@ -18,6 +18,7 @@ from sfumato.facts import (
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
+    DespitePolicy,
     DomainsObserved,
     Drawn,
     Enhanced,
@@ -371,6 +372,11 @@ def of(kind: type[Fact]) -> True_:
 
 REFUSED = (
     Sentence("anonymous", r"The table is anonymous\.", lambda facts, said: True),
+    Sentence(
+        "despite policy",
+        r"The release meets the policy (?P<name>'.*'|\".*\")\.",
+        lambda facts, said: repr(the(facts, DespitePolicy).policy) == said["name"],
+    ),
     Sentence("seed", r"This table may be released\.", lambda facts, said: the(facts, Drawn).mode == "rehearsal"),
     Sentence(
         "private",

@@ -12,6 +12,7 @@ from sfumato.facts import (
     ClassPure,
     ColumnsDropped,
     CountsKept,
+    DespitePolicy,
     Drawn,
     Enhanced,
     Fact,
@@ -22,6 +23,7 @@ from sfumato.facts import (
     ShuffledWithin,
     Stratified,
     Synthesized,
+    Unmeasured,
     Untouched,
     fact_from_json,
     fact_to_json,
@@ -44,6 +46,7 @@ FACTS: tuple[Fact, ...] = (
     Noised("gaussian", "additive", 0.5, 3, False, 2.0**-17),
     Enhanced(0.05, 5),
     Untouched(1, 2),
+    DespitePolicy("research", "cannot-tell"),
 )
 
 
@@ -78,6 +81,19 @@ def test_every_claim_has_a_basis_and_none_says_anonymous() -> None:
     assert any("anonymous" in claim.claim for claim in refused)
 
 
+@pytest.mark.parametrize(
+    "facts",
+    [
+        (DespitePolicy("research", "meets"),),
+        (DespitePolicy("research", "cannot-tell"), DespitePolicy("public", "cannot-tell")),
+        (DespitePolicy("research", "cannot-tell"), Unmeasured()),
+    ],
+)
+def test_a_policy_that_was_met_judged_twice_or_judged_unmeasured_is_no_fact(facts: tuple[Fact, ...]) -> None:
+    with pytest.raises(PrivacyRefusal, match="nothing can be certified"):
+        draw_claims((DRAWN, *facts))
+
+
 def test_a_violation_is_never_certified() -> None:
     with pytest.raises(PrivacyRefusal, match="3 records"):
         draw_claims((dataclasses.replace(GROUPED, violations=3),))
@@ -103,6 +119,8 @@ def test_a_violation_is_never_certified() -> None:
         (Noised("gaussian", "additive", 1.0, 3, True, 2.0**-16), "half the noise's variance"),
         (Noised("uniform", "additive", 1.0, 3, False, 2.0**-16), "the amplification is infinite"),
         (Noised("gaussian", "multiplicative", 0.1, 3, False, 2.0**-20), "a product with 0 is 0"),
+        (DespitePolicy("research", "does-not-meet"), "measured it, and it does not"),
+        (DespitePolicy("research", "cannot-tell"), "measured it, and it cannot be told whether it does"),
         (Enhanced(0.05, 5), "all others got nothing"),
         (Untouched(2, 0), "categories of 2 columns"),
         (Untouched(0, 1), "missing in 1 column are"),

@@ -12,6 +12,7 @@ from sfumato.facts import (
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
+    DespitePolicy,
     DomainsObserved,
     Drawn,
     Enhanced,
@@ -58,6 +59,14 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Shuffled(100),
     ),
     "condense-not-looked": (*AROUND, Grouped("MDAV", 100, 9, 10, 10, 12, 0, 0, 0, None), DRAWN, Shuffled(100)),
+    "condense-despite-policy": (
+        *AROUND,
+        HeldOut(7),
+        GROUPED,
+        DRAWN,
+        Shuffled(100),
+        DespitePolicy("research", "cannot-tell"),
+    ),
     "classwise": (*AROUND, ClassPure("outcome", 3), GROUPED, DRAWN, Shuffled(100)),
     "laplace-pca": (*AROUND, FILLED, BLUR, CountsKept(1, 0), Shuffled(100)),
     "noise": (

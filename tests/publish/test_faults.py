@@ -61,6 +61,11 @@ def save(folder: Path, form: str = "csv") -> None:
     a_release().save(folder / "out", form=form, sign=a_signer(), overwrite=True)
 
 
+def owner_alone(folder: Path) -> None:
+    release = dataclasses.replace(a_release(), report=Report((), (), 60, 60))
+    release.save_owner(folder / "out", overwrite=True)
+
+
 def evaluate(folder: Path) -> None:
     Evaluation(Report((), (), 60, 60)).save(folder / "out", overwrite=True)
 
@@ -148,10 +153,10 @@ def look(folder: Path, job: Job, before: dict[str, bytes], names: set[str]) -> N
         assert all(check.holds for check in verify_release(folder / "out" / "release"))
 
 
-JOBS = (save, evaluate, in_chunks, together, trial, a_key, keep, begin)
+JOBS = (save, owner_alone, evaluate, in_chunks, together, trial, a_key, keep, begin)
 CASES = [
     *((job, False, True) for job in JOBS),
-    *((job, True, exchange) for job in (save, evaluate, in_chunks, keep) for exchange in (True, False)),
+    *((job, True, exchange) for job in (save, owner_alone, evaluate, in_chunks, keep) for exchange in (True, False)),
 ]
 
 

@@ -8,11 +8,11 @@ import shlex
 import numpy as np
 import pytest
 
-from sfumato.assess.findings import Tries
+from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
 from sfumato.assess.intervals import difference_interval, exact_interval
 from sfumato.assess.report import Report
-from sfumato.facts import DomainsObserved, EpochPublished, Fact, Maintained, Untouched
-from sfumato.publish import BUILT_IN, Outcome, Policy, Verdict, judge
+from sfumato.facts import DomainsObserved, EpochPublished, Fact, Grouped, Maintained, Untouched
+from sfumato.publish import BUILT_IN, Policy, Ruling, Verdict, judge
 from tests.publish.cases import (
     AREAS,
     GROUPED,
@@ -31,7 +31,7 @@ from tests.publish.cases import (
 LIMIT_OF = dict.fromkeys(RATES[:5], "linkage-gain")
 LIMIT_OF |= dict.fromkeys(RATES[5:8], "attribute-gain")
 LIMIT_OF |= dict.fromkeys(RATES[8:], "singling-gain")
-MEETS, DOES_NOT_MEET, CANNOT_TELL = Outcome.MEETS, Outcome.DOES_NOT_MEET, Outcome.CANNOT_TELL
+MEETS, DOES_NOT_MEET, CANNOT_TELL = Ruling.MEETS, Ruling.DOES_NOT_MEET, Ruling.CANNOT_TELL
 
 
 def needed(verdict: Verdict) -> list[str]:
@@ -133,7 +133,8 @@ def test_without_people_held_out_the_requirement_is_not_met_and_no_gain_is_told(
     assert verdict.outcome is DOES_NOT_MEET
     (exceeded,) = verdict.exceeded
     assert (exceeded.limit, exceeded.finding, exceeded.value, exceeded.allowed) == ("held_out", None, False, True)
-    assert set(needed(verdict)) == {"linkage-gain", "attribute-gain", "singling-gain", "membership-auc"}
+    assert needed(verdict) == ["linkage-gain", "attribute-gain", "singling-gain", "membership-auc"]  # once each
+    assert all(each.finding is None for each in verdict.missing)
     allowed = dataclasses.replace(BUILT_IN["research"], require={"held_out": False})
     assert judge(report(*findings, *areas, held_out=0), allowed, GROUPED).outcome is CANNOT_TELL
 
@@ -194,7 +195,7 @@ def test_a_finding_that_does_not_say_how_many_were_tried_leaves_it_open() -> Non
 
 
 @pytest.mark.parametrize(("held_out", "outcome"), [(999, MEETS), (1_000, DOES_NOT_MEET)])
-def test_accusations_at_one_percent_are_judged_from_a_thousand_people_held_out(held_out: int, outcome: Outcome) -> None:
+def test_accusations_at_one_percent_are_judged_from_a_thousand_people_held_out(held_out: int, outcome: Ruling) -> None:
     verdict = judge(report(rate(TPR, 0.2, 0.01), held_out=held_out), BUILT_IN["research"], GROUPED)
     assert verdict.outcome is outcome
     if held_out < 1_000:
@@ -245,7 +246,7 @@ def test_a_control_on_a_part_of_the_seats_is_counted_up() -> None:
 
 
 @pytest.mark.parametrize(("asked", "outcome"), [(10, MEETS), (11, DOES_NOT_MEET)])
-def test_the_smallest_group_has_as_many_as_is_asked(asked: int, outcome: Outcome) -> None:
+def test_the_smallest_group_has_as_many_as_is_asked(asked: int, outcome: Ruling) -> None:
     verdict = judge(report(), Policy("ours", require={"persons_per_group": asked}), GROUPED)
     assert verdict.outcome is outcome
     if outcome is DOES_NOT_MEET:
@@ -287,6 +288,48 @@ def test_rare_categories_are_hidden_where_no_category_leaves_as_it_is(facts: tup
     assert verdict.outcome is (MEETS if hidden else DOES_NOT_MEET)
     if not hidden:
         assert (verdict.exceeded[0].value, verdict.exceeded[0].allowed) == ("shown", "hidden")
+
+
+def rarest(holders: float | None, *, applies: bool = True) -> Finding:
+    name, family, way = "rarest-category", Family.PRIVACY, Direction.HIGHER
+    if holders is None:
+        return not_run(name, family, way, "How many.", "there are no categories", applies=applies)
+    return Finding(name, family, holders, way, (1.0, None), "How many.")
+
+
+@pytest.mark.parametrize("facts", [WITH_CATEGORIES, ()], ids=["certified", "of unknown make"])
+@pytest.mark.parametrize(
+    ("finding", "asked", "outcome"),
+    [
+        (rarest(10), None, MEETS),
+        (rarest(9), None, DOES_NOT_MEET),
+        (rarest(9), 9, MEETS),
+        (rarest(20), 21, DOES_NOT_MEET),
+        (rarest(None, applies=False), None, MEETS),
+    ],
+)
+def test_categories_are_not_rare_that_as_many_hold_as_a_group_must_have(
+    finding: Finding, asked: int | None, outcome: Ruling, facts: tuple[Fact, ...]
+) -> None:
+    sized = {} if asked is None else {"persons_per_group": asked}
+    made = (*(fact for fact in facts if not isinstance(fact, Grouped)), Grouped("M", 99, 1, 99, 9, 9, 0, 0, 0, 0))
+    verdict = judge(report(finding), Policy("ours", require={"rare": "hidden", **sized}), made if facts else ())
+    if facts or asked is None:
+        assert verdict.outcome is outcome
+    else:
+        assert needed(verdict) == ["persons_per_group"]
+    if outcome is DOES_NOT_MEET:
+        assert verdict.exceeded[0].finding == "rarest-category"
+
+
+def test_categories_drawn_by_chance_from_declared_ones_are_hidden_whatever_was_counted() -> None:
+    assert judge(report(rarest(1)), Policy("ours", require={"rare": "hidden"}), NOISED).outcome is MEETS
+
+
+def test_categories_that_could_not_be_counted_are_told_by_what_was_done() -> None:
+    failed = rarest(None)
+    assert judge(report(failed), Policy("ours", require={"rare": "hidden"}), WITH_CATEGORIES).exceeded
+    assert judge(report(failed), Policy("ours", require={"rare": "hidden"})).outcome is CANNOT_TELL
 
 
 def test_of_a_table_of_unknown_make_groups_and_rare_categories_cannot_be_told() -> None:
@@ -337,6 +380,7 @@ def test_more_people_are_held_out_where_nothing_can_be_told() -> None:
     assert [shlex.split(line) for line in lines] == [
         [*RUN, "--budget", "10", "--holdout", "0.5", "--overwrite"],
         [*RUN, "--holdout", "0.1", "--overwrite"],
+        [*RUN[:5], *RUN[7:], "--holdout", "0.1", "--budget", "10", "--k", "40", "--overwrite"],
     ]
 
 

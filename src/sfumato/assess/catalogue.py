@@ -27,6 +27,7 @@ def _utility() -> tuple[Measure, ...]:
 
 
 def _risk() -> tuple[Measure, ...]:
+    from sfumato.assess.risk.categories import RAREST_CATEGORY
     from sfumato.assess.risk.conditioning import CONDITIONING
     from sfumato.assess.risk.diversity import DIVERSITY
     from sfumato.assess.risk.interval import INTERVAL
@@ -36,7 +37,7 @@ def _risk() -> tuple[Measure, ...]:
     from sfumato.assess.risk.uncertainty import UNCERTAINTY
     from sfumato.assess.risk.uniqueness import UNIQUENESS
 
-    return (INTERVAL, UNCERTAINTY, PERTURBATION, SECURITY, UNIQUENESS, RATIO, DIVERSITY, CONDITIONING)
+    return (INTERVAL, UNCERTAINTY, PERTURBATION, SECURITY, UNIQUENESS, RAREST_CATEGORY, RATIO, DIVERSITY, CONDITIONING)
 
 
 def _attacks() -> tuple[Measure, ...]:

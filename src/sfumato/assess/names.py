@@ -36,6 +36,7 @@ SPOKEN = {
     "epoch-marginal-distance": "Change of columns since the last epoch",
     "epoch-association-difference": "Change of links since the last epoch",
     "verbatim-rows": "Rows released word for word",
+    "rarest-category": "People who hold the rarest released category",
     "unique-rows": "Rows that nobody shares",
     "unique-rows-on-three-columns": "Rows that nobody shares, on three columns",
     "unique-matches": "Unique people whose row is still unique",

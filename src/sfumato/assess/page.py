@@ -53,6 +53,7 @@ def write_page(report: Report, *, edition: Literal["owner", "public"], certifica
     document = certificate or {}
     return environment.get_template("report.html").render(
         owner=owner,
+        verdict=report.verdict,
         notes=report.notes,
         rehearsal=document.get("randomness") == "rehearsal",
         certified=certificate is not None,

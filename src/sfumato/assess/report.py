@@ -139,6 +139,7 @@ class Report:
     def summary(self) -> str:
         """Say the most telling findings in a few lines of plain text."""
         lines = [
+            *(() if self.verdict is None else (self.verdict.sentence(),)),
             *self.notes,
             f"{self.rows_original} original rows, {self.rows_released} released rows",
             measured_sentence(self.findings),

@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Exceeded", "Missing", "Outcome", "Verdict"]
+from sfumato.assess.words import show, spoken_name
+
+__all__ = ["Exceeded", "Missing", "Ruling", "Verdict"]
 
 
-class Outcome(StrEnum):
+class Ruling(StrEnum):
     """What a policy says to a release."""
 
     MEETS = "meets"
     DOES_NOT_MEET = "does-not-meet"
     CANNOT_TELL = "cannot-tell"
-
-    @property
-    def words(self) -> str:
-        """Outcome as what a release does to a policy that is named after it."""
-        return {"meets": "meets", "does-not-meet": "does not meet", "cannot-tell": "cannot be told to meet"}[self.value]
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class Verdict:
     ----------
     policy : str
         Its name.
-    outcome : Outcome
+    outcome : Ruling
     exceeded : tuple of Exceeded
         Empty unless the outcome is that the release does not meet the policy.
     missing : tuple of Missing
@@ -86,7 +83,7 @@ class Verdict:
     """
 
     policy: str
-    outcome: Outcome
+    outcome: Ruling
     exceeded: tuple[Exceeded, ...] = ()
     missing: tuple[Missing, ...] = ()
     to_try: tuple[str, ...] = ()
@@ -96,6 +93,25 @@ class Verdict:
     def title(self) -> str:
         """Name of the policy for readers."""
         return f"{self.policy} (edited)" if self.edited else self.policy
+
+    @property
+    def heading(self) -> str:
+        """Ruling and policy in a few words, for anybody."""
+        return f"{_HEADINGS[self.outcome]} {self.title!r}"
+
+    @property
+    def clause(self) -> str:
+        """Ruling and policy as the beginning of a sentence about the release."""
+        return f"{_CLAUSES[self.outcome]} the policy {self.title!r}"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not met or cannot be told, and what was left out; for the owner."""
+        return (*map(_exceeded_words, self.exceeded), *map(_missing_words, self.missing))
+
+    def sentence(self) -> str:
+        """Verdict in one sentence, for the owner."""
+        return f"{self.heading}: {'; '.join(self.reasons)}." if self.reasons else f"{self.heading}."
 
     def to_json(self) -> dict[str, Any]:
         """Verdict as in ``report.json``."""
@@ -107,3 +123,41 @@ class Verdict:
             "missing": [dataclasses.asdict(each) for each in self.missing],
             "try": list(self.to_try),
         }
+
+
+_HEADINGS = {
+    Ruling.MEETS: "Meets the policy",
+    Ruling.DOES_NOT_MEET: "Does not meet the policy",
+    Ruling.CANNOT_TELL: "It cannot be told whether this meets the policy",
+}
+
+_CLAUSES = {
+    Ruling.MEETS: "the release meets",
+    Ruling.DOES_NOT_MEET: "the release does not meet",
+    Ruling.CANNOT_TELL: "it cannot be told whether the release meets",
+}
+
+
+def _exceeded_words(each: Exceeded) -> str:
+    """A limit or requirement that is not kept, in plain words."""
+    if each.limit == "held_out":
+        return "no people were held out"
+    if each.limit == "persons_per_group":
+        there = "the method makes no groups" if each.value is None else f"the smallest group has {each.value}"
+        return f"{there} and {each.allowed} persons a group are asked"
+    if each.limit == "rare":
+        return "categories that few people have may show"
+    ends = "" if each.interval is None else f"{show(each.interval[0])} to {show(each.interval[1])}, "
+    value = show(each.value if isinstance(each.value, float) else None)
+    return f"{each.limit} is {value} ({ends}{_finding_words(each.finding)}) and {each.allowed} is allowed"
+
+
+def _missing_words(each: Missing) -> str:
+    """What a limit could not be judged by, in plain words."""
+    which = f" ({_finding_words(each.finding)})" if each.finding else ""
+    return f"{each.limit}: {each.because}{which}"
+
+
+def _finding_words(name: str | None) -> str:
+    words = spoken_name(name or "")
+    return words[:1].lower() + words[1:]

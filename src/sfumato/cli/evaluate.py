@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import budget_option, budget_words, most_bytes_option, read_input, reading_options
-from sfumato.errors import OptionError
+from sfumato.cli.options import (
+    budget_option,
+    budget_words,
+    command_words,
+    most_bytes_option,
+    policy_options,
+    read_input,
+    reading_options,
+)
+from sfumato.errors import OptionError, PrivacyRefusal
 
 if TYPE_CHECKING:
     from sfumato.privacy.certificate import Certificate
@@ -43,6 +51,7 @@ _LEAST_MOST, _TIMES = 1 << 30, 20  # what a table that somebody else packed may 
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
 @most_bytes_option("Bytes that RELEASED and the rows held out may unpack to.  [default: 1 GiB, or 20 times ORIGINAL]")
+@policy_options
 @budget_option
 @reading_options
 @verb
@@ -63,6 +72,9 @@ def evaluate(console: Console, original: str, released: str, output: Path | None
         with console.progress():
             evaluation.save(output, overwrite=options["overwrite"])
     _tell(console, evaluation, output)
+    verdict = evaluation.report.verdict
+    if verdict is not None and verdict.outcome.value != "meets" and not options["despite_policy"]:
+        raise PrivacyRefusal(f"{verdict.clause}; the report says why, and what to try")
 
 
 def _refuse(original: str, released: str, options: dict[str, Any]) -> None:
@@ -70,6 +82,8 @@ def _refuse(original: str, released: str, options: dict[str, Any]) -> None:
     if told is not None:
         name = told.replace("_", "-")
         raise OptionError(f"--{name} says how a table is made, and this one is made already; leave it out")
+    if options["despite_policy"] and options["policy"] is None:
+        raise OptionError("--despite-policy goes on where a policy is not met; name the policy with --policy")
     if original == released == "-":
         raise OptionError("only one table can come from standard input; give the other as a file")
     if "://" in released:
@@ -110,6 +124,8 @@ def _run(console: Console, original: str, released: str, options: dict[str, Any]
             budget=options["budget"],
             seed=options["seed"],
             certificate=certificate,
+            policy=options["policy"],
+            command=command_words(),
         )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
+from click.core import ParameterSource
 
 from sfumato.errors import OptionError
 
@@ -18,9 +19,20 @@ if TYPE_CHECKING:
     from sfumato.publish import Signer
     from sfumato.tables.files import FileForm
 
-__all__ = ["budget_option", "budget_words", "most_bytes_option", "read_input", "reading_options", "signer_at"]
+__all__ = [
+    "budget_option",
+    "budget_words",
+    "command_words",
+    "most_bytes_option",
+    "policy_options",
+    "read_input",
+    "reading_options",
+    "signer_at",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_OF_OUTPUT = ("quiet", "as_json", "debug")
 
 
 def reading_options(function: F) -> F:
@@ -34,6 +46,39 @@ def budget_option(function: F) -> F:
     return click.option(
         "--budget", type=float, metavar="SECONDS", help="Choose how many rows are looked at, to measure in this time."
     )(function)
+
+
+def policy_options(function: F) -> F:
+    """Add the options that say what a release must meet."""
+    function = click.option(
+        "--despite-policy", is_flag=True, help="Go on although the policy is not met; the certificate says so."
+    )(function)
+    return click.option(
+        "--policy", metavar="NAME|FILE", help="What the release must meet: trusted, research, public, or a file."
+    )(function)
+
+
+def command_words() -> tuple[str, ...]:
+    """Words of the command line that is being run, for what to try next; without what only shapes the output.
+
+    A database URL may hold a password, so that it is not repeated.
+    """
+    context = click.get_current_context()
+    assert context is not None
+    words = ["sfumato", str(context.info_name)]
+    for parameter in sorted(context.command.params, key=lambda each: each.param_type_name != "argument"):
+        told = context.get_parameter_source(parameter.name or "")
+        if told is not ParameterSource.COMMANDLINE or parameter.name in _OF_OUTPUT:
+            continue
+        value = context.params[parameter.name or ""]
+        if parameter.param_type_name == "argument":
+            words.append("INPUT" if "://" in str(value) else str(value))
+        elif isinstance(value, bool):
+            words.append(parameter.opts[0])
+        else:
+            for each in value if isinstance(value, tuple) else (value,):
+                words += [parameter.opts[0], str(each)]
+    return tuple(words)
 
 
 def budget_words(report: Report) -> str | None:

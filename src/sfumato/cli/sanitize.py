@@ -9,11 +9,19 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.mechanisms import METHOD_OPTIONS, check_key, mechanism_of, method_options
-from sfumato.cli.options import budget_option, budget_words, read_input, reading_options, signer_at
-from sfumato.errors import OptionError
+from sfumato.cli.options import (
+    budget_option,
+    budget_words,
+    command_words,
+    policy_options,
+    read_input,
+    reading_options,
+    signer_at,
+)
+from sfumato.errors import OptionError, shown
 
 if TYPE_CHECKING:
-    from sfumato.publish import Release, Signer
+    from sfumato.publish import PolicyNotMet, Release, Signer
     from sfumato.recipe import Recipe
     from sfumato.tables.files import FileForm
 
@@ -42,6 +50,7 @@ __all__ = ["sanitize"]
     "--chunked", is_flag=True, help="translate, scale, rotate, hybrid: a file larger than memory, in batches."
 )
 @click.option("--batch-rows", type=click.IntRange(min=1), help="Rows of a batch.  [default: about 32 MB of them]")
+@policy_options
 @budget_option
 @reading_options
 @verb
@@ -52,7 +61,7 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
     file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.geometry.keyfile import keeping_key
-    from sfumato.publish import check_folder
+    from sfumato.publish import PolicyNotMet, check_folder
     from sfumato.tables.files import FileForm, FileFormat
 
     check_folder(output, overwrite=options["overwrite"])
@@ -67,7 +76,12 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
     if options["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
         raise OptionError("--spreadsheet-safe is for CSV; add --format csv, or leave it out")
     native = form.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
-    release = _run(console, table, recipe, options, native=native)
+    try:
+        release = _run(console, table, recipe, options, native=native)
+    except PolicyNotMet as refused:
+        refused.save_owner(output, overwrite=options["overwrite"])
+        _tell_refused(console, refused, output)
+        raise
     with keeping_key(release.key, options["new_key_file"], output), console.progress():
         release.save(output, form=wanted, overwrite=options["overwrite"], sign=signer)
     _tell(console, release, output, wanted, signer)
@@ -77,6 +91,9 @@ def _signer(output: Path, recipe: Recipe | None, options: dict[str, Any]) -> Sig
     """Read the key before the work is done, and refuse what could not be signed after it."""
     from sfumato.publish import refuse_to_sign_rehearsal
 
+    policy = options["policy"] or (recipe.policy if recipe is not None else None)
+    if policy is not None and options["no_report"]:
+        raise OptionError("--policy judges what is measured and --no-report leaves it out; leave one of them out")
     if options["budget"] is not None and options["no_report"]:
         raise OptionError("--budget limits the measuring and --no-report leaves it out; leave one of them out")
     if options["sign"] is None:
@@ -110,6 +127,7 @@ def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str,
         seed = recipe.seed if seed is None else seed
         holdout = recipe.holdout if holdout is None else holdout
     mechanism = mechanism_of(recipe, options)
+    policy = _policy(recipe, options)
     with console.progress():
         return sanitize(
             table,
@@ -126,7 +144,29 @@ def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str,
             budget=options["budget"],
             native=native,
             spreadsheet_safe=options["spreadsheet_safe"],
+            policy=policy,
+            despite_policy=options["despite_policy"],
+            command=command_words() if recipe is None else (),
         )
+
+
+def _policy(recipe: Recipe | None, options: dict[str, Any]) -> str | None:
+    """Name or file of the policy; a recipe's, where none is named, must be built in."""
+    from sfumato.publish import BUILT_IN
+
+    if options["policy"] is not None or recipe is None or recipe.policy is None:
+        return None if options["policy"] is None else str(options["policy"])
+    if recipe.policy not in BUILT_IN:
+        raise OptionError(f"the recipe was judged by the policy {shown(recipe.policy)}; name its file with --policy")
+    return recipe.policy
+
+
+def _tell_refused(console: Console, refused: PolicyNotMet, folder: Path) -> None:
+    console.say(refused.verdict.sentence())
+    for line in refused.verdict.to_try:
+        console.say(f"To try next:  {line}")
+    console.say(f"What stays:   {folder / 'owner'} (report.html is the one to read first)")
+    console.result({"folder": str(folder), "table": None, "verdict": refused.verdict.to_json()})
 
 
 def _in_chunks(
@@ -172,7 +212,7 @@ def _refuse_in_chunks(source: str, recipe: Recipe | None, options: dict[str, Any
         raise OptionError("--batch-rows is for files that go through in batches; add --chunked or leave it out")
     if source == "-" or "://" in source or options["query"] is not None:
         raise OptionError("--chunked reads a file, some of it twice; write standard input or the query to a file first")
-    for name in ("holdout", "level", "strata"):
+    for name in ("holdout", "level", "strata", "policy"):
         if options[name] is not None or getattr(recipe, name, None) is not None:
             raise OptionError(f"--{name} needs all rows at once; leave it out, or leave out --chunked")
     form = form_of(Path(source))
@@ -196,6 +236,7 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, sign
     from sfumato.facts import FormulaTexts, Randomized, Synthesized, TargetMoved, Transformed
 
     certificate = release.certificate
+    verdict = None if release.report is None else release.report.verdict
     rehearsal = certificate.randomness != "release"
     levels = certificate.levels
     if levels:
@@ -245,5 +286,6 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, sign
             "rows_out": certificate.rows_out,
             "levels": levels,
             "signed_by": None if signer is None else signer.fingerprint,
+            "verdict": None if verdict is None else verdict.to_json(),
         }
     )

@@ -11,6 +11,7 @@ from sfumato.facts import (
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
+    DespitePolicy,
     DomainsObserved,
     Drawn,
     Enhanced,
@@ -133,6 +134,8 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                         "the owner asked for no report, so nothing was measured",
                     )
                 )
+            case DespitePolicy():
+                refused.append(_of_policy(fact))
             case HeldOut():
                 pass  # a matter of measuring: it makes no claim
             case _:
@@ -228,6 +231,14 @@ def _of_formulas(fact: FormulaTexts, claims: list[Claim], refused: list[Refused]
             f"{where} begin with =, +, -, @, tab or return, which a spreadsheet takes for formulas and may run; open "
             "it as text",
         )
+    )
+
+
+def _of_policy(fact: DespitePolicy) -> Refused:
+    found = "it does not" if fact.outcome == "does-not-meet" else "it cannot be told whether it does"
+    return Refused(
+        f"The release meets the policy {fact.policy!r}.",
+        f"the owner measured it, and {found}; it leaves all the same, by the owner's decision",
     )
 
 

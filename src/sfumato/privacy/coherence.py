@@ -13,6 +13,7 @@ from sfumato.facts import (
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
+    DespitePolicy,
     DomainsObserved,
     Drawn,
     Enhanced,
@@ -30,6 +31,7 @@ from sfumato.facts import (
     Synthesized,
     TargetMoved,
     Transformed,
+    Unmeasured,
     Untouched,
 )
 
@@ -53,6 +55,7 @@ _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
     ComponentNoise: {"law": frozenset({"laplace"}), "guarantee": frozenset({"component", "record"})},
     Maintained: {"split": frozenset({"paper", "strict"})},
     Joint: {"centres": frozenset({"", "last", "each"}), "noise": frozenset({"", "each", "split"})},
+    DespitePolicy: {"outcome": frozenset({"does-not-meet", "cannot-tell"})},
     Opened: {"action": frozenset({"opened", "sum", "told"})},
 }
 """Texts of facts that sentences are made of: no others are known here."""
@@ -75,6 +78,8 @@ def check_facts(facts: Sequence[Fact]) -> None:
             raise PrivacyRefusal(f"the fact {fact.fact!r} contradicts itself, so nothing can be certified")
     if len({kind for kind in kinds if kind in _WAYS}) > 1 or {Shuffled, ShuffledWithin} <= set(kinds):
         raise PrivacyRefusal("the facts tell of two ways to make or to order the rows, so nothing can be certified")
+    if {Unmeasured, DespitePolicy} <= set(kinds):
+        raise PrivacyRefusal("the facts say that nothing was measured and what was found, so nothing can be certified")
     if not _names_agree(facts):
         raise PrivacyRefusal("the facts contradict each other about a column, so nothing can be certified")
     if len(set(_row_counts(facts))) > 1:

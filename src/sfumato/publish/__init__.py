@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.publish.evaluation import Evaluation, check_evaluation_folder
 from sfumato.publish.folder import Contents, check_folder, replacing_folder
-from sfumato.publish.judge import Outcome, Verdict, judge
+from sfumato.publish.judge import PolicyNotMet, Ruling, Verdict, judge
 from sfumato.publish.policy import BUILT_IN, PURPOSES, Policy
 from sfumato.publish.release import Release, refuse_to_sign_rehearsal
 from sfumato.publish.signature import Signer, Verifier
@@ -16,9 +16,10 @@ __all__ = [
     "Check",
     "Contents",
     "Evaluation",
-    "Outcome",
     "Policy",
+    "PolicyNotMet",
     "Release",
+    "Ruling",
     "Signer",
     "Verdict",
     "Verifier",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from sfumato.assess.report import Report
@@ -11,6 +13,8 @@ from sfumato.engines.plan import schema_of
 from sfumato.errors import OptionError
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.evaluation import Evaluation, dropped_columns, measure_released
+from sfumato.publish.judge import asked_policy, judge_report
+from sfumato.publish.policy import Policy
 from sfumato.publish.publish import check_budget
 from sfumato.randomness import Randomness
 from sfumato.tables.frames import to_arrow
@@ -30,6 +34,7 @@ def evaluate(
     holdout: Any | None = None,
     budget: float | None = None,
     seed: int | None = None,
+    policy: Policy | str | Path | None = None,
 ) -> Report:
     """Measure a released table against its original, whatever tool made it. Runs at the owner's.
 
@@ -49,6 +54,9 @@ def evaluate(
         Seconds that the measuring may take; chooses how many rows are looked at.
     seed : int, optional
         Makes the samples and redraws of the measuring reproducible.
+    policy : Policy, str or path, optional
+        What the release is judged by: a policy, the name of one that is built in, or a file. The report holds the
+        verdict.
 
     Warns
     -----
@@ -65,6 +73,7 @@ def evaluate(
         holdout=holdout,
         budget=budget,
         seed=seed,
+        policy=policy,
     )
     for note in evaluation.notes:
         warnings.warn(note, stacklevel=2)
@@ -83,19 +92,27 @@ def compare_tables(
     budget: float | None = None,
     seed: int | None = None,
     certificate: Certificate | None = None,
+    policy: Policy | str | Path | None = None,
+    command: Sequence[str] = ("sfumato", "evaluate", "ORIGINAL", "RELEASED", "--policy", "POLICY"),
 ) -> Evaluation:
     """Measure as `evaluate` does, with what the certificate of the released table says; give the notes too."""
     check_budget(budget)
+    asked = asked_policy(policy)
     if isinstance(holdout, int | float):
         raise OptionError("the table is released already, so no share can be held out now; give the rows held out")
     before, after = to_arrow(original)[0], to_arrow(released)[0]
     dropped = dropped_columns(certificate, before.column_names)
-    return measure_released(
+    evaluation = measure_released(
         before,
         after,
         schema_of(before, schema, target, [*identifiers, *dropped], public),
         holdout=None if holdout is None else to_arrow(holdout)[0],
         budget=budget,
         certificate=certificate,
+        judged=asked is not None,
         rng=Randomness(seed).generator("assess"),
     )
+    if asked is None:
+        return evaluation
+    facts = () if certificate is None else certificate.facts
+    return dataclasses.replace(evaluation, report=judge_report(evaluation.report, facts, asked, command=command))

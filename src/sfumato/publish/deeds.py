@@ -14,6 +14,7 @@ from sfumato.facts import (
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
+    DespitePolicy,
     DomainsObserved,
     Drawn,
     Enhanced,
@@ -47,7 +48,7 @@ Kinds = tuple[type[Fact], ...]
 F = TypeVar("F", bound=Fact)
 
 _AROUND: Kinds = (Drawn, ColumnsDropped)
-_OF_ANY: Kinds = (FormulaTexts, Unmeasured)
+_OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _GROUPS)
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))

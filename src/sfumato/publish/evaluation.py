@@ -101,6 +101,7 @@ def measure_released(
     holdout: pa.Table | None = None,
     budget: float | None = None,
     certificate: Certificate | None = None,
+    judged: bool = False,
     rng: np.random.Generator,
 ) -> Evaluation:
     """Read a released table as the original's columns, and measure it.
@@ -116,6 +117,8 @@ def measure_released(
         Seconds that the measuring may take.
     certificate : Certificate, optional
         That of the released table; its facts choose the attacks.
+    judged : bool
+        Whether a policy is judged by it, which takes more people to be attacked.
     rng : numpy.random.Generator
     """
     notes = _notes_of_columns(original, released, schema)
@@ -146,6 +149,7 @@ def measure_released(
         facts=() if certificate is None else certificate.facts,
         holdout=None if held is None else held.table,
         budget=budget,
+        judged=judged,
         rng=rng,
     )
     notes += [UserWarning(note) for note in report.notes]

@@ -14,6 +14,7 @@ from sfumato.replacing import put_in_place, work_folder
 __all__ = ["EVALUATION_FILES", "Contents", "check_folder", "replacing_folder"]
 
 _MARK = Path("release", "certificate.json")
+_REFUSED_MARK = Path("owner", "report.json")  # all that is left of a run whose policy was not met
 
 EVALUATION_FILES = ("report.html", "report-public.html", "report.json")
 """What the folder of an evaluation holds, all of it and nothing else."""
@@ -75,9 +76,10 @@ def _check_parent(path: Path) -> None:
 
 
 def _is_earlier(path: Path, contents: Contents) -> bool:
-    if contents is Contents.RELEASE:
-        return (path / _MARK).is_file()
     inside = list(path.iterdir())
+    if contents is Contents.RELEASE:
+        refused = [file.name for file in inside] == ["owner"] and (path / _REFUSED_MARK).is_file()
+        return refused or (path / _MARK).is_file()
     files = EVALUATION_FILES if contents is Contents.EVALUATION else _TUNING_FILES
     return {file.name for file in inside} == set(files) and all(file.is_file() for file in inside)
 

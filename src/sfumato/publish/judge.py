@@ -15,18 +15,35 @@ for of one kind there may be so few that nothing could be told; a kind that alon
 
 from __future__ import annotations
 
-import shlex
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from sfumato.assess.findings import Tries
 from sfumato.assess.intervals import difference_interval, exact_interval
 from sfumato.assess.report import Report
-from sfumato.assess.verdict import Exceeded, Missing, Outcome, Verdict
-from sfumato.facts import CountsKept, DomainsObserved, Fact, Grouped, Maintained, Untouched
-from sfumato.publish.policy import BUILT_IN, Policy
+from sfumato.assess.verdict import Exceeded, Missing, Ruling, Verdict
+from sfumato.errors import OptionError, PrivacyRefusal
+from sfumato.facts import CountsKept, DespitePolicy, DomainsObserved, Fact, Grouped, Maintained, Untouched
+from sfumato.publish.advice import what_to_try
+from sfumato.publish.policy import Policy
+from sfumato.publish.release import Release
 
-__all__ = ["CONFIDENCE", "LEAST_HELD_OUT", "Exceeded", "Missing", "Outcome", "Verdict", "judge"]
+__all__ = [
+    "CONFIDENCE",
+    "LEAST_HELD_OUT",
+    "Exceeded",
+    "Missing",
+    "PolicyNotMet",
+    "Ruling",
+    "Verdict",
+    "asked_policy",
+    "despite_facts",
+    "judge",
+    "judge_report",
+    "refuse_unmet",
+]
 
 CONFIDENCE = 0.95
 """Of all intervals of a verdict together."""
@@ -34,18 +51,11 @@ CONFIDENCE = 0.95
 LEAST_HELD_OUT = 1_000
 """People held out with whom the membership attack at 1 % false alarms is judged."""
 
+_RAREST, _USUAL_PERSONS = "rarest-category", 10
 _OWN_ROW = "own-row-linkage-"
 _SINGLING = "singling-out-"
 _SCORES = ("membership-auc", "membership-tpr")
 _TPR = "membership-tpr"
-_HOLD_OUT, _HOLD_OUT_MORE = 0.3, 0.5
-_STEPS = (4, 10)  # by how much larger groups are tried
-_GROUPS = 25  # a group size to begin with where the method has none
-_FLAGS = ("--correlated", "--pass-categories", "--pass-missing", "--allow-observed", "--allow-level-1")
-_OF_METHODS = (
-    *("--grouping", "--effort", "--noise", "--law", "--size", "--enhance", "--enhance-size", "--groups", "--b"),
-    *("--response-weight", "--guarantee", "--rho1", "--rho2", "--epsilon", "--spec", "--key", "--new-key", "--public"),
-)
 
 _FAMILIES: dict[str, Callable[[str], bool]] = {
     "linkage-gain": lambda name: name.startswith(("linkage-", _OWN_ROW, "linkability")) and "/" not in name,
@@ -116,17 +126,19 @@ def judge(report: Report, policy: Policy, facts: Sequence[Fact] = (), *, command
     unmet, unknown = _requirements(report, policy, facts)
     missing = [*missing, *unsure, *unknown]
     found = (*exceeded, *unmet)
-    outcome = Outcome.MEETS
+    outcome = Ruling.MEETS
     if found:
-        outcome = Outcome.DOES_NOT_MEET
+        outcome = Ruling.DOES_NOT_MEET
     elif any(each.needed for each in missing):
-        outcome = Outcome.CANNOT_TELL
+        outcome = Ruling.CANNOT_TELL
     return Verdict(
         policy.name,
         outcome,
         found,
         tuple(missing),
-        () if outcome is Outcome.MEETS else _to_try(report, policy, facts, found, bool(unsure), command),
+        ()
+        if outcome is Ruling.MEETS
+        else what_to_try(report, policy, facts, found, unsure=bool(unsure), command=command),
         edited=policy.title != policy.name,
     )
 
@@ -142,8 +154,17 @@ def _stakes(report: Report, policy: Policy) -> tuple[list[_Stake], list[Missing]
             continue
         here, lacking = _of_limit(limit, report)
         stakes += _together(here)
-        missing += lacking
+        missing += _merged(lacking)
     return stakes, missing
+
+
+def _merged(missing: Sequence[Missing]) -> list[Missing]:
+    """Say a reason once for all attacks that it keeps from being judged."""
+    reasons: dict[str, Missing] = {}
+    for each in missing:
+        known = reasons.get(each.because)
+        reasons[each.because] = each if known is None else dataclasses.replace(known, finding=None)
+    return list(reasons.values())
 
 
 def _of_limit(limit: str, report: Report) -> tuple[list[_Stake], list[Missing]]:
@@ -233,14 +254,15 @@ def _requirements(
         if name == "held_out":
             if asked and not report.rows_held_out:
                 unmet.append(Exceeded(name, None, False, True))
-        elif not facts:
-            unknown.append(Missing(name, None, "no certificate says how the table was made"))
-        elif name == "persons_per_group":
+        elif name == "persons_per_group" and facts:
             smallest = _smallest_group(facts)
             if smallest is None or smallest < int(asked):
                 unmet.append(Exceeded(name, None, smallest, asked))
-        elif _shows_rare(facts):
-            unmet.append(Exceeded(name, None, "shown", asked))
+        elif name == "rare" and (shown := _shows_rare(report, policy, facts)) is not None:
+            if shown:
+                unmet.append(Exceeded(name, _RAREST, "shown", asked))
+        else:
+            unknown.append(Missing(name, None, "no certificate says how the table was made"))
     return tuple(unmet), tuple(unknown)
 
 
@@ -250,97 +272,96 @@ def _smallest_group(facts: Sequence[Fact]) -> int | None:
     return min(sizes) if sizes else None
 
 
-def _shows_rare(facts: Sequence[Fact]) -> bool:
-    """Whether a category that few people have may show in the release."""
-    return any(
+def _shows_rare(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool | None:
+    """Whether a category that fewer people have than a group must shows in the release; None where nobody knows.
+
+    It is hidden where no category leaves as it is, whatever stands in the table, and where the rarest that does is held
+    by enough people.
+    """
+    as_they_are = any(
         isinstance(fact, DomainsObserved)
         or (isinstance(fact, CountsKept | Maintained | Untouched) and fact.category_columns > 0)
         for fact in facts
     )
+    if facts and not as_they_are:
+        return False
+    rarest = next((finding for finding in report.findings if finding.name == _RAREST), None)
+    if rarest is None or (rarest.value is None and rarest.applies):
+        return True if facts else None
+    return rarest.value is not None and rarest.value < int(policy.require.get("persons_per_group", _USUAL_PERSONS))
 
 
-# --------------------------------------------------------------------------------------------------------- what to try
+# ------------------------------------------------------------------------------------------- before anything is written
 
 
-def _to_try(
-    report: Report,
-    policy: Policy,
-    facts: Sequence[Fact],
-    exceeded: Sequence[Exceeded],
-    unsure: bool,
-    command: Sequence[str],
-) -> tuple[str, ...]:
-    """Command lines that may help: people held out, larger groups, a method with groups, more people held out."""
-    told = policy.name if policy == BUILT_IN.get(policy.name) else "FILE"
-    words = list(command) or ["sfumato", "sanitize", "INPUT", "-o", "FOLDER", "--policy", told]
-    made_here = words[1:2] == ["sanitize"]
-    compared = bool(report.rows_held_out)
-    stronger = any(each.limit in policy.limits or each.limit == "persons_per_group" for each in exceeded)
-    lines = []
-    if stronger:
-        base = words if made_here else ["sfumato", "sanitize", words[2], "-o", "FOLDER", "--policy", told]
-        if not compared or not made_here:
-            base = _with(base, "--holdout", f"{_HOLD_OUT:g}")
-        lines += [_with(_without(base, *_dropped(size)), *size) for size in _sizes(report, policy, facts, exceeded)]
-    elif not compared:
-        lines.append(_with(words, "--holdout", f"{_HOLD_OUT:g}" if made_here else "FILE"))
-    elif unsure and made_here:
-        if _value(words, "--holdout") != f"{_HOLD_OUT_MORE:g}" and report.rows_held_out < report.rows_original:
-            lines.append(_with(words, "--holdout", f"{_HOLD_OUT_MORE:g}"))
-        if "--budget" in words:
-            lines.append(_without(words, "--budget"))
-    return tuple(shlex.join(_replacing(line)) for line in lines)
+class PolicyNotMet(PrivacyRefusal):
+    """A release was not found to meet its policy, so nothing leaves; what the owner keeps of it can be saved."""
+
+    def __init__(self, release: Release) -> None:
+        assert release.report is not None
+        assert release.report.verdict is not None
+        self.verdict: Verdict = release.report.verdict
+        self.report: Report = release.report
+        self._kept = dataclasses.replace(release, table=None, workings=None)
+        super().__init__(
+            f"{self.verdict.clause}, for {self.verdict.reasons[0]}; nothing leaves, the owner's report says what to "
+            "try, and --despite-policy releases it all the same and says so"
+        )
+
+    def save_owner(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write ``owner/`` alone: the report with the verdict, the recipe and the schema."""
+        return self._kept.save_owner(folder, overwrite=overwrite)
 
 
-def _sizes(
-    report: Report, policy: Policy, facts: Sequence[Fact], exceeded: Sequence[Exceeded]
-) -> list[tuple[str, ...]]:
-    """Options for groups that are larger, as large as a requirement asks, or there at all."""
-    asked = int(policy.require.get("persons_per_group", 1))
-    groups = [
-        fact.asked_min if isinstance(fact, Grouped) else fact.k
-        for fact in facts
-        if isinstance(fact, Grouped | Maintained)
-    ]
-    most = report.rows_original // 2
-    if not groups:
-        return [("--method", "condense", "--k", str(max(_GROUPS, asked)))] if most >= max(_GROUPS, asked) else []
-    if not any(each.limit in policy.limits for each in exceeded):
-        return [("--k", str(asked))] if groups[0] < asked <= most else []
-    return [("--k", str(size)) for size in (max(asked, step * groups[0]) for step in _STEPS) if size <= most]
+def asked_policy(policy: Policy | str | Path | None, *, report: bool = True, despite: bool = False) -> Policy | None:
+    """Policy that a run is to be judged by, read before the work is done.
+
+    Raises
+    ------
+    OptionError
+        Where there is no such policy, or nothing is measured that it could judge.
+    """
+    if policy is None:
+        if despite:
+            raise OptionError("--despite-policy releases what a policy refuses; name the policy with --policy")
+        return None
+    if not report:
+        raise OptionError("a policy judges what is measured; leave out --no-report, or the policy")
+    return Policy.load(policy)
 
 
-def _with(words: Sequence[str], *options: str) -> list[str]:
-    """Words of a command with options set to values, in place of what they were."""
-    changed = list(words)
-    for name, value in zip(options[::2], options[1::2], strict=True):
-        changed = [*_without(changed, name), name, value]
-    return changed
+def judge_report(
+    report: Report | None, facts: Sequence[Fact], policy: Policy, *, command: Sequence[str] = ()
+) -> Report:
+    """Report with the verdict of a policy on it.
+
+    Raises
+    ------
+    PrivacyRefusal
+        Where nothing was measured.
+    """
+    if report is None:
+        raise PrivacyRefusal("nothing was measured that a policy could judge, so nothing leaves; leave the policy out")
+    return dataclasses.replace(report, verdict=judge(report, policy, facts, command=command))
 
 
-def _without(words: Sequence[str], *names: str) -> list[str]:
-    """Words of a command without some options and their values."""
-    kept: list[str] = []
-    skip = 0
-    for word in words:
-        if skip:
-            skip -= 1
-        elif word in names:
-            skip = 0 if word in _FLAGS else 1
-        else:
-            kept.append(word)
-    return kept
+def despite_facts(report: Report | None, *, despite: bool) -> tuple[Fact, ...]:
+    """What the certificate must say of a release that leaves although it was not found to meet its policy."""
+    verdict = None if report is None else report.verdict
+    if verdict is None or verdict.outcome is Ruling.MEETS or not despite:
+        return ()
+    return (DespitePolicy(verdict.title, verdict.outcome.value),)
 
 
-def _dropped(size: Sequence[str]) -> tuple[str, ...]:
-    """Options that do not go with others: those of the old method with a new one."""
-    return (*_OF_METHODS, *_FLAGS) if "--method" in size else ("--groups",)
+def refuse_unmet(release: Release, *, despite: bool) -> Release:
+    """The release, if it meets its policy, has none, or is let go despite it.
 
-
-def _value(words: Sequence[str], name: str) -> str | None:
-    return words[list(words).index(name) + 1] if name in words else None
-
-
-def _replacing(words: Sequence[str]) -> list[str]:
-    """Words of a command that may replace the folder which this run leaves."""
-    return list(words) if "--overwrite" in words or "-o" not in words else [*words, "--overwrite"]
+    Raises
+    ------
+    PolicyNotMet
+        Else.
+    """
+    verdict = None if release.report is None else release.report.verdict
+    if verdict is None or verdict.outcome is Ruling.MEETS or despite:
+        return release
+    raise PolicyNotMet(release)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -13,6 +14,9 @@ from sfumato.engines.outcome import Apart, Outcome
 from sfumato.errors import OptionError
 from sfumato.facts import Fact, Unmeasured
 from sfumato.privacy.certificate import certify
+from sfumato.publish.advice import words_of
+from sfumato.publish.judge import despite_facts, judge_report, refuse_unmet
+from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release
 from sfumato.randomness import Randomness
 from sfumato.tables.spreadsheet import FormulaCount
@@ -21,9 +25,16 @@ __all__ = ["check_budget", "publish"]
 
 
 def publish(
-    outcome: Outcome, *, report: bool = True, budget: float | None = None, spreadsheet_safe: bool = False
+    outcome: Outcome,
+    *,
+    report: bool = True,
+    budget: float | None = None,
+    spreadsheet_safe: bool = False,
+    policy: Policy | None = None,
+    despite_policy: bool = False,
+    command: Sequence[str] = (),
 ) -> Release:
-    """Certify and measure what an engine made; runs at the owner's, and writes nothing.
+    """Certify, measure and judge what an engine made; runs at the owner's, and writes nothing.
 
     Parameters
     ----------
@@ -34,12 +45,27 @@ def publish(
         Seconds that the measuring may take; chooses how many rows are looked at.
     spreadsheet_safe : bool
         Write CSV with an apostrophe before what a spreadsheet would take for a formula.
+    policy : Policy, optional
+        What the release must meet.
+    despite_policy : bool
+        Release it all the same where it does not; the certificate says so.
+    command : sequence of str
+        Words of the command line that asked for it, for what to try next.
+
+    Raises
+    ------
+    PolicyNotMet
+        Where the policy is not met, or it cannot be told; it holds the report.
     """
     recipe, randomness = outcome.recipe, Randomness(outcome.recipe.seed)
-    measured = _measure(outcome, budget, randomness) if report else None
+    measured = _measure(outcome, budget, randomness, judged=policy is not None) if report else None
+    if policy is not None:
+        measured = judge_report(measured, outcome.facts, policy, command=command or words_of(recipe, policy))
+        recipe = dataclasses.replace(recipe, policy=policy.title)
     unmeasured = () if report else (Unmeasured(),)
+    despite = despite_facts(measured, despite=despite_policy)
     certificate = certify(
-        (*outcome.facts, *_formulas(outcome, quoted=spreadsheet_safe), *unmeasured),
+        (*outcome.facts, *_formulas(outcome, quoted=spreadsheet_safe), *unmeasured, *despite),
         version=recipe.sfumato,
         created=outcome.created,
         randomness=randomness.mode.value,
@@ -49,7 +75,7 @@ def publish(
         rows_out=outcome.rows_out,
         schema_sha256=outcome.schema.public_part().digest,
     )
-    return Release(
+    release = Release(
         outcome.table,
         recipe.schema,
         certificate,
@@ -60,9 +86,10 @@ def publish(
         outcome.texts,
         outcome.together,
     )
+    return refuse_unmet(release, despite=despite_policy)
 
 
-def _measure(outcome: Outcome, budget: float | None, randomness: Randomness) -> Report:
+def _measure(outcome: Outcome, budget: float | None, randomness: Randomness, *, judged: bool) -> Report:
     comparison, rng = outcome.comparison, randomness.generator("assess")
     if isinstance(comparison, Apart):
         return assess_apart(
@@ -83,6 +110,7 @@ def _measure(outcome: Outcome, budget: float | None, randomness: Randomness) -> 
         records=comparison.records,
         holdout=comparison.outside,
         budget=budget,
+        judged=judged,
         rng=rng,
     )
     seconds = {"sanitizing": outcome.seconds, **report.seconds}

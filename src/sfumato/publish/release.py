@@ -106,6 +106,15 @@ class Release:
         self.written(folder, form=form, overwrite=overwrite, sign=sign)
         return Path(folder)
 
+    def save_owner(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write ``owner/`` alone, of a release that must not leave."""
+        try:
+            with replacing_folder(folder, overwrite=overwrite) as work:
+                self._write_owner(work / "owner")
+        except OSError as error:
+            raise SfumatoError(f"the owner's part could not be written ({reason(error)}); {_NOTHING}") from None
+        return Path(folder)
+
     def written(
         self,
         folder: str | Path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from sfumato.errors import OptionError, SfumatoError
 from sfumato.geometry.keyfile import check_key_path, keeping_key
 from sfumato.mechanism import Mechanism
 from sfumato.publish.folder import check_folder, replacing_folder
+from sfumato.publish.judge import asked_policy
+from sfumato.publish.policy import Policy
 from sfumato.publish.publish import check_budget, publish
 from sfumato.publish.release import Release, signer_of
 from sfumato.publish.signature import Signer
@@ -43,6 +45,9 @@ def sanitize(
     budget: float | None = None,
     native: bool = False,
     spreadsheet_safe: bool = False,
+    policy: Policy | str | Path | None = None,
+    despite_policy: bool = False,
+    command: Sequence[str] = (),
 ) -> Release:
     """Sanitize a table: give back one that can be mined in its place, certified and measured.
 
@@ -75,11 +80,22 @@ def sanitize(
         Write numbers and dates that came as text in types of their own.
     spreadsheet_safe : bool
         Write CSV with an apostrophe before what a spreadsheet would take for a formula.
+    policy : Policy, str or path, optional
+        What the release must meet: a policy, the name of one that is built in, or a file.
+    despite_policy : bool
+        Release it all the same where it does not; the certificate says so.
+    command : sequence of str
+        Words of the command line that asked for it, for what to try next.
 
     Returns
     -------
     Release
         Its table is of the frame type that came in.
+
+    Raises
+    ------
+    PolicyNotMet
+        Where the policy is not met, or it cannot be told; it holds the report.
 
     Examples
     --------
@@ -90,6 +106,7 @@ def sanitize(
     (40, True)
     """
     check_budget(budget)
+    asked = asked_policy(policy, report=report, despite=despite_policy)
     arrow, origin = to_arrow(table)
     plan = settle(
         arrow,
@@ -104,7 +121,15 @@ def sanitize(
         seed=seed,
     )
     outcome = run_in_memory(arrow, plan, native=native)
-    release = publish(outcome, report=report, budget=budget, spreadsheet_safe=spreadsheet_safe)
+    release = publish(
+        outcome,
+        report=report,
+        budget=budget,
+        spreadsheet_safe=spreadsheet_safe,
+        policy=asked,
+        despite_policy=despite_policy,
+        command=command,
+    )
     if native or isinstance(outcome.comparison, Apart):
         return release
     free = outcome.comparison.codec.retyped(outcome.comparison.released)

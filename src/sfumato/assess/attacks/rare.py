@@ -24,6 +24,8 @@ __all__ = ["RARE_COMBINATIONS"]
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]
 
+_RARE = 10  # people who hold a combination that is rare at all
+_SLACK = 10  # where people share theirs with more, who would have shared it with a tenth more counts as well
 _ENOUGH = 500  # people of the rarest combinations whose share is told
 _NAME, _FOUND = "rare-combination-error", "rare-combination-found"
 _MEANING = (
@@ -95,9 +97,12 @@ def _share_found(
     held out has a rare one if it were so with them in the table.
     """
     shared = counts[0][keys[0]]
+    if shared.min() > _RARE:
+        why = f"every combination of categories is held by more than {_RARE} people"
+        return not_run(_FOUND, Family.ATTACK, Direction.LOWER, _FOUND_MEANING + ".", why, applies=False)
     most = int(np.sort(shared)[min(_ENOUGH, len(shared)) - 1])
     arms = []
-    for side, room in ((0, most), (2, most - 1))[: len(keys) - 1]:
+    for side, room in ((0, most), (2, most - 1 + most // _SLACK))[: len(keys) - 1]:
         people = np.flatnonzero(counts[0][keys[side]] <= room)
         people = people[sample(len(people), study.sizes.attempts, rng)]
         read, guess = (
