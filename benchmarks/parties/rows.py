@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.parties import rounds as trajectory
+from benchmarks.parties.hidden_centres import guess_centres, own_means
 from benchmarks.parties.tables import Coordinates
-from sfumato.assess.attacks import trajectory
-from sfumato.assess.attacks.hidden_centres import guess_centres, own_means
+from sfumato.assess.attacks.rounds import SeenRounds, claimed_rows
 from sfumato.groups.weights import response_weights
 from sfumato.parties.fixed import bits_for, decode, encode
 from sfumato.parties.groupwise import group_sizes
@@ -181,15 +182,16 @@ def attack_rounded(seen: Watched) -> dict[str, float]:
     The owner takes its own part of every mean off to the step, so that what blurs a sum is the others' rounding.
     """
     mine, clusters = seen.owner == 0, seen.clusters
-    g, others = seen.sizes.shape[1], seen.rows[~mine]
-    count, total = seen.sizes.copy(), np.empty(seen.centres.shape)
-    for t, labels in enumerate(clusters[:, mine]):
-        count[t] -= np.bincount(labels, minlength=g)
-        sums, size = np.zeros(total.shape[1:], dtype=np.int64), np.maximum(seen.sizes[t], 1)[:, None]
-        np.add.at(sums, labels, seen.rows[mine])
-        total[t] = (seen.centres[t] - (2 * sums + size) // (2 * size)) * size
-    blur = seen.sizes * math.sqrt(int(seen.owner.max()) / 12.0)
-    moves, rows = trajectory.paired_moves(count, total, np.asarray(blur, dtype=np.float64))
+    others = seen.rows[~mine]
+    moves, rows = claimed_rows(
+        SeenRounds(
+            own=seen.rows[mine],
+            labels_seen=clusters[:, mine],
+            counts=seen.sizes,
+            centres=seen.centres,
+            owners=int(seen.owner.max()) + 1,
+        )
+    )
     off = []
     for (t, before, after), row in zip(moves, rows, strict=True):
         there = np.flatnonzero((clusters[t, ~mine] == before) & (clusters[t + 1, ~mine] == after))

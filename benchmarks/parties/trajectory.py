@@ -2,14 +2,14 @@
 
 Run from the repository root: ``python benchmarks/parties/trajectory.py [--quick] [--data FOLDER]``.
 Rows (horizontal): the first of r owners sees sizes and centres of all clusters in every round and knows its own rows.
-It claims rows of the others (``sfumato.assess.attacks.trajectory``) without knowing any truth; here its claims are
+It claims rows of the others (``benchmarks.parties.rounds``) without knowing any truth; here its claims are
 counted against the truth: right is a row of another owner within 0.001 standard deviations in every coordinate, or
 within what the owners' rounding leaves open where that is more (0.01 to 0.02 at 10,000 rows in 10 groups). Rows are
 dealt at random, equally many to each owner unless said; response weight 0.8; groups are those of the protocol, run in
 one process, with centres opened to 22 bits or so, as exactly as there is room for. The protocol rounds them to 12 bits,
 which blurs sums: there a simpler attacker claims a row where one cluster lost what one other gained, within the blur,
 and it is right where just this one row moved so. The same owner against hidden centres: it has the clusters of its own
-rows, all sizes and the groups' statistics, guesses the centres (``sfumato.assess.attacks.hidden_centres``) and
+rows, all sizes and the groups' statistics, guesses the centres (``benchmarks.parties.hidden_centres``) and
 differences them. Columns
 (vertical): the first owner predicts the others' columns from its own, from the groups, and from the clusters of all
 rounds; R^2 in five-fold cross-validation, so it is taken to know four fifths of the others' rows already; the better

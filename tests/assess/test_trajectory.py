@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.hidden_centres import guess_centres
-from sfumato.assess.attacks.trajectory import (
+from benchmarks.parties.hidden_centres import guess_centres
+from benchmarks.parties.rounds import (
     Rounds,
     after_filling,
     centres_of,

@@ -23,8 +23,17 @@ from sfumato.publish.stream import publish_stream
 from sfumato.recipe import Recipe
 from sfumato.stream import Session, cut_batches
 from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.goldens.runs import people
 
+DECLARED = Schema(
+    (
+        Field("name", Kind.NOMINAL, Role.IDENTIFIER),
+        Field("age", Kind.INTEGER, domain=Domain(declared=True, low=0, high=120)),
+        Field("smoker", Kind.BOOLEAN, domain=Domain(declared=True, categories=(False, True))),
+        Field("ill", Kind.NOMINAL, domain=Domain(declared=True, categories=("no", "yes"))),
+    )
+)
 NEEDS_ROWS = ("linkage-euclid", "membership-distance", "closest-record-distance", "marginal-distance")
 
 
@@ -105,8 +114,23 @@ def test_every_owner_has_a_report_that_stays_and_signs_the_same_release(joint: l
         assert all(check.holds for check in verify_release(release, signer=tmp_path / "signer.pem"))
         assert not (release / "report-public.html").exists()
         assert finding(tmp_path / str(rank), "group-size-smallest")["value"] >= 8  # type: ignore[operator]
+        assert finding(tmp_path / str(rank), "linkage-euclid")["status"] == "measured"
     same = [(tmp_path / str(rank) / "release" / "certificate.json").read_bytes() for rank in range(2)]
     assert same[0] == same[1]
+
+
+@pytest.mark.parametrize(("centres", "status"), [("each", "measured"), ("last", "not-run")])
+def test_an_owner_of_rows_attacks_the_others_on_the_rounds_that_it_saw(centres: str, status: str) -> None:
+    rows = people().select(["name", "age", "smoker", "ill"])
+    plan = Plan("horizontal", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=6, centres=centres, few="allow")
+    released = joint_in_one_process([rows.slice(0, 50), rows.slice(50)], plan, schemas=[DECLARED] * 2)
+    for release, others in zip(released, (40, 50), strict=True):
+        assert release.report is not None
+        found = release.report["rows-of-others-claimed"]
+        assert found.to_json()["status"] == status
+        assert found.attempts in (None, others)
+        assert release.report["linkage-euclid"].value is not None  # its own rows are compared with the release
+        assert f"Measured with {90 - others} of the 90 rows" in release.report.notes[0]
 
 
 def test_a_plan_comes_back_from_the_recipe_of_a_joint_run(joint: list[Release]) -> None:

@@ -84,7 +84,8 @@ def test_groups_are_large_enough_nothing_is_lost_and_all_owners_end_with_the_sam
     assert result.noised <= min(d, int(result.sizes.max()) - 1)
     for other, transcript in seen:
         for field in dataclasses.fields(JointResult):
-            np.testing.assert_array_equal(getattr(other, field.name), getattr(result, field.name))
+            if field.name != "seen":  # each owner's own
+                np.testing.assert_array_equal(getattr(other, field.name), getattr(result, field.name))
         assert transcript.to_json_lines() == seen[0][1].to_json_lines()
         check(transcript, leaks(centres))
 

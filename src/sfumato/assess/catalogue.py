@@ -55,6 +55,7 @@ def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.membership import MEMBERSHIP
     from sfumato.assess.attacks.public_moments import PUBLIC_MOMENTS
     from sfumato.assess.attacks.rare import RARE_COMBINATIONS
+    from sfumato.assess.attacks.rounds import ROUNDS
     from sfumato.assess.attacks.singling import SINGLING_OUT
     from sfumato.assess.attacks.spectral import SPECTRAL
 
@@ -76,4 +77,5 @@ def _attacks() -> tuple[Measure, ...]:
         PUBLIC_MOMENTS,
         DIGITS,
         DIFFERENCING,
+        ROUNDS,
     )

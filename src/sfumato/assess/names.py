@@ -31,6 +31,7 @@ SPOKEN = {
     "closeness-mean": "Distance of a group's classes from all, mean",
     "people-wide": "People far from the others of their group",
     "level-met": "Records that got their level",
+    "rows-of-others-claimed": "Rows of other owners claimed from the rounds",
     "epoch-change-smallest": "Fewest records behind a change between epochs",
     "epoch-rows-repeated": "Rows that the last epoch held too",
     "epoch-marginal-distance": "Change of columns since the last epoch",

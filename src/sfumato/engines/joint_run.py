@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sfumato.assess.attacks.rounds import SeenRounds
 from sfumato.documents import parse_json
 from sfumato.engines.agreed import Agreed, agree
 from sfumato.engines.joint_facts import METHOD, joint_facts
-from sfumato.engines.outcome import Apart, Outcome
+from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.owned import OwnPart
 from sfumato.errors import OptionError, SfumatoError
-from sfumato.mechanism import Workings
 from sfumato.parties.channel import Channel, PartyError
 from sfumato.parties.declared import RELEASED_CELLS, leaks_of
 from sfumato.parties.ledger import Ledger, check, draw_ledger
@@ -33,7 +33,7 @@ __all__ = ["JointWorkings", "Meter", "reason_of", "run_joint"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointWorkings(Workings):
+class JointWorkings(SeenRounds):
     """Who saw what, the steps of the run as JSON, one a line, and the groups behind the rows."""
 
     ledger: Ledger | None = None
@@ -72,9 +72,9 @@ def run_joint(part: OwnPart, session: Session, meter: Meter, engine: str, form: 
     session.phase("agreeing")
     agreed = agree(part, session, form)
     if part.plan.partition == "vertical":
-        result, table = _vertical(part, session, agreed)
+        result, table, comparison = _vertical(part, session, agreed)
     else:
-        result, table = _horizontal(part, session)
+        result, table, comparison = _horizontal(part, session)
     session.phase("certifying")
     created, traffic = _time(session), _traffic(session, meter)
     check(session.transcript, leaks)
@@ -89,15 +89,31 @@ def run_joint(part: OwnPart, session: Session, meter: Meter, engine: str, form: 
         rows_out=table.num_rows,
         schema=agreed.public,
         facts=joint_facts(part.plan, agreed, result, ledger, engine=engine, computing=computing),
-        comparison=Apart("the rows lie at several owners"),
-        workings=JointWorkings(ledger=ledger, transcript=lines, result=result),
+        comparison=comparison,
+        workings=_workings(result, ledger, lines),
         texts={"transcript.jsonl": lines, "ledger.json": ledger.to_json(), "ledger.txt": ledger.to_table() + "\n"},
         created=created,
         together=True,
     )
 
 
-def _vertical(part: OwnPart, session: Session, agreed: Agreed) -> tuple[JointResult, pa.Table]:
+def _workings(result: JointResult, ledger: Ledger, transcript: str) -> JointWorkings:
+    seen = result.seen or SeenRounds()
+    return JointWorkings(
+        sizes=result.sizes,
+        highest=np.full(len(result.sizes), result.level, dtype=np.int64),
+        own=seen.own,
+        labels_seen=seen.labels_seen,
+        counts=seen.counts,
+        centres=seen.centres,
+        owners=seen.owners,
+        ledger=ledger,
+        transcript=transcript,
+        result=result,
+    )
+
+
+def _vertical(part: OwnPart, session: Session, agreed: Agreed) -> tuple[JointResult, pa.Table, Comparison]:
     """Align the rows, run the protocol for owners of columns, and let each write its own cells."""
     from sfumato.parties.align import align_keys
     from sfumato.parties.vertical import sanitize_vertical
@@ -106,8 +122,9 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreed) -> tuple[JointRes
     if codec is None or keys is None:
         raise ValueError("an owner of columns has a codec and keys")
     order = align_keys(session, keys)
-    values = codec.encode(part.table).values[order]
-    result = sanitize_vertical(session, part.plan, values, codec.layout)
+    mine = part.table.take(pa.array(order))
+    records = codec.encode(mine)
+    result = sanitize_vertical(session, part.plan, records.values, codec.layout)
     session.phase("writing cells")
     own = codec.decode(_own_coordinates(result, codec))
     columns: dict[str, pa.ChunkedArray] = {}
@@ -122,7 +139,10 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreed) -> tuple[JointRes
         columns |= dict(zip(told.column_names, told.columns, strict=True))
     if tuple(columns) != agreed.public.names:
         raise PartyError("the told cells are not of the columns that were agreed on; start all parties again")
-    return result, pa.table(columns)
+    table = pa.table(columns)
+    names = [column.field.name for column in codec.columns]
+    note = f"Measured on {len(names)} columns, those of this owner; the other owners measure theirs."
+    return result, table, Comparison(mine.select(names), table.select(names), codec, records, notes=(note,))
 
 
 def _own_coordinates(result: JointResult, codec: Codec) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -131,16 +151,19 @@ def _own_coordinates(result: JointResult, codec: Codec) -> np.ndarray[Any, np.dt
     return np.concatenate([result.values[:, place.where] for place in places], axis=1)
 
 
-def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table]:
+def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table, Comparison]:
     """Agree on one encoding, run the protocol for owners of rows, and write the cells."""
     from sfumato.parties.codecs import joint_codec
     from sfumato.parties.horizontal import sanitize_horizontal
 
     session.phase("agreeing on scales")
     codec, n = joint_codec(session, part.table, part.schema, few=part.plan.few)
-    result = sanitize_horizontal(session, part.plan, codec.encode(part.table).values, codec.layout, n)
+    records = codec.encode(part.table)
+    result = sanitize_horizontal(session, part.plan, records.values, codec.layout, n)
     session.phase("writing cells")
-    return result, codec.decode(result.values)
+    table, mine = codec.decode(result.values), part.table.select([column.field.name for column in codec.columns])
+    note = f"Measured with {len(mine)} of the {n} rows, those of this owner; the other owners measure theirs."
+    return result, table, Comparison(mine, table, codec, records, notes=(note,))
 
 
 def _to_ipc(table: pa.Table) -> bytes:

@@ -6,9 +6,12 @@ each owner's own. No row leaves its owner but with its noise.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.attacks.rounds import SeenRounds
 from sfumato.groups import Groups, response_weights, summarize
 from sfumato.parties.bare import refuse_bare_rows
 from sfumato.parties.channel import PartyError
@@ -62,7 +65,8 @@ def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: La
     """
     level, g = group_sizes(plan.mechanism, n)
     values = np.ascontiguousarray(values, dtype=np.float64)
-    labels, sizes, rounds = form_groups(session, plan, values, layout, n, g)
+    watched: list[SeenRounds] = []
+    labels, sizes, rounds = form_groups(session, plan, values, layout, n, g, watched)
     session.phase("statistics of the groups")
     present = _present(values, layout, labels, g)
     total = possible(session.sum(present, "present cells"), 0, n, "present cells")
@@ -79,7 +83,7 @@ def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: La
     noised = _noised(session, places, own, varying, scales)
     session.phase("released rows")
     joined = _tell_rows(session, noised, own, sizes)
-    return release_rows(
+    result = release_rows(
         session,
         joined,
         axes,
@@ -91,12 +95,21 @@ def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: La
         rounds=rounds,
         bare=bare,
     )
+    return dataclasses.replace(result, seen=watched[0] if watched else None)
 
 
 def form_groups(
-    session: Session, plan: Plan, values: Matrix, layout: Layout, n: int, g: int
+    session: Session,
+    plan: Plan,
+    values: Matrix,
+    layout: Layout,
+    n: int,
+    g: int,
+    watched: list[SeenRounds] | None = None,
 ) -> tuple[Whole, Whole, int]:
     """Group the rows of all owners [BCG10, lines 4 to 11].
+
+    What this owner saw of opened centres is put into ``watched``, where one is given.
 
     Returns
     -------
@@ -116,6 +129,8 @@ def form_groups(
     hidden = plan.centres == "last"
     centres = HiddenCentres(session, pool, first) if hidden else OpenCentres(session, pool, first)
     labels, sizes, rounds = cluster_rows(session, plan, centres, g, n)
+    if watched is not None and isinstance(centres, OpenCentres):
+        watched.append(centres.seen())
     labels, sizes = fill_groups(session, pool, centres, labels, sizes)
     return labels, sizes, rounds
 

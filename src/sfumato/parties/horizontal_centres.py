@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.attacks.rounds import SeenRounds
 from sfumato.parties.batches import row_blocks
 from sfumato.parties.groupwise import shared_sum
 from sfumato.parties.session import Session, Shared
@@ -78,6 +79,7 @@ class OpenCentres:
 
     def __init__(self, session: Session, pool: Pool, first: Whole) -> None:
         self._session, self._pool, self._centres = session, pool, first
+        self._seen: list[tuple[Whole, Whole, Whole]] = []
         self._most = pool.n // len(first)
 
     def nearest(self) -> Whole:
@@ -88,6 +90,14 @@ class OpenCentres:
         """Add up every owner's part of the means."""
         means, far = self._session.sum(_parts_of_means(self._pool.own, labels, sizes), "centres"), self._pool.far
         self._centres = np.where(sizes[:, None] > 0, possible(means, -far, far, "centres"), self._centres)
+        self._seen.append((labels, sizes, means))
+
+    def seen(self) -> SeenRounds:
+        """What this owner has seen of the rounds."""
+        labels, sizes, means = (np.stack(part) for part in zip(*self._seen, strict=True))
+        return SeenRounds(
+            own=self._pool.own, labels_seen=labels, counts=sizes, centres=means, owners=len(self._pool.counts)
+        )
 
     def closest(self, cluster: int, candidates: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
         """Let each owner offer as many of its candidates as are wanted, and take the closest of these.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.attacks.rounds import SeenRounds
 from sfumato.errors import OptionError
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import Layout
@@ -145,6 +146,8 @@ class JointResult:
         How often exact statistics show rows: of owners of rows, how often an owner sees all other rows of a group, or
         cells of a column, because they are one or two; of owners of columns, how often a record alone has a category
         or a missing cell in its group.
+    seen : SeenRounds, optional
+        Where centres were opened, what this owner saw of the rounds; not the same at every party.
     """
 
     values: NDArray[np.float64]
@@ -155,6 +158,7 @@ class JointResult:
     noised: int
     rounds: int
     bare: int = 0
+    seen: SeenRounds | None = None
 
     def __repr__(self) -> str:
         return f"JointResult(n={len(self.values)}, d={self.values.shape[1]}, groups={len(self.sizes)})"

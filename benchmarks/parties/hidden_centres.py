@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.trajectory import nearest_centre
+from benchmarks.parties.rounds import nearest_centre
 
 __all__ = ["guess_centres", "own_means"]
 

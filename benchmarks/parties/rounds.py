@@ -24,7 +24,6 @@ __all__ = [
     "follow",
     "in_domain",
     "nearest_centre",
-    "paired_moves",
     "peel",
     "small_groups",
     "without",
@@ -191,51 +190,6 @@ def _cleared(rounds: Rounds, row: Whole, label: Whole) -> int:
                 return -1  # nothing moved where this row would have
             cleared += int(change == sign and bool((np.abs(moved - sign * row) <= rounds.slack).all()))
     return cleared
-
-
-def paired_moves(
-    count: Whole, total: _Matrix, blur: _Matrix, *, apart: float = 4.0
-) -> tuple[NDArray[np.int64], _Matrix]:
-    """Claim rows where sums are blurred by rounding: what one cluster lost is what one other gained in the same round.
-
-    Parameters
-    ----------
-    count, total : ndarray of shape (t, g) and (t, g, d)
-        Rows of the others in each cluster, and their sums.
-    blur : ndarray of shape (t, g)
-        Standard deviation of what rounding does to a coordinate of these sums.
-    apart : float
-        Standard deviations by which loss and gain may differ in a coordinate.
-
-    Returns
-    -------
-    moves : ndarray of shape (m, 3)
-        Round, cluster before and cluster after; a loss or a gain that fits several others is not claimed.
-    rows : ndarray of shape (m, d)
-        The claimed rows, loss and gain averaged by how sure they are.
-
-    Examples
-    --------
-    >>> count, total = np.array([[2, 1], [1, 2]]), np.array([[[5.0], [1.0]], [[2.0], [4.0]]])
-    >>> paired_moves(count, total, np.full((2, 2), 0.1))[1].tolist()
-    [[3.0]]
-    """
-    change, moved = np.diff(count, axis=0), np.diff(total, axis=0)
-    spread = blur[1:] ** 2 + blur[:-1] ** 2
-    moves, rows = [], []
-    for t in range(len(change)):
-        lost, gained = np.flatnonzero(change[t] == -1), np.flatnonzero(change[t] == 1)
-        both = np.sqrt(spread[t, lost][:, None] + spread[t, gained])
-        differ = np.abs(-moved[t, lost][:, None] - moved[t, gained]).max(axis=2, initial=0.0)
-        fits = differ <= apart * both
-        sure = fits & (fits.sum(axis=1, keepdims=True) == 1) & (fits.sum(axis=0, keepdims=True) == 1)
-        for i, j in zip(*np.nonzero(sure), strict=True):
-            a, b = lost[i], gained[j]
-            share = spread[t, b] / max(spread[t, a] + spread[t, b], np.finfo(float).tiny)
-            moves.append((t, a, b))
-            rows.append(-share * moved[t, a] + (1.0 - share) * moved[t, b])
-    d = total.shape[2]
-    return np.array(moves, dtype=np.int64).reshape(-1, 3), np.array(rows, dtype=np.float64).reshape(-1, d)
 
 
 def after_filling(last: Rounds, count: Whole, total: Whole, fits: Fits) -> Whole:
