@@ -18,9 +18,10 @@ from sfumato.condense.dynamic import (
     splits_strictly,
 )
 from sfumato.condense.slots import Store, empty_store
-from sfumato.groups import Groups, merge, split_groups, summarize
+from sfumato.groups import Groups, split_groups, summarize
 from tests.condense.streams import Floats
 from tests.examples import examples
+from tests.groups.drawn_groups import merge
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -18,6 +18,27 @@ def random_groups(rng: np.random.Generator, *, count: int, size: int, dim: int) 
     return summarize(values, labels, rng.integers(2, 9, count * size))
 
 
+def from_moments(count: NDArray[np.int64], mean: NDArray[np.float64], covariance: NDArray[np.float64]) -> Groups:
+    """Groups by counts, means and covariances (divisor n), without levels."""
+    zeros = np.zeros(len(count), dtype=np.int64)
+    return Groups(count, mean, covariance * count[:, None, None], zeros.astype(np.float64), zeros)
+
+
+def merge(left: Groups, right: Groups) -> Groups:
+    """Unite the groups of two sides pair by pair, as if their records had been grouped together."""
+    count = left.count + right.count
+    share = (right.count / count)[:, None]
+    gap = right.mean - left.mean
+    between = (left.count * right.count / count)[:, None, None] * gap[:, :, None] * gap[:, None, :]
+    return Groups(
+        count,
+        left.mean + share * gap,
+        left.scatter + right.scatter + between,
+        left.level_sum + right.level_sum,
+        np.maximum(left.level_max, right.level_max),
+    )
+
+
 @dataclass(frozen=True)
 class Mixed:
     """Records in a layout, with the codes they were made from: -1 is a missing cell."""

@@ -14,6 +14,7 @@ from sfumato.groups import Groups, concat, summarize
 from sfumato.mine import GroupKMeans
 from sfumato.mine.clusters import inertia, lloyd, seed_centres
 from tests.examples import examples
+from tests.groups.drawn_groups import from_moments
 
 
 def random_table(seed: int, g: int, d: int) -> tuple[NDArray[np.float64], NDArray[np.int64], Groups]:
@@ -84,7 +85,7 @@ def test_weights_count_as_repeated_records() -> None:
 def test_merging_identical_groups_changes_no_step() -> None:
     _, _, groups = random_table(3, 30, 2)
     seeds = seed_centres(groups, 4, np.random.default_rng(0))
-    twice = Groups.from_moments(groups.count * 2, groups.mean, groups.covariance)
+    twice = from_moments(groups.count * 2, groups.mean, groups.covariance)
     labels, centres, _ = lloyd(concat(groups, groups), seeds, 300)
     merged, same, _ = lloyd(twice, seeds, 300)
     np.testing.assert_array_equal(labels, np.tile(merged, 2))
@@ -111,7 +112,7 @@ def test_the_same_seed_gives_the_same_clusters_and_more_seedings_never_worse_one
 
 
 def test_an_empty_cluster_takes_the_group_that_costs_most() -> None:
-    groups = Groups.from_moments(np.full(4, 3), np.array([[0.0], [1.0], [2.0], [9.0]]), np.zeros((4, 1, 1)))
+    groups = from_moments(np.full(4, 3), np.array([[0.0], [1.0], [2.0], [9.0]]), np.zeros((4, 1, 1)))
     labels, centres, _ = lloyd(groups, np.array([[0.0], [50.0], [60.0]]), 300)
     assert len(np.unique(labels)) == 3
     assert np.isfinite(centres).all()
@@ -127,7 +128,7 @@ def test_bad_input_is_refused_with_counts() -> None:
     values, _, groups = random_table(7, 5, 2)
     with pytest.raises(BadInput, match="5 groups for 6 clusters"):
         GroupKMeans(n_clusters=6).fit(groups)
-    constant = Groups.from_moments(np.full(5, 3), np.ones((5, 2)), np.zeros((5, 2, 2)))
+    constant = from_moments(np.full(5, 3), np.ones((5, 2)), np.zeros((5, 2, 2)))
     with pytest.raises(BadInput, match="1 different centroids for 2 clusters"):
         GroupKMeans(n_clusters=2).fit(constant)
     assert GroupKMeans(n_clusters=1).fit(constant).inertia_ == 0.0
@@ -139,9 +140,9 @@ def test_bad_input_is_refused_with_counts() -> None:
         GroupKMeans(n_clusters=2).fit(groups).predict(np.ones((1, 3)))
     with pytest.raises(BadInput, match="learned nothing yet"):
         GroupKMeans().predict(values)
-    empty = Groups.from_moments(np.array([3, 0]), np.ones((2, 1)), np.zeros((2, 1, 1)))
+    empty = from_moments(np.array([3, 0]), np.ones((2, 1)), np.zeros((2, 1, 1)))
     with pytest.raises(BadInput, match="1 of 2 groups have no records"):
         GroupKMeans(n_clusters=1).fit(empty)
-    odd = Groups.from_moments(np.array([3, 3]), np.array([[1.0], [np.nan]]), np.zeros((2, 1, 1)))
+    odd = from_moments(np.array([3, 3]), np.array([[1.0], [np.nan]]), np.zeros((2, 1, 1)))
     with pytest.raises(BadInput, match="1 of 2 groups have statistics that are not finite"):
         GroupKMeans(n_clusters=1).fit(odd)

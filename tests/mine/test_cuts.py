@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sfumato.errors import BadInput, OptionError
-from sfumato.groups import Groups, merge, summarize
+from sfumato.groups import Groups, summarize
 from sfumato.mine import GroupKMeans, cut_groups
+from tests.groups.drawn_groups import merge
 
 
 def random_groups(seed: int, g: int, size: int) -> Groups:

@@ -17,6 +17,7 @@ from sfumato.groups import Groups, concat, summarize
 from sfumato.mine import GroupMixture
 from sfumato.mine.mixtures import expect, maximize
 from tests.examples import examples
+from tests.groups.drawn_groups import from_moments
 
 
 def random_groups(seed: int, g: int, d: int, size: int) -> tuple[NDArray[np.float64], Groups]:
@@ -89,7 +90,7 @@ def test_one_component_is_the_gaussian_of_all_records() -> None:
 def test_merging_identical_groups_changes_nothing() -> None:
     _, groups = random_groups(4, 30, 2, 4)
     start = random_shares(5, 30, 3)
-    twice = Groups.from_moments(groups.count * 2, groups.mean, groups.covariance)
+    twice = from_moments(groups.count * 2, groups.mean, groups.covariance)
     apart = GroupMixture(n_components=3).fit(concat(groups, groups), np.tile(start, (2, 1)))
     merged = GroupMixture(n_components=3).fit(twice, start)
     np.testing.assert_allclose(apart.means_, merged.means_, atol=1e-9)
@@ -129,7 +130,7 @@ def test_a_component_that_no_group_wants_stays_a_number() -> None:
 
 
 def test_regularization_keeps_a_constant_table_and_without_it_it_is_refused() -> None:
-    constant = Groups.from_moments(np.full(4, 3), np.ones((4, 2)), np.zeros((4, 2, 2)))
+    constant = from_moments(np.full(4, 3), np.ones((4, 2)), np.zeros((4, 2, 2)))
     mixture = GroupMixture().fit(constant)
     np.testing.assert_allclose(mixture.covariances_[0], 1e-6 * np.eye(2))
     with pytest.raises(BadInput, match="1 components is singular; raise reg_covar"):

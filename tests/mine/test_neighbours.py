@@ -16,6 +16,7 @@ from sfumato.mine.classes import Pieces, class_counts, pieces_of_labels, pieces_
 from sfumato.mine.neighbours import group_covariances
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from tests.examples import examples
+from tests.groups.drawn_groups import from_moments
 
 Miner = type[GroupNeighbours] | type[CentroidNeighbours]
 BOTH = pytest.mark.parametrize("miner", [GroupNeighbours, CentroidNeighbours])
@@ -98,7 +99,7 @@ def test_a_constant_table_answers_with_finite_shares(miner: Miner) -> None:
 
 def test_larger_groups_weigh_by_their_records() -> None:
     moments = np.zeros((2, 1)), np.ones((2, 1, 1))
-    groups = Groups.from_moments(np.array([30, 10]), *moments)
+    groups = from_moments(np.array([30, 10]), *moments)
     shares = GroupNeighbours().fit(groups, ["many", "few"]).predict_proba([[0.0]])
     np.testing.assert_allclose(
         shares, [[0.25, 0.75]], atol=0.05
@@ -107,7 +108,7 @@ def test_larger_groups_weigh_by_their_records() -> None:
 
 def test_the_spread_of_a_group_decides_where_centroids_cannot() -> None:
     covariance = np.array([np.diag([9.0, 0.01]), np.diag([0.01, 9.0])])
-    groups = Groups.from_moments(np.array([500, 500]), np.array([[-0.1, 0.0], [0.1, 0.0]]), covariance)
+    groups = from_moments(np.array([500, 500]), np.array([[-0.1, 0.0], [0.1, 0.0]]), covariance)
     rows = [[4.0, 0.0], [-0.1, 4.0]]  # along the first group's long axis, along the second's
     assert GroupNeighbours(shrinkage=0.0).fit(groups, ["flat", "tall"]).predict(rows).tolist() == ["flat", "tall"]
     assert CentroidNeighbours().fit(groups, ["flat", "tall"]).predict(rows).tolist() == ["tall", "flat"]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.condense import Condensation
 from sfumato.groups import Groups, draw_along_eigenvectors, redraw
 from sfumato.records import Block, BlockKind, Records
+from tests.groups.drawn_groups import from_moments
 
 ERRORS = 6.0
 ROWS = 40_000
@@ -21,7 +22,7 @@ def one_large_group(dim: int, seed: int) -> Groups:
     """Give a group with a random covariance and so many records that one draw is a sample."""
     rng = np.random.default_rng(seed)
     factor = rng.normal(size=(dim, dim)) * 10.0 ** rng.integers(-2, 3, dim)
-    return Groups.from_moments(np.array([ROWS]), rng.normal(size=(1, dim)), (factor @ factor.T)[None])
+    return from_moments(np.array([ROWS]), rng.normal(size=(1, dim)), (factor @ factor.T)[None])
 
 
 @pytest.mark.parametrize("dim", [1, 2, 7])

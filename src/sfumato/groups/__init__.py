@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.groups.algebra import concat, merge, remove, split_groups
+from sfumato.groups.algebra import concat, split_groups
 from sfumato.groups.alike import columns_of_blocks, count_alike
 from sfumato.groups.generate import draw_along_eigenvectors, generate
 from sfumato.groups.kmeans import k_means
@@ -20,10 +20,8 @@ __all__ = [
     "draw_along_eigenvectors",
     "generate",
     "k_means",
-    "merge",
     "missing_counts",
     "redraw",
-    "remove",
     "response_weights",
     "settle",
     "split_groups",

@@ -1,4 +1,4 @@
-"""The algebra of `Groups`: merge, remove, concat and the paper's split of statistics [AY05, sec. 3]."""
+"""The algebra of `Groups`: side by side, and the paper's split of statistics [AY05, sec. 3]."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.groups.model import Groups
 
-__all__ = ["concat", "merge", "remove", "split_groups"]
+__all__ = ["concat", "split_groups"]
 
 
 def concat(*parts: Groups) -> Groups:
@@ -17,41 +17,6 @@ def concat(*parts: Groups) -> Groups:
         np.concatenate([part.scatter for part in parts]),
         np.concatenate([part.level_sum for part in parts]),
         np.concatenate([part.level_max for part in parts]),
-    )
-
-
-def merge(left: Groups, right: Groups) -> Groups:
-    """Unite the groups of two sides pair by pair, as if their records had been grouped together."""
-    count = left.count + right.count
-    share = (right.count / count)[:, None]
-    gap = right.mean - left.mean
-    between = (left.count * right.count / count)[:, None, None] * gap[:, :, None] * gap[:, None, :]
-    return Groups(
-        count,
-        left.mean + share * gap,
-        left.scatter + right.scatter + between,
-        left.level_sum + right.level_sum,
-        np.maximum(left.level_max, right.level_max),
-    )
-
-
-def remove(whole: Groups, part: Groups) -> Groups:
-    """Take a part's records out of the whole, pair by pair: the inverse of `merge`.
-
-    The highest level that is left cannot be known from statistics, so the whole's is kept as an upper bound.
-    """
-    count = whole.count - part.count
-    if (count < 1).any():
-        raise ValueError(f"{int((count < 1).sum())} groups would be empty; remove fewer records than a group has")
-    mean = (whole.count[:, None] * whole.mean - part.count[:, None] * part.mean) / count[:, None]
-    gap = part.mean - mean
-    between = (count * part.count / whole.count)[:, None, None] * gap[:, :, None] * gap[:, None, :]
-    return Groups(
-        count,
-        mean,
-        whole.scatter - part.scatter - between,
-        whole.level_sum - part.level_sum,
-        whole.level_max.copy(),
     )
 
 

@@ -25,7 +25,7 @@ class Groups:
     level_sum : ndarray of shape (g,)
         Sum of the records' privacy levels, the paper's Ps(G).
     level_max : ndarray of shape (g,)
-        Highest level inside, or an upper bound of it after `remove` and `split`.
+        Highest level inside, or an upper bound of it after a split.
     """
 
     count: NDArray[np.int64]
@@ -81,39 +81,6 @@ class Groups:
         weight = self.count[:, None]
         outer = weight[:, :, None] * shifted[:, :, None] * shifted[:, None, :]
         return self.count, weight * shifted, self.scatter + outer
-
-    @classmethod
-    def from_moments(
-        cls,
-        count: NDArray[np.int64],
-        mean: NDArray[np.float64],
-        covariance: NDArray[np.float64],
-        level_sum: NDArray[np.float64] | None = None,
-        level_max: NDArray[np.int64] | None = None,
-    ) -> Groups:
-        """Build groups from counts, means and covariances (divisor n)."""
-        return cls(
-            count=count,
-            mean=mean,
-            scatter=np.asarray(covariance * count[:, None, None]),
-            level_sum=np.zeros(len(count)) if level_sum is None else level_sum,
-            level_max=np.zeros(len(count), dtype=np.int64) if level_max is None else level_max,
-        )
-
-    @classmethod
-    def from_sums(
-        cls,
-        origin: NDArray[np.float64],
-        count: NDArray[np.int64],
-        first: NDArray[np.float64],
-        second: NDArray[np.float64],
-        level_sum: NDArray[np.float64] | None = None,
-        level_max: NDArray[np.int64] | None = None,
-    ) -> Groups:
-        """Build groups from sums about an agreed public point, the inverse of `to_sums`."""
-        shifted = first / count[:, None]
-        covariance = second / count[:, None, None] - shifted[:, :, None] * shifted[:, None, :]
-        return cls.from_moments(count, shifted + origin, covariance, level_sum, level_max)
 
 
 def summarize(
