@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import re
 from collections.abc import Callable
@@ -19,6 +21,7 @@ from sfumato.documents import (
     parse_toml,
     read_bytes,
     read_text,
+    typed,
 )
 from sfumato.errors import BadInput, OptionError, printable, shown
 from sfumato.geometry.key import Key
@@ -164,3 +167,36 @@ def test_what_is_printed_cannot_steer_a_terminal() -> None:
     assert printable("\N{LINE SEPARATOR}") == "\\u2028"
     assert shown(text).isprintable()
     assert len(shown("x" * 10_000)) < 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    name: str
+    count: int
+    share: float = 0.5
+    names: tuple[str, ...] = ()
+    notes: dict[str, int] = dataclasses.field(default_factory=dict)
+    maybe: str | None = None
+
+
+def test_a_typed_document_comes_back_as_it_was_written() -> None:
+    shape = Shape("a", 3, 1.5, ("x", "y"), {"z": 2}, None)
+    assert typed(Shape, parse_json(json.dumps(dataclasses.asdict(shape)))) == shape
+    assert typed(Shape, {"name": "a", "count": 3}) == Shape("a", 3)
+    assert typed(Shape, {"name": "a", "count": 3, "later": 1}, extra=True) == Shape("a", 3)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None, [], {}, {"name": "a"}, {"name": "a", "count": True}, {"name": "a", "count": 1.0}, {"name": 3, "count": 3},
+        {"name": "a", "count": 3, "later": 1}, {"name": "a", "count": 3, "names": [1]},
+        {"name": "a", "count": 3, "names": "x"}, {"name": "a", "count": 3, "notes": {"z": "2"}},
+        {"name": "a", "count": 3, "notes": []}, {"name": "a", "count": 3, "share": "1"},
+        {"name": "a", "count": 3, "maybe": 0},
+    ],
+)  # fmt: skip
+def test_what_is_not_of_the_shape_is_refused_without_a_value(document: object) -> None:
+    with pytest.raises(Unparsable) as told:
+        typed(Shape, document)
+    assert "later" not in str(told.value)

@@ -6,6 +6,7 @@ one place; what a document means is its reader's business.
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import io
 import json
@@ -18,11 +19,24 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sfumato.errors import OptionError, shown
 
-__all__ = ["DEEPEST", "MOST_BYTES", "Unparsable", "open_regular", "parse_json", "parse_toml", "read_bytes", "read_text"]
+__all__ = [
+    "DEEPEST",
+    "MOST_BYTES",
+    "Unparsable",
+    "has_type",
+    "open_regular",
+    "parse_json",
+    "parse_toml",
+    "read_bytes",
+    "read_text",
+    "typed",
+]
+
+T = TypeVar("T")
 
 MOST_BYTES = 1 << 24
 """Bytes of the largest document: a schema of a hundred thousand categories has a few million."""
@@ -164,6 +178,81 @@ def parse_json(text: str | bytes) -> Any:
         raise Unparsable("not UTF-8 text, or a number out of range") from None
     _check_values(document)
     return document
+
+
+def typed(shape: type[T], document: object, *, extra: bool = False) -> T:
+    """Dataclass from the values of a document: every entry of its field's type, none unknown, none lacking.
+
+    A field that has a default may be left out, as it is in files of a version that did not know it.
+
+    Parameters
+    ----------
+    shape : type
+        A dataclass of plain fields: texts, numbers, yes or no, None, tuples and mappings of them.
+    document : object
+        Of `parse_json` or `parse_toml`.
+    extra : bool
+        Pass over entries that the shape does not know.
+
+    Raises
+    ------
+    Unparsable
+        Which says what is wrong, and never a value.
+
+    Examples
+    --------
+    >>> @dataclasses.dataclass
+    ... class Point:
+    ...     x: float
+    ...     names: tuple[str, ...] = ()
+    >>> typed(Point, {"x": 1, "names": ["a"]})
+    Point(x=1, names=('a',))
+    >>> typed(Point, {"x": "1"})
+    Traceback (most recent call last):
+        ...
+    sfumato.documents.Unparsable: an entry 'x' that is not of type float
+    """
+    fields = {field.name: field for field in dataclasses.fields(shape)}  # type: ignore[arg-type]
+    if not isinstance(document, dict) or not (extra or document.keys() <= fields.keys()):
+        raise Unparsable("other entries than it should")
+    given = {}
+    for name, field in fields.items():
+        if name not in document:
+            if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+                raise Unparsable("fewer entries than it should")
+            continue
+        value = document[name]
+        if not has_type(value, str(field.type)):
+            raise Unparsable(f"an entry {name!r} that is not of type {field.type}")
+        given[name] = tuple(value) if isinstance(value, list) and "tuple" in str(field.type) else value
+    return shape(**given)
+
+
+def has_type(value: object, annotation: str) -> bool:
+    """Whether a value that was read from a document fits the annotation of a dataclass field.
+
+    A list fits a tuple or what is no plain type; a tuple of texts holds texts alone, a mapping of numbers numbers.
+
+    Examples
+    --------
+    >>> has_type(3, "int | None"), has_type(True, "int"), has_type({"a": 1}, "dict[str, int]")
+    (True, False, True)
+    """
+    return any(_is_of(value, kind.strip()) for kind in annotation.split("|"))
+
+
+def _is_of(value: object, kind: str) -> bool:
+    if kind in ("None", "bool", "str"):
+        return isinstance(value, {"None": type(None), "bool": bool, "str": str}[kind])
+    if kind in ("int", "float"):
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return whole or (kind == "float" and isinstance(value, float) and math.isfinite(value))
+    if kind.startswith(("dict[str, ", "Mapping[str, ")):
+        inside = kind.partition(", ")[2].removesuffix("]")
+        return isinstance(value, dict) and (inside == "Any" or all(_is_of(item, inside) for item in value.values()))
+    if not isinstance(value, list | tuple):
+        return False
+    return kind != "tuple[str, ...]" or all(isinstance(item, str) for item in value)
 
 
 def _check_values(document: Any) -> None:

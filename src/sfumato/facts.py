@@ -7,11 +7,11 @@ it does not know is refused there, never ignored.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sfumato.documents import Unparsable, typed
 from sfumato.errors import BadInput
 
 __all__ = [
@@ -44,7 +44,6 @@ __all__ = [
     "Untouched",
     "fact_from_json",
     "fact_to_json",
-    "has_type",
     "is_quoted",
 ]
 
@@ -439,38 +438,7 @@ def fact_from_json(document: dict[str, Any]) -> Fact:
     kind = _VOCABULARY.get(name) if isinstance(name, str) else None
     if kind is None:
         raise BadInput("the certificate holds a fact that this version does not know; use a newer sfumato")
-    wanted = {field.name: field for field in dataclasses.fields(kind)}
-    given = {key: value for key, value in document.items() if key != "fact"}
-    lacking = [key for key in wanted.keys() - given.keys() if wanted[key].default is dataclasses.MISSING]
-    if lacking or given.keys() - wanted.keys():
-        raise BadInput(f"the fact {kind.fact!r} does not have its {len(wanted)} entries; the file was altered")
-    for key, value in given.items():
-        if not has_type(value, str(wanted[key].type)):
-            raise BadInput(f"the entry {key!r} of the fact {kind.fact!r} is not of type {wanted[key].type}")
-        if isinstance(value, list):
-            given[key] = tuple(value)
-    return kind(**given)
-
-
-def has_type(value: object, annotation: str) -> bool:
-    """Tell whether a value that was read from JSON fits the annotation of a dataclass field.
-
-    A list fits what is no plain type; that of a fact holds texts alone.
-
-    Examples
-    --------
-    >>> has_type(3, "int | None"), has_type(True, "int"), has_type(float("inf"), "float")
-    (True, False, False)
-    """
-    return any(_is_of(value, kind.strip()) for kind in annotation.split("|"))
-
-
-def _is_of(value: object, kind: str) -> bool:
-    if kind in ("None", "bool", "str"):
-        return isinstance(value, {"None": type(None), "bool": bool, "str": str}[kind])
-    if kind in ("int", "float"):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        return whole or (kind == "float" and isinstance(value, float) and math.isfinite(value))
-    if not isinstance(value, list | tuple):
-        return False
-    return kind != "tuple[str, ...]" or all(isinstance(item, str) for item in value)
+    try:
+        return typed(kind, {key: value for key, value in document.items() if key != "fact"})
+    except Unparsable as error:
+        raise BadInput(f"the fact {kind.fact!r} has {error}; the file was altered") from None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.documents import MOST_BYTES, open_regular, parse_json
+from sfumato.documents import MOST_BYTES, open_regular, parse_json, typed
 from sfumato.errors import BadInput, SfumatoError
 from sfumato.replacing import reason, replacing_file
 
@@ -98,11 +98,10 @@ class KeptAnswers:
         try:
             with open_regular(path) as file:
                 document = parse_json(file.read(MOST_BYTES))
-            if document["format"] == _FORMAT and isinstance(document["answers"], dict):
-                marks = bool(document["accepted"]), bool(document["mistyped"])
-                return Kept(str(document["url"]), str(document["digest"]), document["answers"], *marks)
+            if document.pop("format") == _FORMAT:
+                return typed(Kept, document)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, AttributeError, TypeError):
             pass
         raise BadInput(f"the kept answer {str(path)!r} cannot be read; do not draw another one, restore the file")

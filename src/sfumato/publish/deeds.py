@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sfumato.documents import has_type
 from sfumato.errors import SfumatoError
 from sfumato.facts import (
     BoundsKept,
@@ -36,7 +37,6 @@ from sfumato.facts import (
     Transformed,
     Unmeasured,
     Untouched,
-    has_type,
 )
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sfumato.documents import parse_json
+from sfumato.documents import parse_json, typed
 from sfumato.errors import OptionError
 from sfumato.stream.format import Entry, StateError
 from sfumato.stream.pool import MODES
@@ -97,7 +97,6 @@ def document_of(shape: type[D], body: bytes) -> D:
         Where it is not what this version writes.
     """
     try:
-        given: dict[str, Any] = parse_json(body)
-        return shape(**given)
-    except (TypeError, ValueError):
+        return typed(shape, parse_json(body))
+    except ValueError:
         raise StateError("the state was written by another version; use that one") from None
