@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.assess.figures.marginals import MOST_COLUMNS
@@ -11,6 +12,8 @@ from sfumato.assess.findings import Family, Finding
 from sfumato.assess.words import forbidden_sentence, measured_sentence, promised_sentence, show, spoken_name
 
 if TYPE_CHECKING:
+    import jinja2
+
     from sfumato.assess.report import Report
 
 __all__ = ["visible_figures", "write_page"]
@@ -38,20 +41,11 @@ _SECTIONS = {
 
 def write_page(report: Report, *, edition: Literal["owner", "public"], certificate: dict[str, Any] | None) -> str:
     """Write the page of an edition; everything in it that came from outside is escaped."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sfumato.assess", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     owner = edition == "owner"
     findings = [finding for finding in report.findings if owner or finding.public]
     rooms = _rooms(report.figures, owner=owner)
     document = certificate or {}
-    return environment.get_template("report.html").render(
+    return _template().render(
         owner=owner,
         verdict=report.verdict,
         notes=report.notes,
@@ -66,6 +60,21 @@ def write_page(report: Report, *, edition: Literal["owner", "public"], certifica
         slowest=_slowest(report.seconds) if owner else [],
         sections=_sections(rooms),
     )
+
+
+@cache
+def _template() -> jinja2.Template:
+    """The page's template, compiled once for all editions and reports of a process."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("sfumato.assess", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("report.html")
 
 
 def _made(report: Report, document: dict[str, Any]) -> list[tuple[str, str]]:
