@@ -8,7 +8,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
-from sfumato.assess import measure
+from sfumato.assess import catalogue, measure
+from sfumato.assess.utility import association, covariance
+from sfumato.assess.utility.moments import redraws
 
 # A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,3 +23,11 @@ settings.load_profile("fixed")
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the figures out of reports: they are most of the work, and have tests of their own."""
     monkeypatch.setattr(measure, "draw_album", lambda *_: ())
+
+
+@pytest.fixture
+def short_reports(without_figures: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what takes long in a report, where its way counts and not its findings: models, attacks, many redraws."""
+    monkeypatch.setattr(measure, "catalogue", catalogue._risk)
+    for room in (association, covariance):
+        monkeypatch.setattr(room, "redraws", lambda source, rows, _, rng: redraws(source, rows, 10, rng))

@@ -13,6 +13,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from sfumato.assess import measure
+from sfumato.assess.attacks.known_input import KNOWN_INPUT
 from sfumato.condense.mechanism import Condensation
 from sfumato.engines import chunks
 from sfumato.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
@@ -25,7 +27,7 @@ from sfumato.recipe import Recipe
 from sfumato.tables.files import read_file
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 
-pytestmark = pytest.mark.usefixtures("without_figures")
+pytestmark = pytest.mark.usefixtures("short_reports")
 
 ROWS, NAMES = 230, ("age", "pay", "debt")
 
@@ -88,7 +90,10 @@ def test_a_file_of_one_batch_is_shuffled_whole(tmp_path: Path) -> None:
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
 
 
-def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(tmp_path: Path) -> None:
+def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "catalogue", lambda: (KNOWN_INPUT,))
     source, out = people(tmp_path / "in.parquet"), tmp_path / "out"
     done = sanitize_file(
         source, out, Rotation(), new_key=tmp_path / "key.toml", batch_rows=50, sample_rows=120, budget=1

@@ -16,7 +16,7 @@ from sfumato.geometry.key import Key
 from sfumato.publish.sanitize import sanitize_file
 from tests.cli.conftest import Run
 
-pytestmark = pytest.mark.usefixtures("without_figures")
+pytestmark = pytest.mark.usefixtures("short_reports")
 
 
 @pytest.fixture

@@ -30,10 +30,12 @@ def db(tmp_path: Path) -> str:
     return str(tmp_path / "survey.db")
 
 
-@pytest.fixture
-def running(db: str, tmp_path: Path) -> Iterator[Running]:
-    with collector(db, tmp_path) as started:
-        yield started
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, str]]:
+    """A collector that all tests speak to, and its database."""
+    folder = tmp_path_factory.mktemp("served")
+    with collector(str(folder / "survey.db"), folder) as started:
+        yield started, str(folder / "survey.db")
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +58,8 @@ def test_tokens_are_written_for_the_owner_only_and_not_over_a_file(run: Run, db:
     assert all(line.startswith("https://s.example/#") and len(line) == 19 + 43 for line in path.read_text().split())
 
 
-def test_a_survey_from_specification_to_estimate(run: Run, running: Running, db: str, tmp_path: Path) -> None:
+def test_a_survey_from_specification_to_estimate(run: Run, served: tuple[Running, str], tmp_path: Path) -> None:
+    running, db = served
     assert run("collect", "tokens", "--db", db, "-n", "3", "-o", tmp_path / "t.txt").code == 0
     link = f"{running.url}#{(tmp_path / 't.txt').read_text().split()[0]}"
     first = run("collect", "answer", "--url", link, "--value", "40", "--expect-digest", running.digest, "--json")
@@ -91,8 +94,10 @@ def test_the_estimate_has_the_keys_of_a_reconstruction(run: Run, db: str) -> Non
     assert "yes:" in spoken.out
 
 
-def test_a_respondent_who_wants_more_protection_does_not_answer(run: Run, running: Running, kept: Path) -> None:
-    link = f"{running.url}#{'x' * 43}"
+def test_a_respondent_who_wants_more_protection_does_not_answer(
+    run: Run, served: tuple[Running, str], kept: Path
+) -> None:
+    link = f"{served[0].url}#{'x' * 43}"
     for wish in (("--max-rho2", "0.2"), ("--expect-digest", "0" * 64)):
         done = run("collect", "answer", "--url", link, "--value", "40", *wish)
         assert done.code == 3
@@ -101,8 +106,8 @@ def test_a_respondent_who_wants_more_protection_does_not_answer(run: Run, runnin
 
 
 @pytest.mark.parametrize("value", ["400", "forty"])
-def test_a_wrong_value_is_refused_unquoted(value: str, run: Run, running: Running) -> None:
-    done = run("collect", "answer", "--url", running.url, "--token", "x" * 43, "--value", value)
+def test_a_wrong_value_is_refused_unquoted(value: str, run: Run, served: tuple[Running, str]) -> None:
+    done = run("collect", "answer", "--url", served[0].url, "--token", "x" * 43, "--value", value)
     assert done.code == 2
     assert value not in done.err
 

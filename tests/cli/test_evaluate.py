@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sfumato.assess import sizes
 from tests.cli.conftest import Run
 
-pytestmark = pytest.mark.usefixtures("without_figures")
+whole_report, short_report = (pytest.mark.usefixtures(name) for name in ("without_figures", "short_reports"))
 
 FILES = {"report.html", "report-public.html", "report.json"}
 
@@ -42,6 +42,7 @@ def names(folder: Path) -> set[str]:
     return {file.name for file in folder.iterdir()}
 
 
+@whole_report
 def test_evaluate_writes_the_report_in_two_editions(run: Run, people: Path, noisy: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run("evaluate", people, noisy, "-o", out, "--target", "smoker", *DROPPED)
@@ -58,6 +59,7 @@ def test_evaluate_writes_the_report_in_two_editions(run: Run, people: Path, nois
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@short_report
 def test_without_a_folder_only_the_summary_is_printed(run: Run, people: Path, noisy: Path) -> None:
     before = names(people.parent)
     done = run("evaluate", people, noisy, *DROPPED)
@@ -66,6 +68,7 @@ def test_without_a_folder_only_the_summary_is_printed(run: Run, people: Path, no
     assert names(people.parent) == before
 
 
+@short_report
 def test_json_is_one_document_and_nothing_else(run: Run, people: Path, noisy: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run("evaluate", people, noisy, "-o", out, "--json", *DROPPED)
@@ -77,11 +80,13 @@ def test_json_is_one_document_and_nothing_else(run: Run, people: Path, noisy: Pa
     assert run("evaluate", people, noisy, "--quiet", *DROPPED).out == ""
 
 
+@short_report
 def test_a_copy_shows_the_worst_values(run: Run, people: Path) -> None:
     findings = json.loads(run("evaluate", people, people, "--json").out)["findings"]
     assert next(finding["value"] for finding in findings if finding["name"] == "verbatim-rows") == 1.0
 
 
+@short_report
 def test_an_earlier_evaluation_is_replaced_and_nothing_else_is(
     run: Run, people: Path, noisy: Path, tmp_path: Path
 ) -> None:
@@ -114,6 +119,7 @@ def test_the_owners_report_does_not_go_into_what_leaves(run: Run, people: Path, 
     assert "must not leave" in done.err
 
 
+@short_report
 def test_the_certificate_of_a_release_is_used(run: Run, people: Path, tmp_path: Path) -> None:
     release, out = tmp_path / "r", tmp_path / "out"
     assert run("sanitize", people, "-o", release, "--level", "level", "--no-report", "--quiet").code == 0
@@ -128,6 +134,7 @@ def test_the_certificate_of_a_release_is_used(run: Run, people: Path, tmp_path: 
         assert "Lowest level asked" in page
 
 
+@short_report
 def test_a_certificate_that_does_not_hold_is_not_used(run: Run, people: Path, tmp_path: Path) -> None:
     release = tmp_path / "r"
     assert run("sanitize", people, "-o", release, "--k", 5, "--no-report", "--quiet").code == 0
@@ -184,6 +191,7 @@ def test_a_released_table_that_cannot_be_read_is_one_sentence(run: Run, people: 
     assert done.err.count("\n") == 1
 
 
+@short_report
 def test_a_budget_is_told(run: Run, people: Path, noisy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizes, "_slowness", lambda: 1.0)  # a machine that is always as fast
     done = run("evaluate", people, noisy, "--budget", "40", *DROPPED)
@@ -204,11 +212,10 @@ def test_a_budget_is_told(run: Run, people: Path, noisy: Path, tmp_path: Path, m
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_in_mid_run_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> None:
     rng = np.random.default_rng(5)
+    header = ",".join(f"x{column}" for column in range(12))
     for name in ("original.csv", "released.csv"):
-        header = ",".join(f"x{column}" for column in range(12))
-        np.savetxt(
-            tmp_path / name, rng.normal(size=(60_000, 12)), delimiter=",", header=header, comments="", fmt="%.4f"
-        )
+        values = rng.normal(size=(4_000, 12))  # four times what a pipe holds
+        np.savetxt(tmp_path / name, values, delimiter=",", header=header, comments="", fmt="%.4f")
     command = [sys.executable, "-m", "sfumato.cli", "evaluate", "-", "released.csv", "-o", "out"]
     process = subprocess.Popen(command, stdin=-1, stderr=-1, stdout=-1, cwd=tmp_path)
     assert process.stdin is not None

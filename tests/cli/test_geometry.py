@@ -15,7 +15,7 @@ from sfumato.geometry.key import Key
 from sfumato.publish.verify import verify_release
 from tests.cli.conftest import Run
 
-pytestmark = pytest.mark.usefixtures("without_figures")
+pytestmark = pytest.mark.usefixtures("short_reports")
 
 PEOPLE = "age,salary\n29,48000\n38,72000\n34,51000\n43,65000\n42,60000\n48,53000\n"
 KEY = 'format = 1\nstep = [{ op = "rotate", columns = ["age", "salary"], degrees = 13.7, units = { salary = 1000 } }]\n'

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.cli.conftest import Run
+
 COMMAND = [sys.executable, "-m", "sfumato.cli"]
 
 
@@ -27,7 +29,7 @@ def left(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_in_mid_run_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> None:
-    table = big_table(tmp_path / "table.csv", 60_000)
+    table = big_table(tmp_path / "table.csv", 4_000)
     process = subprocess.Popen(
         [*COMMAND, "sanitize", "-", "-o", str(tmp_path / "out"), "--k", "3", "--method", "condense-paper"],
         stdin=subprocess.PIPE,
@@ -35,7 +37,7 @@ def test_an_interrupt_in_mid_run_leaves_nothing(tmp_path: Path, stop: signal.Sig
         stdout=subprocess.PIPE,
     )
     assert process.stdin is not None
-    process.stdin.write(table.read_bytes())  # far more than a pipe holds: when it has been taken, the run is under way
+    process.stdin.write(table.read_bytes())  # more than a pipe holds: when it has been taken, the run is under way
     process.stdin.flush()
     process.send_signal(stop)
     _, err = process.communicate()
@@ -64,13 +66,10 @@ def test_a_full_disk_leaves_the_old_release(tmp_path: Path) -> None:
     assert left(tmp_path) == ["out", "table.csv"]
 
 
-def test_csv_comes_in_on_standard_input(tmp_path: Path) -> None:
+def test_csv_comes_in_on_standard_input(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = big_table(tmp_path / "table.csv", 200)
-    done = subprocess.run(
-        [*COMMAND, "sanitize", "-", "-o", str(tmp_path / "out"), "--k", "5", "--no-report"],
-        input=table.read_bytes(),
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    with table.open(encoding="utf-8") as lines:
+        monkeypatch.setattr(sys, "stdin", lines)
+        done = run("sanitize", "-", "-o", tmp_path / "out", "--k", 5, "--no-report")
+    assert done.code == 0, done.err
     assert (tmp_path / "out" / "release" / "table.csv").exists()

@@ -7,10 +7,12 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -118,6 +120,17 @@ class Party:
         end = time.monotonic() + within
         while words not in self.said:
             assert self.process.poll() is None, self.said
+            assert time.monotonic() < end, self.said
+            time.sleep(0.05)
+
+    def await_door(self, within: float = START) -> None:
+        """Wait until the others could come: what is interrupted before has more to say than one sentence."""
+        config, end = PartyConfig.load(self.config), time.monotonic() + within
+        address = config.peers[config.rank].address
+        while True:
+            assert self.process.poll() is None, self.said
+            with suppress(ConnectionRefusedError), socket.create_connection((address.host, address.port), within):
+                return
             assert time.monotonic() < end, self.said
             time.sleep(0.05)
 
@@ -243,6 +256,7 @@ def test_all_parties_end_with_the_same_files(tmp_path: Path, start: Start, parti
     assert told[0]["bytes_sent"] > told[1]["bytes_sent"] or engine == "aby3"
 
 
+@pytest.mark.slow  # test_network and test_engine_faults do the same in threads and without the parties
 @needs_engine
 def test_a_party_that_is_killed_is_named_by_the_others(tmp_path: Path, start: Start) -> None:
     parties = [start(config) for config in trial(tmp_path, "vertical", n=1500).values()]
@@ -312,6 +326,7 @@ def test_a_party_that_is_interrupted_tells_the_others(tmp_path: Path, start: Sta
 def test_a_party_that_is_ended_while_it_waits_says_so(tmp_path: Path, start: Start) -> None:
     ann = start(trial(tmp_path, "horizontal")["ann"])
     ann.await_words("waits for")
+    ann.await_door()
     ann.process.send_signal(signal.SIGTERM)
     assert ann.ended(START) == 1
     assert "interrupted; nothing was written" in ann.said
@@ -368,14 +383,14 @@ def test_the_certificate_of_another_rank_is_refused(tmp_path: Path, start: Start
     check_nothing_left(parties)
 
 
-# the other three differences are told over threads in test_network
+@pytest.mark.slow  # test_network does the same in threads
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
         ("schema", "'ben' has schema.b.domain.high = 21.0 and this party schema.b.domain.high = 20.0"),
-        pytest.param("version", "'ben' speaks sfumato 0.0.9 and this party sfumato", marks=pytest.mark.slow),
-        pytest.param("plan", "'ben' has k = 16 and this party k = 15", marks=pytest.mark.slow),
-        pytest.param("seed", "'ben' has seed = 5 and this party no seed", marks=pytest.mark.slow),
+        ("version", "'ben' speaks sfumato 0.0.9 and this party sfumato"),
+        ("plan", "'ben' has k = 16 and this party k = 15"),
+        ("seed", "'ben' has seed = 5 and this party no seed"),
     ],
 )
 def test_all_hear_in_what_one_party_differs(tmp_path: Path, start: Start, kind: str, words: str) -> None:
@@ -446,6 +461,7 @@ def test_bad_options_are_one_sentence(run: Run, arguments: tuple[str, ...], word
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.slow  # test_network does the same in threads
 def test_a_party_that_cannot_begin_ends_those_who_wait(tmp_path: Path, start: Start) -> None:
     configs = trial(tmp_path, "vertical")
     (tmp_path / "cat.csv").write_text("id,c\n", encoding="utf-8")
@@ -463,6 +479,8 @@ def test_a_party_that_cannot_begin_ends_those_who_wait(tmp_path: Path, start: St
 
 def test_half_of_the_noise_is_called_so_at_the_start(tmp_path: Path) -> None:
     config = trial(tmp_path, "vertical")["ann"]
+    words = PartyConfig.load(config).plan.noise_in_words
+    assert "ann and cat each draw a whole noise, so its bound holds against every party" in words
     edit(config, r"^# noise = .*", 'noise = "split"')
     words = PartyConfig.load(config).plan.noise_in_words
     assert "ann and cat each know half of the noise, so its bound does NOT hold against these two" in words

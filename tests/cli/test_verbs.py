@@ -10,9 +10,13 @@ import pytest
 
 from tests.cli.conftest import Run
 
-pytestmark = pytest.mark.usefixtures("without_figures")
+whole_report, short_report = (pytest.mark.usefixtures(name) for name in ("without_figures", "short_reports"))
+either_report = pytest.mark.parametrize(
+    "report", ["short_reports", pytest.param("without_figures", marks=pytest.mark.slow)]
+)
 
 
+@whole_report
 def test_sanitize_writes_what_leaves_and_what_stays(run: Run, people: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run("sanitize", people, "-o", out, "--k", 5, "--target", "smoker")
@@ -70,7 +74,11 @@ def test_the_certificate_holds_the_keys_that_others_read(run: Run, people: Path,
     assert "level" not in (out / "release" / "table.csv").read_text().splitlines()[0].split(",")
 
 
-def test_a_recipe_replays_to_the_same_bytes_under_a_seed(run: Run, people: Path, tmp_path: Path) -> None:
+@either_report
+def test_a_recipe_replays_to_the_same_bytes_under_a_seed(
+    run: Run, people: Path, tmp_path: Path, report: str, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue(report)
     first, again, fresh = tmp_path / "first", tmp_path / "again", tmp_path / "fresh"
     options = ["--level", "age > 60: 12, sex == f: 6, else: 4", "--strata", "smoker", "--holdout", "0.1", "--seed", 7]
     assert run("sanitize", people, "-o", first, *options).code == 0
@@ -90,6 +98,7 @@ def test_two_releases_without_a_seed_differ(run: Run, people: Path, tmp_path: Pa
     assert (tmp_path / "a/release/table.csv").read_bytes() != (tmp_path / "b/release/table.csv").read_bytes()
 
 
+@short_report
 def test_verify_holds_for_a_release_and_not_for_a_rehearsal(run: Run, people: Path, tmp_path: Path) -> None:
     assert run("sanitize", people, "-o", tmp_path / "real", "--k", 5, "--no-report").code == 0
     assert run("sanitize", people, "-o", tmp_path / "rehearsal", "--k", 5, "--seed", 1).code == 0
@@ -140,6 +149,7 @@ def test_verify_of_a_folder_without_certificate_is_bad_input(run: Run, tmp_path:
     assert run("verify", tmp_path).code == 2
 
 
+@short_report
 def test_json_is_one_document_and_nothing_else(run: Run, people: Path, tmp_path: Path) -> None:
     done = run("sanitize", people, "-o", tmp_path / "out", "--k", 5, "--json")
     assert json.loads(done.out)["rows_out"] == 120
@@ -147,6 +157,7 @@ def test_json_is_one_document_and_nothing_else(run: Run, people: Path, tmp_path:
     assert json.loads(run("verify", tmp_path / "out" / "release", "--json").out)["holds"] is True
 
 
+@short_report
 def test_quiet_says_nothing(run: Run, people: Path, tmp_path: Path) -> None:
     done = run("sanitize", people, "-o", tmp_path / "out", "--k", 5, "--quiet")
     assert (done.code, done.out, done.err) == (0, "", "")
@@ -238,7 +249,9 @@ def test_overwrite_replaces_an_earlier_release_and_nothing_else(run: Run, people
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "people.csv", "precious"]
 
 
-def test_the_demo_says_where_to_look(run: Run, tmp_path: Path) -> None:
+@either_report
+def test_the_demo_says_where_to_look(run: Run, tmp_path: Path, report: str, request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue(report)
     done = run("demo", "-o", tmp_path / "demo")
     assert done.code == 0, done.err
     assert "holds" in done.out
