@@ -8,26 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.compiled import fixed
-from sfumato.condense import nearest_centroid
-from sfumato.condense.centroid_index import (
-    LEAVES,
-    LOOSE,
-    WIDTH,
-    Index,
-    closest_in_index,
-    insert,
-    is_stale,
-    move,
-    settle_counts,
-)
-from sfumato.condense.dynamic import closest_eligible
+from sfumato.condense import centroid_index, dynamic, nearest_centroid, sheet
+from sfumato.condense.centroid_index import LEAVES, LOOSE, WIDTH, Index
 from sfumato.condense.index_build import build_index
 from sfumato.condense.maintainer import Maintainer
-from sfumato.condense.sheet import blank_sheet, closest_on_sheet, numbers_on, rewrite_column, write_sheet
+from sfumato.condense.sheet import blank_sheet, numbers_on, write_sheet
 from sfumato.condense.slots import Store, empty_store
 from tests.condense.streams import Floats, assert_same_state, brute_stream, draw_arrivals
 from tests.examples import examples
+from tests.kernels import kept
 
+closest_in_index, is_stale = kept(centroid_index.closest_in_index), kept(centroid_index.is_stale)
+insert, move, settle_counts = (
+    kept(kernel) for kernel in (centroid_index.insert, centroid_index.move, centroid_index.settle_counts)
+)
+closest_on_sheet, rewrite_column = kept(sheet.closest_on_sheet), kept(sheet.rewrite_column)
+closest_eligible = kept(dynamic.closest_eligible)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -105,20 +101,20 @@ def test_the_sheet_answers_like_brute_force_while_centroids_move_and_split(
     rng = np.random.default_rng(seed)
     store, groups = draw_store(rng, g, g + 100, d), g
     values = fixed(draw_points(rng, 2 * records, d), np.float64)
-    paper, sheet = np.empty(2 * numbers_on(g + 100, records)), blank_sheet()
+    paper, written = np.empty(2 * numbers_on(g + 100, records)), blank_sheet()
     for first in (0, records):
-        sheet = write_sheet(sheet, store, groups, values, first, first + records, paper)
+        written = write_sheet(written, store, groups, values, first, first + records, paper)
         for i in range(first, first + records):
             x, level = values[i].copy(), int(rng.integers(1, 16))
-            slot = closest_on_sheet(sheet, store, i, x, level)
+            slot = closest_on_sheet(written, store, i, x, level)
             assert slot == closest_eligible(store, groups, x, level)
             slot = max(slot, 0)
             store.mean[slot] += 0.1 * (x - store.mean[slot])
             store.count[slot] += 1
-            rewrite_column(sheet, store, slot, values, i + 1)
+            rewrite_column(written, store, slot, values, i + 1)
             if rng.random() < 0.3:
                 store.mean[groups], store.count[groups] = store.mean[slot] + rng.normal(size=d), 3
-                rewrite_column(sheet, store, groups, values, i + 1)
+                rewrite_column(written, store, groups, values, i + 1)
                 groups += 1
 
 

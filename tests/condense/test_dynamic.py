@@ -7,22 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.compiled import inner
+from sfumato.compiled import compiled
+from sfumato.condense import dynamic
 from sfumato.condense.axis import leading_axis, padded, rows_of
-from sfumato.condense.dynamic import (
-    Work,
-    absorb_record,
-    closest_eligible,
-    split_group,
-    splits_by_paper,
-    splits_strictly,
-)
+from sfumato.condense.dynamic import Work
 from sfumato.condense.slots import Store, empty_store
 from sfumato.groups import Groups, split_groups, summarize
 from tests.condense.streams import Floats
 from tests.examples import examples
 from tests.groups.drawn_groups import merge
+from tests.kernels import kept
 
+absorb_record, split_group = kept(dynamic.absorb_record), kept(dynamic.split_group)
+closest_eligible = kept(dynamic.closest_eligible)
+splits_by_paper, splits_strictly = kept(dynamic.splits_by_paper), kept(dynamic.splits_strictly)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -60,7 +58,7 @@ def drawn(seed: int) -> tuple[Floats, Groups]:
     return values, summarize(values, np.zeros(n, dtype=np.int64), rng.integers(2, 9, n))
 
 
-@inner
+@compiled
 def axis_of(triangle: Floats, d: int, e1: Floats) -> float:
     return leading_axis(triangle, np.empty((d, padded(d))), np.empty((6, padded(d))), e1)
 

@@ -23,7 +23,7 @@ every_grouping = pytest.mark.parametrize("grouping", GROUPINGS)
 
 @every_grouping
 @examples(100)
-@given(stratified_tables(), st.integers(0, 2**32 - 1))
+@given(stratified_tables(most=60), st.integers(0, 2**32 - 1))
 def test_every_record_is_in_one_group_at_least_as_large_as_the_highest_level_in_it(
     grouping: str, table: Table, seed: int
 ) -> None:
@@ -33,7 +33,7 @@ def test_every_record_is_in_one_group_at_least_as_large_as_the_highest_level_in_
 
 
 @every_grouping
-@examples(25)
+@examples(10)
 @given(stratified_tables(), st.integers(0, 2**32 - 1))
 def test_the_same_seed_gives_the_same_groups(grouping: str, table: Table, seed: int) -> None:
     first, again = (partition(*table, np.random.default_rng(seed), grouping=grouping, effort="fast") for _ in range(2))
@@ -76,7 +76,7 @@ def test_with_one_level_there_are_as_many_groups_as_there_can_be(grouping: str, 
 @given(stratified_tables())
 def test_the_table_is_left_as_it_is(grouping: str, table: Table) -> None:
     before = [array.copy() for array in table]
-    partition(*table, np.random.default_rng(0), grouping=grouping)
+    partition(*table, np.random.default_rng(0), grouping=grouping, effort="fast")
     for array, copy in zip(table, before, strict=True):
         np.testing.assert_array_equal(array, copy)
 
@@ -84,7 +84,7 @@ def test_the_table_is_left_as_it_is(grouping: str, table: Table) -> None:
 @every_grouping
 def test_how_the_table_lies_in_memory_makes_no_difference(grouping: str) -> None:
     rng = np.random.default_rng(0)
-    wide, asked = rng.normal(size=(300, 8)), rng.integers(2, 7, 600)
+    wide, asked = rng.normal(size=(100, 8)), rng.integers(2, 7, 200)
     values, levels = np.ascontiguousarray(wide[::2, ::2]), np.ascontiguousarray(asked[::4])
     expected = partition(values, levels, no_strata(values), np.random.default_rng(1), grouping=grouping)
     for strange in (wide[::2, ::2], np.asfortranarray(values)):
@@ -94,8 +94,8 @@ def test_how_the_table_lies_in_memory_makes_no_difference(grouping: str) -> None
 
 @every_grouping
 def test_single_precision_gives_the_groups_of_the_same_numbers_in_double_precision(grouping: str) -> None:
-    values = np.random.default_rng(0).normal(size=(150, 4)).astype(np.float32)
-    levels, strata = np.full(150, 4), np.zeros(150, dtype=np.int64)
+    values = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    levels, strata = np.full(60, 4), np.zeros(60, dtype=np.int64)
     exact = partition(values.astype(np.float64), levels, strata, np.random.default_rng(1), grouping=grouping)
     single = partition(values, levels, strata, np.random.default_rng(1), grouping=grouping)  # type: ignore[arg-type]
     np.testing.assert_array_equal(single, exact)
@@ -113,17 +113,21 @@ def test_fewer_records_than_the_highest_level_are_refused_with_both_numbers() ->
         partition(np.zeros((7, 2)), np.array([2] * 6 + [9]), np.zeros(7, dtype=np.int64), np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("broken", ["nan", "inf"])
-def test_a_value_that_is_not_finite_does_not_end_the_process(broken: str) -> None:
-    program = f"""
+def test_a_value_that_is_not_finite_does_not_end_the_process() -> None:
+    program = """
 import numpy as np
 from sfumato.condense.partition import partition
-values = np.random.default_rng(0).normal(size=(500, 3))
-values[7, 1] = float("{broken}")
-partition(values, np.full(500, 5), np.zeros(500, dtype=np.int64), np.random.default_rng(0))
+for broken in (np.nan, np.inf):
+    values = np.random.default_rng(0).normal(size=(500, 3))
+    values[7, 1] = broken
+    try:
+        partition(values, np.full(500, 5), np.zeros(500, dtype=np.int64), np.random.default_rng(0), effort="fast")
+    except Exception:
+        pass
+print("came to its end")
 """
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-    assert ended.returncode in (0, 1), "ended by a signal"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "came to its end" in ended.stdout, ended.stderr
 
 
 def test_no_records_are_refused() -> None:

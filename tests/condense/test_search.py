@@ -115,17 +115,17 @@ def test_groups_too_large_to_search_stay_as_they_are_while_others_improve(monkey
     assert ssq(values, played[-1].labels) < ssq(values, played[0].labels)
 
 
-@examples(30)
-@given(stratum_tables(most=120), st.integers(0, 2**32 - 1))
+@examples(10)
+@given(stratum_tables(most=80), st.integers(0, 2**32 - 1))
 def test_kicks_never_end_above_what_moves_alone_reach(table: tuple[Floats, Whole], seed: int) -> None:
     assert_kicks_do_no_harm(*table, seed)
 
 
-@pytest.mark.parametrize(("d", "k"), [(2, 5), (30, 25), (250, 25)])
-def test_kicks_do_no_harm_where_a_dissolved_group_can_hardly_come_back(d: int, k: int) -> None:
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
+@pytest.mark.parametrize(("d", "k"), [(2, 5), (30, 25), pytest.param(250, 25, marks=pytest.mark.slow)])
+def test_kicks_do_no_harm_where_a_dissolved_group_can_hardly_come_back(d: int, k: int, seed: int) -> None:
     values = np.random.default_rng(d).normal(size=(200, d))  # groups of k exactly: none grows to 2k to be split again
-    for seed in range(4):
-        assert_kicks_do_no_harm(values, np.full(200, k), seed)
+    assert_kicks_do_no_harm(values, np.full(200, k), seed)
 
 
 @pytest.mark.slow

@@ -102,7 +102,7 @@ def test_more_weight_on_the_response_makes_groups_more_alike_in_it(grouping: str
     records = with_response(np.random.default_rng(0), 600)
     within = []
     for weight in (0.0, 0.25, 0.8, 1.0):
-        mechanism = Condensation(k=10, grouping=grouping, response_weight=weight)
+        mechanism = Condensation(k=10, grouping=grouping, effort="fast", response_weight=weight)
         workings = mechanism.sanitize(records, rng=np.random.default_rng(1)).workings
         assert workings is not None
         assert workings.labels is not None
