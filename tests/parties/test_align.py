@@ -133,7 +133,7 @@ def test_equal_keys_tell_no_hash_of_a_key(together: Together) -> None:
     assert {len(each) for each in told} == {40}  # a count and one digest
 
 
-@pytest.mark.parametrize("together", ["plain", "cheetah"], indirect=True)
+@pytest.mark.parametrize("together", ["plain", pytest.param("cheetah", marks=pytest.mark.slow)], indirect=True)
 def test_aligning_needs_no_engine(together: Together) -> None:
     def play(session: Session, rank: int) -> tuple[list[int], list[str]]:
         order = align_keys(session, [5, 6] if rank else [6, 5]).tolist()

@@ -19,9 +19,10 @@ from tests.parties.engines import assert_exact, need_engine, run_shares, start_e
 FAR = (1 << 61) - 1  # two such numbers of unlike sign lie as far apart as the engine promises to compare
 
 few_examples = examples(5)
+more = pytest.mark.slow  # two computing parties spend a second on a few numbers, so make test has few of each
 
 
-# The whole protocols of test_vertical and test_horizontal run with aby3, so each engine is there in make test.
+# The whole protocol of test_vertical runs with aby3, so each engine is there in make test.
 @pytest.fixture(scope="module", params=["cheetah", pytest.param("aby3", marks=pytest.mark.slow)])
 def engines(request: pytest.FixtureRequest) -> Iterator[list[SpuEngine]]:
     """Engines of three owners; with cheetah only the first and the last of them compute."""
@@ -44,39 +45,64 @@ def test_less_than_is_exact_to_the_ends_of_the_promised_range(engines: list[SpuE
     assert_exact(engines, Operation("less_than", (a.shape, b.shape)), a, b)
 
 
-@pytest.mark.parametrize("shape", [(37, 5), (1, 3), (4, 1), (3, 2)])
+@pytest.mark.parametrize("shape", [(4, 1), *(pytest.param(shape, marks=more) for shape in ((37, 5), (1, 3), (3, 2)))])
 def test_argmin_is_exact(engines: list[SpuEngine], shape: tuple[int, int]) -> None:
     assert_exact(engines, Operation("argmin", (shape,)), random_numbers(*shape))
 
 
+@more
 @few_examples
 @given(rows=st.lists(st.lists(st.integers(-2, 2), min_size=7, max_size=7), min_size=6, max_size=6))
 def test_argmin_gives_the_first_of_equals(engines: list[SpuEngine], rows: list[list[int]]) -> None:
     assert_exact(engines, Operation("argmin", ((6, 7),)), np.array(rows, dtype=np.int64))
 
 
-@pytest.mark.parametrize("shape", [(37, 3), (2, 2), (1, 3), (5, 1)])
+def test_argmin_gives_the_least_of_any_numbers_and_the_first_of_a_few_equals(engines: list[SpuEngine]) -> None:
+    equals = np.array([[0] * 5, [2, 1, 1, 2, 1], [-1, 2, -2, -2, 0], [2, 2, 2, 1, 1]], dtype=np.int64)
+    assert_exact(engines, Operation("argmin", ((7, 5),)), np.concatenate([equals, random_numbers(3, 5)]))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), *(pytest.param(shape, marks=more) for shape in ((37, 3), (1, 3), (5, 1)))])
 def test_extremes_are_exact(engines: list[SpuEngine], shape: tuple[int, int]) -> None:
     assert_exact(engines, Operation("extremes", (shape,)), random_numbers(*shape))
 
 
 @pytest.mark.parametrize(
-    ("a", "b"), [((23, 3), (23, 2)), ((1, 2), (1, 3)), ((9, 1), (9, 1)), ((3, 7, 2), (3, 7, 4)), ((1, 5, 2), (1, 5, 2))]
+    ("a", "b"),
+    [
+        ((3, 7, 2), (3, 7, 4)),
+        pytest.param((9, 1), (9, 1), marks=more),
+        pytest.param((23, 3), (23, 2), marks=more),
+        pytest.param((1, 2), (1, 3), marks=more),
+        pytest.param((1, 5, 2), (1, 5, 2), marks=more),
+    ],
 )
 def test_cross_products_wrap_as_numpy_does(engines: list[SpuEngine], a: tuple[int, ...], b: tuple[int, ...]) -> None:
     whole = (1 << 63) - 1
     assert_exact(engines, Operation("cross", (a, b)), random_numbers(*a, bound=whole), random_numbers(*b, bound=whole))
 
 
-@pytest.mark.parametrize("count", [0, 1, 20, 36, 37])
-def test_top_marks_exactly_the_smallest(engines: list[SpuEngine], count: int) -> None:
-    values = np.abs(random_numbers(37, bound=(1 << 50) - 1))
-    assert_exact(engines, Operation("top", ((37,),), count=count, bits=50), values)
+@pytest.mark.parametrize(
+    ("n", "count"), [(37, 0), (37, 37), *(pytest.param(37, count, marks=more) for count in (1, 20, 36))]
+)
+def test_top_marks_exactly_the_smallest(engines: list[SpuEngine], n: int, count: int) -> None:
+    values = np.abs(random_numbers(n, bound=(1 << 50) - 1))
+    assert_exact(engines, Operation("top", ((n,),), count=count, bits=50), values)
 
 
+@more
 @few_examples
 @given(values=st.lists(st.integers(0, 3), min_size=11, max_size=11), wide=st.booleans())
 def test_top_takes_the_lower_places_of_equals(engines: list[SpuEngine], values: list[int], wide: bool) -> None:
+    assert_lower_places(engines, values, wide)
+
+
+@pytest.mark.parametrize("wide", [False, pytest.param(True, marks=more)])
+def test_top_takes_the_lower_places_of_a_few_equals(engines: list[SpuEngine], wide: bool) -> None:
+    assert_lower_places(engines, [2, 1, 3, 1, 0, 1, 2, 0, 1, 3, 1], wide)
+
+
+def assert_lower_places(engines: list[SpuEngine], values: list[int], wide: bool) -> None:
     bits = 61 if wide else 2  # with 61 bits no room is left to tell equals apart by their places
     scaled = np.array(values, dtype=np.int64) << (bits - 2)
     assert_exact(engines, Operation("top", ((11,),), count=4, bits=bits), scaled)
@@ -92,10 +118,11 @@ def test_nothing_comes_out_of_nothing(engines: list[SpuEngine]) -> None:
     assert_exact(engines, Operation("cross", ((0, 3), (0, 2))), random_numbers(0, 3), random_numbers(0, 2))
 
 
-def test_both_result_shares_are_uniform_and_fresh(engines: list[SpuEngine]) -> None:
-    ones, twos = np.ones(5_120, dtype=np.int64), np.full(5_120, 2, dtype=np.int64)
+@pytest.mark.parametrize("size", [1_280, pytest.param(12_800, marks=more)])
+def test_both_result_shares_are_uniform_and_fresh(engines: list[SpuEngine], size: int) -> None:
+    ones, twos = np.ones(size, dtype=np.int64), np.full(size, 2, dtype=np.int64)
     operation = Operation("less_than", (ones.shape, twos.shape))
-    runs = [run_shares(engines, operation, [ones, twos]) for _ in range(5)]
+    runs = [run_shares(engines, operation, [ones, twos]) for _ in range(2)]
     for side in (0, 1):
         shares = [run[side][0] for run in runs]
         assert not np.any(shares[0] == shares[1])
@@ -103,7 +130,8 @@ def test_both_result_shares_are_uniform_and_fresh(engines: list[SpuEngine]) -> N
             seen = np.concatenate([share >> np.uint64(shift) for share in shares]) & np.uint64(0xFF)
             found = np.bincount(seen.astype(np.int64), minlength=256)
             # false alarm of each: 1e-12
-            assert np.sum((found - 100.0) ** 2 / 100.0) < stats.chi2.isf(1e-12, 255)
+            expected = 2 * size / 256
+            assert np.sum((found - expected) ** 2 / expected) < stats.chi2.isf(1e-12, 255)
 
 
 def test_the_shares_of_a_known_result_are_uniform_too(engines: list[SpuEngine]) -> None:
@@ -112,6 +140,7 @@ def test_the_shares_of_a_known_result_are_uniform_too(engines: list[SpuEngine]) 
         assert len(np.unique(share)) == 64  # two of 64 uniform words are equal once in 2^53 runs
 
 
+@more
 def test_large_inputs_are_cut_and_joined(engines: list[SpuEngine]) -> None:
     values = random_numbers(27_000, 5)
     assert_exact(engines, Operation("cross", (values.shape, values.shape)), values, values)
@@ -122,7 +151,7 @@ def test_large_inputs_are_cut_and_joined(engines: list[SpuEngine]) -> None:
 
 def test_work_and_bytes_are_counted(engines: list[SpuEngine]) -> None:
     before = [(engine.sent, engine.cpu_seconds) for engine in engines]
-    values = random_numbers(40, 6)
+    values = random_numbers(7, 5)
     assert_exact(engines, Operation("argmin", (values.shape,)), values)
     for engine, (sent, seconds) in zip(engines, before, strict=True):
         assert engine.sent > sent

@@ -25,7 +25,7 @@ from sfumato.parties.engine import worker
 from sfumato.parties.engine.frames import FrameError, pack, unpack
 from sfumato.parties.operations import Operation
 from sfumato.parties.spu import SpuEngine, engine_python
-from tests.parties.engines import assert_exact, free_addresses, need_engine, split, start_engines, together
+from tests.parties.engines import free_addresses, need_engine, split, start_engines, together
 
 Pipe = subprocess.Popen[bytes]
 
@@ -95,7 +95,7 @@ def test_a_worker_leaves_no_file_where_it_runs(pipe: Pipe, tmp_path: Path) -> No
 
 def test_a_worker_is_gone_when_its_pipe_closes_even_while_it_waits_for_others(pipe: Pipe) -> None:
     write(pipe, b"".join(pack(start(addresses=free_addresses(2), timeout=600.0))))
-    time.sleep(2.0)
+    time.sleep(1.0)
     assert pipe.poll() is None
     assert pipe.stdin is not None
     pipe.stdin.close()
@@ -110,9 +110,8 @@ def test_a_fellow_that_never_comes_is_an_error_within_the_timeout() -> None:
 
 def test_protocols_and_numbers_of_parties_that_are_unsafe_are_refused() -> None:
     need_engine()
-    for protocol, ranks in (("semi2k", (0, 1)), ("aby3", (0, 1))):
-        with pytest.raises(PartyError, match=r"dealer|exactly"):
-            SpuEngine(protocol, 0, ranks, free_addresses(len(ranks)))
+    with pytest.raises(PartyError, match="dealer"):
+        SpuEngine("semi2k", 0, (0, 1), free_addresses(2))
     with pytest.raises(OptionError, match="party 1 does not compute"):
         SpuEngine("cheetah", 1, (0, 2), free_addresses(2))
 
@@ -154,9 +153,8 @@ def test_a_killed_worker_ends_the_work_at_every_party() -> None:
 def test_waiting_for_a_party_that_gave_up_ends_with_its_words() -> None:
     need_engine()
     words: list[str] = []
-    engines = start_engines("aby3", (0, 1, 3), failed=lambda: words[0] if words else None)
+    engines = start_engines("cheetah", (0, 3), failed=lambda: words[0] if words else None)
     values = np.array([[3, 1, 2]], dtype=np.int64)
-    assert_exact(engines, Operation("argmin", ((1, 3),)), values)
     threading.Timer(0.5, lambda: words.append("party 'south' gave up: its file was not found")).start()
     with pytest.raises(PartyError, match="its file was not found"):
         engines[0].run(Operation("argmin", ((1, 3),)), [values.view(np.uint64)])  # the others do not call

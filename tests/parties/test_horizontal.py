@@ -39,7 +39,7 @@ from tests.parties.test_horizontal_groups import NAMES, SEEDS, numbers, split_at
 Matrix = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-some_cases = examples(20)
+some_cases = examples(10)
 
 
 def standardized(values: Matrix) -> Matrix:
@@ -196,7 +196,7 @@ def test_noise_on_the_released_rows_has_the_law_of_laplace(together: Together) -
 
 
 @pytest.mark.parametrize("centres", ["each", "last"])
-@examples(10)
+@examples(5)
 @given(seed=SEEDS, parties=st.integers(2, 4))
 def test_counts_of_categories_and_missing_cells_are_kept(
     together: Together, centres: str, seed: int, parties: int
@@ -244,7 +244,7 @@ def test_a_group_of_equal_rows_is_published_as_its_mean_and_gets_no_noise(togeth
 
 @pytest.mark.parametrize(
     ("together", "parties"),
-    [("plain", 2), pytest.param("cheetah", 3, marks=pytest.mark.slow), ("aby3", 3)],
+    [("plain", 2), *(pytest.param(engine, 3, marks=pytest.mark.slow) for engine in ("cheetah", "aby3"))],
     indirect=["together"],
 )
 def test_every_engine_gives_the_same_table(together: Together, parties: int) -> None:
