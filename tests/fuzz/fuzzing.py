@@ -68,6 +68,7 @@ def fuzz(parser: Parser, rng: random.Random) -> None:
     """Try the seeds, and inputs made from them."""
     seeds = parser.seeds
     mutator = Mutator(seeds)
+    signal.signal(signal.SIGVTALRM, _too_long)
     for seed in seeds:
         _try(parser, seed)
     with _bounded_memory(parser.name):
@@ -78,6 +79,7 @@ def fuzz(parser: Parser, rng: random.Random) -> None:
 def fuzz_guided(parser: Parser, rng: random.Random) -> None:
     """Try ten times as many inputs, and go on from those that reach lines that none reached before."""
     mutator = Mutator(parser.seeds)
+    signal.signal(signal.SIGVTALRM, _too_long)
     reached: set[tuple[str, int]] = set()
     for seed in list(mutator.seeds):
         with _lines(reached):
@@ -100,16 +102,18 @@ def _try(parser: Parser, data: bytes) -> None:
 
 def _failure(parser: Parser, data: bytes) -> str | None:
     """What is wrong with how an input is taken, None where nothing is."""
+    signal.setitimer(signal.ITIMER_VIRTUAL, _SECONDS)  # ends what does not end
     try:
-        with _bounded_time():
-            found = parser.read(data)
-            if parser.write is None:
-                return None
-            again = parser.read(parser.write(found))
+        found = parser.read(data)
+        if parser.write is None:
+            return None
+        again = parser.read(parser.write(found))
     except parser.refuses as error:
         return _wrong_words(str(error), data) if isinstance(error, BadInput | PrivacyRefusal) else None
     except Exception as error:  # noqa: BLE001 (whatever it is, it is what a fuzzer looks for)
         return f"{type(error).__name__}: {str(error)[:200]}"
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
     return None if again == found else "round trip: what was read is written as something else"
 
 
@@ -161,18 +165,8 @@ def _smaller(parser: Parser, data: bytes, kind: str) -> bytes:
     return data
 
 
-@contextmanager
-def _bounded_time() -> Iterator[None]:
-    """End what does not end; counts the processor's time, so load does not matter."""
-    signal.signal(signal.SIGVTALRM, _too_long)
-    signal.setitimer(signal.ITIMER_VIRTUAL, _SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-
-
 def _too_long(_signal: int, _frame: FrameType | None) -> None:
+    """It is the processor's time that is counted, so load does not matter."""
     raise TimeoutError(f"it takes more than {_SECONDS:g} s of processor time")
 
 

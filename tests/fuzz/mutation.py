@@ -55,7 +55,8 @@ class Mutator:
 
     def __init__(self, seeds: Sequence[bytes]) -> None:
         self.seeds = list(seeds)
-        words = {word for seed in seeds for word in _WORDS.findall(seed) if len(word) < 200}
+        self._split = {seed: _WORDS.findall(seed) for seed in seeds}
+        words = {word for found in self._split.values() for word in found if len(word) < 200}
         self._words = sorted(words)
         self._ways: tuple[Callable[[random.Random, bytes], bytes], ...] = (
             self._flip,
@@ -97,20 +98,27 @@ class Mutator:
         start, end = _span(rng, len(data))
         return data[:end] + data[start:end] * rng.choice((1, 1, 2, 20)) + data[end:]
 
+    def _words_of(self, data: bytes) -> list[bytes]:
+        """The words, which of seeds are known."""
+        known = self._split.get(data)
+        return _WORDS.findall(data) if known is None else list(known)
+
     def _replace(self, rng: random.Random, data: bytes) -> bytes:
-        words = _WORDS.findall(data)
-        full = [place for place, word in enumerate(words) if word.strip()]
-        if full:
-            words[rng.choice(full)] = self._word(rng)
+        words = self._words_of(data)
+        for _ in range(20 if words else 0):  # until it is no blank
+            place = rng.randrange(len(words))
+            if not words[place].isspace():
+                words[place] = self._word(rng)
+                break
         return b"".join(words)
 
     def _insert(self, rng: random.Random, data: bytes) -> bytes:
-        words = _WORDS.findall(data)
+        words = self._words_of(data)
         words.insert(rng.randint(0, len(words)), self._word(rng))
         return b"".join(words)
 
     def _swap(self, rng: random.Random, data: bytes) -> bytes:
-        words = _WORDS.findall(data)
+        words = self._words_of(data)
         if len(words) > 1:
             left, right = rng.randrange(len(words)), rng.randrange(len(words))
             words[left], words[right] = words[right], words[left]
@@ -129,7 +137,7 @@ class Mutator:
         return b"".join(lines)
 
     def _nest(self, rng: random.Random, data: bytes) -> bytes:
-        words = _WORDS.findall(data) or [b""]
+        words = self._words_of(data) or [b""]
         place, deep = rng.randrange(len(words)), rng.choice(_DEEP if rng.random() < 0.1 else _DEEP[:2])
         left, right = rng.choice(((b"[", b"]"), (b'{"a":', b"}"), (b"(", b")"), (b"a.", b""), (b"not ", b"")))
         words[place] = left * deep + words[place] + right * deep
