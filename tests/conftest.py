@@ -27,7 +27,7 @@ def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def short_reports(without_figures: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out what takes long in a report, where its way counts and not its findings: models, attacks, many redraws."""
+    """Leave out what takes long in a report, where its way counts and not its findings: models, attacks, redraws."""
     monkeypatch.setattr(measure, "catalogue", catalogue._risk)
     for room in (association, covariance):
         monkeypatch.setattr(room, "redraws", lambda source, rows, _, rng: redraws(source, rows, 10, rng))

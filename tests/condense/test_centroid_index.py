@@ -19,9 +19,8 @@ from tests.examples import examples
 from tests.kernels import kept
 
 closest_in_index, is_stale = kept(centroid_index.closest_in_index), kept(centroid_index.is_stale)
-insert, move, settle_counts = (
-    kept(kernel) for kernel in (centroid_index.insert, centroid_index.move, centroid_index.settle_counts)
-)
+insert, move = kept(centroid_index.insert), kept(centroid_index.move)
+settle_counts = kept(centroid_index.settle_counts)
 closest_on_sheet, rewrite_column = kept(sheet.closest_on_sheet), kept(sheet.rewrite_column)
 closest_eligible = kept(dynamic.closest_eligible)
 seeds = st.integers(0, 2**32 - 1)
