@@ -34,6 +34,7 @@ __all__ = [
     "Noised",
     "Opened",
     "Randomized",
+    "RowsKept",
     "Shuffled",
     "ShuffledWithin",
     "Stratified",
@@ -312,6 +313,20 @@ class EpochPublished(Fact):
 
 
 @dataclass(frozen=True)
+class RowsKept(Fact):
+    """Raw rows of a stream lie encrypted in the owner's state, to measure releases by and for nothing else.
+
+    ``rows`` are of records that were taken in; ``outside`` came and were never taken in. Where they are ``forgotten``
+    both were deleted, so that ``rows`` is 0, and those outside stay out.
+    """
+
+    fact: ClassVar[str] = "rows-kept"
+    rows: int
+    outside: int
+    forgotten: bool
+
+
+@dataclass(frozen=True)
 class FormulaTexts(Fact):
     """So many texts of the released table begin as the formulas of a spreadsheet do.
 
@@ -407,6 +422,7 @@ _VOCABULARY: dict[str, type[Fact]] = {
         ComponentNoise,
         Maintained,
         EpochPublished,
+        RowsKept,
         FormulaTexts,
         Unmeasured,
         DespitePolicy,

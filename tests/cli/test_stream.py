@@ -160,3 +160,42 @@ def test_bounds_that_were_read_off_data_are_pointed_out(begun: Path, run: Run) -
     done = run("stream", "init", "--state", begun / "o.db", "--schema", begun / "seen.toml", begun / "first.csv")
     assert done.code == 0
     assert "1 columns have bounds that were read off data ('age')" in done.err
+
+
+def test_rows_are_kept_attacked_and_forgotten(tmp_path: Path, run: Run) -> None:
+    write(tmp_path / "first.csv", rows(0, 100))
+    write(tmp_path / "more.csv", rows(100, 400))
+    (tmp_path / "schema.toml").write_text(SCHEMA, encoding="utf-8")
+    key = tmp_path / "key"
+    key.write_bytes(bytes(range(32)))
+    key.chmod(0o600)
+    state = ("--state", tmp_path / "s.db")
+    told = ("--schema", tmp_path / "schema.toml", "--k", 3, "--seed", 1)
+    done = run("stream", "init", *state, *told, "--measure-rows", 30, tmp_path / "first.csv")
+    assert done.code == 2
+    assert "--measure-key" in done.err
+    done = run("stream", "init", *state, *told, "--measure-rows", 30, "--measure-key", key,
+               tmp_path / "first.csv")  # fmt: skip
+    assert done.code == 0, done.err
+    assert "Kept encrypted for measuring: 30 rows" in done.out
+    assert run("stream", "publish", *state, "-o", tmp_path / "one", "--no-report").code == 0
+    refused = run("stream", "ingest", *state, tmp_path / "more.csv")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "give their key with --measure-key" in refused.err
+    done = run("stream", "ingest", *state, "--measure-key", key, tmp_path / "more.csv", "--json")
+    status = json.loads(done.out)
+    assert status["records"] + status["pending"] + status["outside"] == status["rows"] == 400
+    assert run("stream", "publish", *state, "-o", tmp_path / "two", "--no-report").code == 0
+    releases = (tmp_path / "one" / "release", tmp_path / "two" / "release")
+    shown = run("stream", "attack", *state, *releases)
+    assert shown.code == 0, shown.err
+    assert "Epoch 1 to 2" in shown.out
+    assert "Nobody was attacked" in shown.out
+    shown = run("stream", "attack", *state, "--measure-key", key, *releases, "--json")
+    document = json.loads(shown.out)
+    assert document["succeeds"] is False
+    assert document["epochs"][0]["arrived"] > 0
+    assert run("stream", "attack", *state, releases[0]).code == 2
+    gone = run("stream", "forget", *state)
+    assert "Rows kept for measuring were deleted" in gone.out
+    assert json.loads(run("stream", "status", *state, "--json").out)["rows_forgotten"] is True

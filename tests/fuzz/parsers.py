@@ -54,7 +54,9 @@ from sfumato.stream.connectors.lines import read_lines
 from sfumato.stream.connectors.reading import Reading
 from sfumato.stream.connectors.redis_stream import RedisPlace
 from sfumato.stream.epochs import Publication
+from sfumato.stream.families import entry_of_left, families_left
 from sfumato.stream.format import Head
+from sfumato.stream.kept_rows import KeptRow
 from sfumato.stream.settings import EpochLine, Progress, Settings, document_of, entry_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import read_file
@@ -396,6 +398,8 @@ PARSERS = (
     Parser(
         "stream-codec", _codec, lambda codec: _json(codec_to_document(codec)), refuses=(BadInput, documents.Unparsable)
     ),
+    Parser("stream-kept-row", lambda data: KeptRow.from_bytes(data, 2).to_bytes(), bytes),
+    Parser("stream-families", families_left, lambda left: entry_of_left({str(f): e for f, e in left.items()}).body),
     Parser("stream-publication", lambda data: Publication.from_entries(data, {})),
     Parser("snapshot", _snapshot, examples=300),
 )

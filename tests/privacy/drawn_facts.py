@@ -26,6 +26,7 @@ from sfumato.facts import (
     Noised,
     Opened,
     Randomized,
+    RowsKept,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -224,7 +225,10 @@ def streamed(draw: Any) -> Facts:
         renewed = draw(st.integers(0 if epoch > 1 else 1, 3))
         fresh = draw(st.integers(k, 12)) if renewed else 0
         ledger.append(EpochPublished(epoch, renewed, draw(st.integers(0, 2)), rows, fresh))
-    return (*draw(around()), kept, *ledger, Shuffled(rows))
+    measured = draw(
+        st.sampled_from((RowsKept(0, 3, True), RowsKept(0, 1, True), RowsKept(7, 1, False), RowsKept(0, 0, False)))
+    )
+    return (*draw(around()), kept, *ledger, *draw(maybe(measured)), Shuffled(rows))
 
 
 ENGINES = (condensed, blurred, noised, moved, randomized, streamed)

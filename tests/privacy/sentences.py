@@ -30,6 +30,7 @@ from sfumato.facts import (
     Noised,
     Opened,
     Randomized,
+    RowsKept,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -322,6 +323,17 @@ CLAIMS = (
         lambda facts, said: the(facts, Maintained).alike == int(said["rows"]) - int(said["drawn"]) > 0,
     ),
     Sentence(
+        "never taken in",
+        r"(?P<n>\d+) records? that came (was|were) never taken into the stream, so no released row rests on "
+        r"(it|them)\.",
+        lambda facts, said: the(facts, RowsKept).outside == int(said["n"]) > 0,
+    ),
+    Sentence(
+        "rows deleted",
+        r"The original rows that were kept to measure releases by have been deleted from the owner's state\.",
+        lambda facts, said: the(facts, RowsKept).forgotten and the(facts, RowsKept).rows == 0,
+    ),
+    Sentence(
         "ledger",
         r"The table was made by (?P<n>\d+) owners together \(.*\), each with some of the (rows|columns of all rows)\. "
         r"Nobody but its owner saw anything of a cell in the clear, save what the (?P<lines>\d+) lines? of the ledger "
@@ -506,6 +518,13 @@ REFUSED = (
         of(Maintained),
     ),
     Sentence("when", r"Nobody can tell when a record came\.", of(Maintained)),
+    Sentence(
+        "rows kept",
+        r"The owner keeps no original record\.",
+        lambda facts, said: (
+            not the(facts, RowsKept).forgotten and the(facts, RowsKept).rows + the(facts, RowsKept).outside > 0
+        ),
+    ),
     Sentence(
         "pseudo",
         r"Each group stands for as many people as it has rows\.",

@@ -24,6 +24,7 @@ from sfumato.facts import (
     Maintained,
     Noised,
     Opened,
+    RowsKept,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -101,6 +102,20 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         EpochPublished(1, 9, 0, 90, 5),
         EpochPublished(2, 1, 8, 100, 7),
         Shuffled(100),
+    ),
+    "stream-measured": (
+        *AROUND,
+        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 5, 12, 9, 0, 12, 0, 0, 0, 0, 0),
+        EpochPublished(1, 9, 0, 120, 12),
+        RowsKept(50, 1, False),
+        Shuffled(120),
+    ),
+    "stream-forgotten": (
+        *AROUND,
+        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 5, 12, 9, 0, 12, 0, 0, 0, 0, 0),
+        EpochPublished(1, 9, 0, 120, 12),
+        RowsKept(0, 8, True),
+        Shuffled(120),
     ),
     "joint-columns": (
         *AROUND,

@@ -59,6 +59,7 @@ def assess(
     workings: Workings | None = None,
     records: Records | None = None,
     holdout: pa.Table | None = None,
+    before: pa.Table | None = None,
     budget: float | None = None,
     judged: bool = False,
     rng: np.random.Generator,
@@ -81,6 +82,8 @@ def assess(
         The original by this codec, where it was encoded before.
     holdout : pyarrow.Table, optional
         Rows that were kept out of the release.
+    before : pyarrow.Table, optional
+        What left in the epoch before, of a stream.
     budget : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
     judged : bool
@@ -102,11 +105,12 @@ def assess(
         rng=rng,
     )
     tell(_STAGE, _DRAWN)
-    figures = draw_album(measured.study, measured.findings, measured.links, measured.closest)
+    findings = _privacy_first((*measured.findings, *epoch_findings(facts, before, released, codec, rng)))
+    figures = draw_album(measured.study, findings, measured.links, measured.closest)
     tell(_STAGE, 1.0)
     seconds = {**measured.seconds, "all": perf_counter() - begin}
     return Report(
-        measured.findings,
+        findings,
         figures,
         original.num_rows,
         released.num_rows,

@@ -31,7 +31,8 @@ def stream() -> None:
     """Condense records as they arrive, and publish by epochs so that arrivals cannot be told by difference.
 
     init makes a state from the first records, ingest takes in more, publish writes a release, status tells how it
-    stands. The state is a file, or a PostgreSQL database by its URL, and stays with you.
+    stands, attack takes published epochs from each other, forget deletes rows that were kept for measuring. The state
+    is a file, or a PostgreSQL database by its URL, and stays with you.
     """
 
 
@@ -44,6 +45,14 @@ def _key_option(function: F) -> F:
         "--pending-key",
         type=click.Path(path_type=Path),
         help="Key file for records that wait, with --pending encrypted: 32 bytes or more, mode 600.",
+    )(function)
+
+
+def _measure_key_option(function: F) -> F:
+    return click.option(
+        "--measure-key",
+        type=click.Path(path_type=Path),
+        help="Key file of rows kept for measuring: 32 bytes or more, mode 600.",
     )(function)
 
 
@@ -88,6 +97,19 @@ def _source_options(function: F) -> F:
 )
 @_key_option
 @click.option("--pending-limit", type=click.IntRange(min=0), default=10_000, show_default=True, help="Most that wait.")
+@click.option(
+    "--measure-rows",
+    type=click.IntRange(min=1),
+    help="Keep at most so many rows encrypted to measure by, and as many people out.  [default: none]",
+)
+@_measure_key_option
+@click.option(
+    "--measure-share",
+    type=click.FloatRange(min=0.0, max=0.5),
+    default=0.1,
+    show_default=True,
+    help="Share of rows that is kept out, with --measure-rows.",
+)
 @click.option("--batch-rows", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rows of a batch.")
 @click.option("--seed", type=click.IntRange(min=0), help="Rehearse: reproducible, and marked as not for release.")
 @click.option(
@@ -121,6 +143,9 @@ def init(console: Console, file: str, state: str, **options: Any) -> None:
             pending=options["pending"],
             pending_key=options["pending_key"],
             pending_limit=options["pending_limit"],
+            measure_rows=options["measure_rows"] or 0,
+            measure_key=options["measure_key"],
+            measure_share=options["measure_share"],
             batch_rows=options["batch_rows"],
             source=options["source"],
             seed=options["seed"],
@@ -161,6 +186,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 @_state_option
 @_key_option
+@_measure_key_option
 @click.option("--batch-rows", type=click.IntRange(min=1), help="As at init; any other is refused.")
 @click.option("--stdin-format", type=click.Choice(["csv", "jsonl"]), help="Of standard input.  [default: as it begins]")
 @click.option("--follow", is_flag=True, help="Wait for more at the end of a Redis stream, until interrupted.")
@@ -177,7 +203,7 @@ def ingest(console: Console, inputs: tuple[str, ...], state: str, **options: Any
     """
     from sfumato.stream import Session
 
-    with Session.open(state, pending_key=options["pending_key"]) as session:
+    with Session.open(state, pending_key=options["pending_key"], measure_key=options["measure_key"]) as session:
         rows = session.settings.batch_rows
         if options["batch_rows"] not in (None, rows):
             raise OptionError(
@@ -196,6 +222,7 @@ def ingest(console: Console, inputs: tuple[str, ...], state: str, **options: Any
     console.say(
         f"{done.rows} new rows in {done.batches} batches: {done.absorbed} joined a group, {done.pending} had to wait, "
         f"{done.quarantined} were kept out; {done.repeated} rows were known already."
+        + (f" {done.outside} were set aside for measuring." if done.outside else "")
     )
     _say_status(console, status)
     console.result({"ingested": dataclasses.asdict(done), **_document(status)})
@@ -243,6 +270,7 @@ class _Words:
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
 @click.option("--format", "form", type=click.Choice(["csv", "parquet", "arrow"]), help="[default: the first rows']")
 @click.option("--no-report", is_flag=True, help="Do not measure.")
+@_measure_key_option
 @click.option("--sign", type=click.Path(path_type=Path), help="Private key (Ed25519) to sign the certificate with.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
 @verb
@@ -252,6 +280,7 @@ def publish(
     output: Path,
     form: str | None,
     no_report: bool,
+    measure_key: Path | None,
     sign: Path | None,
     overwrite: bool,
 ) -> None:
@@ -265,7 +294,13 @@ def publish(
     try:
         with console.progress():
             release = publish_stream(
-                state, output, form=form, report=not no_report, overwrite=overwrite, sign=signer_at(sign, output)
+                state,
+                output,
+                form=form,
+                report=not no_report,
+                overwrite=overwrite,
+                sign=signer_at(sign, output),
+                measure_key=measure_key,
             )
     except KeyboardInterrupt:
         click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)
@@ -280,6 +315,57 @@ def publish(
     console.say(f"What leaves:  {output / 'release'}")
     console.say(f"What stays:   {output / 'owner'}")
     console.result({"folder": str(output), **dataclasses.asdict(line), "randomness": release.certificate.randomness})
+
+
+@stream.command("attack")
+@click.argument("releases", metavar="RELEASE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_state_option
+@_measure_key_option
+@verb
+def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key: Path | None) -> None:
+    """Take published epochs from each other, as somebody does who keeps them all, and tell what that gives away.
+
+    RELEASE... are two or more folders 'release' of this stream, in the order of their epochs; each is verified first.
+    With --measure-key the arrivals that the state keeps a sample of are attacked; without, it is told how many rows
+    changed and how few fresh records are behind a change. Ends with 0 also where the attack succeeds.
+    """
+    from sfumato.publish.epoch_attack import attack_epochs
+
+    with console.progress():
+        found = attack_epochs(state, releases, measure_key=measure_key)
+    for pair in found.pairs:
+        fewest = "no group changed" if pair.fresh is None else f"at least {pair.fresh} fresh records behind each change"
+        console.say(
+            f"Epoch {pair.first} to {pair.last}: {pair.changed} of {pair.rows} rows are new; {fewest}; "
+            f"{pair.arrived} sampled records came between."
+        )
+    for finding in found.findings:
+        if finding.value is None:
+            console.say(f"{finding.name}: not run, because {finding.because}")
+        else:
+            low, high = finding.interval or (finding.value, finding.value)
+            console.say(
+                f"{finding.name}: {finding.value:.1%} ({low:.1%} to {high:.1%}) of {finding.attempts}, guessing gives "
+                f"{finding.baseline or 0.0:.1%}"
+            )
+    console.say(found.words())
+    console.result(found.to_json())
+
+
+@stream.command("forget")
+@_state_option
+@verb
+def forget(console: Console, state: str) -> None:
+    """Delete the rows kept for measuring from a state, for good; needs no key.
+
+    People who were kept out of the stream stay out and are counted; later certificates say that the rows are gone. What
+    a backup, an older copy, a snapshot of the disk or the log of a database server holds is not reached: see to those.
+    """
+    from sfumato.engines.stream import forget_rows
+
+    found = forget_rows(state)
+    _say_status(console, found)
+    console.result(_document(found))
 
 
 @stream.command("status")
@@ -310,6 +396,12 @@ def _say_status(console: Console, found: Status) -> None:
     )
     if found.awaiting_replay:
         console.say(f"{found.awaiting_replay} of those that wait were in memory only: ingest their batches again.")
+    if found.rows_forgotten:
+        console.say(f"Rows kept for measuring were deleted; {found.outside} records stay out of the stream.")
+    elif found.rows_kept or found.outside:
+        console.say(
+            f"Kept encrypted for measuring: {found.rows_kept} rows, and {found.outside} that were never taken in."
+        )
     for name, count in found.quarantine.items():
         console.say(f"  kept out for column {name!r}: {count}")
     if not found.delivered:

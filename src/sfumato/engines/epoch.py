@@ -6,22 +6,24 @@ import dataclasses
 import json
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.assess.attacks.differencing import Shown, Watched
 from sfumato.condense.mechanism import ALGORITHMS
-from sfumato.engines.outcome import Apart, Outcome
+from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.errors import PrivacyLeakWarning
-from sfumato.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, Shuffled
+from sfumato.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, RowsKept, Shuffled
 from sfumato.groups import count_alike
-from sfumato.mechanism import Workings
 from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
 from sfumato.records import BlockKind
 from sfumato.stream.epochs import Publication
+from sfumato.stream.kept_rows import Sampled
 from sfumato.stream.session import Session
 from sfumato.stream.settings import EpochLine
 from sfumato.tables.cells import is_text, plain
@@ -32,12 +34,16 @@ from sfumato.version import __version__
 __all__ = ["EpochWorkings", "run_epoch"]
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_FEWEST = 10  # rows of the sample, below which nothing is worth measuring
 _TINY = 3  # mean and covariance of two records give both away, and three are not far from it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EpochWorkings(Workings):
-    """The ledger of all epochs so far; families that left are known by their sizes."""
+class EpochWorkings(Watched):
+    """The ledger of all epochs so far; families that left are known by their sizes.
+
+    Where rows are kept for measuring, with the last epoch and this one, and those of the sample who came between.
+    """
 
     ledger: tuple[EpochLine, ...] = ()
 
@@ -52,6 +58,8 @@ def run_epoch(session: Session) -> Outcome:
     drawn = _rounded(publication.table, settings.decimals)
     parameters = {"k": settings.k, "split": settings.split, "grouping": settings.grouping, "epoch": ledger[-1].epoch}
     lines = [dataclasses.asdict(line) for line in ledger]
+    earlier = None if before is None else _rounded(before.table, settings.decimals)
+    sampled = session.measured_by()
     return Outcome(
         recipe=Recipe("stream", parameters, schema, settings.level, None, None, settings.seed, __version__),
         table=drawn.take(pa.array(order)),
@@ -59,14 +67,67 @@ def run_epoch(session: Session) -> Outcome:
         rows_out=drawn.num_rows,
         schema=schema,
         facts=_facts(session, publication, drawn, ledger, randomness),
-        comparison=Apart(
-            "a stream keeps no raw rows",
-            None if before is None else _rounded(before.table, settings.decimals),
-            session.codec,
+        comparison=_comparison(session, sampled, drawn, earlier),
+        workings=EpochWorkings(
+            sizes=publication.count,
+            highest=publication.level_max,
+            ledger=ledger,
+            **_watched(session, sampled, drawn, earlier, ledger[-1].epoch),
         ),
-        workings=EpochWorkings(sizes=publication.count, highest=publication.level_max, ledger=ledger),
         texts={"epochs.json": json.dumps(lines, indent=2) + "\n"},
     )
+
+
+def _comparison(
+    session: Session, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None
+) -> Comparison | Apart:
+    """The rows kept for measuring on which published rows rest, beside these; or why there are none."""
+    codec, settings = session.codec, session.settings
+    behind = 0 if sampled is None else int(sampled.behind.sum())
+    if sampled is None or behind < _FEWEST:
+        return Apart(_why_apart(session, behind), earlier, codec)
+    original = _rounded(codec.decode(sampled.values[sampled.behind]), settings.decimals)
+    taken = session.maintainer.records + session.status().pending
+    notes = [f"Measured on a sample: {behind} of {taken} records that were taken in."]
+    if behind < len(sampled.behind):
+        notes.append(
+            f"{len(sampled.behind) - behind} more rows of the sample were left aside, for it is not known that "
+            "published rows rest on them yet."
+        )
+    if not len(sampled.outside):
+        notes.append("No row was kept out of the stream yet, so there is nobody to hold against.")
+    return Comparison(
+        original=original,
+        released=drawn,
+        codec=codec,
+        records=codec.encode(original, levels=sampled.levels[sampled.behind], unseen="mean"),
+        outside=_rounded(codec.decode(sampled.outside), settings.decimals) if len(sampled.outside) else None,
+        notes=tuple(notes),
+        before=earlier,
+    )
+
+
+def _why_apart(session: Session, behind: int) -> str:
+    if not session.kept.asked:
+        return "a stream keeps no raw rows, unless it is begun with --measure-rows"
+    if session.kept.forgotten:
+        return "the rows that were kept for measuring were deleted"
+    if not session.kept.is_open:
+        return "the rows kept for measuring are encrypted; give their key with --measure-key"
+    return f"published rows rest on {behind} rows of the sample, and it takes {_FEWEST}"
+
+
+def _watched(
+    session: Session, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None, epoch: int
+) -> dict[str, Any]:
+    """What the difference of the last two epochs is tried on, where there are two and rows are kept."""
+    if sampled is None or earlier is None:
+        return {}
+    return {
+        "layout": session.codec.layout,
+        "rows": tuple(Shown.of_rows(session.codec.encode(table, unseen="mean").values) for table in (earlier, drawn)),
+        "arrived": (sampled.between(epoch - 1, epoch),),
+    }
 
 
 def _rounded(table: pa.Table, decimals: dict[str, int]) -> pa.Table:
@@ -118,8 +179,14 @@ def _facts(
             alike=_alike(table, publication.count, session.codec),
         ),
         *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
+        *_kept(session),
         Shuffled(rows=publication.table.num_rows),
     )
+
+
+def _kept(session: Session) -> tuple[Fact, ...]:
+    kept = session.kept
+    return (RowsKept(kept.rows, kept.outside, kept.forgotten),) if kept.asked else ()
 
 
 def _alike(table: pa.Table, count: NDArray[np.int64], codec: Codec) -> int:

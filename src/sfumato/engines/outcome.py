@@ -34,6 +34,8 @@ class Comparison:
         Rows of people whom the release was not made from.
     notes : tuple of str
         What a reader must know of these rows.
+    before : pyarrow.Table, optional
+        What left in the epoch before, of a stream.
     """
 
     original: pa.Table
@@ -42,6 +44,7 @@ class Comparison:
     records: Records
     outside: pa.Table | None = None
     notes: tuple[str, ...] = ()
+    before: pa.Table | None = None
 
     def __repr__(self) -> str:
         return "Comparison(owner only)"

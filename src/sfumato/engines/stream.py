@@ -1,4 +1,4 @@
-"""A stream from its first records on: the groups to begin with."""
+"""A stream from its first records on: the groups to begin with, the rows to measure by, and how these are forgotten."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.condense.maintainer import Maintainer
 from sfumato.condense.mechanism import Condensation, effective_levels
@@ -19,8 +20,12 @@ from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
 from sfumato.stream.batches import cut_batches
 from sfumato.stream.create import create_state
-from sfumato.stream.pool import Vault
+from sfumato.stream.kept_rows import entries_of_first, first_outside
+from sfumato.stream.pool import Purpose, Vault
+from sfumato.stream.screen import screen
+from sfumato.stream.session import Session
 from sfumato.stream.settings import Settings
+from sfumato.stream.status import Status
 from sfumato.tables.cells import decimals_of_step
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
@@ -29,10 +34,13 @@ from sfumato.tables.schema import Role, Schema
 from sfumato.tables.stored_codec import with_indicators
 from sfumato.version import __version__
 
-__all__ = ["BATCH_ROWS", "init_stream"]
+__all__ = ["BATCH_ROWS", "OUTSIDE_SHARE", "forget_rows", "init_stream"]
 
 BATCH_ROWS = 5_000
 """Rows of a batch, unless told otherwise: a group that several of them join is written once."""
+
+OUTSIDE_SHARE = 0.1
+"""Share of rows that is not taken in where rows are kept for measuring, unless told otherwise."""
 
 _SEEN_BOUNDS = (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE)
 
@@ -52,6 +60,9 @@ def init_stream(
     pending: str = "memory",
     pending_key: str | Path | None = None,
     pending_limit: int = 10_000,
+    measure_rows: int = 0,
+    measure_key: str | Path | None = None,
+    measure_share: float = OUTSIDE_SHARE,
     batch_rows: int = BATCH_ROWS,
     source: str = "",
     seed: int | None = None,
@@ -86,6 +97,13 @@ def init_stream(
         The key file, of at least 32 bytes and mode 600.
     pending_limit : int
         Records at most that wait.
+    measure_rows : int
+        Keep a sample of at most so many rows that were taken in, encrypted, to measure releases by, and at most as many
+        that are never taken in and play people outside; 0 keeps none.
+    measure_key : path, optional
+        The key file of these, of at least 32 bytes and mode 600.
+    measure_share : float
+        Share of all rows that is not taken in, until there are as many.
     batch_rows : int
         Rows of a batch; does not change while the stream lives.
     source : str
@@ -102,11 +120,20 @@ def init_stream(
         schema, level, seed, k, grouping, split = _replayed(recipe)
     if (pending == "encrypted") != (pending_key is not None):
         raise OptionError("a key goes with waiting records that are encrypted; give --pending encrypted with a key")
+    if (measure_rows > 0) != (measure_key is not None):
+        raise OptionError("rows are kept for measuring under a key; give --measure-rows with --measure-key, or none")
     arrow = to_arrow(table)[0]
     if init_number is not None and not 0 < init_number <= arrow.num_rows:
         raise OptionError(f"there are {arrow.num_rows} rows to begin with; take --init-number from 1 to that")
     arrow = arrow.slice(0, init_number)
     randomness = Randomness(seed)
+    state_id = secrets.token_hex(16) if seed is None else randomness.generator("state").bytes(16).hex()
+    first = list(cut_batches([arrow], batch_rows, source=source))
+    measuring = None if measure_key is None else Vault.from_file(measure_key, state_id, Purpose.MEASURING)
+    outside = np.zeros(arrow.num_rows, dtype=np.bool_)
+    if measuring is not None:
+        outside = first_outside(measuring, first, measure_rows, measure_share)
+    aside, arrow = arrow.filter(pa.array(outside)), arrow.filter(pa.array(~outside)) if outside.any() else arrow
     settled = schema_of(arrow, schema, target, identifiers)
     _refuse_public(settled)
     mechanism = Condensation(k=k, grouping=grouping)
@@ -119,7 +146,6 @@ def init_stream(
     labels = partition(values, levels, np.zeros(len(levels), dtype=np.int64), rng, grouping=grouping)
     maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit)  # type: ignore[arg-type]
     maintainer.start(values, levels, labels)
-    state_id = secrets.token_hex(16) if seed is None else randomness.generator("state").bytes(16).hex()
     lock = None if pending_key is None else Vault.from_file(pending_key, state_id).close_over(-1, np.empty(0), 0).hex()
     form = FileForm(FileFormat.CSV) if form is None else form
     decimals = {} if schema is not None else _decimals(settled)
@@ -128,9 +154,35 @@ def init_stream(
     settings = Settings(
         state_id=state_id, sfumato=__version__, d=values.shape[1], k=k, split=split, grouping=grouping, level=level,
         seed=seed, pending=pending, pending_limit=pending_limit, pending_key=lock, batch_rows=batch_rows,
-        format=form.format.value, delimiter=form.delimiter, decimals=decimals,
+        format=form.format.value, delimiter=form.delimiter, decimals=decimals, measure_rows=measure_rows,
+        measure_share=0.0 if measuring is None else measure_share,
+        measure_key=None if measuring is None else measuring.lock("", b"").hex(),
     )  # fmt: skip
-    create_state(state, settings, codec, maintainer, cut_batches([arrow], batch_rows, source=source))
+    if measuring is None:
+        create_state(state, settings, codec, maintainer, first)
+        return
+    screened = screen(aside, codec, level)
+    others = effective_levels(screened.levels, k, allow_level_1=False)
+    kept = entries_of_first(
+        measuring,
+        first,
+        measure_rows,
+        (np.flatnonzero(~outside), values, levels, labels),
+        (np.flatnonzero(outside)[screened.rows], codec.coordinates(screened.cells), others),
+    )
+    out = aside.num_rows - len(screened.rows)
+    create_state(state, settings, codec, maintainer, first, kept, screened.counts, out)
+
+
+def forget_rows(state: str | Path) -> Status:
+    """Delete the rows that a stream keeps to be measured by, and tell how it stands then; needs no key.
+
+    Those who were never taken in stay out, and are counted. What an earlier copy, a backup, a snapshot of the disk or
+    the log of a database server holds is not reached.
+    """
+    with Session.open(state) as session:
+        session.forget()
+        return session.status()
 
 
 def _replayed(recipe: Recipe) -> tuple[Schema, str | int | None, int | None, int, str, str]:

@@ -25,6 +25,7 @@ from sfumato.facts import (
     Noised,
     Opened,
     Randomized,
+    RowsKept,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -49,7 +50,7 @@ from sfumato.privacy.perturbed import (
 )
 from sfumato.privacy.randomized import of_observed, of_randomized, of_rows
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, counted, quoted
-from sfumato.privacy.streamed import of_stream
+from sfumato.privacy.streamed import of_kept_rows, of_stream
 
 __all__ = ["Claim", "Refused", "draw_claims"]
 
@@ -121,6 +122,8 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
                 of_stream(fact, facts, claims, refused)
             case EpochPublished():
                 pass  # a line of the ledger: the maintained groups speak of it
+            case RowsKept():
+                of_kept_rows(fact, claims, refused)
             case Joint():
                 of_joint(fact, facts, claims, refused)
             case Opened() if any(isinstance(other, Joint) for other in facts):

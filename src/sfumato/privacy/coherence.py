@@ -25,6 +25,7 @@ from sfumato.facts import (
     Noised,
     Opened,
     Randomized,
+    RowsKept,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -120,6 +121,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return bool(fact.columns)
         case Transformed():
             return bool(fact.columns) and bool(fact.operations) and set(fact.operations) <= {"add", "mult", "rotate"}
+        case RowsKept():
+            return not (fact.forgotten and fact.rows)
         case ClassPure():
             return fact.classes >= 1
         case Stratified():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sfumato.errors import PrivacyRefusal
-from sfumato.facts import EpochPublished, Fact, Maintained
+from sfumato.facts import EpochPublished, Fact, Maintained, RowsKept
 from sfumato.privacy.grouped import asked_levels
 from sfumato.privacy.statements import Claim, Refused, counted
 
-__all__ = ["of_stream"]
+__all__ = ["of_kept_rows", "of_stream"]
 
 
 def of_stream(fact: Maintained, facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:
@@ -23,6 +23,38 @@ def of_stream(fact: Maintained, facts: tuple[Fact, ...], claims: list[Claim], re
     claims.extend(_claims(fact, ledger))
     refused.extend(_of_epochs(ledger))
     refused.extend(_of_groups(fact))
+
+
+def of_kept_rows(fact: RowsKept, claims: list[Claim], refused: list[Refused]) -> None:
+    """Say who was left out of a stream to measure it by, and that raw rows are kept, or were."""
+    if fact.outside:
+        who, them = ("record that came was", "it") if fact.outside == 1 else ("records that came were", "them")
+        claims.append(
+            Claim(
+                f"{fact.outside} {who} never taken into the stream, so no released row rests on {them}.",
+                "proved",
+                "Rows to measure by are chosen by a keyed digest of their place in the source, before anything of them "
+                "is counted; only records that are taken in join groups.",
+                "one row of the stream is one person",
+            )
+        )
+    if fact.forgotten:
+        claims.append(
+            Claim(
+                "The original rows that were kept to measure releases by have been deleted from the owner's state.",
+                "proved",
+                "They were removed in one step, which was on disk before this epoch was written.",
+                "no backup, older copy, log or trace on a disk still holds them",
+            )
+        )
+    elif fact.rows or fact.outside:
+        refused.append(
+            Refused(
+                "The owner keeps no original record.",
+                f"{counted(fact.rows + fact.outside, 'row lies', 'rows lie')} encrypted in the owner's state to "
+                f"measure releases by: {fact.rows} of those taken in and {fact.outside} of those who were not",
+            )
+        )
 
 
 def _check(fact: Maintained, ledger: list[EpochPublished]) -> None:

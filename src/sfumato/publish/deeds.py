@@ -29,6 +29,7 @@ from sfumato.facts import (
     Noised,
     Opened,
     Randomized,
+    RowsKept,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -63,7 +64,7 @@ _DEEDS: dict[str, tuple[Kinds, Kinds]] = {
     "rotate": _MOVED,
     "hybrid": _MOVED,
     "randomize": ((Randomized, Shuffled), (DomainsObserved, Untouched, HeldOut)),
-    "stream": ((Maintained, EpochPublished, Shuffled), ()),
+    "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept,)),
     "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept,)),
 }
 """Of each method the facts that it states always, and those that it states at times."""

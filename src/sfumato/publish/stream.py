@@ -23,6 +23,7 @@ def publish_stream(
     report: bool = True,
     overwrite: bool = False,
     sign: str | Path | Signer | None = None,
+    measure_key: str | Path | None = None,
 ) -> Release:
     """Begin an epoch and write its release folder; runs at the owner's.
 
@@ -36,11 +37,14 @@ def publish_stream(
     form : FileForm or {"csv", "parquet", "arrow"}, optional
         By default that of the first records.
     report : bool
-        Whether to measure what can be measured without raw rows.
+        Whether to measure; without the key of rows kept for it, what can be measured without raw rows.
     overwrite : bool
         Replace an earlier release of that name.
     sign : path or Signer, optional
         The private key to sign the certificate with. A rehearsal is not signed.
+    measure_key : path, optional
+        The key file of rows kept for measuring (`measure_rows` of `sfumato.engines.stream.init_stream`): with it every
+        measure and attack is run on them.
 
     Raises
     ------
@@ -48,7 +52,7 @@ def publish_stream(
         Where nothing has left before and no family has enough fresh records.
     """
     check_folder(folder, overwrite=overwrite)
-    with Session.open(state) as session:
+    with Session.open(state, measure_key=measure_key) as session:
         settings = session.settings
         signer = signer_of(sign, rehearsal=settings.seed is not None)
         usual = FileForm(FileFormat(settings.format), settings.delimiter)
@@ -59,5 +63,5 @@ def publish_stream(
             sign=signer,
             lost="the epoch is kept, publish again to write it",
         )
-        session.delivered()
+        session.delivered(release.certificate.table_sha256)
     return release

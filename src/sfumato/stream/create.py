@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sfumato.condense.maintainer import Maintainer
@@ -20,7 +20,14 @@ __all__ = ["create_state"]
 
 
 def create_state(
-    place: str | Path, settings: Settings, codec: Codec, maintainer: Maintainer, first: Iterable[Batch]
+    place: str | Path,
+    settings: Settings,
+    codec: Codec,
+    maintainer: Maintainer,
+    first: Iterable[Batch],
+    kept: Iterable[Entry] = (),
+    kept_out: Mapping[str, int] | None = None,
+    quarantined: int = 0,
 ) -> None:
     """Write a new state, whole or not at all.
 
@@ -34,6 +41,12 @@ def create_state(
         Started with them.
     first : iterable of (str, pyarrow.Table)
         The same records as batches, so that they are known when they are given again.
+    kept : iterable of Entry
+        Rows of them to be measured by.
+    kept_out : mapping of str to int, optional
+        Cells of each column that kept a record out.
+    quarantined : int
+        Records that were kept out.
 
     Raises
     ------
@@ -46,6 +59,7 @@ def create_state(
         splits=maintainer.splits,
         batches=len(known),
         rows=sum(known.values()),
+        quarantined=quarantined,
         last_batch=next(reversed(known), None),
     )
     Book.create(
@@ -56,5 +70,7 @@ def create_state(
             Entry("codec", "", json.dumps(codec_to_document(codec)).encode()),
             *entries_of_rows(maintainer.rows()),
             *(Known.entry(identity, rows) for identity, rows in known.items()),
+            *(Entry("quarantine", name, str(count).encode()) for name, count in (kept_out or {}).items()),
+            *kept,
         ],
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import secrets
 import stat
 import struct
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ from sfumato.documents import MOST_BYTES, open_regular
 from sfumato.errors import OptionError
 from sfumato.stream.format import StateError
 
-__all__ = ["MODES", "Vault", "Waiting", "who_is_left"]
+__all__ = ["MODES", "Purpose", "Vault", "Waiting", "who_is_left"]
 
 MODES = ("memory", "encrypted")
 """How waiting records are kept: in memory only, or in the state under a key."""
@@ -34,22 +36,35 @@ class Waiting:
     row: int
 
 
-class Vault:
-    """Waiting records at rest: AES-256-GCM under a key derived from the user's key file and the state's own id."""
+class Purpose(StrEnum):
+    """What a key file is used for; one file may serve both, and neither use opens what the other closed."""
 
-    def __init__(self, secret: bytes, state_id: str) -> None:
+    POOL = "pool"
+    MEASURING = "measuring"
+
+
+_CLOSED = {Purpose.POOL: "the waiting records were", Purpose.MEASURING: "the rows kept for measuring were"}
+
+
+class Vault:
+    """Records at rest: AES-256-GCM under a key derived from the user's key file, the state's own id and a purpose."""
+
+    def __init__(self, secret: bytes, state_id: str, purpose: Purpose = Purpose.POOL) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        key = HKDF(SHA256(), _KEY_BYTES, state_id.encode(), b"sfumato stream pool").derive(secret)
-        self._cipher, self._state_id = AESGCM(key), state_id
+        def derived(use: str) -> bytes:
+            return HKDF(SHA256(), _KEY_BYTES, state_id.encode(), f"sfumato stream {use}".encode()).derive(secret)
+
+        self._cipher, self._choice = AESGCM(derived(purpose)), derived(f"{purpose} choice")
+        self._state_id, self._purpose = state_id, purpose
 
     def __repr__(self) -> str:
         return "Vault(redacted)"
 
     @classmethod
-    def from_file(cls, path: str | Path, state_id: str) -> Vault:
+    def from_file(cls, path: str | Path, state_id: str, purpose: Purpose = Purpose.POOL) -> Vault:
         """Read the key from a file of at least 32 bytes that only its owner may read.
 
         Raises
@@ -73,13 +88,37 @@ class Vault:
                 f"the key file {str(place)!r} holds {len(secret)} bytes and a key has at least {_KEY_BYTES}; make one "
                 "with 'head -c 32 /dev/urandom > FILE'"
             )
-        return cls(secret, state_id)
+        return cls(secret, state_id, purpose)
+
+    def digest(self, text: str) -> bytes:
+        """32 bytes that whoever lacks the key can neither foretell nor tell from chance; the same for the same text."""
+        return hmac.digest(self._choice, text.encode(), "sha256")
+
+    def lock(self, name: str, plain: bytes) -> bytes:
+        """Encrypt bytes; the name that they are kept under is bound to them."""
+        nonce = secrets.token_bytes(_NONCE)
+        return nonce + self._cipher.encrypt(nonce, plain, self._bound(name))
+
+    def unlock(self, name: str, body: bytes) -> bytes:
+        """Decrypt bytes.
+
+        Raises
+        ------
+        StateError
+            Where the key is not the one that they were encrypted with.
+        """
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._cipher.decrypt(body[:_NONCE], body[_NONCE:], self._bound(name))
+        except (InvalidTag, ValueError):
+            raise StateError(
+                f"the key is not the one that {_CLOSED[self._purpose]} encrypted with; give that"
+            ) from None
 
     def close_over(self, place: int, values: NDArray[np.float64], level: int) -> bytes:
         """Encrypt a record; its place in the order is bound to it."""
-        nonce = secrets.token_bytes(_NONCE)
-        plain = struct.pack("<q", level) + np.ascontiguousarray(values, dtype="<f8").tobytes()
-        return nonce + self._cipher.encrypt(nonce, plain, self._bound(place))
+        return self.lock(str(place), struct.pack("<q", level) + np.ascontiguousarray(values, dtype="<f8").tobytes())
 
     def open(self, place: int, body: bytes) -> tuple[NDArray[np.float64], int]:
         """Decrypt a record.
@@ -89,16 +128,11 @@ class Vault:
         StateError
             Where the key is not the one that it was encrypted with.
         """
-        from cryptography.exceptions import InvalidTag
-
-        try:
-            plain = self._cipher.decrypt(body[:_NONCE], body[_NONCE:], self._bound(place))
-        except InvalidTag:
-            raise StateError("the key is not the one that the waiting records were encrypted with; give that") from None
+        plain = self.unlock(str(place), body)
         return np.frombuffer(plain[8:], dtype="<f8").astype(np.float64), int(struct.unpack("<q", plain[:8])[0])
 
-    def _bound(self, place: int) -> bytes:
-        return f"{self._state_id} {place}".encode()
+    def _bound(self, name: str) -> bytes:
+        return f"{self._state_id} {name}".encode()
 
 
 def who_is_left(

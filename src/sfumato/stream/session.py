@@ -20,10 +20,12 @@ from sfumato.randomness import Randomness
 from sfumato.stream.batches import Batch
 from sfumato.stream.book import Book
 from sfumato.stream.epochs import Publication, renew
+from sfumato.stream.families import absorb_traced
 from sfumato.stream.format import Entry, StateError
 from sfumato.stream.groups import GROUP, entries_of_rows, state_on_disk
+from sfumato.stream.kept_rows import FORGOTTEN, KeptRows, Sampled, open_kept_rows
 from sfumato.stream.known import Known
-from sfumato.stream.pool import Vault, Waiting
+from sfumato.stream.pool import Vault
 from sfumato.stream.screen import screen
 from sfumato.stream.settings import EpochLine, Progress, Settings, document_of, entry_of
 from sfumato.stream.status import Acknowledged, Ingested, Status, status_of
@@ -35,6 +37,7 @@ __all__ = ["Session"]
 
 _QUARANTINE = "quarantine"
 _EPOCH = "epoch"
+_DELIVERED = "delivered"
 
 
 class Session:
@@ -45,15 +48,18 @@ class Session:
     book : Book
     vault : Vault or None
         The key of waiting records, where they are encrypted. `sfumato.engines.stream.init_stream` makes a state.
+    measuring : Vault or None
+        The key of rows kept for measuring.
     """
 
-    def __init__(self, book: Book, vault: Vault | None = None) -> None:
+    def __init__(self, book: Book, vault: Vault | None = None, measuring: Vault | None = None) -> None:
         self._book = book
         self.settings = document_of(Settings, book.body("settings"))
         self.codec: Codec = codec_from_document(parse_json(book.body("codec")))
         self._progress = document_of(Progress, book.body("progress"))
         self._known = Known(book)
         self._room = WaitingRoom(book, self.settings, vault)
+        self.kept = KeptRows(book, self.settings, measuring)
         self.maintainer = self._maintainer_on_disk()
         self._ahead = False
 
@@ -67,7 +73,14 @@ class Session:
         self.close()
 
     @classmethod
-    def open(cls, place: str | Path, *, write: bool = True, pending_key: str | Path | None = None) -> Session:
+    def open(
+        cls,
+        place: str | Path,
+        *,
+        write: bool = True,
+        pending_key: str | Path | None = None,
+        measure_key: str | Path | None = None,
+    ) -> Session:
         """Open a state, checked as a whole.
 
         Parameters
@@ -77,6 +90,8 @@ class Session:
             One process writes at a time; any number may look.
         pending_key : path, optional
             The key file, where waiting records are encrypted; without it they cannot be taken in.
+        measure_key : path, optional
+            The key file of rows kept for measuring; without it nothing can be taken in where such are kept.
 
         Raises
         ------
@@ -88,7 +103,8 @@ class Session:
         book = Book.open(place, write=write)
         try:
             settings = document_of(Settings, book.body("settings"))
-            return cls(book, open_vault(settings, pending_key))
+            measuring = open_kept_rows(settings, measure_key, forgotten=bool(book.keys(FORGOTTEN)))
+            return cls(book, open_vault(settings, pending_key), measuring)
         except BaseException:
             book.close()
             raise
@@ -125,12 +141,17 @@ class Session:
         """
         if self.settings.pending == "encrypted" and not self._room.is_open:
             raise OptionError("records that wait are encrypted in this state; give the key with --pending-key")
+        if self.kept.active and not self.kept.is_open:
+            raise OptionError(
+                "this state keeps rows for measuring; give their key with --measure-key, or delete them with 'sfumato "
+                "stream forget'"
+            )
         total: Counter[str] = Counter()
         for identity, table in batches:
             known = identity in self._known
             done = self._recall(identity, table) if known else self._take(identity, table)
             total["known" if known else "batches"] += 1
-            for name in ("rows", "repeated", "absorbed", "pending", "quarantined"):
+            for name in ("rows", "repeated", "absorbed", "pending", "quarantined", "outside"):
                 total[name] += getattr(done, name)
             if tell is not None:
                 tell(done)
@@ -146,11 +167,12 @@ class Session:
         screened = screen(fresh, self.codec, self.settings.level)
         levels = effective_levels(screened.levels, self.settings.k, allow_level_1=False)
         values = self.codec.coordinates(screened.cells)
-        done = self._absorb(values, levels)
+        came = self.kept.admit(identity, screened.rows + skip, values, levels, self._progress.epoch)
+        done, families = self._absorb(came.values, came.levels)
         self._check_room(len(levels))
         out = fresh.num_rows - len(screened.rows)
-        rows = screened.rows + skip
-        put, drop = self._room.settle(self.maintainer, lambda i: Waiting(-1, identity, int(rows[i])), values, levels)
+        put, drop = self._room.settle(self.maintainer, came.who, came.values, came.levels)
+        more, less = self.kept.settle(came, families, self._progress.epoch)
         progress = dataclasses.replace(
             self._progress,
             batches=self._progress.batches + 1,
@@ -159,10 +181,12 @@ class Session:
             last_batch=identity,
             late=self._room.away > 0,
         )
-        put += [Known.entry(identity, table.num_rows), *self._quarantined(screened.counts)]
-        self._write(progress, put, drop)
+        put += [*more, Known.entry(identity, table.num_rows), *self._quarantined(screened.counts)]
+        self._write(progress, put, [*drop, *less])
         self._known.add(identity, table.num_rows)
-        return Acknowledged(identity, fresh.num_rows, skip, done.absorbed, done.pending, out)
+        self.kept.committed()
+        aside = len(came.aside) - len(came.returned)
+        return Acknowledged(identity, fresh.num_rows, skip, done.absorbed, done.pending, out, aside)
 
     def _write(self, progress: Progress, put: list[Entry], drop: list[tuple[str, str]]) -> None:
         """Put groups, progress and the rest on disk in one step."""
@@ -180,14 +204,21 @@ class Session:
         self._ahead = False
         self._progress = progress
 
-    def _absorb(self, values: NDArray[np.float64], levels: NDArray[np.int64]) -> Absorbed:
-        """Let records join; from here until the commit has returned, memory is ahead of the disk."""
+    def _absorb(self, values: NDArray[np.float64], levels: NDArray[np.int64]) -> tuple[Absorbed, NDArray[np.int64]]:
+        """Let records join, and tell their families where rows are kept.
+
+        From here until the commit has returned, memory is ahead of the disk.
+        """
         self._ahead = True
         try:
-            return self.maintainer.absorb(values, levels)
+            if self.kept.active:
+                return absorb_traced(self.maintainer, values, levels)
+            return self.maintainer.absorb(values, levels), np.empty(0, dtype=np.int64)
         except PrivacyRefusal:
-            self._ahead = False  # nothing was taken in
-            raise
+            if self.kept.active:  # some were taken in before it
+                self.maintainer = self._maintainer_on_disk()
+            self._ahead = False
+            raise refusal_of(self.settings.pending_limit, len(levels)) from None
 
     def _check_room(self, records: int) -> None:
         """Refuse a batch where too many would wait, those counted in that wait for a replay; they must find room."""
@@ -272,16 +303,42 @@ class Session:
         old = {("published", key) for key in self._book.keys("published")}
         drop = sorted(old - {(entry.kind, entry.key) for entry in entries})
         progress = dataclasses.replace(self._progress, epoch=epoch, delivered=False)
-        self._write(progress, [*entries, entry_of(_EPOCH, line, f"{epoch:08d}")], drop)
+        left = self.kept.left(
+            publication.family[line.repeated :].tolist(), publication.family[: line.repeated].tolist(), epoch
+        )
+        self._write(progress, [*entries, *left, entry_of(_EPOCH, line, f"{epoch:08d}")], drop)
         return publication, self._ledger()
 
     def left(self) -> Publication | None:
         """What has left last, before a new epoch is begun; None where nothing has, or its folder is not written yet."""
         return self._published() if self._progress.epoch and self._progress.delivered else None
 
-    def delivered(self) -> None:
-        """Note that what `publish` gave has been written out."""
-        self._write(dataclasses.replace(self._progress, delivered=True), [], [])
+    def delivered(self, table: str | None = None) -> None:
+        """Note that what `publish` gave has been written out, and the SHA-256 of the file of its table."""
+        told = [] if table is None else [Entry(_DELIVERED, f"{self._progress.epoch:08d}", table.encode())]
+        self._write(dataclasses.replace(self._progress, delivered=True), told, [])
+
+    def tables_delivered(self) -> dict[int, str]:
+        """SHA-256 of the files of tables that were written out, by epoch."""
+        return {int(key): self._book.body(_DELIVERED, key).decode() for key in self._book.keys(_DELIVERED)}
+
+    def measured_by(self) -> Sampled | None:
+        """Rows kept for measuring, decrypted; None where none are, or there is no key."""
+        return self.kept.read(self.maintainer.family)
+
+    def forget(self) -> None:
+        """Delete the rows kept for measuring; those who were never taken in stay counted, and none is sampled again."""
+        self._check_whole()
+        if not self.kept.asked:
+            raise OptionError("this state keeps no rows for measuring; there is nothing to forget")
+        if self.kept.active:
+            self._book.commit(*self.kept.forget())
+            self.kept.committed()
+
+    @property
+    def ledger(self) -> tuple[EpochLine, ...]:
+        """Line of each epoch so far."""
+        return self._ledger()
 
     def _published(self) -> Publication:
         return Publication.from_entries(self._book.body("families"), self._book.read_large("published"))
@@ -300,4 +357,5 @@ class Session:
             away=self._room.away,
             quarantine=self._quarantine(),
             digest=self._book.digest,
+            kept=self.kept,
         )

@@ -20,7 +20,9 @@ class Settings:
     """What does not change while a stream lives.
 
     ``pending_key`` is how the state tells a wrong key: an encrypted nothing, None where no key is used.
-    ``decimals`` are those that published numbers of a column are written with.
+    ``decimals`` are those that published numbers of a column are written with. ``measure_rows`` are kept at most to
+    measure by, of those taken in and again of those who are not, who are ``measure_share`` of all; 0 where none are.
+    ``measure_key`` is how the state tells a wrong key of theirs.
     """
 
     state_id: str
@@ -38,12 +40,21 @@ class Settings:
     format: str
     delimiter: str
     decimals: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
+    measure_rows: int = 0
+    measure_share: float = 0.0
+    measure_key: str | None = None
 
     def __post_init__(self) -> None:
         if self.pending not in MODES:
             raise OptionError(f"there is no way {self.pending!r} to keep waiting records; choose {' or '.join(MODES)}")
         if self.batch_rows < 1:
             raise OptionError("a batch has at least 1 row; raise --batch-rows")
+        if (self.measure_rows > 0) != (self.measure_key is not None) or self.measure_rows < 0:
+            raise OptionError(
+                "rows are kept for measuring under a key; give --measure-rows with --measure-key, or none"
+            )
+        if not 0.0 <= self.measure_share <= 0.5:
+            raise OptionError("the share of rows that is not taken in lies between 0 and 0.5; try 0.1")
 
 
 @dataclass(frozen=True)
@@ -84,8 +95,12 @@ D = TypeVar("D", Settings, Progress, EpochLine)
 
 
 def entry_of(kind: str, thing: Settings | Progress | EpochLine, key: str = "") -> Entry:
-    """Write one of these as an entry."""
-    return Entry(kind, key, json.dumps(dataclasses.asdict(thing), ensure_ascii=False).encode())
+    """Write one of these as an entry; of measuring only what was asked for, as states of before know nothing of it."""
+    told = dataclasses.asdict(thing)
+    for field in dataclasses.fields(thing):
+        if field.name.startswith("measure_") and told[field.name] == field.default:
+            del told[field.name]
+    return Entry(kind, key, json.dumps(told, ensure_ascii=False).encode())
 
 
 def document_of(shape: type[D], body: bytes) -> D:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sfumato.condense.maintainer import Maintainer
 from sfumato.randomness import Randomness
+from sfumato.stream.kept_rows import KeptRows
 from sfumato.stream.settings import EpochLine, Progress, Settings
 
 __all__ = ["Acknowledged", "Ingested", "Status", "status_of"]
@@ -15,7 +16,8 @@ __all__ = ["Acknowledged", "Ingested", "Status", "status_of"]
 class Acknowledged:
     """One batch that is on disk: counts only.
 
-    ``repeated`` rows were known already, from this batch or a shorter one that it goes on from.
+    ``repeated`` rows were known already, from this batch or a shorter one that it goes on from. ``outside`` rows were
+    set aside for measuring, less those who were taken in for them.
     """
 
     batch: str
@@ -24,6 +26,7 @@ class Acknowledged:
     absorbed: int
     pending: int
     quarantined: int
+    outside: int = 0
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Ingested:
     absorbed: int
     pending: int
     quarantined: int
+    outside: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ class Status:
     """How a stream stands: counts only.
 
     ``pending`` records wait for a group large enough; of ``awaiting_replay`` of them the state knows the batch and the
-    row only, and they wait until that batch is given again.
+    row only, and they wait until that batch is given again. ``outside`` came and were never taken in, for measuring;
+    ``rows_kept`` of those taken in are kept encrypted for it. With ``rows_forgotten`` both were deleted.
     """
 
     records: int
@@ -69,6 +74,9 @@ class Status:
     pending_mode: str
     batch_rows: int
     digest: str
+    outside: int
+    rows_kept: int
+    rows_forgotten: bool
 
 
 def status_of(
@@ -81,6 +89,7 @@ def status_of(
     away: int,
     quarantine: dict[str, int],
     digest: str,
+    kept: KeptRows,
 ) -> Status:
     """Gather how a stream stands; ``away`` of the ``pending`` records are not at hand."""
     marks = maintainer.publish_marks()
@@ -107,4 +116,7 @@ def status_of(
         pending_mode=settings.pending,
         batch_rows=settings.batch_rows,
         digest=digest,
+        outside=kept.outside,
+        rows_kept=kept.rows,
+        rows_forgotten=kept.forgotten,
     )

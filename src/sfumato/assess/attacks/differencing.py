@@ -21,13 +21,14 @@ from sfumato.facts import EpochPublished, Fact
 from sfumato.mechanism import Workings
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
 
-__all__ = ["DIFFERENCING", "Shown", "Watched", "difference"]
+__all__ = ["DIFFERENCING", "Shown", "Watched", "changed_units", "difference", "difference_findings"]
 
 EXACT = 1e-3
 """Standard deviations within which a number counts as recovered: a mean of several records is no record."""
 
 _Matrix = NDArray[np.float64]
 
+_NOT_AT_HAND = "the earlier publications, or who came between them, are not at hand"
 _WATCHER = "someone recovers who keeps every publication of a stream and takes each from the next"
 _ROWS = (
     f"The share of arriving records that {_WATCHER}, from the published rows, beside guessing one of them (baseline)"
@@ -107,7 +108,7 @@ def difference(before: Shown, after: Shown, *, apart: bool) -> _Matrix:
     >>> difference(before, after, apart=True).tolist()
     [[10.0]]
     """
-    left, right = _changed(before, after), _changed(after, before)
+    left, right = changed_units(before, after), changed_units(after, before)
     d = after.total.shape[1]
     if not len(right.count):
         return np.empty((0, d))
@@ -124,7 +125,7 @@ def difference(before: Shown, after: Shown, *, apart: bool) -> _Matrix:
     return np.concatenate([np.empty((0, d)), *parts])
 
 
-def _changed(these: Shown, others: Shown) -> Shown:
+def changed_units(these: Shown, others: Shown) -> Shown:
     """Leave out the units that the other publication holds too, as often as it does."""
     both = np.concatenate([np.column_stack([one.count, one.total]) for one in (others, these)])
     _, kind = np.unique(both, axis=0, return_inverse=True)
@@ -209,10 +210,15 @@ def _applies(facts: Sequence[Fact]) -> str | None:
 
 
 def _run(study: Study) -> Iterable[Finding]:
-    watched = study.workings
-    if not isinstance(watched, Watched) or not sum(map(len, watched.arrived)):
-        return DIFFERENCING.not_run("the earlier publications, or who came between them, are not at hand")
-    rng = study.generator(DIFFERENCING.name)
+    if not isinstance(study.workings, Watched):
+        return DIFFERENCING.not_run(_NOT_AT_HAND)
+    return difference_findings(study.workings, study.generator(DIFFERENCING.name))
+
+
+def difference_findings(watched: Watched, rng: np.random.Generator) -> tuple[Finding, ...]:
+    """What the differences of publications give away of those who came between them, beside guessing."""
+    if not sum(map(len, watched.arrived)):
+        return DIFFERENCING.not_run(_NOT_AT_HAND)
     found: list[Finding] = []
     for name, meaning, shown in (
         ("arrivals-recovered", _ROWS, watched.rows),
@@ -231,7 +237,7 @@ def _run(study: Study) -> Iterable[Finding]:
                 )
                 for place, column in enumerate(result.columns)
             ]
-    return found
+    return tuple(found)
 
 
 def _finding(name: str, meaning: str, hits: NDArray[np.bool_], guesses: NDArray[np.bool_]) -> Finding:
