@@ -41,11 +41,11 @@ def figures(found: Mapping[str, Reconstruction | TooFew]) -> dict[str, dict[str,
 
 def _reconstruct(question: Question, tally: Mapping[int, int]) -> Reconstruction:
     import numpy as np
-    from threadpoolctl import threadpool_limits
 
     from sfumato.randomize.reconstruct import reconstruct
+    from sfumato.threads import one_thread
 
     outputs = np.fromiter(tally.keys(), dtype=np.int64, count=len(tally))
     counts = np.fromiter(tally.values(), dtype=np.int64, count=len(tally))
-    with threadpool_limits(1):  # matrices are small, and beside a busy collector more threads wait for each other
+    with one_thread():  # matrices are small, and beside a busy collector more threads wait for each other
         return reconstruct(question.spec.decode_output(np.repeat(outputs, counts)), question.spec)

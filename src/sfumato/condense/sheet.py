@@ -8,14 +8,14 @@ within a margin of the smallest number on the sheet is computed again as brute f
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.compiled import inner
 from sfumato.condense.slots import Store
+from sfumato.threads import one_blas_thread
 
 __all__ = ["BLOCK", "Sheet", "blank_sheet", "closest_on_sheet", "numbers_on", "rewrite_column", "write_sheet"]
 
@@ -75,19 +75,11 @@ def write_sheet(
     own = np.einsum("ij,ij->i", records[:, :d], records[:, :d])
     columns = _columns(groups, last - first)
     near = paper[: (last - first) * columns].reshape(last - first, columns)
-    with _blas().limit(limits=1, user_api="blas"):  # small products: threads mostly wait for one another
+    with one_blas_thread():  # small products: threads mostly wait for one another
         np.matmul(records, terms[:groups].T, out=near[:, :groups])
     near[:, groups:] = np.inf
     reach = (np.sqrt(own) + np.sqrt(terms[:groups, d].max())) ** 2
     return Sheet(near, own, reach, np.array([first]), np.empty(_LANES), terms, origin)
-
-
-@lru_cache(maxsize=1)
-def _blas() -> Any:
-    """Find the BLAS once; looking for it costs more than a sheet."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def numbers_on(groups: int, records: int) -> int:

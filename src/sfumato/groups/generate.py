@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from sfumato.groups.model import Groups
 from sfumato.groups.settle import settle
 from sfumato.records import Layout
+from sfumato.threads import one_blas_thread
 
 __all__ = ["axes_of", "draw_along_eigenvectors", "generate"]
 
@@ -44,7 +44,7 @@ def draw_along_eigenvectors(groups: Groups, rng: np.random.Generator) -> NDArray
     -----
     A group of k <= d records has rank k - 1: its rows stay in the flat that its records span.
     """
-    with threadpool_limits(limits=1, user_api="blas"):  # many small matrices: threads only cost
+    with one_blas_thread():  # many small matrices: threads only cost
         axes = axes_of(groups.covariance)
         values = np.empty((int(groups.count.sum()), groups.mean.shape[1]))
         starts = np.concatenate([[0], np.cumsum(groups.count)[:-1]])

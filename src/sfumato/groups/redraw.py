@@ -14,13 +14,13 @@ from typing import ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from sfumato.groups.generate import axes_of
 from sfumato.groups.model import Groups
 from sfumato.groups.settle import settle
 from sfumato.progress import tell
 from sfumato.records import BlockKind, Layout
+from sfumato.threads import one_blas_thread
 
 __all__ = ["CHUNK", "draw_from_covariance", "draw_from_gram", "redraw"]
 
@@ -74,7 +74,7 @@ def redraw(
     def draw(places: NDArray[np.int64], uniform: NDArray[np.float64]) -> None:
         drawn[places] = _draw_chunk(values[order[places]], uniform, settled)
 
-    with threadpool_limits(limits=1, user_api="blas"), _Threads(_workers(len(values), threads)) as team:
+    with one_blas_thread(), _Threads(_workers(len(values), threads)) as team:
         for size, groups in _chunks(sizes, d, settles=bool(settled)):
             if _is_large(size, d):
                 rows = slice(starts[groups[0]], starts[groups[0]] + size)

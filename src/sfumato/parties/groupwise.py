@@ -22,6 +22,7 @@ from sfumato.perturb.components import noise_scales, principal_axes
 from sfumato.perturb.laplace_pca import LaplacePCA, levels_to_reach, most_components
 from sfumato.perturb.settled import settle_noised
 from sfumato.records import BlockKind, Layout, Records, width
+from sfumato.threads import one_blas_thread
 
 __all__ = [
     "FARTHEST",
@@ -150,9 +151,7 @@ def told_axes(session: Session, statistics: Statistics, layout: Layout, label: s
     shape = (len(statistics.sizes), width(layout), components)
     axes = None
     if session.rank == 0:
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(limits=1, user_api="blas"):  # many small matrices: threads only cost
+        with one_blas_thread():  # many small matrices: threads only cost
             axes = np.stack([_axes(covariance, layout) for covariance in statistics.covariance])[:, :, :components]
     return tell_numbers(session, axes, 0, label, shape, "<f8", within=_UNIT)
 

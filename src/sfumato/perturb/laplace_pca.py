@@ -219,17 +219,17 @@ def perturb_groups(
         Most components that got noise in a group.
     """
     import numpy as np
-    from threadpoolctl import threadpool_limits
 
     from sfumato.perturb.components import perturb_group
     from sfumato.perturb.settled import settle_noised
     from sfumato.progress import tell
+    from sfumato.threads import one_blas_thread
 
     order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
     ends = np.cumsum(sizes)
     values, mean = np.empty(records.values.shape), np.empty((len(sizes), records.values.shape[1]))
     noised = 0
-    with threadpool_limits(limits=1, user_api="blas"):  # many small matrices: threads only cost
+    with one_blas_thread():  # many small matrices: threads only cost
         for group, (size, end) in enumerate(zip(sizes.tolist(), ends.tolist(), strict=True)):
             members = records.values[order[end - size : end]]
             mean[group] = members.mean(axis=0)
