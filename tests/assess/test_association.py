@@ -90,7 +90,7 @@ def test_rare_categories_are_counted_together() -> None:
 def test_redraws_have_the_size_that_was_asked() -> None:
     moments = moments_of(draw_table(1))
     for rows in (300, 600, 1200):
-        sums = next(redraws(moments, rows, 1, np.random.default_rng(2)))
+        (sums,) = next(redraws(moments, rows, 1, np.random.default_rng(2)))
         assert sums[4, 4] == pytest.approx(rows, rel=0.1)  # the mask of x
 
 

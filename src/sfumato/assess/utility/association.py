@@ -48,11 +48,12 @@ def association_findings(
     gap = np.round(np.abs(here - there), 12)  # sums in another order round otherwise
     count = int(np.clip(100_000_000 // plan.width**2, 50, 200))
     sources = ((original, original.rows), (released, released.rows), (original, released.rows))
-    strays, chance = [], []
+    gaps, moves = [], []
     for drawn in zip(*(redraws(source, rows, count, rng) for source, rows in sources), strict=True):
-        first, second, fresh = (association(sums, plan)[pairs] for sums in drawn)
-        strays.append(np.abs((first - here) - (second - there)))
-        chance.append(np.abs(fresh - here))
+        first, second, fresh = (np.ascontiguousarray(association(sums, plan)[:, *pairs]) for sums in drawn)
+        gaps.append(np.abs((first - here) - (second - there)))
+        moves.append(np.abs(fresh - here))
+    strays, chance = np.concatenate(gaps), np.concatenate(moves)
     worst = int(np.argmax(gap))
     largest = _LARGEST.format(first=names[pairs[0][worst]], second=names[pairs[1][worst]])
     return (
@@ -75,17 +76,17 @@ def _finding(name: str, value: float, strays: _Matrix, chance: _Matrix, meaning:
 
 
 def association(sums: _Matrix, plan: Plan) -> _Matrix:
-    """Give the association matrix of a table from its sums, columns in the table's order."""
-    ordered, nominal = len(plan.ordered), len(plan.nominal)
-    matrix = np.eye(ordered + nominal)
-    matrix[:ordered, :ordered] = _pearson(sums, ordered)
-    if nominal:
-        matrix[ordered:, ordered:] = _cramer(sums, plan)
-    if nominal and ordered:
+    """The association matrix of a table from its sums, columns in the table's order; of a stack of sums a stack."""
+    ordered, columns = len(plan.ordered), len(plan.ordered) + len(plan.nominal)
+    matrix = np.zeros((*sums.shape[:-2], columns, columns))
+    matrix[..., :ordered, :ordered] = _pearson(sums, ordered)
+    if plan.nominal:
+        matrix[..., ordered:, ordered:] = _cramer(sums, plan)
+    if plan.nominal and ordered:
         ratio = _correlation_ratio(sums, plan)
-        matrix[ordered:, :ordered], matrix[:ordered, ordered:] = ratio, ratio.T
-    np.fill_diagonal(matrix, 1.0)
-    return matrix[np.ix_(plan.order, plan.order)]
+        matrix[..., ordered:, :ordered], matrix[..., :ordered, ordered:] = ratio, ratio.swapaxes(-1, -2)
+    matrix[..., np.arange(columns), np.arange(columns)] = 1.0
+    return matrix[..., plan.order[:, None], plan.order]
 
 
 def association_alone(pairs: Sequence[ColumnPair]) -> _Matrix:
@@ -96,43 +97,43 @@ def association_alone(pairs: Sequence[ColumnPair]) -> _Matrix:
 
 
 def covariance(sums: _Matrix, plan: Plan) -> _Matrix:
-    """Give the covariance matrix of the ordered columns, in units of the original's standard deviations.
+    """The covariance matrix of the ordered columns, in units of the original's standard deviations.
 
-    Each entry is over the rows where both cells are present.
+    Each entry is over the rows where both cells are present. Of a stack of sums it is a stack.
     """
     q = len(plan.ordered)
-    count = np.maximum(sums[q : 2 * q, q : 2 * q], 1.0)
-    centre = sums[:q, q : 2 * q] / count
-    entries = sums[:q, :q] / count - centre * centre.T
+    count = np.maximum(sums[..., q : 2 * q, q : 2 * q], 1.0)
+    centre = sums[..., :q, q : 2 * q] / count
+    entries = sums[..., :q, :q] / count - centre * centre.swapaxes(-1, -2)
     spread = _variance(sums, q)
-    entries[(spread == 0) | (spread.T == 0)] = 0.0
+    entries[(spread == 0) | (spread.swapaxes(-1, -2) == 0)] = 0.0
     return np.asarray(entries)
 
 
 def _variance(sums: _Matrix, q: int) -> _Matrix:
-    """Give the variance of column i over the rows where column j is present too."""
-    count = np.maximum(sums[q : 2 * q, q : 2 * q], 1.0)
-    square = sums[2 * q : 3 * q, q : 2 * q] / count
-    spread = square - (sums[:q, q : 2 * q] / count) ** 2
+    """The variance of column i over the rows where column j is present too."""
+    count = np.maximum(sums[..., q : 2 * q, q : 2 * q], 1.0)
+    square = sums[..., 2 * q : 3 * q, q : 2 * q] / count
+    spread = square - (sums[..., :q, q : 2 * q] / count) ** 2
     return np.where(spread > _TINY * np.maximum(1.0, square), spread, 0.0)
 
 
 def _pearson(sums: _Matrix, q: int) -> _Matrix:
-    count = np.maximum(sums[q : 2 * q, q : 2 * q], 1.0)
-    centre = sums[:q, q : 2 * q] / count
+    count = np.maximum(sums[..., q : 2 * q, q : 2 * q], 1.0)
+    centre = sums[..., :q, q : 2 * q] / count
     spread = _variance(sums, q)
-    both = np.sqrt(spread * spread.T)
-    entries = sums[:q, :q] / count - centre * centre.T
+    both = np.sqrt(spread * spread.swapaxes(-1, -2))
+    entries = sums[..., :q, :q] / count - centre * centre.swapaxes(-1, -2)
     return np.clip(np.divide(entries, both, out=np.zeros_like(both), where=both > 0), -1.0, 1.0)
 
 
 def _correlation_ratio(sums: _Matrix, plan: Plan) -> _Matrix:
-    """Give eta: the square root of the share of variance that lies between the categories."""
+    """Eta: the square root of the share of variance that lies between the categories."""
     q, first = len(plan.ordered), 3 * len(plan.ordered)
     starts = plan.starts - first
-    total, count, square = (sums[first:, place * q : (place + 1) * q] for place in range(3))
-    between = np.add.reduceat(np.divide(total**2, count, out=np.zeros_like(total), where=count > 0), starts, axis=0)
-    count, total, square = (np.add.reduceat(part, starts, axis=0) for part in (count, total, square))
+    total, count, square = (sums[..., first:, place * q : (place + 1) * q] for place in range(3))
+    between = np.add.reduceat(np.divide(total**2, count, out=np.zeros_like(total), where=count > 0), starts, axis=-2)
+    count, total, square = (np.add.reduceat(part, starts, axis=-2) for part in (count, total, square))
     middle = np.divide(total**2, count, out=np.zeros_like(total), where=count > 0)
     whole = np.where(square - middle > _TINY * np.maximum(count, square), square - middle, 0.0)
     ratio = np.divide(between - middle, whole, out=np.zeros_like(whole), where=whole > 0)
@@ -142,18 +143,17 @@ def _correlation_ratio(sums: _Matrix, plan: Plan) -> _Matrix:
 def _cramer(sums: _Matrix, plan: Plan) -> _Matrix:
     first = 3 * len(plan.ordered)
     starts = plan.starts - first
-    tables = sums[first:, first:]
-    counts = np.diagonal(tables)
-    rows = counts[: starts[1] if len(starts) > 1 else None].sum()
-    filled = np.add.reduceat((counts > 0).astype(np.float64), starts)
+    tables = sums[..., first:, first:]
+    counts = np.diagonal(tables, axis1=-2, axis2=-1)
+    rows = counts[..., : starts[1] if len(starts) > 1 else None].sum(axis=-1)[..., None, None]
+    filled = np.add.reduceat((counts > 0).astype(np.float64), starts, axis=-1)
     inverse = np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)
-    squares = tables**2 * inverse[:, None] * inverse[None, :]
-    contingency = np.add.reduceat(np.add.reduceat(squares, starts, axis=0), starts, axis=1) - 1.0  # phi squared
-    free = filled - 1.0
-    if rows < 2:
-        return np.zeros_like(contingency)
-    corrected = np.maximum(0.0, contingency - np.outer(free, free) / (rows - 1.0))
-    sides = free - free**2 / (rows - 1.0)
-    smaller = np.minimum(sides[:, None], sides[None, :])
+    squares = tables**2 * inverse[..., :, None] * inverse[..., None, :]
+    contingency = np.add.reduceat(np.add.reduceat(squares, starts, axis=-2), starts, axis=-1) - 1.0  # phi squared
+    free = (filled - 1.0)[..., :, None]
+    others = np.where(rows < 2, np.inf, rows - 1.0)  # a single row has no links
+    corrected = np.maximum(0.0, contingency - free * free.swapaxes(-1, -2) / others)
+    sides = np.where(rows < 2, 0.0, free - free**2 / others)
+    smaller = np.minimum(sides, sides.swapaxes(-1, -2))
     ratio = np.divide(corrected, smaller, out=np.zeros_like(corrected), where=smaller > 1e-12)
     return np.asarray(np.sqrt(np.clip(ratio, 0.0, 1.0)))

@@ -48,18 +48,26 @@ def compatibility(original: _Matrix, released: _Matrix) -> float | None:
     >>> compatibility(o, 5 * o), compatibility(o, np.zeros((2, 2))), compatibility(o[:1, :1], o[:1, :1])
     (1.0, 0.0, None)
     """
-    pairs = np.triu_indices(len(original))
-    first, second = original[pairs], released[pairs]
-    if len(first) < 2:
-        return None
-    size = np.abs(first).max()
-    if size > 0 and np.allclose(first, second, rtol=1e-9, atol=_TINY * size):
-        return 1.0
-    if first.std() <= _TINY * size:
-        return None
-    if second.std() <= _TINY * np.abs(second).max():
-        return 0.0
-    return float(np.round(np.clip(np.corrcoef(first, second)[0, 1], -1.0, 1.0), 15))
+    mu = float(_compatibilities(original[None], released[None])[0])
+    return None if np.isnan(mu) else mu
+
+
+def _compatibilities(originals: _Matrix, releaseds: _Matrix) -> _Matrix:
+    """Mu of each two matrices of two stacks, nan where it is undefined."""
+    pairs = np.triu_indices(originals.shape[-1])
+    first, second = np.broadcast_arrays(originals[:, *pairs], releaseds[:, *pairs])
+    if first.shape[1] < 2:
+        return np.full(len(first), np.nan)
+    size, reach = (np.abs(side).max(axis=1) for side in (first, second))
+    equal = (np.abs(first - second) <= _TINY * size[:, None] + 1e-9 * np.abs(second)).all(axis=1) & (size > 0)
+    sides = np.ascontiguousarray(np.stack([first, second], axis=1))
+    sides = sides - sides.mean(axis=2, keepdims=True)
+    squares = sides @ sides.swapaxes(1, 2) * (1 / (first.shape[1] - 1))
+    spread = np.sqrt(squares[:, [0, 1], [0, 1]])
+    flat = spread <= _TINY * np.stack([size, reach], axis=1)
+    spread[flat] = np.nan
+    mu = np.round(np.clip(squares[:, 0, 1] / spread[:, 0] / spread[:, 1], -1.0, 1.0), 15)
+    return np.asarray(np.where(equal, 1.0, np.where(flat[:, 1] & ~flat[:, 0], 0.0, mu)))
 
 
 def covariance_findings(original: Moments, released: Moments, rng: np.random.Generator) -> tuple[Finding, ...]:
@@ -93,10 +101,9 @@ def _finding(
     again, chance = [], []
     for drawn in zip(*(redraws(source, rows, _REDRAWS, rng) for source, rows in sources), strict=True):
         first, second, fresh = (entries(sums) for sums in drawn)
-        again.append(compatibility(first, second))
-        chance.append(compatibility(before, fresh))
-    known = np.array([mu for mu in again if mu is not None] or [value])
-    redrawn = [mu for mu in chance if mu is not None]
+        again.append(_compatibilities(first, second))
+        chance.append(_compatibilities(before[None], fresh))
+    known, redrawn = (every[~np.isnan(every)] for every in map(np.concatenate, (again, chance)))
     return Finding(
         name,
         Family.UTILITY,
@@ -104,6 +111,6 @@ def _finding(
         Direction.HIGHER,
         (-1.0, 1.0),
         _MEANING.format(units=_UNITS[name]),
-        interval=holding(value, known),
-        baseline=float(np.mean(redrawn)) if redrawn else None,
+        interval=holding(value, known if len(known) else np.array([value])),
+        baseline=float(np.mean(redrawn)) if len(redrawn) else None,
     )

@@ -132,11 +132,14 @@ def gather(plan: Plan, cells: Sequence[Cells], rng: np.random.Generator) -> Mome
 
 
 def redraws(moments: Moments, rows: int, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
-    """Draw blocks with replacement, as many as make about so many rows, and sum them; so many times over."""
+    """Sums of blocks drawn with replacement, as many as make about so many rows; so many times over.
+
+    Some sums come at once, stacked along the first axis; of tables in the same coordinates equally many.
+    """
     blocks, width = len(moments.blocks), moments.blocks.shape[1]
     size = max(2, round(blocks * rows / moments.rows)) if blocks > 1 else 1
     weights = rng.multinomial(size, np.full(blocks, 1 / blocks), count).astype(np.float64)
     flat = moments.blocks.reshape(blocks, -1)
     step = max(1, _AT_ONCE // width**2)
     for first in range(0, count, step):
-        yield from (weights[first : first + step] @ flat).reshape(-1, width, width)
+        yield (weights[first : first + step] @ flat).reshape(-1, width, width)
