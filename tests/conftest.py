@@ -31,3 +31,9 @@ def short_reports(without_figures: None, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(measure, "catalogue", catalogue._risk)
     for room in (association, covariance):
         monkeypatch.setattr(room, "redraws", lambda source, rows, _, rng: redraws(source, rows, 10, rng))
+
+
+@pytest.fixture
+def without_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare columns and look for near rows, and run no other measure and no attack, where they are not asked for."""
+    monkeypatch.setattr(measure, "catalogue", lambda: ())

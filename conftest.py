@@ -1,0 +1,28 @@
+"""Examples in docstrings and on pages: looked for where there are some, and with short reports."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from sfumato.assess import measure
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Keep the tests of a file, and its examples only where it has some: a search of all others takes seconds."""
+    collectors = yield
+    if not collectors or ">>>" in file_path.read_text(encoding="utf-8"):
+        return collectors
+    return [collector for collector in collectors if type(collector) is pytest.Module]
+
+
+@pytest.fixture(autouse=True)
+def short_reports_in_examples(request: pytest.FixtureRequest) -> None:
+    """Draw nothing and measure little in the reports of examples, which show no more of them."""
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
+        monkeypatch.setattr(measure, "draw_album", lambda *_: ())
+        monkeypatch.setattr(measure, "catalogue", lambda: ())
