@@ -14,6 +14,7 @@ from sfumato.errors import OptionError, PrivacyLeakWarning, TableError
 from sfumato.publish.compare import compare_tables
 
 pytestmark = pytest.mark.usefixtures("without_figures")
+columns_alone = pytest.mark.usefixtures("without_catalogue")
 
 
 def frame(rows: int = 120, seed: int = 3) -> pd.DataFrame:
@@ -35,6 +36,7 @@ def value(report: sf.Report, name: str) -> float:
     return found
 
 
+@columns_alone
 def test_a_copy_shows_the_worst_privacy_and_the_best_utility() -> None:
     report = sf.evaluate(frame(), frame())
     assert value(report, "verbatim-rows") == 1.0
@@ -42,6 +44,7 @@ def test_a_copy_shows_the_worst_privacy_and_the_best_utility() -> None:
     assert value(report, "covariance-compatibility") == pytest.approx(1.0)
 
 
+@columns_alone
 def test_the_form_of_the_released_table_changes_nothing() -> None:
     before = frame()
     other = before.assign(x=before.x.astype(str), smokes=before.smokes.astype(int))
@@ -51,6 +54,7 @@ def test_the_form_of_the_released_table_changes_nothing() -> None:
         assert value(report, "marginal-distance") == 0.0
 
 
+@columns_alone
 def test_the_same_seed_gives_the_same_numbers() -> None:
     before, after = frame(), frame(seed=4)
     first, again = (sf.evaluate(before, after, seed=5).to_json() for _ in range(2))
@@ -58,6 +62,7 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
     assert sf.evaluate(before, after, seed=6).to_json()["findings"] != first["findings"]
 
 
+@columns_alone
 def test_identifiers_and_public_columns_are_not_measured() -> None:
     before = frame()
     report = sf.evaluate(before, before.drop(columns="town"), identifiers=["town"])
@@ -74,6 +79,7 @@ def test_the_target_is_that_of_the_study() -> None:
     assert sf.evaluate(before, before, target="smokes").findings
 
 
+@columns_alone
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -95,6 +101,7 @@ def test_what_is_read_otherwise_is_told(change: dict[str, Any], words: str) -> N
         sf.evaluate(before, after)
 
 
+@columns_alone
 def test_an_identifier_in_the_released_table_is_warned_of() -> None:
     before = frame().assign(code=[f"p{row}" for row in range(120)])
     with pytest.warns(PrivacyLeakWarning, match="1 columns taken for identifiers .*'code'"):
@@ -129,6 +136,7 @@ def test_lacking_columns_are_counted_and_named() -> None:
         sf.evaluate(frame(), frame().drop(columns=["x", "town"]))
 
 
+@columns_alone
 @pytest.mark.parametrize("budget", [0.001, 60.0])
 def test_a_budget_is_in_the_report(budget: float) -> None:
     report = sf.evaluate(frame(), frame(seed=4), budget=budget)
@@ -146,6 +154,7 @@ def test_a_larger_budget_looks_at_no_fewer_rows() -> None:
     assert sizes[0]["training"] < sizes[1]["training"]
 
 
+@columns_alone
 def test_the_certificate_says_which_columns_were_dropped_and_how_many_rows_went_in() -> None:
     before = frame().assign(code=[f"p{row}" for row in range(120)], asks=[4, 6] * 60)
     release = sf.sanitize(before, sf.Condensation(k=3), level="asks", holdout=0.25, report=False)
@@ -162,6 +171,7 @@ def test_a_released_table_without_rows_is_measured_as_far_as_it_goes() -> None:
     assert report["marginal-distance"].status == "not-run"
 
 
+@columns_alone
 def test_no_note_shows_a_cell() -> None:
     before = frame()
     after = before.copy()

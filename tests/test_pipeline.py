@@ -31,6 +31,7 @@ def columns(n: int = 90) -> dict[str, Any]:
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 
 
+@pytest.mark.usefixtures("without_catalogue")
 @pytest.mark.parametrize("library", list(FRAMES))
 def test_a_frame_gives_back_its_own_type(library: str) -> None:
     frame = FRAMES[library](columns())

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
-from sfumato.assess.measure import assess
+from sfumato.assess.figures.album import draw_album
+from sfumato.assess.measure import Measured, assess
 from sfumato.assess.measure import measure as measure_only
 from sfumato.assess.report import Report
+from sfumato.assess.twins import held_out_notes
+from sfumato.assess.utility import clustering
 from sfumato.mechanism import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
@@ -20,6 +25,7 @@ ROWS = 600
 CASES = ("copy", "redraw", "constant")
 
 
+@cache
 def draw_table(seed: int, rows: int = ROWS) -> pa.Table:
     """Draw rows of mixed kinds from one law, with links between them and missing cells."""
     rng = np.random.default_rng(seed)
@@ -41,6 +47,7 @@ def draw_table(seed: int, rows: int = ROWS) -> pa.Table:
     )
 
 
+@cache
 def constant_table(rows: int = ROWS) -> pa.Table:
     """Repeat one whole row of the original."""
     table = draw_table(1)
@@ -64,8 +71,10 @@ def measure(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) 
 
 
 def find(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Report:
-    """Measure, and draw nothing."""
-    found = measure_only(original, released, fit(original), rng=np.random.default_rng(seed), **more)
+    """Measure with few redraws, and draw nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clustering, "_REDRAWS", 2)
+        found = measure_only(original, released, fit(original), rng=np.random.default_rng(seed), **more)
     return Report(found.findings, (), original.num_rows, released.num_rows)
 
 
@@ -74,15 +83,25 @@ def workings(groups: int = 60, rows: int = ROWS, level: int = 10) -> Workings:
 
 
 @cache
+def _measured(case: str) -> Measured:
+    """A case measured once, with groups and rows held out."""
+    original, rng = draw_table(1), np.random.default_rng(5)
+    return measure_only(original, released_of(case), fit(original), workings=workings(), holdout=draw_table(3), rng=rng)
+
+
+@cache
 def findings_of(case: str) -> Report:
-    """Give the findings of a case, with groups and rows held out."""
-    return find(draw_table(1), released_of(case), workings=workings(), holdout=draw_table(3))
+    """The report of a case, without figures."""
+    found = _measured(case)
+    rows = len(found.study.original), len(found.study.released)
+    return Report(found.findings, (), *rows, found.study.sizes.to_json(), found.seconds, held_out_notes(found.study))
 
 
 @cache
 def report_of(case: str) -> Report:
-    """Give the report of a case, with groups and rows held out."""
-    return measure(draw_table(1), released_of(case), workings=workings(), holdout=draw_table(3))
+    """The report of a case, with its figures."""
+    found = _measured(case)
+    return replace(findings_of(case), figures=draw_album(found.study, found.findings, found.links, found.closest))
 
 
 def value_of(case: str, name: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ def study(original: pa.Table, released: pa.Table, *, seed: int = 5, target: str 
     return study_of(original, released, codec, rng=np.random.default_rng(seed), **more)
 
 
+@cache
 def case(name: str, seed: int = 5, target: str | None = "colour") -> Study:
     """Give a fixed case with rows held out and groups of ten neighbours in the table."""
     labels = np.arange(ROWS, dtype=np.int64) // 10
@@ -32,6 +34,7 @@ def case(name: str, seed: int = 5, target: str | None = "colour") -> Study:
     return study(draw_table(1), released_of(name), seed=seed, target=target, workings=made, holdout=draw_table(3, 300))
 
 
+@cache
 def redraw(seed: int) -> Study:
     """Give an independent redraw of the same law, another for each seed."""
     first, second, third = (draw_table(3 * seed + step + 100, 400) for step in range(3))
@@ -42,6 +45,7 @@ def numbers(values: np.ndarray) -> pa.Table:
     return pa.table({f"v{place}": column for place, column in enumerate(values.T)})
 
 
+@cache
 def awkward(name: str) -> Study:
     """Give a study that a measure must get through without a crash."""
     table, other = draw_table(1, 60), draw_table(2, 60)

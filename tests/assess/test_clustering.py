@@ -11,10 +11,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from sfumato.assess.findings import Finding
 from sfumato.assess.sizes import Sizes
+from sfumato.assess.utility import clustering
 from sfumato.assess.utility.clustering import CLUSTERING, agreement, error
 from sfumato.mechanism import Workings
-from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
+from tests.assess.cases import ROWS, constant_table, draw_table, released_of
 from tests.assess.mining import base, found, interval, is_complete, study, value
+from tests.examples import at_length
 
 OWN = "clustering-error-own-rows"
 
@@ -58,14 +60,22 @@ def test_agreement_is_the_adjusted_rand_index(rows: int) -> None:
         assert agreement(first, second) == pytest.approx(adjusted_rand_score(first, second), abs=1e-12)
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("target", [None, "colour"])
+@pytest.fixture
+def few_redraws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw one table anew, where nothing is asked about chance."""
+    monkeypatch.setattr(clustering, "_REDRAWS", 1)
+
+
+@pytest.mark.parametrize(
+    ("case", "target"), [("copy", None), ("redraw", "colour"), ("constant", None), *at_length(("copy", "colour"))]
+)
 def test_every_finding_is_complete(case: str, target: str | None) -> None:
     findings = clustered(draw_table(1), released_of(case), target, workings=Workings(origin=np.arange(ROWS)))
     assert set(findings) == set(CLUSTERING.findings)
     assert all(is_complete(finding) for finding in findings.values())
 
 
+@pytest.mark.usefixtures("few_redraws")
 def test_a_copy_clusters_as_the_original_does_even_where_a_sample_is_looked_at() -> None:
     table = draw_table(1)
     for sizes in (Sizes(), Sizes(training=200, testing=100)):
@@ -75,7 +85,7 @@ def test_a_copy_clusters_as_the_original_does_even_where_a_sample_is_looked_at()
         assert value(findings[OWN]) == 0.0
 
 
-@pytest.mark.parametrize("seed", [21, 22, 23])
+@pytest.mark.parametrize("seed", [21, *at_length(22, 23)])
 def test_a_redraw_of_clear_clusters_has_the_same_clusters(seed: int) -> None:
     findings = clustered(blobs(1), blobs(seed), "blob", seed=seed)
     assert value(findings["clustering-error"]) < 0.01
@@ -84,19 +94,21 @@ def test_a_redraw_of_clear_clusters_has_the_same_clusters(seed: int) -> None:
     assert interval(findings["clustering-error"])[0] == 0.0
 
 
-@pytest.mark.parametrize("seed", [11, 12, 13])
+@pytest.mark.parametrize("seed", [11, *at_length(12, 13)])
 def test_the_interval_of_a_redraw_reaches_to_no_error(seed: int) -> None:
     findings = clustered(draw_table(1), draw_table(seed), seed=seed)
     assert interval(findings["clustering-error"])[0] <= base(findings["clustering-error"])
     assert interval(findings["clustering-agreement"])[1] >= base(findings["clustering-agreement"])
 
 
+@pytest.mark.usefixtures("few_redraws")
 def test_a_constant_table_puts_all_rows_together() -> None:
     findings = clustered(blobs(1, (150, 100, 50)), blobs(1).take(pa.array([0] * 300)), "blob")
     assert value(findings["clustering-error"]) == pytest.approx(0.5)
     assert value(findings["clustering-agreement"]) == 0.0
 
 
+@pytest.mark.usefixtures("few_redraws")
 def test_rows_are_misplaced_where_the_release_draws_the_line_elsewhere() -> None:
     """Two blobs side by side, of which the release keeps the left one and moves half of it up: it splits that one."""
     original = blobs(1, (100, 100))
@@ -108,6 +120,7 @@ def test_rows_are_misplaced_where_the_release_draws_the_line_elsewhere() -> None
     assert value(finding) == pytest.approx(0.5, abs=0.01)  # both original blobs lie below the line
 
 
+@pytest.mark.usefixtures("few_redraws")
 def test_own_rows_are_compared_with_the_rows_they_descend_from() -> None:
     original = blobs(1)
     order = np.random.default_rng(3).permutation(300)
@@ -120,6 +133,7 @@ def test_own_rows_are_compared_with_the_rows_they_descend_from() -> None:
     assert interval(wrong)[0] > 0.4
 
 
+@pytest.mark.usefixtures("few_redraws")
 def test_a_rotation_keeps_the_clusters_of_own_rows_and_not_those_of_the_plane() -> None:
     """Turned by half a circle the rows cluster as before, but not where the original's did [OZ03, sec. 4]."""
     table = blobs(1).select(["a", "b"])
@@ -129,18 +143,21 @@ def test_a_rotation_keeps_the_clusters_of_own_rows_and_not_those_of_the_plane() 
     assert value(findings["clustering-error"]) > value(findings[OWN]) + 0.1
 
 
+@pytest.mark.usefixtures("few_redraws")
 def test_without_origins_own_rows_are_not_run() -> None:
     for workings in (None, Workings(), Workings(origin=np.arange(3))):
         finding = clustered(blobs(1), blobs(2), workings=workings)[OWN]
         assert finding.because == "it is not known from which original row a released row descends"
 
 
+@pytest.mark.usefixtures("few_redraws")
 def test_as_many_clusters_are_sought_as_there_are_classes() -> None:
     assert "3 clusters by k-means" in clustered(blobs(1), blobs(2), "blob")["clustering-error"].meaning
     assert "5 clusters by k-means" in clustered(blobs(1), blobs(2))["clustering-error"].meaning
     assert "5 clusters by k-means" in clustered(blobs(1), blobs(2), "a")["clustering-error"].meaning
 
 
+@pytest.mark.usefixtures("few_redraws")
 def test_the_sample_is_told() -> None:
     findings = clustered(draw_table(1), draw_table(2), sizes=Sizes(training=200, testing=100))
     told = "sought in 100 original and 100 released rows and counted on 100 rows, drawn at random"
@@ -148,6 +165,7 @@ def test_the_sample_is_told() -> None:
     assert "drawn at random" not in clustered(draw_table(1), draw_table(2))["clustering-error"].meaning
 
 
+@pytest.mark.usefixtures("few_redraws")
 @pytest.mark.parametrize("rows", [1, 2, 4, 90])
 def test_a_release_of_any_size_is_measured(rows: int) -> None:
     findings = clustered(draw_table(1), draw_table(2, rows))
@@ -162,12 +180,14 @@ def test_an_original_without_clusters_is_not_run(original: pa.Table) -> None:
         assert "nothing to cluster" in (finding.because or "")
 
 
+@pytest.mark.usefixtures("few_redraws")
 def test_the_same_seed_gives_the_same_findings() -> None:
     assert clustered(blobs(1), blobs(2)) == clustered(blobs(1), blobs(2))
 
 
+@pytest.mark.usefixtures("few_redraws")
 @pytest.mark.parametrize("sizes", [Sizes(), Sizes(training=200, testing=100)], ids=["whole", "sample"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *at_length(2, 3)])
 def test_a_copy_in_another_order_clusters_as_the_original_does(seed: int, sizes: Sizes) -> None:
     """Without clear clusters k-means ends elsewhere from elsewhere; that luck is no difference between tables."""
     values = np.random.default_rng(seed).normal(size=(400, 6))

@@ -11,8 +11,9 @@ from sfumato.assess.frame import run_measure
 from sfumato.geometry.mechanism import Rotation, Translation
 from tests.assess.moved import claimed, draw, moved, skewed, wine
 from tests.assess.privacy_studies import case, check_sound, found, value
+from tests.examples import at_length
 
-SEEDS = [1, 2, 3]
+SEEDS = [1, *at_length(2, 3)]
 TURNED = ("rotate",)
 
 

@@ -25,9 +25,10 @@ from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.privacy.claims import draw_claims
 from tests.assess.moved import claimed, clustered, draw, moved, wine
 from tests.assess.privacy_studies import case, check_sound, found, value
+from tests.examples import at_length
 
 BOTH = [KNOWN_INPUT, PUBLIC_MOMENTS]
-SEEDS = [1, 2, 3]
+SEEDS = [1, *at_length(2, 3)]
 OPERATIONS = [("add",), ("mult",), ("rotate",), ("add", "mult", "rotate")]
 
 

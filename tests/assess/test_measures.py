@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from sfumato.assess.findings import Direction, Family
+from sfumato.assess.report import Report
 from tests.assess.cases import (
     CASES,
     ROWS,
@@ -66,6 +68,7 @@ def test_each_column_moves_most_in_the_constant_table(column: str) -> None:
     assert value_of("redraw", name) < 0.15 < value_of("constant", name)
 
 
+@pytest.mark.usefixtures("without_catalogue")
 def test_a_column_without_any_value_left_is_at_the_greatest_distance() -> None:
     original = draw_table(1)
     empty = pa.nulls(ROWS, original.schema.field("y").type)
@@ -75,6 +78,7 @@ def test_a_column_without_any_value_left_is_at_the_greatest_distance() -> None:
     assert report["missing-rate/y"].value == pytest.approx(1 - original.column("y").null_count / ROWS)
 
 
+@pytest.mark.usefixtures("without_catalogue")
 def test_disjoint_values_are_at_the_greatest_distance() -> None:
     numbers = np.random.default_rng(1).normal(size=100)
     original = pa.table({"a": numbers, "b": numbers})
@@ -114,6 +118,7 @@ def test_only_a_copy_is_nearer_to_the_original_than_to_rows_held_out() -> None:
     assert value_of("redraw", name) == pytest.approx(0.5, abs=0.1)
 
 
+@pytest.mark.usefixtures("without_catalogue")
 def test_closeness_reaches_its_worst_value_where_most_original_rows_have_twins() -> None:
     original = pa.table({"a": ["u", "v"] * 50, "b": ["s", "t", "t", "s"] * 25})
     report = find(original, original)
@@ -121,15 +126,21 @@ def test_closeness_reaches_its_worst_value_where_most_original_rows_have_twins()
     assert report["verbatim-rows"].baseline == 1.0
 
 
+@cache
+def alone() -> Report:
+    """The report of a redraw of which neither groups nor people held out are known."""
+    return find(draw_table(1), released_of("redraw"))
+
+
 def test_without_workings_what_groups_would_tell_is_not_run() -> None:
-    report = find(draw_table(1), released_of("redraw"))
+    report = alone()
     for name in ("ssq", "information-loss", "group-size-smallest", "group-size-median", "level-met", "groups-tiny"):
         assert report[name].status == "not-run"
         assert "no groups" in (report[name].because or "")
 
 
 def test_without_rows_held_out_the_control_says_so() -> None:
-    report = find(draw_table(1), released_of("redraw"))
+    report = alone()
     assert report["closest-record-distance"].control is None
     assert "control not run because no rows were held out" in report["closest-record-distance"].meaning
     assert report["closer-to-originals-than-to-held-out"].because == "no rows were held out"
@@ -139,14 +150,14 @@ def test_cells_that_the_original_does_not_know_stop_no_measure() -> None:
     strange = draw_table(3, 20)
     strange = strange.set_column(3, "colour", pa.array(["mauve"] * 20)).set_column(0, "x", pa.array([1e6] * 20))
     strange = strange.set_column(2, "count", pa.nulls(20, pa.int64()))
-    held = find(draw_table(1), released_of("redraw"), holdout=strange)
-    assert held["closest-record-distance"].control is not None
-    report = find(draw_table(1), strange)
+    report = find(draw_table(1), strange, holdout=strange)
+    assert report["closest-record-distance"].control is not None
     assert report["marginal-distance/colour"].value == 1.0
     assert report["missing-rate/count"].value == 1.0
     assert "mauve" not in str(report.to_json())
 
 
+@pytest.mark.usefixtures("without_catalogue")
 def test_a_single_column_has_no_links_and_no_covariances() -> None:
     report = find(draw_table(1).select(["x"]), draw_table(2).select(["x"]))
     for name in ("association-difference", "covariance-compatibility", "covariance-compatibility-standardized"):
@@ -176,6 +187,7 @@ def test_an_original_of_one_row_has_no_neighbours() -> None:
     assert report["verbatim-rows"].value == 1.0
 
 
+@pytest.mark.usefixtures("without_catalogue")
 def test_a_released_table_of_another_size_is_measured() -> None:
     report = find(draw_table(1), draw_table(2, 90))
     assert report.rows_released == 90

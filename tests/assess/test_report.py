@@ -7,6 +7,7 @@ import datetime
 import itertools
 import json
 import re
+from functools import cache
 from html.parser import HTMLParser
 from importlib.resources import files
 from typing import Any
@@ -18,10 +19,11 @@ import pytest
 
 import sfumato
 from sfumato.assess import page
-from sfumato.assess.figures import marginals
+from sfumato.assess.figures import association, components, distances, groups, marginals, models, risk
 from sfumato.assess.figures.association import Links, association_figures
 from sfumato.assess.figures.models import model_figures
 from sfumato.assess.figures.risk import risk_figures
+from sfumato.assess.figures.svg import Figure, draw
 from sfumato.assess.findings import Family
 from sfumato.assess.report import Report
 from sfumato.assess.verdict import Exceeded, Missing, Ruling, Verdict
@@ -166,15 +168,18 @@ CANARIES = (987654.25, -765432.5, 876543.0)
 WORD = "canarybird"
 
 
+KINDS = ["x", "count", "colour", "born"]  # a column of each kind that is drawn in its own way
+
+
 def canary_table() -> tuple[pa.Table, pa.Table]:
     """Plant extreme numbers, a text and a date that nobody else has; the released table does without them."""
-    original = draw_table(1)
+    original = draw_table(1, 200).select(KINDS)
     columns = {name: original.column(name).to_pylist() for name in original.column_names}
     columns["x"][:2] = CANARIES[:2]
     columns["count"][0], columns["colour"][0] = int(CANARIES[2]), WORD
     columns["born"][0] = datetime.date(2213, 11, 27)
     return pa.table({name: pa.array(cells, original.schema.field(name).type) for name, cells in columns.items()}), (
-        draw_table(2)
+        draw_table(2, 200).select(KINDS)
     )
 
 
@@ -193,7 +198,7 @@ def near_a_canary(html: str) -> list[float]:
 
 def test_no_planted_value_is_in_the_public_edition_in_any_rounding() -> None:
     original, released = canary_table()
-    report = measure(original, released, workings=workings(), holdout=draw_table(3))
+    report = measure(original, released, workings=workings(20, 200), holdout=draw_table(3, 200).select(KINDS))
     public = html_of("public", report)
     for canary in (WORD, "98765", "987,6", "76543", "765,4", "876,5", "9.9e+05", "2213"):
         assert canary not in public
@@ -207,6 +212,7 @@ def test_the_search_for_planted_values_finds_them_in_other_roundings() -> None:
     assert not near_a_canary("<p>600 rows, 0.75, 12,000, 95 %</p>")
 
 
+@pytest.mark.usefixtures("public_figures")
 def test_no_planted_number_of_a_sanitized_table_is_in_the_public_edition() -> None:
     original, _ = canary_table()
     release = sfumato.sanitize(original, sfumato.Condensation(k=20), seed=1, holdout=0.1)
@@ -215,13 +221,27 @@ def test_no_planted_number_of_a_sanitized_table_is_in_the_public_edition() -> No
     assert near_a_canary(public) == []
 
 
-@pytest.mark.usefixtures("bare")
+@pytest.fixture
+def public_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw what the public edition shows, and nothing of the owner's."""
+
+    def draw_public(name: str, paint: Any, *, public: bool, **told: Any) -> Figure:
+        said = {key: told[key] for key in ("title", "caption", "alt")}
+        return (
+            draw(name, paint, public=True, **told) if public else Figure(name, svg="<svg></svg>", public=False, **said)
+        )
+
+    for drawing in (association, components, distances, groups, marginals, models, risk):
+        monkeypatch.setattr(drawing, "draw", draw_public)
+
+
+@pytest.mark.usefixtures("without_catalogue", "public_figures")
 def test_the_released_table_alone_determines_the_figures_of_cells_in_the_public_edition() -> None:
     original, released = canary_table()
     told = ("attacks/", "models/")  # drawn from public findings, not from cells
     planted, plain = (
         [figure for figure in measure(table, released).figures if figure.public and not figure.name.startswith(told)]
-        for table in (original, draw_table(4))
+        for table in (original, draw_table(4, 200).select(KINDS))
     )
     assert planted == plain
     assert {figure.name.partition("/")[0] for figure in plain} == {"components", "association", "marginals"}
@@ -246,7 +266,7 @@ def test_names_and_categories_stay_text_whatever_they_hold() -> None:
         ElementTree.fromstring(figure.svg)
 
 
-@pytest.mark.usefixtures("bare")
+@pytest.mark.usefixtures("without_catalogue")
 def test_many_columns_are_drawn_up_to_a_limit_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (marginals, page):
         monkeypatch.setattr(module, "MOST_COLUMNS", 2)
@@ -263,10 +283,16 @@ def test_a_heat_map_of_very_many_columns_is_an_image() -> None:
         assert len(figure.svg) < 100_000
 
 
+@cache
+def constant_report() -> Report:
+    """The report of a constant table, measured on a budget."""
+    original, released = (table.select(KINDS) for table in (draw_table(1, 80), constant_table(30)))
+    return measure(original, released, workings=workings(8, 80), budget=5.0)
+
+
 def test_a_constant_release_is_drawn() -> None:
-    report = measure(draw_table(1, 80), constant_table(30), workings=workings(8, 80))
     for edition in ("owner", "public"):
-        page = html_of(edition, report)
+        page = html_of(edition, constant_report())
         Page(page)
         assert page.count("<svg") >= 2
 
@@ -327,6 +353,7 @@ def schema() -> dict[str, Any]:
     return document
 
 
+@cache
 def made_up_report() -> Report:
     """Join what was measured, but for attacks and models, with made-up findings of every kind."""
     report, more = report_of("redraw"), findings()
@@ -358,18 +385,11 @@ def made_up_verdict(name: str = "research", column: str = "column 1") -> Verdict
     )
 
 
-@pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the catalogue out, where only figures and columns matter."""
-    monkeypatch.setattr("sfumato.assess.measure.catalogue", lambda: ())
-
-
 def test_every_report_fits_the_published_schema() -> None:
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed: schema not checked")
     validator = jsonschema.Draft202012Validator(schema())
     validator.check_schema(schema())
-    constant = measure(draw_table(1, 80), constant_table(30), budget=5.0)
-    for report in (report_of("redraw"), made_up_report(), constant, Report((), (), 0, 0)):
+    for report in (report_of("redraw"), made_up_report(), constant_report(), Report((), (), 0, 0)):
         validator.validate(json.loads(json.dumps(report.to_json(), allow_nan=False)))
 
 
@@ -515,7 +535,7 @@ def test_every_name_is_spoken_without_hyphens(finding: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("bare")
+@pytest.mark.usefixtures("without_catalogue")
 def test_a_page_of_a_wide_table_stays_small() -> None:
     rng = np.random.default_rng(6)
     numbers = {f"number {place}": rng.normal(size=800) for place in range(27)}

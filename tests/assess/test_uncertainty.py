@@ -22,6 +22,7 @@ from tests.assess.privacy_studies import (
     study,
     value,
 )
+from tests.examples import at_length
 
 NAME = "entropy-privacy"
 
@@ -39,7 +40,7 @@ def test_no_awkward_table_stops_it(name: str, measure: object) -> None:
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0, 30.0])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *at_length(1, 2)])
 def test_the_entropy_of_normal_numbers_is_known(spread: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     bits = surprisal(rng.normal(scale=spread, size=2000), 1e-3, rng).mean()
@@ -67,7 +68,7 @@ def test_entropy_given_another_category_agrees_with_the_formula() -> None:
     assert none == 0.0
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *at_length(1, 2)])
 def test_two_linked_normal_columns_leave_the_deviation_given_the_other(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, z = rng.normal(size=(2, 2, 3000))
@@ -103,7 +104,7 @@ def test_a_constant_release_teaches_nothing() -> None:
     assert width.value == pytest.approx(width.baseline, rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *at_length(2, 3)])
 def test_a_redraw_teaches_no_more_about_those_inside_than_about_those_held_out(seed: int) -> None:
     findings = found(UNCERTAINTY, redraw(seed))
     assert overlap(findings[NAME])

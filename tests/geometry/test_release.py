@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.assess import measure
+from sfumato.assess.utility.clustering import CLUSTERING
 from sfumato.geometry.hybrid import invert
 from sfumato.geometry.mechanism import Rotation, Translation
 from sfumato.tables.schema import Domain, Field, Kind, Schema
@@ -39,7 +41,10 @@ def test_public_columns_stay_beside_their_own_rows() -> None:
     assert ((back[:, 0] > 500) == (release.table.column("g").to_numpy(zero_copy_only=False) == "x")).all()
 
 
-def test_a_rotation_keeps_the_clusters_of_its_rows_and_its_centres_are_not_compared() -> None:
+def test_a_rotation_keeps_the_clusters_of_its_rows_and_its_centres_are_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(measure, "catalogue", lambda: (CLUSTERING,))
     rng = np.random.default_rng(3)
     far = np.repeat([[0.0, 0.0, 0.0], [9.0, 9.0, 9.0]], 60, axis=0) + rng.normal(size=(120, 3))
     table = pa.table({name: far[:, place] for place, name in enumerate("abc")})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -13,13 +14,13 @@ from sfumato.condense.attrition import attrition
 from sfumato.condense.cannibalize import cannibalize
 from sfumato.condense.construct import construct_groups, place_deficient
 from sfumato.condense.segment import segment
-from tests.examples import examples
+from tests.examples import at_length, examples
 from tests.oracles import ay05
 from tests.oracles.ay05 import Group, Point, Tie
 
 Rows = list[NDArray[np.int64]]
 
-many_cases = examples(50)
+many_cases = examples(25)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -137,6 +138,7 @@ def test_construct_groups_does_what_figure_2_says(seed: int) -> None:
     assert same(construct_groups(case.values, case.levels, case.order), groups)
 
 
+@examples(10)
 @given(seeds, st.integers(2, 6))
 def test_construct_groups_agrees_where_no_single_level_has_enough_records(seed: int, d: int) -> None:
     rng = np.random.default_rng(seed)
@@ -150,12 +152,13 @@ def test_construct_groups_agrees_where_no_single_level_has_enough_records(seed: 
     assert all(len(group) >= max(levels[list(group)]) for group in groups)
 
 
-def test_ties_are_rare_enough_for_the_comparison_to_mean_something() -> None:
+@pytest.mark.parametrize("cases", [50, *at_length(200)])
+def test_ties_are_rare_enough_for_the_comparison_to_mean_something(cases: int) -> None:
     ties = 0
-    for seed in range(200):
+    for seed in range(cases):
         case = make_case(seed)
         try:
             ay05.construct_groups(case.points, case.levels.tolist(), case.order.tolist())
         except Tie:
             ties += 1
-    assert ties < 30  # about 12 of 200
+    assert ties < 0.15 * cases  # about 12 of 200

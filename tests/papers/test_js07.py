@@ -33,7 +33,8 @@ def literal_posterior(operator: str) -> list[Fraction]:
     """Give P[X = x | R(X) = 0] by Bayes' rule, in fractions."""
     before = [Fraction(1, 100)] + [Fraction(99, 100_000)] * 1000
     joint = [p * literal(operator, x) for x, p in enumerate(before)]
-    return [part / sum(joint) for part in joint]
+    whole = sum(joint)
+    return [part / whole for part in joint]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.data import find_file
 from sfumato.condense.partition import partition
+from tests.examples import at_length
 
 ROWS = {"tarragona_casc": (834, 13), "census_casc": (1080, 13)}
 
@@ -81,8 +82,13 @@ def test_mdav_loses_what_was_published(name: str, k: int, published: float) -> N
     assert lost(name, k, grouping="mdav") == pytest.approx(published, abs=5e-5)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("name", "k", "goal"), DEFAULT)
+RUNS = [(*goal, seed) for goal in DEFAULT for seed in range(3)]
+QUICK = [("tarragona_casc", 3, 15.17, 0), ("census_casc", 5, 8.25, 0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "goal", "seed"), [*QUICK, *at_length(*(run for run in RUNS if run not in QUICK))]
+)
 def test_one_run_of_default_effort_reaches_its_goal(name: str, k: int, goal: float, seed: int) -> None:
     assert lost(name, k, grouping="compact", seed=seed) <= goal
 
