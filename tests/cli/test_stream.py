@@ -89,7 +89,7 @@ def test_a_rehearsal_says_so(begun: Path, run: Run) -> None:
     run("stream", "init", "--state", begun / "r.db", "--schema", begun / "schema.toml", "--seed", 1, "--quiet",
         begun / "first.csv")  # fmt: skip
     assert "REHEARSAL" in run("stream", "status", "--state", begun / "r.db").out
-    assert "REHEARSAL" in run("stream", "publish", "--state", begun / "r.db", "-o", begun / "out").out
+    assert "REHEARSAL" in run("stream", "publish", "--state", begun / "r.db", "-o", begun / "out", "--no-report").out
     assert run("verify", begun / "out" / "release").code == 3
 
 
@@ -122,7 +122,7 @@ def test_one_sentence_and_exit_code_2_for_what_cannot_be_used(begun: Path, run: 
 
 def test_a_stream_that_another_process_writes_to_is_refused_and_can_be_looked_at(begun: Path, run: Run) -> None:
     with Session.open(begun / "s.db"):
-        done = run("stream", "publish", "--state", begun / "s.db", "-o", begun / "out")
+        done = run("stream", "publish", "--state", begun / "s.db", "-o", begun / "out", "--no-report")
         assert done.code == 2
         assert "another process writes" in done.err
         assert run("stream", "status", "--state", begun / "s.db").code == 0

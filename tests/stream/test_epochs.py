@@ -80,18 +80,18 @@ def last(release: Release) -> EpochPublished:
 def test_with_nothing_new_every_row_is_repeated(tmp_path: Path) -> None:
     begin(tmp_path / "s.db", TABLE, seed=None)
     take(tmp_path / "s.db", TABLE)
-    publish_stream(tmp_path / "s.db", tmp_path / "one")
-    again = publish_stream(tmp_path / "s.db", tmp_path / "two")
+    publish_stream(tmp_path / "s.db", tmp_path / "one", report=False)
+    again = publish_stream(tmp_path / "s.db", tmp_path / "two", report=False)
     assert released(tmp_path / "one") == released(tmp_path / "two")
     assert (last(again).epoch, last(again).renewed, last(again).fresh) == (2, 0, 0)
 
 
 def test_one_arrival_changes_nothing_that_is_published(tmp_path: Path) -> None:
     begin(tmp_path / "s.db", TABLE, seed=None)
-    publish_stream(tmp_path / "s.db", tmp_path / "one")
+    publish_stream(tmp_path / "s.db", tmp_path / "one", report=False)
     take(tmp_path / "s.db", TABLE.slice(0, 101))
     assert look(tmp_path / "s.db").rows == 101
-    second = publish_stream(tmp_path / "s.db", tmp_path / "two")
+    second = publish_stream(tmp_path / "s.db", tmp_path / "two", report=False)
     assert released(tmp_path / "one") == released(tmp_path / "two")
     one, two = (json.loads((tmp_path / name / "release" / "certificate.json").read_text()) for name in ("one", "two"))
     assert (one["rows_in"], one["rows_out"]) == (two["rows_in"], two["rows_out"]) == (100, 100)
@@ -145,7 +145,7 @@ def test_a_rehearsal_is_repeated_to_the_byte(tmp_path: Path) -> None:
     for name in ("a", "b"):
         begin(tmp_path / f"{name}.db", TABLE)
         take(tmp_path / f"{name}.db", TABLE)
-        publish_stream(tmp_path / f"{name}.db", tmp_path / name)
+        publish_stream(tmp_path / f"{name}.db", tmp_path / name, report=False)
     one, two = ((tmp_path / name / "release" / "table.csv").read_bytes() for name in ("a", "b"))
     assert one == two
     assert look(tmp_path / "a.db").digest == look(tmp_path / "b.db").digest
@@ -159,7 +159,7 @@ def test_an_epoch_whose_folder_could_not_be_written_is_written_by_the_next_call(
     with Session.open(state) as session:
         kept, _ = session.publish()  # and the process ends here
     assert not look(state).delivered
-    release = publish_stream(state, tmp_path / "out")
+    release = publish_stream(state, tmp_path / "out", report=False)
     assert last(release).epoch == 1
     assert look(state).delivered
     assert Counter(row[2] for row in released(tmp_path / "out").elements()) == Counter(kept.table["sex"].to_pylist())
@@ -175,11 +175,11 @@ def test_a_full_disk_keeps_the_epoch_and_leaves_no_folder(tmp_path: Path) -> Non
     resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, limits[1]))
     try:
         with pytest.raises(SfumatoError, match="the epoch is kept"):
-            publish_stream(state, tmp_path / "out")
+            publish_stream(state, tmp_path / "out", report=False)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not (tmp_path / "out").exists()
-    assert last(publish_stream(state, tmp_path / "out")).epoch == 1
+    assert last(publish_stream(state, tmp_path / "out", report=False)).epoch == 1
 
 
 def facts(**changes: Any) -> tuple[Maintained, EpochPublished, Shuffled]:
@@ -220,7 +220,7 @@ def test_published_numbers_have_the_decimals_of_the_first_records(tmp_path: Path
     pay = np.round(rng.lognormal(8.0, 0.5, 200), 2)
     given = pa.table({"pay": [str(each) for each in pay] if as_text else pay, "age": rng.integers(18, 90, 200)})
     init_stream(tmp_path / "s.db", given, k=5, seed=1)
-    publish_stream(tmp_path / "s.db", tmp_path / "out")
+    publish_stream(tmp_path / "s.db", tmp_path / "out", report=False)
     lines = (tmp_path / "out" / "release" / "table.csv").read_text().splitlines()[1:]
     cells = [line.split(",")[0] for line in lines]
     assert len(cells) == 200

@@ -140,7 +140,7 @@ def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_p
     take(work / "s.db", table)
     with before_each_change(lambda: shutil.copytree(work, left / f"{len(names(left)):03d}")):
         for _ in range(2):  # the second replaces the first
-            publish_stream(work / "s.db", work / "out", overwrite=True)
+            publish_stream(work / "s.db", work / "out", overwrite=True, report=False)
     rows = sorted((work / "out" / "release" / "table.csv").read_text().splitlines())
     assert len(names(left)) > 20
     for name in names(left):
@@ -150,7 +150,7 @@ def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_p
         if out.exists():
             checks = verify_release(out / "release")
             assert [check.name for check in checks if not check.holds] == ["made for release"]
-        publish_stream(state, out, overwrite=True)
+        publish_stream(state, out, overwrite=True, report=False)
         status = look(state)
         assert status.delivered
         assert all(line.renewed == 0 for line in status.ledger[1:])  # nothing came, so nothing left anew
@@ -168,11 +168,13 @@ def test_kills_while_publishing_leave_a_whole_folder_or_none(tmp_path: Path) -> 
     run("ingest", source, "--state", state)
     out = tmp_path / "out"
     started = time.monotonic()
-    subprocess.run([*COMMAND, "publish", "--state", str(state), "-o", str(tmp_path / "first")], cwd=ROOT, check=True)
+    subprocess.run(
+        [*COMMAND, "publish", "--state", str(state), "-o", str(tmp_path / "first"), "--no-report"], cwd=ROOT, check=True
+    )
     usual = time.monotonic() - started
     for _ in range(40):
         process = subprocess.Popen(
-            [*COMMAND, "publish", "--state", str(state), "-o", str(out), "--overwrite"],
+            [*COMMAND, "publish", "--state", str(state), "-o", str(out), "--overwrite", "--no-report"],
             cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         time.sleep(usual * chance.uniform(0.3, 1.0))
@@ -182,7 +184,7 @@ def test_kills_while_publishing_leave_a_whole_folder_or_none(tmp_path: Path) -> 
             checks = verify_release(out / "release")
             assert [check.name for check in checks if not check.holds] == ["made for release"]
         assert look(state).records + look(state).pending == 6_000
-    run("publish", "--state", state, "-o", out, "--overwrite")
+    run("publish", "--state", state, "-o", out, "--overwrite", "--no-report")
     status = look(state)
     assert status.delivered
     assert all(line.renewed == 0 for line in status.ledger[1:])  # nothing came, so nothing left anew
