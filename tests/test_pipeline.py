@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
+from sfumato.facts import ColumnsDropped
 from sfumato.tables.schema import Field, Kind, Schema
 
 pytestmark = pytest.mark.usefixtures("without_figures")
@@ -160,7 +162,18 @@ def test_a_column_without_any_value_is_dropped_with_a_word() -> None:
     with pytest.warns(UserWarning, match="1 columns have no value in any of the 40 rows and were dropped, .* 'note'"):
         release = sf.sanitize(with_empty(), sf.Condensation(k=5), seed=1, report=False)
     assert release.table.column_names == ["age", "sex"]
-    assert any("note" in getattr(fact, "identifiers", ()) for fact in release.certificate.facts)
+    assert ColumnsDropped((), (), ("note",)) in release.certificate.facts
+
+
+@pytest.mark.parametrize("told", [(), ("note",)])
+def test_a_column_without_any_value_is_not_said_to_identify_anybody(told: tuple[str, ...]) -> None:
+    table = with_empty().append_column("name", pa.array([f"person {place}" for place in range(40)]))
+    with warnings.catch_warnings(action="ignore"):
+        release = sf.sanitize(table, sf.Condensation(k=5), seed=1, report=False, identifiers=["name", *told])
+    said = [claim.claim for claim in release.certificate.claims]
+    assert (
+        "The release does not hold the identifying columns ('name') or the columns without any value ('note')." in said
+    )
 
 
 def test_a_column_without_any_value_that_is_told_to_be_dropped_needs_no_word() -> None:

@@ -67,11 +67,17 @@ class Drawn(Fact):
 
 @dataclass(frozen=True)
 class ColumnsDropped(Fact):
-    """These columns of the original are not in the release."""
+    """These columns of the original are not in the release; the ``empty`` ones have no value in any row."""
 
     fact: ClassVar[str] = "columns-dropped"
     identifiers: tuple[str, ...]
     levels: tuple[str, ...]
+    empty: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.identifiers, *self.levels, *self.empty)
 
 
 @dataclass(frozen=True)

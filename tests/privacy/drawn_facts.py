@@ -59,11 +59,12 @@ def around(draw: Any) -> Facts:
     mode, generator = draw(st.sampled_from((("release", "ChaCha20"), ("rehearsal", "PCG64"))))
     names = draw(st.sampled_from(((), ("name",), ("name", "id). The table is anonymous ("))))
     levels = draw(st.sampled_from(((), ("level",))))
+    empty = draw(st.sampled_from(((), ("note",))))
     policy = draw(st.sampled_from(("research", "ours'. The table is anonymous ('")))
     despite = DespitePolicy(policy, draw(st.sampled_from(("does-not-meet", "cannot-tell"))))
     return (
         Drawn(mode, generator),
-        ColumnsDropped(names, levels),
+        ColumnsDropped(names, levels, empty),
         *draw(maybe(HeldOut(draw(st.integers(1, 9))))),
         *draw(st.sampled_from(((), (Unmeasured(),), (despite,)))),
     )

@@ -191,8 +191,8 @@ CLAIMS = (
     ),
     Sentence(
         "dropped",
-        r"The release does not hold the (identifying columns|privacy levels) \(.*\)\.",
-        lambda facts, said: bool(the(facts, ColumnsDropped).identifiers or the(facts, ColumnsDropped).levels),
+        r"The release does not hold the (identifying columns|columns without any value|privacy levels) \(.*\)\.",
+        lambda facts, said: bool(the(facts, ColumnsDropped).names),
     ),
     Sentence(
         "order",

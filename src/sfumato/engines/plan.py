@@ -115,7 +115,9 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
     codec = Codec.fit(original, schema, crowd=crowd)
     records = codec.encode(original, levels=asked[kept], strata=codes[kept])
     names = [field.name for field in schema.encoded]
-    facts = _facts(schema, strata, codes[kept], outside if isinstance(plan.holdout, float) else None, randomness)
+    facts = _facts(
+        arrow, schema, strata, codes[kept], outside if isinstance(plan.holdout, float) else None, randomness
+    )
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     public = original.select(passed) if passed else None
     return Prepared(original.select(names), outside, codec, records, facts, public)
@@ -211,6 +213,7 @@ def _hold_out(
 
 
 def _facts(
+    arrow: pa.Table,
     schema: Schema,
     strata: str | None,
     codes: NDArray[np.int64],
@@ -218,11 +221,14 @@ def _facts(
     randomness: Randomness,
 ) -> tuple[Fact, ...]:
     """State what was done around the mechanism."""
+    dropped = [field for field in schema if field.role is Role.IDENTIFIER]
+    empty = tuple(field.name for field in dropped if _is_empty(arrow.column(field.name), field))
     facts: list[Fact] = [
         Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
         ColumnsDropped(
-            tuple(field.name for field in schema if field.role is Role.IDENTIFIER),
+            tuple(field.name for field in dropped if field.name not in empty),
             tuple(field.name for field in schema if field.role is Role.LEVEL),
+            empty,
         ),
     ]
     if held_out is not None:

@@ -201,6 +201,8 @@ def _of_columns(fact: ColumnsDropped) -> tuple[Claim, ...]:
     parts = []
     if fact.identifiers:
         parts.append("identifying columns (" + quoted(fact.identifiers) + ")")
+    if fact.empty:
+        parts.append("columns without any value (" + quoted(fact.empty) + ")")
     if fact.levels:
         parts.append("privacy levels (" + quoted(fact.levels) + ")")
     if not parts:

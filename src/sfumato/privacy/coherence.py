@@ -157,7 +157,7 @@ def _names_agree(facts: Sequence[Fact]) -> bool:
     named = {fact.column for fact in facts if isinstance(fact, ClassPure | Stratified | TargetMoved)}
     observed = {name for fact in _all(DomainsObserved, facts) for name in fact.columns}
     named |= {name for fact in _all(BoundsKept, facts) for name in fact.columns}
-    dropped = {name for fact in _all(ColumnsDropped, facts) for name in (*fact.identifiers, *fact.levels)}
+    dropped = {name for fact in _all(ColumnsDropped, facts) for name in fact.names}
     return (
         not dropped & (named | observed | {*randomized, *moved})
         and len(set(randomized)) == len(randomized)

@@ -61,7 +61,7 @@ def columns_check(certificate: Certificate, names: Sequence[str]) -> Check:
     named, dropped = set(_named(certificate)), set[str]()
     for fact in certificate.facts:
         if isinstance(fact, ColumnsDropped):
-            dropped.update(fact.identifiers, fact.levels)
+            dropped.update(fact.names)
     most = max(_column_counts(certificate), default=0)
     detail = f"{len(named)} columns that facts name are in the table, {len(dropped)} that were dropped are not"
     if not named <= released:

@@ -89,7 +89,7 @@ def check_evaluation_folder(folder: str | Path, *, overwrite: bool = False) -> N
 def dropped_columns(certificate: Certificate | None, names: list[str]) -> list[str]:
     """Give those of the names that were left out on purpose, as a certificate says."""
     facts = () if certificate is None else certificate.facts
-    told = {name for fact in facts if isinstance(fact, ColumnsDropped) for name in (*fact.identifiers, *fact.levels)}
+    told = {name for fact in facts if isinstance(fact, ColumnsDropped) for name in fact.names}
     return [name for name in names if name in told]
 
 
