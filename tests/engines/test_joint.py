@@ -26,7 +26,7 @@ from sfumato.errors import (
     SfumatoError,
     TableError,
 )
-from sfumato.facts import Joint, Opened
+from sfumato.facts import BoundsKept, Joint, Opened
 from sfumato.parties.channel import LocalChannel, PartyError, local_channels
 from sfumato.parties.declared import leaks_of
 from sfumato.parties.ledger import Ledger
@@ -147,6 +147,45 @@ def test_every_party_ends_with_the_same_release_which_a_reviewer_accepts(
         assert release.certificate == Certificate.from_json(text)
         assert (release.folder, release.certificate.rows_in, release.certificate.rows_out) == (folder, N, N)
         assert release.certificate.levels["smallest_group"] >= 20
+
+
+def test_noise_is_not_cut_at_bounds_that_were_only_observed() -> None:
+    """The mean stays that of the original.
+
+    Noise on components keeps the mean. Eight standard errors of the noise and the rows together: below 1e-14 for each
+    column; brought back inside what was seen, the means move by twenty and more of them.
+    """
+    rng, rows = np.random.default_rng(2), 1500
+    gain = rng.exponential(2000, rows).astype(np.int64)
+    rate = rng.gamma(0.7, 2.0, rows).round(2)
+    keys = [f"person {place}" for place in range(rows)]
+    owned = [pa.table({"person": keys, "gain": pa.array(gain, pa.uint16())}), pa.table({"person": keys, "rate": rate})]
+    plan = Plan("vertical", ("bank", "shop"), LaplacePCA(k=100, b=2.0), target="rate", rounds=2, seed=5)
+    release = joint_in_one_process(owned, plan, key="person")[0]
+    for name, before in (("gain", gain), ("rate", rate)):
+        after = release.table.column(name).to_numpy().astype(np.float64)
+        assert after.min() < before.min()
+        assert abs(after.mean() - before.mean()) < 8 * np.hypot(after.std(), before.std()) / np.sqrt(rows)
+    assert not any(isinstance(fact, BoundsKept) for fact in release.certificate.facts)
+
+
+@pytest.mark.parametrize("partition", ["vertical", "horizontal"])
+def test_bounds_that_were_declared_are_kept_and_the_certificate_says_so(people: pa.Table, partition: str) -> None:
+    plan = dataclasses.replace(plan_of(partition), mechanism=LaplacePCA(k=20, b=3.0))
+    tables = (columns_of if partition == "vertical" else rows_of)(people, THREE)
+    bounded = [
+        Schema(tuple(field for field in SCHEMA if field.name in table.column_names))
+        for table in (table.drop_columns([*{"since"} & {*table.column_names}]) for table in tables)
+    ]
+    tables = [table.select(schema.names) for table, schema in zip(tables, bounded, strict=True)]
+    key = "person" if partition == "vertical" else None
+    release = joint_in_one_process(tables, plan, schemas=bounded, key=key)[0]
+    ages = release.table.column("age").to_pylist()
+    assert 0 <= min(ages) < 20 or 80 < max(ages) <= 120
+    (held,) = (fact for fact in release.certificate.facts if isinstance(fact, BoundsKept))
+    assert set(held.columns) == {"age", "pressure", "spent"}
+    certificate = release.certificate
+    assert unfit_method(certificate.method, certificate.parameters, certificate.facts) is None
 
 
 @pytest.mark.parametrize("partition", ["vertical", "horizontal"])

@@ -6,14 +6,16 @@ import numpy as np
 
 from sfumato.engines.agreed import Agreed
 from sfumato.errors import PrivacyRefusal
-from sfumato.facts import ColumnsDropped, Drawn, Fact, Joint, Opened
+from sfumato.facts import BoundsKept, ColumnsDropped, Drawn, Fact, Joint, Opened
 from sfumato.parties.ledger import Ledger
 from sfumato.parties.plan import JointResult, Plan
+from sfumato.perturb.finish import number_blocks
 from sfumato.perturb.laplace_pca import most_components, state_facts
 from sfumato.randomness import Randomness
-from sfumato.records import Records
+from sfumato.records import Layout, Records
+from sfumato.tables.grid import has_bounds
 
-__all__ = ["METHOD", "joint_facts"]
+__all__ = ["METHOD", "joint_facts", "noised_columns"]
 
 METHOD = "joint-laplace-pca"
 """How a certificate names what was run."""
@@ -60,9 +62,22 @@ def joint_facts(
         Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
         ColumnsDropped(agreed.dropped, ()),
         *state_facts(plan.mechanism, released, levels, result.labels, components),
+        *_bounds_kept(agreed, result.layout),
         joint,
         *_openings(ledger),
     )
+
+
+def noised_columns(layout: Layout) -> frozenset[str]:
+    """Columns that get noise, which bounds that were only observed do not cut."""
+    return frozenset(block.column for block in number_blocks(layout))
+
+
+def _bounds_kept(agreed: Agreed, layout: Layout) -> tuple[Fact, ...]:
+    """State which columns that got noise were held by declared bounds, or by the ends of an order."""
+    noised = noised_columns(layout)
+    held = tuple(field.name for field in agreed.public if field.name in noised and has_bounds(field))
+    return (BoundsKept(held),) if held else ()
 
 
 def _openings(ledger: Ledger) -> list[Opened]:

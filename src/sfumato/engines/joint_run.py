@@ -14,7 +14,7 @@ import pyarrow as pa
 from sfumato.assess.attacks.rounds import SeenRounds
 from sfumato.documents import parse_json
 from sfumato.engines.agreed import Agreed, agree
-from sfumato.engines.joint_facts import METHOD, joint_facts
+from sfumato.engines.joint_facts import METHOD, joint_facts, noised_columns
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.owned import OwnPart
 from sfumato.errors import OptionError, SfumatoError
@@ -126,7 +126,7 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreed) -> tuple[JointRes
     records = codec.encode(mine)
     result = sanitize_vertical(session, part.plan, records.values, codec.layout)
     session.phase("writing cells")
-    own = codec.decode(_own_coordinates(result, codec))
+    own = codec.decode(_own_coordinates(result, codec), unbounded=noised_columns(codec.layout))
     columns: dict[str, pa.ChunkedArray] = {}
     for owner, name in enumerate(session.names):
         cells = session.tell(
@@ -161,7 +161,8 @@ def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table,
     records = codec.encode(part.table)
     result = sanitize_horizontal(session, part.plan, records.values, codec.layout, n)
     session.phase("writing cells")
-    table, mine = codec.decode(result.values), part.table.select([column.field.name for column in codec.columns])
+    table = codec.decode(result.values, unbounded=noised_columns(codec.layout))
+    mine = part.table.select([column.field.name for column in codec.columns])
     note = f"Measured with {len(mine)} of the {n} rows, those of this owner; the other owners measure theirs."
     return result, table, Comparison(mine, table, codec, records, notes=(note,))
 

@@ -65,7 +65,7 @@ _DEEDS: dict[str, tuple[Kinds, Kinds]] = {
     "hybrid": _MOVED,
     "randomize": ((Randomized, Shuffled), (DomainsObserved, Untouched, HeldOut)),
     "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept,)),
-    "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept,)),
+    "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept, BoundsKept)),
 }
 """Of each method the facts that it states always, and those that it states at times."""
 
