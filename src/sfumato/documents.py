@@ -153,14 +153,22 @@ def parse_toml(text: str) -> dict[str, Any]:
     return document
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes, *, most: int | None = None) -> Any:
     """Values of a JSON document: UTF-8, finite numbers, every key once.
+
+    Parameters
+    ----------
+    text : str or bytes
+    most : int, optional
+        How long it may be, where nobody has bounded it before.
 
     Raises
     ------
     Unparsable
-        For anything else, and where it is nested too deeply.
+        For anything else, and where it is longer or nested too deeply.
     """
+    if most is not None and len(text) > most:
+        raise Unparsable("longer than such a document may be")
     try:
         document = json.loads(
             text if isinstance(text, str) else text.decode("utf-8"),

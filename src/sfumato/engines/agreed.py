@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.documents import MOST_BYTES, Unparsable, parse_json
 from sfumato.engines.owned import OwnPart
 from sfumato.errors import BadInput, OptionError, SchemaError
 from sfumato.parties.channel import PartyError
@@ -57,16 +58,17 @@ def agree(part: OwnPart, session: Session, form: FileForm) -> Agreed:
         if differs:
             raise OptionError(f"party {name!r} has another {differs[0]} than this party; agree on one and start again")
         schemas.append(_schema(told["schema"], name))
-        dropped += [str(column) for column in told["dropped"]]
+        dropped += told["dropped"]
     return Agreed(_joined(schemas, part.plan), tuple(dict.fromkeys(dropped)), tuple(len(each) for each in schemas))
 
 
 def _document(payload: bytes, name: str) -> dict[str, Any]:
     try:
-        document = json.loads(payload)
-        if isinstance(document, dict) and isinstance(document["schema"], str) and isinstance(document["dropped"], list):
+        document: dict[str, Any] = parse_json(payload, most=MOST_BYTES)
+        schema, dropped = document["schema"], document["dropped"]
+        if isinstance(schema, str) and isinstance(dropped, list) and all(isinstance(column, str) for column in dropped):
             return document
-    except (ValueError, KeyError, RecursionError):
+    except (Unparsable, KeyError, TypeError):
         pass
     raise PartyError(f"party {name!r} told something else than its columns; start all parties again")
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.attacks.rounds import SeenRounds
-from sfumato.documents import parse_json
+from sfumato.documents import MOST_BYTES, parse_json
 from sfumato.engines.agreed import Agreed, agree
 from sfumato.engines.joint_facts import METHOD, joint_facts, noised_columns
 from sfumato.engines.outcome import Comparison, Outcome
@@ -203,7 +203,7 @@ def _traffic(session: Session, meter: Meter) -> dict[str, Mapping[str, int]]:
         own = meter.read()
         payload = json.dumps(own).encode() if owner == session.rank else None
         try:
-            document = parse_json(session.tell(payload, owner, "traffic", len(own)))
+            document = parse_json(session.tell(payload, owner, "traffic", len(own)), most=MOST_BYTES)
             told[name] = {key: int(document[key]) for key in own}
         except (ValueError, KeyError, TypeError):
             raise PartyError(f"party {name!r} told no traffic that can be read; start all parties again") from None

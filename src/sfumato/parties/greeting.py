@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.documents import Unparsable, parse_json
 from sfumato.parties.channel import PartyError
 
 __all__ = ["PROTOCOL", "Hello", "PartyMismatch", "difference", "digest_of", "read_verdict", "verdict"]
@@ -68,9 +69,9 @@ class Hello:
             Where it is not a greeting.
         """
         try:
-            told = json.loads(data.decode())
+            told = parse_json(data)  # of one frame
             hello = cls(**{name: told.get(name) for name in cls.__dataclass_fields__})
-        except (UnicodeDecodeError, RecursionError, AttributeError):
+        except (Unparsable, AttributeError):
             raise ValueError("not a greeting") from None
         numbers = type(hello.protocol) is int and type(hello.rank) is int
         texts = all(isinstance(text, str) for text in (hello.sfumato, hello.run, hello.kind, hello.digest))
@@ -129,8 +130,8 @@ def read_verdict(payload: bytes) -> str:
         Where it is not a verdict.
     """
     try:
-        reason = str(json.loads(payload.decode())["reason"])
-    except (KeyError, TypeError, RecursionError):
+        reason = str(parse_json(payload)["reason"])
+    except (Unparsable, KeyError, TypeError):
         raise ValueError("not a verdict") from None
     return "".join(sign if sign.isprintable() else " " for sign in reason)[:_MOST_WORDS]
 

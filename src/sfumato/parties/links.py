@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
-import json
 import ssl
 import threading
 import time
@@ -13,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from sfumato.documents import parse_json
 from sfumato.parties.channel import PartyError
 from sfumato.parties.wire import MOST_FRAME, Frame, Lost, Wire
 
@@ -261,9 +261,9 @@ class Link:
 def _reason(payload: bytes) -> tuple[str, int]:
     """Read why a party gave up, and with which exit code; whatever it sent is shown as plain words."""
     try:
-        told = json.loads(payload.decode())
+        told = parse_json(payload)  # of one frame
         reason, code = str(told["reason"]), told["code"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return "it did not say why", 1
     words = "".join(sign if sign.isprintable() else " " for sign in reason)[:_MOST_WORDS]
     return words, code if code in (2, 3) and type(code) is int else 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.documents import parse_json
+from sfumato.documents import MOST_BYTES, parse_json
 from sfumato.errors import BadInput, OptionError, SchemaError
 from sfumato.groups.checks import check_partition, check_values
 from sfumato.groups.weights import response_weights
@@ -192,7 +192,7 @@ def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
 
 def _read(told: bytes, name: str) -> tuple[int, list[tuple[str, BlockKind, int]]]:
     try:
-        document = parse_json(told)
+        document = parse_json(told, most=MOST_BYTES)
         columns = [(str(column), BlockKind(kind), int(wide)) for column, kind, wide in document["columns"]]
         rows = int(document["rows"])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):

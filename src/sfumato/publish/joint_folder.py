@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from sfumato.documents import MOST_BYTES, Unparsable, parse_json
 from sfumato.parties.channel import Channel, PartyError
 from sfumato.publish.files import sha256_of
 from sfumato.publish.release import Release
@@ -70,9 +72,12 @@ def _wait_for_all(files: list[Path], channel: Channel) -> None:
 
 
 def _differing(told: bytes, written: Mapping[str, str]) -> str | None:
+    """Name the first file that another party has written otherwise; only names of ours are repeated."""
     try:
-        document = json.loads(told)
-        names = [name for name in (*written, *document) if document.get(name) != written.get(name)]
-    except (ValueError, AttributeError, TypeError, RecursionError):
+        document: dict[str, Any] = parse_json(told, most=MOST_BYTES)
+        names = [name for name, digest in written.items() if document.get(name) != digest]
+    except (Unparsable, AttributeError):
         return "release"
-    return names[0] if names else None
+    if names:
+        return names[0]
+    return None if len(document) == len(written) else "release"
