@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
 import sfumato as sf
 from sfumato.assess.attacks.digits import DIGITS, find_factor, find_spacing
 from sfumato.geometry.hybrid import invert
 from sfumato.geometry.key import Add, Key, Mult
 from sfumato.geometry.mechanism import Rotation, Scaling, Translation
+from sfumato.tables.schema import Field, Kind, Schema
 from tests.assess.moved import claimed, draw, moved
 from tests.assess.privacy_studies import check_sound, found
 from tests.examples import at_length
@@ -53,6 +55,36 @@ def test_numbers_written_as_a_release_writes_them_do_not_tell_it(factor: float) 
         grid = key.written_steps({column: step})[column]
         assert find_factor(written) is None
         np.testing.assert_allclose(written / grid, np.rint(written / grid), atol=1e-9)
+
+
+def counted(rows: int = 500) -> dict[str, NDArray[np.int64]]:
+    """Draw whole numbers: from 0 or a far start, on both sides of 0, and in steps that no type tells."""
+    rng = np.random.default_rng(1)
+    return {
+        "age": rng.integers(18, 90, rows),
+        "balance": rng.integers(-40, 40, rows),
+        "salary": 1000 * rng.integers(10, 120, rows),
+        "rent": 50 * rng.integers(4, 60, rows) + 25,
+    }
+
+
+@pytest.mark.parametrize("form", ["whole", "double", "declared continuous"])
+@pytest.mark.parametrize("column", counted())
+def test_whole_numbers_do_not_tell_their_factor_either(column: str, form: str) -> None:
+    """The first cell is missing and counts as the mean: that hides no spacing."""
+    cells = counted()[column]
+    kind = pa.int64() if form == "whole" else pa.float64()
+    table = pa.table({column: pa.array([None, *cells[1:].tolist()], kind)})
+    schema = Schema((Field(column, Kind.CONTINUOUS),)) if form == "declared continuous" else None
+    for factor in (*FACTORS, 1.035, 2.7, 37.21):
+        key = Key((Mult(column, factor),))
+        release = sf.sanitize(table, Scaling(key=key), schema=schema, report=False, seed=1)
+        written = np.asarray(release.table[column].drop_null(), dtype=np.float64)
+        assert find_factor(written) is None, factor
+        assert release.table.schema.field(column).type == kind
+        back = np.sort(written / factor)
+        spacing = np.gcd.reduce(np.diff(np.unique(cells)))
+        np.testing.assert_allclose(back, np.sort(cells[1:]), rtol=0, atol=1.26 * spacing + 0.5 / factor)
 
 
 def test_the_owner_gets_the_numbers_back_to_a_step() -> None:

@@ -115,17 +115,33 @@ def test_known_rows_are_one_for_a_shift_or_factor_and_follow_the_columns_that_ar
     [
         (Key((Add("a", 0.123456789),)), {"a": 0.01}, {"a": 0.01}),
         (Key((Mult("a", 1.37), Mult("b", -0.55), Mult("c", 2.3))), {"a": 0.1, "b": 0.1, "c": 0.5}, [0.2, 0.1, 2.0]),
-        (Key((Mult("a", 1.37), Mult("b", 1.37))), {"a": 1.0, "b": None}, {}),
+        (Key((Mult("a", 1.37), Mult("b", 1.37))), {"a": 1.0, "b": None}, {"a": 2.0}),
+        (Key((Mult("a", 0.04), Add("b", 2.5))), {"a": 1.0, "b": 1.0}, {"a": 1.0}),
+        (Key((Rotate(("a", "b"), 20),)), {"a": 1.0, "b": 0.1}, {"b": 0.1}),
         (Key((Rotate(("a", "b"), 20, (1.0, 500.0)),)), {"a": 0.1, "b": 0.5}, {"a": 0.001, "b": 0.1}),
         (Key((Rotate(("a", "b"), 20),)), {"a": 0.1, "b": None}, {}),
     ],
-    ids=["shift", "factor", "whole or open", "turn", "turned with an open one"],
+    ids=[
+        "shift",
+        "factor",
+        "whole or open",
+        "small or shifted whole",
+        "turned whole",
+        "turn",
+        "turned with an open one",
+    ],
 )
 def test_moved_numbers_are_written_no_finer_than_the_step_is_after_the_move(
     key: Key, steps: dict[str, float | None], written: Any
 ) -> None:
     expected = dict(zip(key.columns, written, strict=True)) if isinstance(written, list) else written
     assert key.written_steps(steps) == pytest.approx(expected)
+
+
+def test_a_spacing_that_is_wider_than_the_step_counts_where_numbers_were_multiplied() -> None:
+    key = Key((Mult("a", 1.37), Mult("b", 0.73), Mult("c", 1.37), Add("d", 1.0)))
+    spacings = {"a": 1000.0, "b": 0.25, "c": 0.0, "d": 1000.0}
+    assert key.written_steps({"a": 1.0, "b": None, "c": None, "d": 0.1}, spacings) == {"a": 2000.0, "b": 0.2, "d": 0.1}
 
 
 def test_no_repr_shows_a_term() -> None:

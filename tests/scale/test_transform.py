@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.assess.attacks.digits import find_factor
 from sfumato.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError, TableError
 from sfumato.facts import ColumnsDropped, Drawn, Shuffled, Transformed, Untouched
 from sfumato.geometry import Add, Hybrid, Key, Mult, Rotate, invert
@@ -103,6 +104,15 @@ def test_every_kind_of_file_becomes_every_other(tmp_path: Path, source: str, tar
     assert found.column("town").to_pylist() == table.column("town").to_pylist()
     expected = in_memory(table.drop(["town"]), whole=source in ("parquet", "arrow"))
     np.testing.assert_allclose(matrix(found), matrix(expected), rtol=1e-12, atol=1e-7)
+
+
+@pytest.mark.parametrize("factor", [0.73, 1.37, 2.7])
+def test_whole_numbers_do_not_tell_their_factor(tmp_path: Path, factor: float) -> None:
+    source = save(people(600).select(["age"]), tmp_path / "in.parquet")
+    transform_file(source, tmp_path / "out.parquet", Key((Mult("age", factor),)), seed=1)
+    written = load(tmp_path / "out.parquet").column("age")
+    assert written.type == pa.int64()
+    assert find_factor(written.to_numpy().astype(np.float64)) is None
 
 
 def test_shuffled_rows_stay_whole_and_in_their_batch(tmp_path: Path) -> None:

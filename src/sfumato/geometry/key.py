@@ -166,13 +166,24 @@ class Key:
             together |= dict.fromkeys(joined, joined)
         return set(together.values())
 
-    def written_steps(self, steps: Mapping[str, float | None]) -> dict[str, float]:
+    def written_steps(
+        self, steps: Mapping[str, float | None], spacings: Mapping[str, float] | None = None
+    ) -> dict[str, float]:
         """Find the step that the moved numbers of each column are written in, from the original ones.
 
         It is no finer than the original's step is after the move: digits beyond would show the spacing, and with it the
         factor. A shift leaves the step as it is. A factor stretches it, and the next of 1, 2, 5, 10, ... is taken. What
         columns turned together hold is as fine as the finest of them, each counted in its unit. Columns without a step,
-        and those that are turned with one, have none; whole numbers are rounded where they are written.
+        and those that are turned with one, have none. Whole numbers stay whole, so that their step is never below 1;
+        those that were shifted or turned have none here, and are rounded where they are written.
+
+        Parameters
+        ----------
+        steps : mapping
+            Of each column, or None.
+        spacings : mapping, optional
+            How far apart the numbers of a column really lie, where that was looked at: multiples of a thousand lie
+            farther apart than their step, and others may have a spacing that no step names.
         """
         factors = dict.fromkeys(self.columns, 1.0)
         for step in self.steps:
@@ -181,16 +192,21 @@ class Key:
         units, written = self.units, {}
         for columns in self._together():
             known = {column: value for column in columns if (value := steps.get(column)) is not None}
-            if len(known) < len(columns):
-                continue
             if len(columns) == 1:
                 (column,) = columns
-                stretched = factors[column] != 1.0
-                written[column] = _next_round(factors[column] * known[column]) if stretched else known[column]
+                own = known.get(column, 0.0)
+                apart = max(own, (spacings or {}).get(column, 0.0))
+                if factors[column] != 1.0 and apart:
+                    written[column] = max(_next_round(factors[column] * apart), 1.0 if own and not own % 1 else 0.0)
+                elif own % 1:
+                    written[column] = own
+                continue
+            if len(known) < len(columns):
                 continue
             finest = min(value / units[column] for column, value in known.items())
-            written |= {column: 10.0 ** math.floor(math.log10(finest * units[column])) for column in columns}
-        return {column: written[column] for column in self.columns if column in written and (steps[column] or 1) % 1}
+            parts = [column for column, value in known.items() if value % 1]
+            written |= {column: 10.0 ** math.floor(math.log10(finest * units[column])) for column in parts}
+        return {column: written[column] for column in self.columns if column in written}
 
     @property
     def units(self) -> dict[str, float]:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["Extra", "KeyedWorkings", "move", "number_blocks"]
 
 _USUAL = "gaussian"  # law of the extra noise of a column that is not named
+_MOST_DECIMALS = 12  # of numbers that are looked at for a spacing
+_MOST_PLACES = 1e12  # within which coordinates still tell neighbouring numbers apart
+_ROUNDING = 0.01  # of a place, which coordinates are exact to
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,16 +83,39 @@ def move(
         values[:, places], chosen = _enhance(values[:, places], names, extra, rng)
         facts.append(Enhanced(extra.share, chosen))
     nothing = np.zeros(len(records), dtype=np.int64)
-    grids = _grids(blocks, key)
+    grids = _grids(records, blocks, key)
     moved = Records(values[order], records.layout, nothing, nothing.copy(), records.target, frozenset(names), grids)
     facts.extend([*untouched, Shuffled(len(records))])
     return Sanitized(moved, tuple(facts), KeyedWorkings(origin=order.astype(np.int64), key=key, units=key.units))
 
 
-def _grids(blocks: Sequence[Block], key: Key) -> Grids:
+def _grids(records: Records, blocks: Sequence[Block], key: Key) -> Grids:
     """Find the grids that moved numbers are written on."""
     steps = {block.column: None if block.extent is None else block.extent.step for block in blocks}
-    return tuple((column, 0.0, step) for column, step in key.written_steps(steps).items())
+    spacings = {block.column: _spacing(records, block) for block in blocks}
+    return tuple((column, 0.0, step) for column, step in key.written_steps(steps, spacings).items())
+
+
+def _spacing(records: Records, block: Block) -> float:
+    """Largest number of a few decimals of which all differences in a column are multiples; 0 where there is none.
+
+    Examples are 1000 for salaries in thousands, and 0.1 for weights that are written so.
+    """
+    import numpy as np
+
+    marks = [other.start for other in records.layout if (other.column, other.kind) == (block.column, BlockKind.MISSING)]
+    there = ~(records.values[:, marks] > 0.5).any(axis=1)
+    coordinates = records.values[there, block.start]
+    assert block.scale is not None
+    apart = (coordinates - coordinates[:1]) * block.scale
+    largest = float(np.abs(apart).max(initial=0.0))
+    for decimals in range(_MOST_DECIMALS + 1):
+        places = apart * 10.0**decimals
+        if largest * 10.0**decimals > _MOST_PLACES:
+            break
+        if np.abs(places - np.rint(places)).max(initial=0.0) <= _ROUNDING:
+            return float(np.gcd.reduce(np.abs(np.rint(places)).astype(np.int64), initial=0) / 10.0**decimals)
+    return 0.0
 
 
 def _enhance(

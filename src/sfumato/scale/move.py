@@ -81,9 +81,10 @@ class Mover:
         return beside, gone
 
     def _write(self, numbers: NDArray[np.float64], absent: NDArray[np.bool_] | None, field: Field) -> pa.Array:
+        step = self._written.get(field.name)
+        numbers = exactly_on(numbers, None if step is None else (0.0, step))
         if field.kind is not Kind.INTEGER:
-            step = self._written.get(field.name)
-            return pa.array(exactly_on(numbers, None if step is None else (0.0, step)), mask=absent)
+            return pa.array(numbers, mask=absent)
         return pa.array(round_whole(numbers, field.name), mask=absent).cast(self._kinds.field(field.name).type)
 
     def _room(self, layout: Literal["C", "F"], rows: int) -> NDArray[np.float64]:
