@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import re
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +15,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.condense import Condensation
+from sfumato.condense.classwise import ClasswiseCondensation
 from sfumato.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
 from sfumato.facts import CountsKept, Grouped, Shuffled, Synthesized
 from sfumato.mechanism import Mechanism
 from sfumato.records import Block, BlockKind, Records
 from tests.groups.drawn_groups import mixed_records
+
+
+@pytest.mark.parametrize("choice", [1, 0, "yes", None, np.True_])
+@pytest.mark.parametrize("kind", [Condensation, ClasswiseCondensation])
+def test_leave_for_level_1_is_yes_or_no(kind: type[Any], choice: object) -> None:
+    with pytest.raises(OptionError, match="allow_level_1 must be True or False"):
+        kind(allow_level_1=choice)
 
 
 def numeric_records(values: NDArray[np.float64], levels: NDArray[np.int64] | None = None) -> Records:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import warnings
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.errors import OptionError
 from sfumato.mechanism import Mechanism
 from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
 from sfumato.publish import Check, verify_release
@@ -33,6 +35,15 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "hybrid": lambda: sf.Hybrid(pass_categories=True, shifts={"age": (-5, 5)}),
     "randomize": lambda: Randomization(epsilon=2.0, allow_observed=True),
 }
+
+
+@pytest.mark.parametrize("name", ["level-1", "classwise", "noise", "rotate", "randomize"])
+@pytest.mark.parametrize("spoilt", [0, 1, np.True_], ids=["0", "1", "numpy"])
+def test_a_yes_or_no_that_is_neither_makes_no_release(name: str, spoilt: object) -> None:
+    mechanism = MECHANISMS[name]()
+    choice = next(field.name for field in dataclasses.fields(mechanism) if field.type == "bool")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=f"{choice} must be True or False"):
+        sf.sanitize(table(), dataclasses.replace(mechanism, **{choice: spoilt}), report=False)  # type: ignore[type-var]
 
 
 @cache

@@ -66,8 +66,7 @@ class ClasswiseCondensation:
     allow_level_1: bool = False
 
     def __post_init__(self) -> None:
-        if self.k is not None:
-            check_k(self.k, allow_level_1=self.allow_level_1)
+        check_k(FLOOR if self.k is None else self.k, allow_level_1=self.allow_level_1)
         check_options(self.grouping or "compact", self.effort)
         if isinstance(self.tolerance, bool) or not 0.0 < self.tolerance <= 1.0:
             raise OptionError("tolerance is a share of the smallest class, above 0 and at most 1; the usual one is 0.1")

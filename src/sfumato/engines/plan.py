@@ -53,6 +53,9 @@ class Plan:
     holdout: float | Any | None = None
     randomness: Randomness = dataclasses.field(default_factory=Randomness)
 
+    def __post_init__(self) -> None:
+        _check_choices(self.mechanism)
+
     def __repr__(self) -> str:
         return f"Plan({self.mechanism.method}, {len(self.schema)} columns)"
 
@@ -236,3 +239,10 @@ def _facts(
     if strata is not None:
         facts.append(Stratified(strata, len(np.unique(codes)), schema[strata].role is Role.TARGET))
     return tuple(facts)
+
+
+def _check_choices(mechanism: Mechanism) -> None:
+    """Refuse a yes or no that is neither: a certificate would state a number, which `verify` takes for altered."""
+    for field in dataclasses.fields(mechanism):  # type: ignore[arg-type]
+        if field.type in ("bool", bool) and not isinstance(getattr(mechanism, field.name), bool):
+            raise OptionError(f"{field.name} is neither true nor false; write one of them")
