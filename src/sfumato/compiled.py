@@ -36,8 +36,11 @@ def compiled(function: F) -> F:
 
 
 def inner(function: F) -> F:
-    """Compile a kernel that only other kernels call: it is kept inside them, so it has no file of its own."""
-    return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
+    """Compile a kernel that only other kernels call: it is kept inside them, so it has no file of its own.
+
+    Nothing takes its address, so the wrapper for C, which costs time to compile, is left out.
+    """
+    return cast(F, numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function))
 
 
 def fixed(array: NDArray[Any], kind: DTypeLike) -> NDArray[Any]:

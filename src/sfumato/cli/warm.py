@@ -16,12 +16,14 @@ def warm() -> float:
 
     from sfumato.assess.neighbours import nearest
     from sfumato.condense.mechanism import Condensation
+    from sfumato.condense.wide import in_fewer_columns
     from sfumato.publish.sanitize import sanitize
 
     started = time.perf_counter()
     table = pa.table({"age": [20 + row % 50 for row in range(60)], "word": ["a", "b", None] * 20})
     for grouping in ("compact", "mdav", "paper"):
         sanitize(table, Condensation(k=5, grouping=grouping), level="age > 50: 8, else: 5", report=False)
+    in_fewer_columns(np.eye(2, 3))
     nearest(np.zeros((2, 1)), np.zeros((1, 1)))
     return time.perf_counter() - started
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiled import inner
+from sfumato.compiled import inner, whole
 
 __all__ = ["Leaf", "highest_but", "mark", "measure", "refresh", "squared_gap", "write_gaps"]
 
@@ -96,7 +96,7 @@ def measure(leaf: Leaf, group: int) -> None:
 def refresh(leaf: Leaf, group: int) -> None:
     """Compute a group anew from its labels; an empty one lies infinitely far."""
     n, d = leaf.values.shape
-    size, bar = 0, 0
+    size, bar = whole(0), 0
     for i in range(n):
         if leaf.label[i] == group:
             size += 1

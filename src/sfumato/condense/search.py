@@ -102,7 +102,7 @@ def kick(
     """
     slots = leaf.size.shape[0]
     first = _sum_of_squares(leaf)
-    descend(leaf, _SETTLING, lowest, members, target, key, row)
+    descend(leaf, whole(_SETTLING), lowest, members, target, key, row)
     best = _sum_of_squares(leaf)
     kept = _Kept(leaf.label.copy(), leaf.changed.copy(), leaf.looked.copy(), leaf.tried.copy())
     in_vain = np.zeros(slots, dtype=np.int64)
@@ -115,7 +115,7 @@ def kick(
         dissolve(leaf, group, -np.inf, members, target)
         if in_vain[group] > 1 and leaf.size[group] == 0:
             dissolve(leaf, target[below(state, held)], -np.inf, members, target)
-        descend(leaf, _SETTLING, lowest, members, target, key, row)
+        descend(leaf, whole(_SETTLING), lowest, members, target, key, row)
         now = _sum_of_squares(leaf)
         if now < best - _WORTH * best:
             best = now
