@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.condense import compact
 from sfumato.condense import rounds as searching
 from sfumato.condense.compact import EFFORTS, compact_groups, first_grouping
 from sfumato.condense.leaves import improve_leaves
@@ -196,3 +197,21 @@ def test_kicks_find_what_moves_alone_do_not() -> None:
             last = play(values, levels, rounds=6, passes=4, kicks=kicks, seed=seed)[-1]
             sums[kicks] += ssq(values, last.labels)
     assert sums[20] < sums[0]
+
+
+def test_groups_that_were_shaken_in_vain_are_left_after_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all groups have k records, as in noise without structure, dissolved ones do not come back."""
+    values, left = np.random.default_rng(3).normal(size=(100, 30)), list[tuple[int, float]]()
+
+    def listening(*given: Any) -> Grouping:
+        made = improved_grouping(*given)
+        if given[4]:
+            left.append((len(made.starts) - 1, compact._ssq(values, made)))
+        return made
+
+    monkeypatch.setattr(compact, "improved_grouping", listening)
+    compact_groups(values, np.full(100, 5), np.random.default_rng(0), threads=1)
+    least = np.minimum.accumulate([sum_left for _, sum_left in left])
+    hopeless = [sum_left > 1.005 * best for (_, sum_left), best in zip(left, least, strict=True)]
+    assert min(groups for groups, _ in left) < 20
+    assert 0 < sum(hopeless) <= EFFORTS["default"].shakes

@@ -30,6 +30,7 @@ _FOLDED = 2048  # records of a table with more columns, above which its inner pr
 _FEWEST_KICKS = 2  # in a leaf and round: for less its distances are not worth computing
 _WORTH = 1e-4  # share of the sum of squares: after a round of kicks that gains less, groups are shaken
 _SHAKEN = 16  # one group of so many is dissolved to shake them
+_HOPELESS = 0.005  # share above the best: groups that are still there a round after they were shaken do not come back
 _ALONE = 20_000  # records below which threads cost more than they give
 
 
@@ -127,7 +128,8 @@ def _kicked(
     """Search by rounds of kicks for the best grouping, which is never worse than the given one.
 
     Once a round gains hardly anything, some groups of the best are dissolved and the search goes on from there: where
-    all groups are as small as they may be, records can only be exchanged, and few groups less give them room.
+    all groups are as small as they may be, records can only be exchanged, and few groups less give them room. Shaken
+    groups that are far above the best a round later are left: where there is no structure, what was dissolved is lost.
     """
     best, least = grouping, _ssq(values, grouping)
     before, shakes = least, plan.shakes
@@ -137,7 +139,7 @@ def _kicked(
         after = _ssq(values, grouping)
         if after < least:
             best, least = grouping, after
-        if after > before * (1.0 - _WORTH):
+        if after > before * (1.0 - _WORTH) or after > least * (1.0 + _HOPELESS):
             if shakes == 0:
                 break
             shakes -= 1
