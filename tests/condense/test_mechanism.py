@@ -26,7 +26,7 @@ from tests.groups.drawn_groups import mixed_records
 @pytest.mark.parametrize("choice", [1, 0, "yes", None, np.True_])
 @pytest.mark.parametrize("kind", [Condensation, ClasswiseCondensation])
 def test_leave_for_level_1_is_yes_or_no(kind: type[Any], choice: object) -> None:
-    with pytest.raises(OptionError, match="allow_level_1 must be True or False"):
+    with pytest.raises(OptionError, match="allow_level_1 is neither true nor false"):
         kind(allow_level_1=choice)
 
 

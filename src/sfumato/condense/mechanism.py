@@ -106,7 +106,7 @@ class Condensation:
 def check_k(k: int, *, allow_level_1: bool) -> None:
     """Refuse a floor that is not a whole number, or no protection, and a leave for that which is neither yes nor no."""
     if not isinstance(allow_level_1, bool):
-        raise OptionError("allow_level_1 must be True or False")
+        raise OptionError("allow_level_1 is neither true nor false; write one of them")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise LevelError("k must be a whole number of at least 2")
     if k == 1 and not allow_level_1:
