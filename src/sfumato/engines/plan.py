@@ -118,9 +118,7 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
     codec = Codec.fit(original, schema, crowd=crowd)
     records = codec.encode(original, levels=asked[kept], strata=codes[kept])
     names = [field.name for field in schema.encoded]
-    facts = _facts(
-        arrow, schema, strata, codes[kept], outside if isinstance(plan.holdout, float) else None, randomness
-    )
+    facts = _facts(arrow, schema, strata, codes[kept], outside if isinstance(plan.holdout, float) else None, randomness)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     public = original.select(passed) if passed else None
     return Prepared(original.select(names), outside, codec, records, facts, public)
@@ -243,6 +241,6 @@ def _facts(
 
 def _check_choices(mechanism: Mechanism) -> None:
     """Refuse a yes or no that is neither: a certificate would state a number, which `verify` takes for altered."""
-    for field in dataclasses.fields(mechanism):  # type: ignore[arg-type]
+    for field in dataclasses.fields(mechanism):
         if field.type in ("bool", bool) and not isinstance(getattr(mechanism, field.name), bool):
             raise OptionError(f"{field.name} is neither true nor false; write one of them")
