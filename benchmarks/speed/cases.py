@@ -19,19 +19,26 @@ __all__ = [
     "ALPHAS",
     "LEVEL_TABLES",
     "MADE",
+    "NORMAL",
     "REFERENCES",
     "REFERENCE_GOALS",
     "REFERENCE_KS",
     "Case",
     "Run",
+    "compared",
     "design",
     "make_levels",
     "make_values",
     "reference_case",
+    "values_of",
 ]
 
 MADE = ("mixture", "heavy tails", "duplicates", "categories")
-REFERENCES = {"Tarragona": ("tarragona_casc", 834, 13), "Census": ("census_casc", 1080, 13)}
+REFERENCES = {
+    "Tarragona": ("tarragona_casc", 834, 13),
+    "Census": ("census_casc", 1080, 13),
+    "WDBC": ("wdbc", 569, 30),
+}
 LEVEL_TABLES = {
     "Abalone": ("abalone", 4177, 8),
     "Pima": ("pima_diabetes", 768, 8),
@@ -45,6 +52,10 @@ REFERENCE_GOALS = {  # information loss at k = 3, 4, 5, 10
     ("Census", "compact thorough"): (5.18, 6.64, 7.95, 12.16),
 }
 REFERENCE_KS, ALPHAS, BETA = (3, 4, 5, 10), (10, 30, 50), 4
+NORMAL = "normal"  # independent normal columns, which have no groups to find; the wide tables
+WIDTHS = (250, 2_000)
+COMPARED = ("Tarragona", "Census", "WDBC", "Ionosphere")
+COMPARED_KS = (3, 5, 10, 25)
 COMPONENTS, SEPARATION = 20, 3.3  # MDAV loses here about what it lost on the mixture of the issue
 
 OURS = ("compact fast", "compact", "compact thorough")
@@ -106,6 +117,13 @@ def make_values(case: Case) -> NDArray[np.float64]:
         most = case.n // 4  # three of four rows repeat another
         return np.ascontiguousarray(values[rng.integers(most, size=case.n)].round(1))
     return values
+
+
+def values_of(case: Case) -> NDArray[np.float64]:
+    """Rows of any case; those of `make_values`, whose text is in the key of every kept row, and the wide tables."""
+    if case.table == NORMAL:
+        return _standardized(np.random.default_rng([case.n, case.d]).standard_normal((case.n, case.d)))
+    return make_values(case)
 
 
 def make_levels(case: Case, n: int, seed: int) -> NDArray[np.int64]:
@@ -235,6 +253,16 @@ def _quick() -> Iterator[Run]:
         yield Run(reference_case("Ecoli", 10, "k-4..k"), method)
 
 
+def compared() -> list[Run]:
+    """List the runs in which an earlier version is set beside this one: usual tables and wide ones."""
+    usual = [
+        Run(reference_case(table, k), "compact", seeds=SEEDS.get("compact", 5))
+        for table in COMPARED
+        for k in COMPARED_KS
+    ]
+    return [*usual, *(Run(Case(NORMAL, 500, d, 5), "compact", seeds=1) for d in WIDTHS)]
+
+
 def _mix(n: int, d: int = 10, k: int = 5) -> Case:
     return Case("mixture", n, d, k)
 
@@ -255,7 +283,10 @@ def _each(case: Case, methods: tuple[str, ...]) -> Iterator[Run]:
 
 
 def _tables() -> Iterator[Run]:
-    """Run the reference tables: one level beside published figures, and levels in [a - 4, a] beside the paper's way."""
+    """Run the reference tables: one level beside published figures, and levels in [a - 4, a] beside the paper's way.
+
+    Then what `compared` lists, and on the wide tables what the default might have missed.
+    """
     for table in REFERENCES:
         for k in REFERENCE_KS:
             for method in (*OURS, "mdav", "paper"):
@@ -264,3 +295,6 @@ def _tables() -> Iterator[Run]:
         for alpha in ALPHAS:
             for method in ("compact", "paper"):
                 yield Run(reference_case(table, alpha, "k-4..k"), method, seeds=20)
+    yield from compared()
+    for d in WIDTHS:
+        yield from _each(Case(NORMAL, 500, d, 5), ("compact fast", "compact thorough", "mdav"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.speed.cases import ALPHAS, LEVEL_TABLES, REFERENCE_GOALS, REFERENCE_KS, Case, reference_case
+from benchmarks.speed.cases import ALPHAS, LEVEL_TABLES, NORMAL, REFERENCE_GOALS, REFERENCE_KS, Case, reference_case
 from benchmarks.speed.measure import Row
 from benchmarks.speed.peers import METHODS
 
@@ -67,8 +67,8 @@ class Verdict:
 
 def judge(results: Results) -> list[Verdict]:
     """Judge every goal."""
-    return [*_million(results), *_against_mdav(results), *_references(results), *_levels(results), *_threads(results),
-            *_guarantee(results)]  # fmt: skip
+    return [*_million(results), *_against_mdav(results), *_references(results), *_levels(results), *_wide(results),
+            *_threads(results), *_guarantee(results)]  # fmt: skip
 
 
 def _at_most(subject: str, goal: float, found: float, show: Callable[[float], str] = "{:.3f}".format) -> Verdict:
@@ -136,6 +136,14 @@ def _levels(results: Results) -> Iterator[Verdict]:
             each = ours.each_loss / theirs.each_loss
             spread = f"{each.mean():.3f} (mean of {len(each)} seeds, {each.min():.3f} to {each.max():.3f})"
             yield Verdict(subject, "<= 0.75", spread, bool(each.mean() <= 0.75))
+
+
+def _wide(results: Results) -> Iterator[Verdict]:
+    case = Case(NORMAL, 500, 2_000, 5)
+    row = results.get(case, "compact")
+    yield _at_most(f"{case}: CPU seconds, default", 3.0, float("nan") if row is None else row.cpu_s, "{:.2f}".format)
+    more = results.ratio(case, "compact", "compact thorough", "loss")
+    yield _at_most(f"{case}: loss, default / thorough", 1.01, more, "{:.4f}".format)
 
 
 def _threads(results: Results) -> Iterator[Verdict]:

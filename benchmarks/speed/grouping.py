@@ -4,7 +4,9 @@ Run from the repository root: ``python benchmarks/speed/grouping.py [--quick | -
 its own; rows are kept in .benchmarks/grouping.csv under the hash of the code behind them, so that a run that was
 stopped goes on where it was (``--fresh`` measures all again). The default writes results/grouping.csv and .md and
 docs/grouping.svg; rows that only ``--full`` measures are carried over from there while the code behind them is the
-same. ``--quick`` is a smoke run of about a minute and writes under .benchmarks/quick only.
+same. ``--quick`` is a smoke run of about a minute and writes under .benchmarks/quick only. ``--before CHECKOUT`` sets
+the sources of an earlier checkout beside these on usual and wide tables, the one run after the other; it writes
+results/grouping_before.csv, its part of grouping.md, and its own new rows into grouping.csv, and leaves all other rows.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import argparse
 import csv
 import hashlib
 import inspect
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.data import TableNotFoundError  # noqa: E402
 from benchmarks.speed import cases  # noqa: E402
-from benchmarks.speed.cases import Case, Run, design, make_values  # noqa: E402
+from benchmarks.speed.cases import Case, Run, compared, design, make_values, values_of  # noqa: E402
 from benchmarks.speed.goals import Results  # noqa: E402
 from benchmarks.speed.measure import Row, run_apart  # noqa: E402
 from benchmarks.speed.peers import METHODS, fingerprint, is_installed  # noqa: E402
@@ -96,7 +99,7 @@ def measure_case(runs: list[Run], keys: Keys, known: dict[str, Row], budget: flo
                 continue
             try:
                 if not data.is_file():
-                    np.save(data, make_values(run.case))
+                    np.save(data, values_of(run.case))
             except TableNotFoundError as error:
                 rows.append(replace(blank, note=f"skipped: {error}"))
                 continue
@@ -142,6 +145,36 @@ def in_order(rows: list[Row]) -> list[Row]:
     return sorted(places.values(), key=rank)
 
 
+def outdated(rows: list[Row], keys: Keys) -> int:
+    """Count rows of ours that were measured with sources that have changed since."""
+    return sum(bool(METHODS[row.method].source) and keys.of(row.run) != row.key for row in rows)
+
+
+def set_beside(checkout: Path, keys: Keys, budget: float, only: str) -> tuple[list[Row], list[Row]]:
+    """Measure an earlier checkout and these sources, the one run after the other; rows of both.
+
+    On the wide tables also these sources' other methods, which tell what the default might have missed.
+    """
+    named = subprocess.run(
+        ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    )
+    earlier, present = [], []
+    with tempfile.TemporaryDirectory(prefix="sfumato-bench-") as folder:
+        data = Path(folder) / "values.npy"
+        for run in (run for run in compared() if only in str(run.case)):
+            np.save(data, values_of(run.case))
+            for rows, source in ((earlier, checkout), (present, None)):
+                row = replace(blank_row(run, keys.of(run)), **run_apart(run, data, budget, source))
+                rows.append(row if source is None else replace(row, key=named.stdout.strip()))
+            print(f"{run.case}: loss {earlier[-1].loss:.4f} -> {present[-1].loss:.4f}, ", end="")
+            print(f"CPU {earlier[-1].cpu_s:.3f} -> {present[-1].cpu_s:.3f} s", flush=True)
+    wide = [run for run in design("default", ALL_ROWS) if run.case.table == cases.NORMAL and run not in compared()]
+    for case in dict.fromkeys(run.case for run in wide):
+        if only in str(case):
+            present += measure_case([run for run in wide if run.case == case], keys, {}, budget, save=False)
+    return earlier, present
+
+
 def parse() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
@@ -153,6 +186,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--budget", type=float, help="CPU seconds that a quadratic method may take")
     parser.add_argument("--most-rows", type=int, default=ALL_ROWS, help="leave out larger cases")
     parser.add_argument("--only", default="", help="measure only the cases whose description contains this")
+    parser.add_argument("--before", type=Path, metavar="CHECKOUT", help="set an earlier checkout beside these sources")
     parser.add_argument("--out", type=Path, help="folder for grouping.csv, grouping.md and grouping.svg")
     return parser.parse_args()
 
@@ -161,20 +195,30 @@ def main() -> int:
     """Measure, print, write; exit with 1 where a run failed or a level of ours was not held."""
     began, asked, machine, keys = time.perf_counter(), parse(), Machine(), Keys()
     quick, budget = asked.mode == "quick", asked.budget or BUDGETS[asked.mode]
+    out = asked.out or (ROOT / ".benchmarks" / "quick" if quick else ROOT / "benchmarks" / "results")
+    if asked.before:
+        earlier, present = set_beside(asked.before.resolve(), keys, BUDGETS["full"], asked.only)
+        again = {row.run for row in earlier}
+        earlier = [row for row in read_rows(out / "grouping_before.csv") if row.run not in again] + earlier
+        write_csv(earlier, out / "grouping_before.csv")
+        rows = in_order([*present, *read_rows(out / "grouping.csv")])
+        write_csv(rows, out / "grouping.csv")
+        write_page(Results(rows), machine, out / "grouping.md", Results(earlier), outdated(rows, keys))
+        return 0
     known = {} if asked.fresh or quick else {row.key: row for row in read_rows(KEPT)}
     runs = [run for run in design(asked.mode, asked.most_rows) if asked.only in str(run.case)]
     there = sum(still_good(known.get(keys.of(run)), budget) for run in runs)
     print(f"{machine}\n{len(runs)} runs, {there} of them kept from before (--fresh measures them again)")
-    rows: list[Row] = []
+    rows = []
     for case in dict.fromkeys(run.case for run in runs):
         rows += measure_case([run for run in runs if run.case == case], keys, known, budget, save=not quick)
         print("\n".join(case_lines(case, Results(rows))), flush=True)
-    out = asked.out or (ROOT / ".benchmarks" / "quick" if quick else ROOT / "benchmarks" / "results")
     picture = out / "grouping.svg" if asked.out or quick else ROOT / "docs" / "grouping.svg"
     rows = in_order(rows + carried_over(asked.mode, keys, rows, out / "grouping.csv"))
     results = Results(rows)
     write_csv(rows, out / "grouping.csv")
-    verdicts = write_page(results, machine, out / "grouping.md")
+    earlier = Results(read_rows(out / "grouping_before.csv"))
+    verdicts = write_page(results, machine, out / "grouping.md", earlier, outdated(rows, keys))
     drawn = f", {picture}" if draw(results, picture) else ""
     print("\n".join(verdict_lines(verdicts)))
     print(f"\n{time.perf_counter() - began:.0f} s; {out / 'grouping.md'}{drawn}; load now {Machine().load[0]:.2f}")

@@ -85,14 +85,18 @@ class Row:
         }
 
 
-def run_apart(run: Run, data: Path, budget: float) -> dict[str, Any]:
-    """Measure one run in a fresh process with one BLAS thread; a failure becomes a note."""
+def run_apart(run: Run, data: Path, budget: float, checkout: Path | None = None) -> dict[str, Any]:
+    """Measure one run in a fresh process with one BLAS thread; a failure becomes a note.
+
+    With a checkout our methods are those of its sources.
+    """
+    other = {} if checkout is None else {"PYTHONPATH": str(checkout / "src")}
     order = json.dumps({"run": asdict(run), "data": str(data), "budget": budget})
     limit = 3.0 * budget + 120.0
     try:
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.speed.measure", order],
-            cwd=ROOT, env=os.environ | ONE_THREAD, capture_output=True, text=True, timeout=limit, check=False,
+            cwd=ROOT, env=os.environ | ONE_THREAD | other, capture_output=True, text=True, timeout=limit, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return {"note": f"not run: stopped after {limit:.0f} s"}

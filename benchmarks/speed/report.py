@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.speed.cases import MADE, Case
+from benchmarks.speed.cases import MADE, NORMAL, Case
 from benchmarks.speed.goals import Results, Verdict, judge
 from benchmarks.speed.measure import Row
 from benchmarks.speed.peers import METHODS, QUERY_ALL_BELOW, queried
@@ -133,8 +133,19 @@ def verdict_lines(verdicts: list[Verdict]) -> Iterator[str]:
     yield "  " + ", ".join(f"{sum(one.word == word for one in verdicts)} {word}" for word in words)
 
 
-def write_page(results: Results, machine: Machine, path: Path) -> list[Verdict]:
-    """Write grouping.md and give the verdicts in it."""
+def write_page(results: Results, machine: Machine, path: Path, earlier: Results, outdated: int) -> list[Verdict]:
+    """Write grouping.md and give the verdicts in it.
+
+    Parameters
+    ----------
+    results : Results
+    machine : Machine
+    path : path
+    earlier : Results
+        Rows of an earlier version, to be set beside those of this one; may be none.
+    outdated : int
+        Rows of ours that were measured with sources that have changed since.
+    """
     verdicts = judge(results)
     cases = list(dict.fromkeys(row.run.case for row in results.rows))
     parts = [
@@ -143,21 +154,46 @@ def write_page(results: Results, machine: Machine, path: Path) -> list[Verdict]:
         f"before single runs: {_loads(results)}. Seconds are of this machine and its load; ratios and exponents travel "
         "better.",
         NOTES + f" {_sampling()}",
+        *(
+            [f"{outdated} rows of ours are of sources that have changed since; measured again by `--fresh`."]
+            * (outdated > 0)
+        ),
         "## Goals",
         _table(("case", "goal", "measured", "verdict"), [(v.subject, v.goal, v.measured, v.word) for v in verdicts]),
         "## Loss against exact MDAV, and CPU seconds",
         _summary(results, [case for case in cases if case.table in MADE]),
         "## Growth",
         _growth(results),
+        *_beside(results, earlier),
     ]
     for title, chosen in (("Made tables", True), ("Reference tables", False)):
         parts.append(f"## {title}, all rows")
         for case in cases:
-            if (case.table in MADE) is chosen:
+            if (case.table in (*MADE, NORMAL)) is chosen:
                 rows = [_cells(row, results) for row in results.rows if row.run.case == case]
                 parts += [f"### {case}", _table(HEADS, rows)]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return verdicts
+
+
+def _beside(results: Results, earlier: Results) -> list[str]:
+    """An earlier version beside this one, in which each pair of rows was measured one after the other."""
+    rows = []
+    for row in earlier.rows:
+        now = results.get(row.run.case, row.method)
+        if now is None or np.isnan(row.cpu_s):
+            continue
+        losses = [f"{row.loss:.3f}", f"{now.loss:.3f}", f"{now.loss / row.loss:.4f}"]
+        times = [_seconds(row.cpu_s), _seconds(now.cpu_s), f"{now.cpu_s / row.cpu_s:.2f}"]
+        rows.append([str(row.run.case), *losses, *times])
+    if not rows:
+        return []
+    heads = ("case", "loss % before", "now", "now / before", "CPU s before", "now", "now / before")
+    text = (
+        f"The default effort beside that of commit {earlier.rows[0].key}, each pair one run after the other under "
+        "the same load; usual tables the mean of five seeds, wide ones (independent normal columns) one seed."
+    )
+    return ["## Beside an earlier version", text, _table(heads, rows)]
 
 
 def _loads(results: Results) -> str:
