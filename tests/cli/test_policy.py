@@ -198,7 +198,6 @@ def test_a_table_of_another_tool_is_judged_and_exit_code_3_says_that_it_was_not_
         (("--policy", "research", "--no-report"), "--no-report"),
         (("--policy", "nosuch"), "trusted, research or public"),
         (("--despite-policy",), "--policy"),
-        (("--policy", "research", "--chunked", "--method", "translate", "--new-key", "KEY"), "--policy needs all rows"),
     ],
 )
 def test_a_policy_that_cannot_be_asked_is_bad_input(

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from sfumato.engines.stream import init_stream
-from sfumato.facts import EpochPublished, Unmeasured
+from sfumato.errors import SfumatoError
+from sfumato.facts import DespitePolicy, Unmeasured
+from sfumato.geometry.mechanism import Translation
 from sfumato.parties.channel import local_channels
+from sfumato.parties.declared import leaks_of
+from sfumato.parties.plain import plain_sessions
 from sfumato.parties.plan import Plan
 from sfumato.perturb.laplace_pca import LaplacePCA
-from sfumato.publish import Signer, verify_release
-from sfumato.publish.joint import joint_in_one_process
+from sfumato.publish import PolicyNotMet, Signer, verify_release
+from sfumato.publish.joint import joint_in_one_process, own_part, run_party
 from sfumato.publish.joint_folder import written_together
 from sfumato.publish.release import Release
+from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
 from sfumato.recipe import Recipe
 from sfumato.stream import Session, cut_batches
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
-from tests.goldens.runs import people
+from tests.goldens.runs import numbers, people
 
 DECLARED = Schema(
     (
@@ -94,8 +101,6 @@ def joint() -> list[Release]:
 
 
 def test_every_owner_has_a_report_that_stays_and_signs_the_same_release(joint: list[Release], tmp_path: Path) -> None:
-    import threading
-
     channels, keys = local_channels(("bank", "clinic")), [Ed25519PrivateKey.generate() for _ in range(2)]
 
     def write(rank: int) -> None:
@@ -138,9 +143,56 @@ def test_a_plan_comes_back_from_the_recipe_of_a_joint_run(joint: list[Release]) 
     assert Plan.from_document(recipe.parameters).document() == {**joint[0].certificate.parameters, "seed": None}
 
 
+def test_an_epoch_that_does_not_meet_its_policy_is_kept_and_leaves_despite_it(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(PolicyNotMet) as refused:
+        publish_stream(folder / "state.db", tmp_path / "out", policy="research")
+    assert "--measure-key FILE" in refused.value.verdict.to_try[0]
+    refused.value.save_owner(tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["owner"]
+    with Session.open(folder / "state.db", write=False) as session:
+        assert not session.status().delivered
+    release = publish_stream(folder / "state.db", tmp_path / "two", policy="research", despite_policy=True)
+    assert any(isinstance(fact, DespitePolicy) for fact in release.certificate.facts)
+    assert all(check.holds for check in verify_release(tmp_path / "two" / "release"))
+
+
+def test_a_file_that_does_not_meet_its_policy_leaves_neither_folder_nor_key(tmp_path: Path) -> None:
+    pyarrow.csv.write_csv(numbers().select(["age", "pay", "stay"]), tmp_path / "in.csv")
+    told = {"new_key": tmp_path / "key.toml", "policy": "research", "budget": 1.0}
+    with pytest.raises(PolicyNotMet):
+        sanitize_file(tmp_path / "in.csv", tmp_path / "out", Translation(), **told)  # type: ignore[arg-type]
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_an_owner_whose_policy_is_not_met_ends_the_run_for_all_without_a_number(tmp_path: Path) -> None:
+    rows = people().select(["name", "age", "smoker", "ill"])
+    plan = Plan("vertical", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=2)
+    sessions = plain_sessions(plan.parties, leaks_of(plan), engine=plan.engine, keep=False)
+    tables = [rows.select(["name", "age"]), rows.select(["name", "smoker", "ill"])]
+    found: dict[int, BaseException] = {}
+
+    def play(rank: int) -> None:
+        _, channel, engine = sessions[rank]
+        part = own_part(plan, rank, tables[rank], key="name")
+        try:
+            policy = "research" if rank == 0 else None
+            run_party(part, channel, engine, tmp_path / str(rank), report=rank == 0, policy=policy)
+        except SfumatoError as error:
+            found[rank] = error
+
+    threads = [threading.Thread(target=play, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert isinstance(found[0], PolicyNotMet)
+    assert "'bank' gave up" in str(found[1])
+    assert str(found[1]).endswith("its policy is not met") or "its policy is not met" in str(found[1])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_release_without_a_report_says_so(folder: Path, tmp_path: Path) -> None:
     release = publish_stream(folder / "state.db", tmp_path / "out", report=False)
     assert Unmeasured() in release.certificate.facts
     assert any("Attacks were tried" in refused.claim for refused in release.certificate.refused)
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
-    assert [fact.epoch for fact in release.certificate.facts if isinstance(fact, EpochPublished)][-1] == 3

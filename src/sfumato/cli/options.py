@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.assess.report import Report
+    from sfumato.cli.console import Console
     from sfumato.publish import Signer
     from sfumato.tables.files import FileForm
 
@@ -23,6 +25,7 @@ __all__ = [
     "budget_option",
     "budget_words",
     "command_words",
+    "keeping_owner_part",
     "most_bytes_option",
     "policy_options",
     "read_input",
@@ -56,6 +59,23 @@ def policy_options(function: F) -> F:
     return click.option(
         "--policy", metavar="NAME|FILE", help="What the release must meet: trusted, research, public, or a file."
     )(function)
+
+
+@contextmanager
+def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> Iterator[None]:
+    """Where a release does not meet its policy, write what stays with the owner alone, and say what to try."""
+    from sfumato.publish import PolicyNotMet
+
+    try:
+        yield
+    except PolicyNotMet as refused:
+        refused.save_owner(folder, overwrite=overwrite)
+        console.say(refused.verdict.sentence())
+        for line in refused.verdict.to_try:
+            console.say(f"To try next:  {line}")
+        console.say(f"What stays:   {folder / 'owner'} (report.html is the one to read first)")
+        console.result({"folder": str(folder), "table": None, "verdict": refused.verdict.to_json()})
+        raise
 
 
 def command_words() -> tuple[str, ...]:

@@ -36,6 +36,7 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
 @click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Run owner/recipe.toml again, at all.")
 @click.option("--format", "form", type=click.Choice(["csv", "parquet", "arrow"]), default="csv", show_default=True)
 @click.option("--no-report", is_flag=True, help="Do not measure this owner's part.")
+@click.option("--policy", metavar="NAME|FILE", help="What the report on this owner's part must meet.")
 @click.option("--sign", type=click.Path(path_type=Path), help="This owner's private key (Ed25519) to sign with.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
 @verb
@@ -145,6 +146,7 @@ def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
             report=not options["no_report"],
             overwrite=options["overwrite"],
             sign=signer,
+            policy=options["policy"],
         )
         sent = channel.sent + (0 if engine is None else engine.sent)
     _tell(console, release, output, options["form"], sent, time.monotonic() - begin)

@@ -13,6 +13,7 @@ from sfumato.cli.options import (
     budget_option,
     budget_words,
     command_words,
+    keeping_owner_part,
     policy_options,
     read_input,
     reading_options,
@@ -21,7 +22,7 @@ from sfumato.cli.options import (
 from sfumato.errors import OptionError, shown
 
 if TYPE_CHECKING:
-    from sfumato.publish import PolicyNotMet, Release, Signer
+    from sfumato.publish import Release, Signer
     from sfumato.recipe import Recipe
     from sfumato.tables.files import FileForm
 
@@ -61,7 +62,7 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
     file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.geometry.keyfile import keeping_key
-    from sfumato.publish import PolicyNotMet, check_folder
+    from sfumato.publish import check_folder
     from sfumato.tables.files import FileForm, FileFormat
 
     check_folder(output, overwrite=options["overwrite"])
@@ -69,19 +70,16 @@ def sanitize(console: Console, source: str, output: Path, **options: Any) -> Non
     check_key(output, recipe, options)
     signer = _signer(output, recipe, options)
     if options["chunked"] or options["batch_rows"] is not None:
-        _in_chunks(console, source, output, recipe, signer, options)
+        with keeping_owner_part(console, output, overwrite=options["overwrite"]):
+            _in_chunks(console, source, output, recipe, signer, options)
         return
     table, form = read_input(source, encoding=options["encoding"], query=options["query"])
     wanted = form if options["format_"] is None else FileForm(FileFormat(options["format_"]), form.delimiter)
     if options["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
         raise OptionError("--spreadsheet-safe is for CSV; add --format csv, or leave it out")
     native = form.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
-    try:
+    with keeping_owner_part(console, output, overwrite=options["overwrite"]):
         release = _run(console, table, recipe, options, native=native)
-    except PolicyNotMet as refused:
-        refused.save_owner(output, overwrite=options["overwrite"])
-        _tell_refused(console, refused, output)
-        raise
     with keeping_key(release.key, options["new_key_file"], output), console.progress():
         release.save(output, form=wanted, overwrite=options["overwrite"], sign=signer)
     _tell(console, release, output, wanted, signer)
@@ -161,14 +159,6 @@ def _policy(recipe: Recipe | None, options: dict[str, Any]) -> str | None:
     return recipe.policy
 
 
-def _tell_refused(console: Console, refused: PolicyNotMet, folder: Path) -> None:
-    console.say(refused.verdict.sentence())
-    for line in refused.verdict.to_try:
-        console.say(f"To try next:  {line}")
-    console.say(f"What stays:   {folder / 'owner'} (report.html is the one to read first)")
-    console.result({"folder": str(folder), "table": None, "verdict": refused.verdict.to_json()})
-
-
 def _in_chunks(
     console: Console, source: str, output: Path, recipe: Recipe | None, signer: Signer | None, options: dict[str, Any]
 ) -> None:
@@ -200,6 +190,8 @@ def _in_chunks(
             sign=signer,
             overwrite=options["overwrite"],
             spreadsheet_safe=options["spreadsheet_safe"],
+            policy=_policy(recipe, options),
+            despite_policy=options["despite_policy"],
         )
     _tell(console, release, output, form_of(Path(source)), signer)
 
@@ -212,7 +204,7 @@ def _refuse_in_chunks(source: str, recipe: Recipe | None, options: dict[str, Any
         raise OptionError("--batch-rows is for files that go through in batches; add --chunked or leave it out")
     if source == "-" or "://" in source or options["query"] is not None:
         raise OptionError("--chunked reads a file, some of it twice; write standard input or the query to a file first")
-    for name in ("holdout", "level", "strata", "policy"):
+    for name in ("holdout", "level", "strata"):
         if options[name] is not None or getattr(recipe, name, None) is not None:
             raise OptionError(f"--{name} needs all rows at once; leave it out, or leave out --chunked")
     form = form_of(Path(source))

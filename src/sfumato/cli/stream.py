@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import read_input, signer_at
+from sfumato.cli.options import keeping_owner_part, policy_options, read_input, signer_at
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
@@ -271,6 +271,7 @@ class _Words:
 @click.option("--format", "form", type=click.Choice(["csv", "parquet", "arrow"]), help="[default: the first rows']")
 @click.option("--no-report", is_flag=True, help="Do not measure.")
 @_measure_key_option
+@policy_options
 @click.option("--sign", type=click.Path(path_type=Path), help="Private key (Ed25519) to sign the certificate with.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
 @verb
@@ -281,6 +282,8 @@ def publish(
     form: str | None,
     no_report: bool,
     measure_key: Path | None,
+    policy: str | None,
+    despite_policy: bool,
     sign: Path | None,
     overwrite: bool,
 ) -> None:
@@ -292,7 +295,7 @@ def publish(
     from sfumato.publish.stream import publish_stream
 
     try:
-        with console.progress():
+        with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = publish_stream(
                 state,
                 output,
@@ -301,6 +304,8 @@ def publish(
                 overwrite=overwrite,
                 sign=signer_at(sign, output),
                 measure_key=measure_key,
+                policy=policy,
+                despite_policy=despite_policy,
             )
     except KeyboardInterrupt:
         click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sfumato.assess.report import Report
 from sfumato.assess.verdict import Exceeded
-from sfumato.facts import Fact, Grouped, Maintained
+from sfumato.facts import Fact, Grouped, Joint, Maintained
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.recipe import Recipe
 
@@ -45,6 +45,11 @@ def what_to_try(
         Words of the command that made or measured the table; empty where they are not known.
     """
     told = _name(policy)
+    if any(isinstance(fact, Joint) for fact in facts):
+        return ()  # the owners have to agree on anything else
+    if any(isinstance(fact, Maintained) for fact in facts):
+        line = ["sfumato", "stream", "publish", "--state", "STATE", "-o", "FOLDER", "--policy", told]
+        return () if report.rows_held_out else (shlex.join([*line, "--measure-key", "FILE"]),)
     words = list(command) or ["sfumato", "sanitize", "INPUT", "-o", "FOLDER", "--policy", told]
     made_here = words[1:2] == ["sanitize"]
     compared = bool(report.rows_held_out)

@@ -17,6 +17,8 @@ from sfumato.parties.plan import Plan
 from sfumato.parties.shares import ShareSession
 from sfumato.publish.folder import check_folder
 from sfumato.publish.joint_folder import written_together
+from sfumato.publish.judge import PolicyNotMet, asked_policy
+from sfumato.publish.policy import Policy
 from sfumato.publish.publish import publish
 from sfumato.publish.release import Release, form_named, signer_of
 from sfumato.publish.signature import Signer
@@ -36,6 +38,7 @@ def run_party(
     report: bool = True,
     overwrite: bool = False,
     sign: str | Path | Signer | None = None,
+    policy: Policy | str | Path | None = None,
 ) -> Release:
     """Take part in a joint run, and write the release once every party has it.
 
@@ -57,6 +60,8 @@ def run_party(
         Replace an earlier release of that name.
     sign : path or Signer, optional
         This owner's private key to sign the certificate with. A rehearsal is not signed.
+    policy : Policy, str or path, optional
+        What the report on this owner's part must meet; where it does not, nothing is released anywhere.
 
     Raises
     ------
@@ -72,9 +77,13 @@ def run_party(
     try:
         computing = computing_parties(plan.engine, len(plan.parties))
         session = ShareSession(channel, engine, computing, leaks_of(plan), seed=plan.seed)
-        signer = signer_of(sign, rehearsal=plan.seed is not None)
-        release = publish(run_joint(part, session, Meter(channel, engine), plan.engine, form), report=report)
+        signer, asked = signer_of(sign, rehearsal=plan.seed is not None), asked_policy(policy, report=report)
+        made = run_joint(part, session, Meter(channel, engine), plan.engine, form)
+        release = publish(made, report=report, policy=asked)
         return written_together(release, channel, folder, form, overwrite=overwrite, sign=signer)
+    except PolicyNotMet:
+        channel.abort("its policy is not met")  # what was measured on its part is nobody else's business
+        raise
     except BaseException as error:
         channel.abort(reason_of(error))
         raise

@@ -155,6 +155,8 @@ def sanitize_file(
     sign: str | Path | Signer | None = None,
     overwrite: bool = False,
     spreadsheet_safe: bool = False,
+    policy: Policy | str | Path | None = None,
+    despite_policy: bool = False,
 ) -> Release:
     """Move a file of any length by a key and write a whole release folder, certified and measured.
 
@@ -192,8 +194,18 @@ def sanitize_file(
         Replace an earlier release of that name.
     spreadsheet_safe : bool
         Write CSV with an apostrophe before what a spreadsheet would take for a formula.
+    policy : Policy, str or path, optional
+        What the release must meet: one that is built in, by its name, or a file.
+    despite_policy : bool
+        Release it all the same where it does not; the certificate says so.
+
+    Raises
+    ------
+    PolicyNotMet
+        Where the policy is not met, or it cannot be told; neither folder nor key is written.
     """
     check_budget(budget)
+    asked = asked_policy(policy, report=report, despite=despite_policy)
     mover = in_chunks(mechanism)
     check_folder(folder, overwrite=overwrite)
     _check_key(mover, new_key, folder)
@@ -214,7 +226,9 @@ def sanitize_file(
             (work / "release").mkdir()
             place = work / "release" / f"table.{form.format.value}"
             outcome = run_in_chunks(tried, place, batch_rows=batch_rows, spreadsheet_safe=spreadsheet_safe)
-            release = publish(outcome, report=report, budget=budget).write_into(work, form, signer)
+            release = publish(
+                outcome, report=report, budget=budget, policy=asked, despite_policy=despite_policy
+            ).write_into(work, form, signer)
     except OSError as error:
         raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None
     return dataclasses.replace(release, table=Path(folder, "release", place.name), folder=Path(folder))
