@@ -44,15 +44,16 @@ test slow: export OPENBLAS_NUM_THREADS := 1
 test slow: export OMP_NUM_THREADS := 1
 test slow: export MKL_NUM_THREADS := 1
 
-# Kernels whose sources changed are compiled before, once: every process of a run would compile them for itself.
+# Kernels whose sources changed are compiled before, once: every process of a run would compile them for itself. A file's
+# tests run in one process, which starts what they share, a browser or a server, once.
 test: check engine
-	$(BIN)/python -m sfumato.cli.warm
-	$(BIN)/pytest -q -n 2 -m 'not slow' --durations=10
+	$(BIN)/python -m tests.warm
+	$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow' --durations=10
 
 # Long statistical runs, and every property test again: ten times the examples, drawn at random.
 slow: setup engine
-	$(BIN)/python -m sfumato.cli.warm
-	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=random --durations=10
+	$(BIN)/python -m tests.warm
+	$(BIN)/pytest -q -n 2 --dist loadfile -m 'slow or hypothesis' --hypothesis-profile=random --durations=10
 
 bench: setup
 	$(BIN)/pytest benchmarks/speed -q --import-mode=importlib -o python_files='bench_*.py' -o python_functions='bench_*' --benchmark-sort=name
