@@ -131,7 +131,8 @@ def _writes(arguments: tuple[object, ...]) -> bool:
     return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR))
 
 
-def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("report", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_path: Path, report: bool) -> None:
     """What is on disk at a moment is what a kill leaves then; here before each change that publishing makes."""
     left = tmp_path / "left"
     work, table = tmp_path / "work", people(200)
@@ -140,7 +141,7 @@ def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_p
     take(work / "s.db", table)
     with before_each_change(lambda: shutil.copytree(work, left / f"{len(names(left)):03d}")):
         for _ in range(2):  # the second replaces the first
-            publish_stream(work / "s.db", work / "out", overwrite=True, report=False)
+            publish_stream(work / "s.db", work / "out", overwrite=True, report=report)
     rows = sorted((work / "out" / "release" / "table.csv").read_text().splitlines())
     assert len(names(left)) > 20
     for name in names(left):
@@ -150,7 +151,7 @@ def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_p
         if out.exists():
             checks = verify_release(out / "release")
             assert [check.name for check in checks if not check.holds] == ["made for release"]
-        publish_stream(state, out, overwrite=True, report=False)
+        publish_stream(state, out, overwrite=True, report=report)
         status = look(state)
         assert status.delivered
         assert all(line.renewed == 0 for line in status.ledger[1:])  # nothing came, so nothing left anew
