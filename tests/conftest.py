@@ -8,9 +8,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
-from sfumato.assess import catalogue, measure
-from sfumato.assess.utility import association, covariance
-from sfumato.assess.utility.moments import redraws
+from sfumato.assess import measure
 
 # A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,14 +24,11 @@ def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def short_reports(without_figures: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out what takes long in a report, where its way counts and not its findings: models, attacks, redraws."""
-    monkeypatch.setattr(measure, "catalogue", catalogue._risk)
-    for room in (association, covariance):
-        monkeypatch.setattr(room, "redraws", lambda source, rows, _, rng: redraws(source, rows, 10, rng))
-
-
-@pytest.fixture
 def without_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare columns and look for near rows, and run no other measure and no attack, where they are not asked for."""
     monkeypatch.setattr(measure, "catalogue", lambda: ())
+
+
+@pytest.fixture
+def short_reports(without_figures: None, without_catalogue: None) -> None:
+    """Leave both out, where the way of a report counts and not its findings."""

@@ -75,17 +75,14 @@ def loose(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.fixture
-def unmeasured(monkeypatch: pytest.MonkeyPatch, without_figures: None) -> None:
-    """Leave every attack out: no limit can be told then."""
-    monkeypatch.setattr("sfumato.assess.measure.catalogue", lambda: ())
+unmeasured = pytest.mark.usefixtures("short_reports")  # without attacks no limit can be told
 
 
 def facts_of(release: Path) -> list[str]:
     return [fact["fact"] for fact in json.loads((release / "certificate.json").read_text())["facts"]]
 
 
-@pytest.mark.usefixtures("unmeasured")
+@unmeasured
 def test_a_policy_that_is_not_met_leaves_the_owners_part_alone(run: Run, people: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run("sanitize", people, "-o", out, "--k", 5, "--policy", "research")
@@ -111,7 +108,7 @@ def test_a_policy_that_is_not_met_leaves_the_owners_part_alone(run: Run, people:
     assert json.loads(again.out)["table"] is None
 
 
-@pytest.mark.usefixtures("unmeasured")
+@unmeasured
 def test_a_release_despite_its_policy_says_so_and_verify_accepts_it(run: Run, people: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run("sanitize", people, "-o", out, "--k", 5, "--policy", "trusted").code == 3
@@ -175,7 +172,7 @@ def test_a_policy_that_is_met_lets_the_release_leave(run: Run, people: Path, loo
     assert json.loads((tmp_path / "evaluation" / "report.json").read_text())["verdict"] == verdict
 
 
-@pytest.mark.usefixtures("unmeasured")
+@unmeasured
 def test_a_table_of_another_tool_is_judged_and_exit_code_3_says_that_it_was_not_found_to_meet(
     run: Run, people: Path, tmp_path: Path
 ) -> None:
@@ -210,7 +207,7 @@ def test_a_policy_that_cannot_be_asked_is_bad_input(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.usefixtures("unmeasured")
+@unmeasured
 def test_a_recipe_is_judged_again(run: Run, people: Path, loose: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ["--k", 5, "--policy", "trusted", "--despite-policy", "--seed", 3]
@@ -229,7 +226,7 @@ def test_a_recipe_is_judged_again(run: Run, people: Path, loose: Path, tmp_path:
     assert run("sanitize", people, "-o", tmp_path / "b", "--recipe", recipe, "--policy", loose).code == 3
 
 
-@pytest.mark.usefixtures("unmeasured")
+@unmeasured
 def test_from_python_a_refusal_holds_the_report_and_never_the_table(people: Path, tmp_path: Path) -> None:
     import pyarrow.csv
 
@@ -252,7 +249,7 @@ def test_from_python_a_refusal_holds_the_report_and_never_the_table(people: Path
     assert sf.evaluate(table, release.table, identifiers=["id"], seed=1).verdict is None
 
 
-@pytest.mark.usefixtures("unmeasured")
+@unmeasured
 def test_a_database_with_its_password_is_not_repeated(run: Run, people: Path, tmp_path: Path) -> None:
     sqlite = pytest.importorskip("sqlite3")
     base = tmp_path / "people.db"
