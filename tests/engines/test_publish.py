@@ -12,6 +12,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from sfumato.assess import measure
+from sfumato.assess.attacks.linkage import LINKAGE
+from sfumato.assess.attacks.rounds import ROUNDS
 from sfumato.engines.stream import init_stream
 from sfumato.errors import SfumatoError
 from sfumato.facts import DespitePolicy, Unmeasured
@@ -124,8 +127,12 @@ def test_every_owner_has_a_report_that_stays_and_signs_the_same_release(joint: l
     assert same[0] == same[1]
 
 
+@pytest.mark.usefixtures("without_figures")
 @pytest.mark.parametrize(("centres", "status"), [("each", "measured"), ("last", "not-run")])
-def test_an_owner_of_rows_attacks_the_others_on_the_rounds_that_it_saw(centres: str, status: str) -> None:
+def test_an_owner_of_rows_attacks_the_others_on_the_rounds_that_it_saw(
+    centres: str, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "catalogue", lambda: (LINKAGE, ROUNDS))
     rows = people().select(["name", "age", "smoker", "ill"])
     plan = Plan("horizontal", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=6, centres=centres, few="allow")
     released = joint_in_one_process([rows.slice(0, 50), rows.slice(50)], plan, schemas=[DECLARED] * 2)

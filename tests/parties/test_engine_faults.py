@@ -150,6 +150,7 @@ def test_a_killed_worker_ends_the_work_at_every_party() -> None:
         engine.close()
 
 
+@pytest.mark.slow
 def test_waiting_for_a_party_that_gave_up_ends_with_its_words() -> None:
     need_engine()
     words: list[str] = []

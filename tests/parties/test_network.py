@@ -338,12 +338,10 @@ def test_waiting_for_one_that_has_ended_is_an_error(tmp_path: Path) -> None:
 def test_a_long_computation_is_not_taken_for_silence(tmp_path: Path) -> None:
     def work(channel: NetworkChannel) -> list[int]:
         if channel.rank == 0:
-            end = time.monotonic() + 4.0
-            while time.monotonic() < end:
-                sum(range(10_000))
+            time.sleep(6.0)  # whatever it does: a thread of its own gives the signs of life
         return swap(channel)
 
-    places = [dataclasses.replace(place, timeout=3.0) for place in make_places(tmp_path, ("ann", "ben"))]
+    places = [dataclasses.replace(place, timeout=5.0) for place in make_places(tmp_path, ("ann", "ben"))]
     assert run_all(places, work) == [[1], [0]]
 
 

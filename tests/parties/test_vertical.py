@@ -38,7 +38,7 @@ from tests.parties.owners import (
 ENGINES = ("plain", pytest.param("cheetah", marks=pytest.mark.slow), "aby3")
 STEP = LaplacePCA.grid
 seeds = st.integers(0, 2**32 - 1)
-some_cases = examples(15)
+some_cases = examples(10)
 
 
 def mixed_parts(seed: int, n: int = 60) -> list[Part]:
