@@ -17,7 +17,8 @@ from tests.assess.moved import claimed, draw, moved
 from tests.assess.privacy_studies import check_sound, found
 from tests.examples import at_length
 
-FACTORS = [0.51, 0.87, 1.37, 1.93, *at_length(0.62, 0.73, 1.13, 1.28, 1.41, 1.62, 1.77, 1.86)]
+SOME, MORE = (0.51, 0.87, 1.37, 1.93), (0.62, 0.73, 1.13, 1.28, 1.41, 1.62, 1.77, 1.86)
+FACTORS = [*SOME, *at_length(*MORE)]
 
 
 def measured(seed: int = 1, rows: int = 500) -> pa.Table:
@@ -76,7 +77,7 @@ def test_whole_numbers_do_not_tell_their_factor_either(column: str, form: str) -
     kind = pa.int64() if form == "whole" else pa.float64()
     table = pa.table({column: pa.array([None, *cells[1:].tolist()], kind)})
     schema = Schema((Field(column, Kind.CONTINUOUS),)) if form == "declared continuous" else None
-    for factor in (*FACTORS, 1.035, 2.7, 37.21):
+    for factor in (*SOME, *MORE, 1.035, 2.7, 37.21):
         key = Key((Mult(column, factor),))
         release = sf.sanitize(table, Scaling(key=key), schema=schema, report=False, seed=1)
         written = np.asarray(release.table[column].drop_null(), dtype=np.float64)
