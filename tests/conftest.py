@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
-from sfumato.assess import measure
+from sfumato.assess import catalogue, measure
 
 # A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,3 +32,9 @@ def without_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def short_reports(without_figures: None, without_catalogue: None) -> None:
     """Leave both out, where the way of a report counts and not its findings."""
+
+
+@pytest.fixture
+def without_utility(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run risks and attacks, and no measure of what a table is good for but the comparison of columns."""
+    monkeypatch.setattr(measure, "catalogue", lambda: (*catalogue._risk(), *catalogue._attacks()))

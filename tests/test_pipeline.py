@@ -90,6 +90,7 @@ def test_held_out_rows_do_not_enter_the_release() -> None:
     assert any(type(fact).__name__ == "HeldOut" for fact in release.certificate.facts)
 
 
+@pytest.mark.usefixtures("without_utility")
 def test_rows_given_as_holdout_may_hold_what_the_table_does_not() -> None:
     table = pa.table(columns())
     other = pa.table(columns(20) | {"town": ["Oslo"] * 20, "age": [None] * 10 + [99] * 10})
@@ -129,6 +130,7 @@ def test_strata_keep_their_counts_and_their_pairs() -> None:
     assert again.equals(count)
 
 
+@pytest.mark.usefixtures("without_catalogue")
 def test_no_repr_shows_a_cell() -> None:
     table = pa.table(columns() | {"town": ["Zyxwv"] * 90, "age": [987654321] * 90})
     release = sf.sanitize(table, sf.Condensation(k=5))
@@ -137,6 +139,7 @@ def test_no_repr_shows_a_cell() -> None:
     assert not any(cell in text for text in shown for cell in ("Zyxwv", "987654321"))
 
 
+@pytest.mark.usefixtures("without_catalogue")
 def test_evaluate_measures_a_table_of_any_tool() -> None:
     frame = pd.DataFrame(columns())
     report = sf.evaluate(frame, frame.sample(frac=1.0, random_state=1))

@@ -55,11 +55,11 @@ def constant_table(rows: int = ROWS) -> pa.Table:
     return table.take(pa.array(np.full(rows, full[0])))
 
 
-def released_of(case: str) -> pa.Table:
-    """Give the released table of a case; the original is drawn with seed 1."""
+def released_of(case: str, rows: int = ROWS) -> pa.Table:
+    """The released table of a case; the original is drawn with seed 1."""
     if case == "constant":
-        return constant_table()
-    return draw_table(1 if case == "copy" else 2)
+        return constant_table(rows)
+    return draw_table(1 if case == "copy" else 2, rows)
 
 
 def fit(table: pa.Table) -> Codec:

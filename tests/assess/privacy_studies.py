@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -67,8 +68,15 @@ def _nothing(rows: int) -> pa.Array:
     return pa.array([1.5] + [None] * (rows - 1), pa.float64())
 
 
+_FOUND: WeakKeyDictionary[Study, dict[str, dict[str, Finding]]] = WeakKeyDictionary()
+
+
 def found(measure: Measure, of: Study) -> dict[str, Finding]:
-    return {finding.name: finding for finding in run_measure(measure, of)}
+    """What a measure finds in a study, run once for all tests that look at it."""
+    kept = _FOUND.setdefault(of, {})
+    if measure.name not in kept:
+        kept[measure.name] = {finding.name: finding for finding in run_measure(measure, of)}
+    return kept[measure.name]
 
 
 def value(measure: Measure, of: Study, name: str) -> float:

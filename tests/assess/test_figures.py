@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import itertools
 import re
+from functools import cache
 from typing import Any
 from xml.etree import ElementTree
 
@@ -42,6 +43,11 @@ def study(original: pa.Table, released: pa.Table, seed: int = 3) -> Study:
 
 def texts(figure: Figure) -> list[str]:
     return ["".join(each.itertext()) for each in ElementTree.fromstring(figure.svg).iter(f"{SVG}text")]
+
+
+@cache
+def drawn_attacks() -> tuple[Figure, ...]:
+    return risk_figures(attacks())
 
 
 def only(figures: tuple[Figure, ...], name: str, *, public: bool) -> Figure:
@@ -101,10 +107,18 @@ def test_bins_of_moments_are_steps_of_a_clock_or_a_calendar(unit: str, most: int
     assert counts.sum() == 300
 
 
+YEARS = [(1, 1), (1, 2), (1, 60), (1, 9999), (1000, 9999), (9900, 9999), (9999, 9999)]
+
+
 @pytest.mark.parametrize(
-    ("first", "last"), [(1, 1), (1, 9999), (9999, 9999), *at_length((1, 2), (1, 60), (1000, 9999), (9900, 9999))]
+    ("kind", "first", "last"),
+    [
+        (pa.date32(), 1, 1),
+        (pa.date32(), 9999, 9999),
+        (pa.timestamp("us"), 1, 9999),
+        *at_length(*((kind, *years) for kind in (pa.date32(), pa.timestamp("us")) for years in YEARS)),
+    ],
 )
-@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us")])
 def test_any_date_that_a_table_can_hold_is_drawn(first: int, last: int, kind: pa.DataType) -> None:
     low, high = datetime.datetime(first, 1, 1), datetime.datetime(last, 12, 31)
     days = [(low + (high - low) * (place / 30)).replace(microsecond=0) for place in range(31)]
@@ -127,7 +141,7 @@ def test_public_axes_are_labelled_with_round_numbers() -> None:
 
 
 def test_attacks_are_ranked_by_what_they_gain_over_their_control() -> None:
-    figure = only(risk_figures(attacks()), "attacks/all", public=True)
+    figure = only(drawn_attacks(), "attacks/all", public=True)
     drawn = [text for text in texts(figure) if ":" in text]
     assert drawn[0].startswith("Linkage by Mahalanobis' distance: 13")
     assert drawn[-1].startswith("Group linkage largest: 45")  # conceded by every certificate
@@ -136,7 +150,7 @@ def test_attacks_are_ranked_by_what_they_gain_over_their_control() -> None:
 
 
 def test_what_the_owner_alone_may_see_is_drawn_in_a_figure_of_its_own() -> None:
-    figures = risk_figures(attacks())
+    figures = drawn_attacks()
     name = "attacks/attribute-inference-insider"
     seen = [text for text in texts(only(figures, name, public=False)) if text.startswith("column")]
     public = [text for text in texts(only(figures, name, public=True)) if text.startswith("column")]
@@ -169,7 +183,7 @@ def test_models_are_drawn_for_all_and_classes_for_the_owner() -> None:
 
 def test_models_that_are_worse_than_nothing_are_drawn_left_of_zero() -> None:
     findings = [dataclasses.replace(each, value=-0.4, interval=(-0.9, 0.1)) for each in models()]
-    (figure, *_) = model_figures(findings)
+    (figure, *_) = model_figures([each for each in findings if each.name.startswith("accuracy")])
     assert "<svg" in figure.svg
 
 
@@ -243,7 +257,7 @@ def test_points_are_drawn_only_where_there_are_two_directions() -> None:
 
 
 def test_a_drawing_stands_alone_with_its_colours_in_it() -> None:
-    for figure in (*risk_figures(attacks()), *component_figures(study(draw_table(1), draw_table(2)))):
+    for figure in (*drawn_attacks(), *component_figures(study(draw_table(1), draw_table(2)))):
         alone = figure.to_svg()
         assert "var(" not in alone
         assert "#005f96" in alone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ def findings(*tables: pa.Table, **more: Any) -> dict[str, Finding]:
     return {finding.name: finding for finding in run_measure(ATTRIBUTE_INFERENCE, study(*tables, **more))}
 
 
+@cache
 def case(name: str, seed: int = 5) -> dict[str, Finding]:
     return findings(draw_table(1), released_of(name), seed, holdout=draw_table(3))
 

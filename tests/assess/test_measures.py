@@ -22,6 +22,7 @@ from tests.assess.cases import (
     released_of,
     value_of,
 )
+from tests.assess.test_docs import explained
 
 COLUMNS = ("x", "y", "count", "colour", "shape", "born")
 
@@ -46,6 +47,11 @@ def test_every_finding_is_complete_and_within_its_range(case: str) -> None:
 def test_names_of_findings_do_not_repeat() -> None:
     names = [finding.name for finding in findings_of("redraw").findings]
     assert len(names) == len(set(names))
+
+
+def test_every_finding_of_a_report_is_explained_on_a_page() -> None:
+    for name in {finding.name.partition("/")[0] for finding in findings_of("redraw").findings}:
+        assert explained(name), name
 
 
 @pytest.mark.parametrize(

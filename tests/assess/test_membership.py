@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ def findings(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any)
     return {finding.name: finding for finding in run_measure(MEMBERSHIP, this)}
 
 
+@cache
 def case(name: str, seed: int = 5) -> dict[str, Finding]:
     return findings(draw_table(1), released_of(name), seed, holdout=draw_table(3))
 

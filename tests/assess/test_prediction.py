@@ -28,14 +28,17 @@ RESPONSE_MODELS = ("1nn", "boosting", "ridge")
 CLASSES = ("amber", "blue", "crimson")
 
 
+FEW = 300
+
+
 @cache
-def classes_of(case: str, held: int = ROWS) -> dict[str, Finding]:
-    return found(PREDICTION, study(draw_table(1), released_of(case), holdout=draw_table(3, held)))
+def classes_of(case: str, held: int = FEW) -> dict[str, Finding]:
+    return found(PREDICTION, study(draw_table(1, FEW), released_of(case, FEW), holdout=draw_table(3, held)))
 
 
 @cache
 def responses_of(case: str, target: str = "x") -> dict[str, Finding]:
-    return found(RESPONSES, study(draw_table(1), released_of(case), target))
+    return found(RESPONSES, study(draw_table(1, FEW), released_of(case, FEW), target, holdout=draw_table(3, FEW)))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -69,7 +72,7 @@ def test_a_redraw_serves_about_as_well_as_the_original(seed: int) -> None:
 
 def test_a_constant_table_teaches_no_more_than_always_naming_its_class() -> None:
     findings = classes_of("constant")
-    held = draw_table(3).column("colour").to_pylist()
+    held = draw_table(3, FEW).column("colour").to_pylist()
     only = constant_table(1).column("colour")[0].as_py()
     for model in MODELS:
         assert value(findings[f"accuracy-{model}"]) == pytest.approx(held.count(only) / len(held))
@@ -117,7 +120,7 @@ def test_the_recalls_of_the_classes_weigh_up_to_the_accuracy_and_stay_with_the_o
 
 
 def test_the_smallest_class_is_that_with_the_fewest_original_rows() -> None:
-    table = draw_table(1)
+    table = draw_table(1, FEW)
     names = table.column("colour").to_pylist()
     few = min(CLASSES, key=names.count)
     findings = classes_of("redraw")
@@ -134,8 +137,8 @@ def test_a_class_with_fewer_than_ten_held_out_rows_is_not_shown_to_the_public() 
 
 
 def test_guessing_the_commonest_class_is_told() -> None:
-    held = draw_table(3).column("colour").to_pylist()
-    names = draw_table(1).column("colour").to_pylist()
+    held = draw_table(3, FEW).column("colour").to_pylist()
+    names = draw_table(1, FEW).column("colour").to_pylist()
     share = held.count(max(CLASSES, key=names.count)) / len(held)
     assert f"always naming the commonest class is right for {share:.1%}" in classes_of("redraw")["accuracy-1nn"].meaning
 
@@ -183,7 +186,7 @@ def test_dates_and_columns_with_missing_cells_are_predicted_as_responses() -> No
     for target in ("born", "y"):
         findings = responses_of("redraw", target)
         assert value(findings["response-correlation-boosting"]) > 0.8
-    absent = draw_table(3).column("y").null_count
+    absent = draw_table(3, FEW).column("y").null_count
     assert f"({absent} more are left out" in findings["response-r2-1nn"].meaning
 
 
@@ -202,7 +205,7 @@ def test_a_release_without_any_known_class_teaches_nothing() -> None:
         assert "no known value left in the released table" in (finding.because or "")
 
 
-@pytest.mark.parametrize(("rows", "held"), [(1, 600), (2, 2), (5, 1), (90, 2)])
+@pytest.mark.parametrize(("rows", "held"), [(1, 150), (5, 1), *at_length((2, 2), (90, 2))])
 @pytest.mark.parametrize("target", ["colour", "x", "born"])
 def test_tiny_tables_stop_no_measure(rows: int, held: int, target: str) -> None:
     subject = study(draw_table(1, 150), draw_table(2, rows), target, holdout=draw_table(3, held))
@@ -245,7 +248,8 @@ def test_the_same_seed_gives_the_same_findings() -> None:
         (PREDICTION, "colour", classes_of("redraw")),
         (RESPONSES, "x", responses_of("redraw")),
     ):
-        assert found(measure, study(draw_table(1), draw_table(2), target)) == first
+        subject = study(draw_table(1, FEW), draw_table(2, FEW), target, holdout=draw_table(3, FEW))
+        assert found(measure, subject) == first
 
 
 def test_the_second_draw_of_the_original_takes_other_rows_where_there_are_enough() -> None:
@@ -286,7 +290,7 @@ def test_the_interval_of_a_correlation_holds_the_truth_as_often_as_it_says() -> 
 
 def test_an_interval_narrows_with_more_test_rows() -> None:
     widths = []
-    for rows in (50, 600):
+    for rows in (50, 300):
         low, high = interval(classes_of("redraw", held=rows)["accuracy-1nn"])
         widths.append(high - low)
     assert widths[1] < 0.5 * widths[0]

@@ -264,6 +264,7 @@ def test_a_mechanism_can_be_varied_and_keeps_its_key_which_is_no_field(mechanism
     assert "key" not in repr(keyed)
 
 
+@pytest.mark.usefixtures("without_utility")
 def test_no_output_of_a_release_but_the_table_shows_a_term_of_the_key(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -304,6 +304,7 @@ def table(n: int = 240) -> pa.Table:
     )
 
 
+@pytest.mark.usefixtures("without_utility")
 def test_a_release_passes_public_columns_and_its_report_attacks_the_noise() -> None:
     release = sf.sanitize(table(), LaplacePCA(k=40), target="y", public=["ward"], holdout=0.1, seed=1, budget=5.0)
     assert release.certificate.method == "laplace-pca"

@@ -28,7 +28,7 @@ from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
 from tests.randomize.tables import ROWS, TOWNS, codec_of, declared_schema, draw_table
 
-pytestmark = pytest.mark.usefixtures("without_figures")
+pytestmark = pytest.mark.usefixtures("without_figures", "without_utility")
 
 
 @cache

@@ -72,10 +72,10 @@ class Chameleon(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> from sfumato.mine import Chameleon
-    >>> angle = np.linspace(0.0, 2.0 * np.pi, 300, endpoint=False)
+    >>> angle = np.linspace(0.0, 2.0 * np.pi, 150, endpoint=False)
     >>> ring = np.column_stack([np.cos(angle), np.sin(angle)])
     >>> labels = Chameleon(n_clusters=2, random_state=0).fit_predict(np.concatenate([ring, 0.4 * ring]))
-    >>> np.unique(labels[:300]).tolist(), np.unique(labels[300:]).tolist()
+    >>> np.unique(labels[:150]).tolist(), np.unique(labels[150:]).tolist()
     ([0], [1])
     """
 
