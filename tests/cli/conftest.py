@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli import main
+from sfumato.condense.compact import EFFORTS
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return Outcome(stop.value.code, captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture(autouse=True)
+def quick_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search as the fast effort does where the default is asked for: the verbs are tested here, not the groups."""
+    monkeypatch.setitem(EFFORTS, "default", EFFORTS["fast"])
 
 
 @pytest.fixture

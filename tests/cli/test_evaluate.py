@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.assess import sizes
 from tests.cli.conftest import Run
+from tests.examples import at_length
 
 whole_report, short_report = (pytest.mark.usefixtures(name) for name in ("without_figures", "short_reports"))
 
@@ -209,7 +210,7 @@ def test_a_budget_is_told(run: Run, people: Path, noisy: Path, tmp_path: Path, m
     assert (done.code, (tmp_path / "no").exists()) == (2, False)
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("stop", [signal.SIGTERM, *at_length(signal.SIGINT)])
 def test_an_interrupt_in_mid_run_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> None:
     rng = np.random.default_rng(5)
     header = ",".join(f"x{column}" for column in range(12))

@@ -551,6 +551,7 @@ def open_dashboard(look: Look, running: Running) -> None:
     look.page.locator("#shown-pay .bar").first.wait_for(state="attached")
 
 
+@pytest.mark.slow
 def test_the_dashboard_draws_every_distribution_with_its_band(browser: Any, filled: Running) -> None:
     with Look(browser, f"{filled.url}dashboard") as look:
         assert look.page.locator("#count").count() == 0

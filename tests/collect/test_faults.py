@@ -15,16 +15,14 @@ from sfumato.collect.store import Store
 from sfumato.collect.tables import USED
 from sfumato.collect.tokens import check_token, mark, seal
 from tests.collect.process import AGE, COMMAND, Load, bodies_for, collector, send_all, started, tokens
+from tests.examples import at_length
 
 
 def load(port: int, bodies: list[bytes], clients: int, at: tuple[int, Callable[[], None]] | None = None) -> Load:
     return asyncio.run(send_all(port, bodies, clients, at))
 
 
-on_sqlite, on_postgresql = (
-    pytest.mark.parametrize("place", [kind, pytest.param(other, marks=pytest.mark.slow)], indirect=True)
-    for kind, other in (("sqlite", "postgresql"), ("postgresql", "sqlite"))
-)
+on_sqlite = pytest.mark.parametrize("place", ["sqlite", *at_length("postgresql")], indirect=True)
 
 
 @on_sqlite
@@ -65,7 +63,7 @@ def test_a_kill_in_mid_load_loses_no_acknowledged_answer(place: str, tmp_path: P
     store.close()
 
 
-@pytest.mark.parametrize("stop", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
+@pytest.mark.parametrize("stop", [signal.SIGTERM, *at_length(signal.SIGINT)])
 def test_an_end_in_mid_load_is_orderly(stop: signal.Signals, tmp_path: Path) -> None:
     db = str(tmp_path / "survey.db")
     given = tokens(db, 3000)
@@ -81,7 +79,7 @@ def test_an_end_in_mid_load_is_orderly(stop: signal.Signals, tmp_path: Path) -> 
     assert '"stopped"' in running.log.read_text(encoding="utf-8")
 
 
-@on_postgresql
+@pytest.mark.slow  # test_store lets two processes write to either database
 def test_two_collectors_on_one_database_count_a_token_once(place: str, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()

@@ -87,6 +87,7 @@ def test_a_stream_in_postgresql_is_the_one_in_a_file_bit_for_bit(url: str, tmp_p
     assert wrong == ["made for release"]
 
 
+@pytest.mark.slow
 def test_a_kill_in_postgresql_loses_nothing_and_counts_nothing_twice(url: str) -> None:
     begin(url, TABLE)
     code = (
