@@ -241,6 +241,7 @@ def _facts(
 
 def _check_choices(mechanism: Mechanism) -> None:
     """Refuse a yes or no that is neither: a certificate would state a number, which `verify` takes for altered."""
+    told = parameters_of(mechanism)
     for field in dataclasses.fields(mechanism):
-        if field.type in ("bool", bool) and not isinstance(getattr(mechanism, field.name), bool):
+        if field.type in ("bool", bool) and not isinstance(told[field.name], bool):
             raise OptionError(f"{field.name} is neither true nor false; write one of them")
