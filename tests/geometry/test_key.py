@@ -144,6 +144,12 @@ def test_a_spacing_that_is_wider_than_the_step_counts_where_numbers_were_multipl
     assert key.written_steps({"a": 1.0, "b": None, "c": None, "d": 0.1}, spacings) == {"a": 2000.0, "b": 0.2, "d": 0.1}
 
 
+def test_a_spacing_stands_for_a_step_that_nobody_named() -> None:
+    key = Key((Add("a", 0.123), Rotate(("b", "c"), 20)))
+    assert key.written_steps({}, {"a": 0.05, "b": 0.1, "c": 0.5}) == pytest.approx({"a": 0.05, "b": 0.1, "c": 0.1})
+    assert key.written_steps({}, {"a": 0.0, "b": 0.1, "c": 0.0}) == {}
+
+
 def test_no_repr_shows_a_term() -> None:
     key = Key.from_toml(INTERFACE)
     for text in (repr(key), str(key), *(repr(step) for step in key.steps), f"{key.steps}"):

@@ -115,6 +115,29 @@ def test_whole_numbers_do_not_tell_their_factor(tmp_path: Path, factor: float) -
     assert find_factor(written.to_numpy().astype(np.float64)) is None
 
 
+@pytest.mark.parametrize("factor", [0.73, 1.37, 2.7])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_numbers_that_lie_in_steps_do_not_tell_their_factor(tmp_path: Path, ending: str, factor: float) -> None:
+    rng = np.random.default_rng(3)
+    columns = {
+        "salary": rng.integers(20, 90, 600) * 1000,
+        "weight": rng.normal(70, 12, 600).round(1),
+        "price": rng.integers(1, 400, 600) * 0.25,
+    }
+    source = save(pa.table(columns), tmp_path / f"in.{ending}")
+    key = Key(tuple(Mult(name, factor) for name in columns))
+    transform_file(source, tmp_path / f"out.{ending}", key, seed=1, batch_rows=50)
+    written = load(tmp_path / f"out.{ending}")
+    assert [name for name in columns if find_factor(written.column(name).to_numpy().astype(float)) is not None] == []
+
+
+def test_a_finer_number_in_the_last_row_is_not_rounded_away(tmp_path: Path) -> None:
+    weights = np.append(np.full(100, 70.5), [81.25, 60.125])
+    source = save(pa.table({"weight": weights}), tmp_path / "in.parquet")
+    transform_file(source, tmp_path / "out.parquet", Key((Add("weight", 1.0),)), shuffle="none", batch_rows=10)
+    assert load(tmp_path / "out.parquet").column("weight").to_pylist() == (weights + 1.0).tolist()
+
+
 def test_shuffled_rows_stay_whole_and_in_their_batch(tmp_path: Path) -> None:
     table = people().append_column("row", pa.array(range(101)))
     source = save(table, tmp_path / "in.parquet")
@@ -323,7 +346,7 @@ def test_the_columns_of_the_key_are_numbers_even_where_the_first_rows_look_like_
         save(table, tmp_path / "in.csv"), tmp_path / "out.csv", Key((Add("id", 5), Mult("flag", 3.0))), shuffle="none"
     )
     assert isinstance(done, MovedFile)
-    assert load(tmp_path / "out.csv").column("flag").to_pylist() == [0.0, 3.0] * 250
+    assert load(tmp_path / "out.csv").column("flag").to_pylist() == [0.0, 5.0] * 250  # the next of 1, 2, 5, 10
 
 
 @given(sizes=st.lists(st.integers(0, 30), max_size=20), rows=st.integers(1, 25))

@@ -173,9 +173,9 @@ class Key:
 
         It is no finer than the original's step is after the move: digits beyond would show the spacing, and with it the
         factor. A shift leaves the step as it is. A factor stretches it, and the next of 1, 2, 5, 10, ... is taken. What
-        columns turned together hold is as fine as the finest of them, each counted in its unit. Columns without a step,
-        and those that are turned with one, have none. Whole numbers stay whole, so that their step is never below 1;
-        those that were shifted or turned have none here, and are rounded where they are written.
+        columns turned together hold is as fine as the finest of them, each counted in its unit. Columns without step
+        and spacing, and those that are turned with one, have none. Whole numbers stay whole, so their step is never
+        below 1; those that were shifted or turned have none here, and are rounded where they are written.
 
         Parameters
         ----------
@@ -191,15 +191,16 @@ class Key:
                 factors[step.column] *= abs(step.term)
         units, written = self.units, {}
         for columns in self._together():
-            known = {column: value for column in columns if (value := steps.get(column)) is not None}
+            apart = {column: max(steps.get(column) or 0.0, (spacings or {}).get(column, 0.0)) for column in columns}
+            known = {column: steps.get(column) or value for column, value in apart.items() if value}
             if len(columns) == 1:
                 (column,) = columns
-                own = known.get(column, 0.0)
-                apart = max(own, (spacings or {}).get(column, 0.0))
-                if factors[column] != 1.0 and apart:
-                    written[column] = max(_next_round(factors[column] * apart), 1.0 if own and not own % 1 else 0.0)
-                elif own % 1:
-                    written[column] = own
+                own = steps.get(column) or 0.0
+                if factors[column] != 1.0 and apart[column]:
+                    stretched = _next_round(factors[column] * apart[column])
+                    written[column] = max(stretched, 1.0 if own and not own % 1 else 0.0)
+                elif known.get(column, 0.0) % 1:
+                    written[column] = known[column]
                 continue
             if len(known) < len(columns):
                 continue

@@ -9,6 +9,7 @@ from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.facts import Enhanced, Fact, Shuffled, TargetMoved, Transformed, Untouched
 from sfumato.geometry.hybrid import hybrid
 from sfumato.geometry.key import Key
+from sfumato.geometry.spacing import Spacing
 from sfumato.laws import choose_step, law_of_size, snap
 from sfumato.laws.enhance import Pairs, check_columns, enhance_rows
 from sfumato.mechanism import Sanitized, Workings
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Extra", "KeyedWorkings", "move", "number_blocks"]
 
 _USUAL = "gaussian"  # law of the extra noise of a column that is not named
-_MOST_DECIMALS = 12  # of numbers that are looked at for a spacing
-_MOST_PLACES = 1e12  # within which coordinates still tell neighbouring numbers apart
-_ROUNDING = 0.01  # of a place, which coordinates are exact to
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,25 +95,14 @@ def _grids(records: Records, blocks: Sequence[Block], key: Key) -> Grids:
 
 
 def _spacing(records: Records, block: Block) -> float:
-    """Largest number of a few decimals of which all differences in a column are multiples; 0 where there is none.
-
-    Examples are 1000 for salaries in thousands, and 0.1 for weights that are written so.
-    """
-    import numpy as np
-
+    """How far apart the numbers of a column lie; 0 where no distance stands out."""
     marks = [other.start for other in records.layout if (other.column, other.kind) == (block.column, BlockKind.MISSING)]
     there = ~(records.values[:, marks] > 0.5).any(axis=1)
     coordinates = records.values[there, block.start]
     assert block.scale is not None
-    apart = (coordinates - coordinates[:1]) * block.scale
-    largest = float(np.abs(apart).max(initial=0.0))
-    for decimals in range(_MOST_DECIMALS + 1):
-        places = apart * 10.0**decimals
-        if largest * 10.0**decimals > _MOST_PLACES:
-            break
-        if np.abs(places - np.rint(places)).max(initial=0.0) <= _ROUNDING:
-            return float(np.gcd.reduce(np.abs(np.rint(places)).astype(np.int64), initial=0) / 10.0**decimals)
-    return 0.0
+    spacing = Spacing()
+    spacing.add((coordinates - coordinates[:1]) * block.scale)
+    return spacing.apart
 
 
 def _enhance(

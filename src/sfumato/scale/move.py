@@ -11,13 +11,16 @@ import pyarrow as pa
 
 from sfumato.errors import OptionError, SchemaError
 from sfumato.geometry.hybrid import hybrid
-from sfumato.geometry.key import Key
+from sfumato.geometry.key import Key, Mult
+from sfumato.geometry.spacing import Spacing
 from sfumato.tables.cells import absent_cells, numbers_of_cells, plain
 from sfumato.tables.field import DateStep, Domain, Field, Kind
 from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
 from sfumato.tables.moved import exactly_on, round_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from sfumato.scale.plan import Plan
@@ -39,7 +42,8 @@ class Mover:
         self.gaps: set[str] = set()
         self._grids = {field.name: _declared_grid(field, source.schema.field(field.name).type) for field in plan.moved}
         self._kinds = plan.arrow_schema(source.schema)
-        self._written = key.written_steps({field.name: _step(field) for field in plan.moved})
+        steps = {field.name: _step(field) for field in plan.moved}
+        self._written = key.written_steps(steps, _spacings(source, plan.moved, key, steps, rows))
         self._means: dict[str, float] | None = None
         self._rooms: dict[str, NDArray[np.float64]] = {}
 
@@ -131,6 +135,31 @@ def _step(field: Field) -> float | None:
     if isinstance(step, DateStep):
         return None
     return 1.0 if step is None and field.kind is Kind.INTEGER else step
+
+
+def _spacings(
+    source: Source, moved: Sequence[Field], key: Key, steps: Mapping[str, float | None], rows: int
+) -> dict[str, float]:
+    """Read how far apart the numbers of each column lie, in a pass that ends where nothing is left to learn.
+
+    A column's numbers lie no nearer than their step, so most columns of whole numbers are known after a batch; so are
+    numbers of arbitrary decimals. Whole numbers that no factor changes are not looked at.
+    """
+    stretched = {step.column for step in key.steps if isinstance(step, Mult)}
+    left = {field.name: field for field in moved if field.kind is not Kind.INTEGER or field.name in stretched}
+    found = {name: Spacing() for name in left}
+    for batch in source.batches(list(left), rows) if left else ():
+        for name, field in left.items():
+            numbers, absent = numbers_of_cells(pa.chunked_array([batch.column(name)]), field)
+            found[name].add(numbers[~absent])
+        left = {name: field for name, field in left.items() if not _is_known(found[name], steps[name])}
+        if not left:
+            break
+    return {name: spacing.apart for name, spacing in found.items()}
+
+
+def _is_known(spacing: Spacing, step: float | None) -> bool:
+    return spacing.lost or (step is not None and 0.0 < spacing.apart <= step)
 
 
 def _declared_grid(field: Field, kind: pa.DataType) -> Grid | None:

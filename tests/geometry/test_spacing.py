@@ -1,0 +1,49 @@
+"""How far apart the numbers of a column lie, told at once or part by part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.geometry.spacing import Spacing
+
+
+def spacing(*parts: list[float]) -> Spacing:
+    found = Spacing()
+    for part in parts:
+        found.add(np.array(part))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("numbers", "apart"),
+    [
+        ([31_000.0, 52_000.0, 33_000.0], 1000.0),
+        ([0.25, 0.5, 1.75], 0.25),
+        ([70.1, 70.3, 68.9], 0.2),
+        ([5.0, 5.0], 0.0),
+        ([], 0.0),
+        ([0.25, 0.5, 0.501], 0.001),
+        ([0.125, 0.25, 0.251], 0.001),
+    ],
+)
+def test_the_spacing_of_some_numbers(numbers: list[float], apart: float) -> None:
+    found = spacing(numbers)
+    assert found.apart == pytest.approx(apart)
+    assert not found.lost
+
+
+def test_numbers_of_any_decimals_have_none_and_none_is_looked_for_again() -> None:
+    found = spacing([0.1, 0.2], [np.pi, np.e], [1.0, 2.0])
+    assert (found.apart, found.lost) == (0.0, True)
+
+
+@given(st.lists(st.lists(st.integers(-10_000, 10_000), max_size=6), max_size=6), st.integers(0, 4), st.integers(1, 60))
+def test_parts_give_what_the_whole_gives(parts: list[list[int]], decimals: int, stretch: int) -> None:
+    numbers = [[stretch * number / 10**decimals for number in part] for part in parts]
+    whole = [number for part in numbers for number in part]
+    expected = np.gcd.reduce([round((number - whole[0]) * 10**decimals) for number in whole] or [0])
+    assert spacing(*numbers).apart == pytest.approx(expected / 10**decimals)
+    assert spacing(whole).apart == pytest.approx(expected / 10**decimals)
