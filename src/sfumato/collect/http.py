@@ -20,6 +20,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _HOST = re.compile(r"\[[^\]]*\]|[^:]*")
 _PATIENCE = 15.0  # seconds in which a body must have come
+_LONGEST_LENGTH = 18  # digits that a content-length has at most; Python refuses to read some thousands
 
 # nothing from elsewhere, nothing inline, no frame around it, no form that a browser sends by itself
 _POLICY = (
@@ -105,7 +106,7 @@ class Request:
         if self.headers.get(b"content-type", b"").split(b";")[0].strip().lower() != b"application/json":
             raise Refused(415, "the body must be JSON; send it with the content type application/json")
         length = self.headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > most:
+        if length.isdigit() and (len(length) > _LONGEST_LENGTH or int(length) > most):
             raise _too_long(most)
         try:
             async with asyncio.timeout(_PATIENCE):

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.collect.opening import identity, make_engine, prepare_file, prepare_tables, url_of
 from sfumato.collect.tokens import KEY_BYTES
+from sfumato.documents import MOST_BYTES, Unparsable, parse_json
 from sfumato.errors import BadInput, SfumatoError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["Store", "StoreError", "Submission", "Verdict"]
+__all__ = ["Store", "StoreError", "Submission", "Verdict", "read_survey_document"]
 
 
 class StoreError(SfumatoError):
@@ -107,7 +108,7 @@ class Store:
 
         with self._reading() as connection:
             found = connection.scalar(META.select().with_only_columns(META.c.value).where(META.c.name == "survey"))
-        return None if found is None else dict(json.loads(bytes(found)))
+        return None if found is None else read_survey_document(bytes(found))
 
     def set_survey(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Store the document of the survey and give the one that stands: one with another digest is left as it is."""
@@ -119,7 +120,7 @@ class Store:
         ):  # in one transaction: two that begin at once do not both believe it is theirs
             connection.execute(self._put, {"name": "survey", "value": text})
             found = connection.scalar(META.select().with_only_columns(META.c.value).where(META.c.name == "survey"))
-            standing = dict(json.loads(bytes(found))) if found is not None else dict(document)
+            standing = read_survey_document(bytes(found)) if found is not None else dict(document)
             if standing.get("digest") == document.get("digest"):
                 connection.execute(META.update().where(META.c.name == "survey").values(value=text))
         return standing
@@ -227,3 +228,20 @@ def _errors(done: str, kind: type[SfumatoError] = StoreError) -> Iterator[None]:
     except (sa.exc.SQLAlchemyError, OverflowError) as error:
         name = type(getattr(error, "orig", None) or error).__name__
         raise kind(f"the survey's database could not be {done} ({name}); check that it is there and not full") from None
+
+
+def read_survey_document(body: bytes) -> dict[str, Any]:
+    """Document of a survey as the database holds it.
+
+    Raises
+    ------
+    BadInput
+        Where it is no document.
+    """
+    try:
+        document = parse_json(body, most=MOST_BYTES)
+    except Unparsable:
+        document = None
+    if not isinstance(document, dict):
+        raise BadInput("the survey in the database cannot be read; bring back a whole copy of it")
+    return document

@@ -162,7 +162,7 @@ def open_source(path: str | Path, *, encoding: str = "utf-8") -> Source:
         else:
             delimiter, names = _header(place, encoding)
             schema, form = pa.schema([(name, pa.string()) for name in names]), FileForm(FileFormat.CSV, delimiter)
-    _check_names(schema.names, place)
+        _check_names(schema.names, place)  # decodes the names
     return Source(place, form, schema, rows, encoding)
 
 

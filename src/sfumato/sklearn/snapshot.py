@@ -21,6 +21,10 @@ __all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
 
 _MAGIC = b"sfumato condenser 1\n"
 _DIGEST = 32
+_NO_SNAPSHOT = (  # a file in it that is encrypted or packed by another method is a RuntimeError
+    *(KeyError, TypeError, ValueError, EOFError, RuntimeError, OSError, OverflowError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,5 +74,5 @@ def read_snapshot(data: bytes) -> Snapshot:
             names = None if about["names"] is None else tuple(about["names"])
             state = MaintainerState(**arrays, **about["state"])
             return Snapshot(about["parameters"], names, held["values"], held["levels"], state)
-    except (KeyError, TypeError, ValueError, EOFError, NotImplementedError, OSError, zipfile.BadZipFile, zlib.error):
+    except _NO_SNAPSHOT:
         raise TableError("the snapshot was written by another version; use that one") from None

@@ -79,9 +79,15 @@ class Publication:
             family, count, level_max = (
                 np.asarray(marks[name], dtype=np.int64) for name in ("family", "count", "level_max")
             )
-            return cls(pa.concat_tables(tables), family, count, level_max, np.asarray(marks["pseudo"], dtype=np.bool_))
-        except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException):
-            raise StateError("the published rows in the state cannot be read; use the version that wrote it") from None
+            pseudo = np.asarray(marks["pseudo"], dtype=np.bool_)
+            table = pa.concat_tables(tables)
+            table.validate(full=True)
+            one_each = {each.shape for each in (family, count, level_max, pseudo)} == {(len(family),)}
+            if one_each and (count >= 0).all() and sum(count.tolist()) == table.num_rows:
+                return cls(table, family, count, level_max, pseudo)
+        except (KeyError, TypeError, ValueError, OverflowError, OSError, pa.ArrowException):
+            pass
+        raise StateError("the published rows in the state cannot be read; use the version that wrote it")
 
 
 def renew(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from sfumato.documents import parse_json
 from sfumato.errors import BadInput
 
-__all__ = ["APPLICATION_ID", "FORMAT", "HEAD", "Entry", "Head", "StateError", "damaged", "entry_digest"]
+__all__ = ["APPLICATION_ID", "FORMAT", "HEAD", "Entry", "Head", "StateError", "damaged", "entry_digest", "whole_number"]
 
 FORMAT = 1
 """Version of the form; a state of another one is refused."""
@@ -26,6 +27,7 @@ HEAD = ("head", "")
 """Kind and key of the entry that holds the digest of all others."""
 
 _MODULUS = 1 << 256
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 class StateError(BadInput):
@@ -35,6 +37,25 @@ class StateError(BadInput):
 def damaged(name: str, why: str) -> StateError:
     """Give the error of a state that is not whole."""
     return StateError(f"the state {name!r} is damaged or only half copied ({why}); bring back a whole copy of it")
+
+
+def whole_number(written: str | bytes) -> int:
+    """Number that a key or an entry tells: a count, or a place in an order.
+
+    Raises
+    ------
+    StateError
+        Where it is none.
+
+    Examples
+    --------
+    >>> whole_number("00000012"), whole_number(b"-1")
+    (12, -1)
+    """
+    text = written.decode("ascii", "replace") if isinstance(written, bytes) else written
+    if _WHOLE.fullmatch(text) is None:
+        raise StateError("the state has something else where a number is due; bring back a whole copy of it")
+    return int(text)
 
 
 class Entry(NamedTuple):

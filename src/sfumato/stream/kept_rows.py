@@ -20,7 +20,7 @@ from sfumato.stream.batches import Batch
 from sfumato.stream.book import Book
 from sfumato.stream.families import LEFT, UNKNOWN, entry_of_left, families_left
 from sfumato.stream.format import Entry, StateError
-from sfumato.stream.pool import Purpose, Vault, Waiting
+from sfumato.stream.pool import Purpose, Vault, Waiting, from_hex
 from sfumato.stream.settings import Settings
 
 __all__ = [
@@ -275,7 +275,7 @@ def open_kept_rows(settings: Settings, measure_key: str | Path | None, *, forgot
     if forgotten:
         raise OptionError("the rows kept for measuring were forgotten in this state; leave out --measure-key")
     vault = Vault.from_file(measure_key, settings.state_id, Purpose.MEASURING)
-    vault.unlock("", bytes.fromhex(settings.measure_key))
+    vault.unlock("", from_hex(settings.measure_key))
     return vault
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sfumato.stream.batches import batch_id, place_of
 from sfumato.stream.book import Book
-from sfumato.stream.format import Entry, StateError
+from sfumato.stream.format import Entry, StateError, whole_number
 
 __all__ = ["Known"]
 
@@ -23,7 +23,7 @@ class Known:
         self._rows: dict[str, int] = {}
         self._lengths: dict[tuple[str, int] | None, set[int]] = {}
         for key in book.keys(_BATCH):
-            self.add(key, int(book.body(_BATCH, key)))
+            self.add(key, whole_number(book.body(_BATCH, key)))
 
     def __contains__(self, identity: str) -> bool:
         return identity in self._rows

@@ -18,7 +18,7 @@ from sfumato.documents import MOST_BYTES, open_regular
 from sfumato.errors import OptionError
 from sfumato.stream.format import StateError
 
-__all__ = ["MODES", "Purpose", "Vault", "Waiting", "who_is_left"]
+__all__ = ["MODES", "Purpose", "Vault", "Waiting", "from_hex", "who_is_left"]
 
 MODES = ("memory", "encrypted")
 """How waiting records are kept: in memory only, or in the state under a key."""
@@ -120,19 +120,34 @@ class Vault:
         """Encrypt a record; its place in the order is bound to it."""
         return self.lock(str(place), struct.pack("<q", level) + np.ascontiguousarray(values, dtype="<f8").tobytes())
 
-    def open(self, place: int, body: bytes) -> tuple[NDArray[np.float64], int]:
-        """Decrypt a record.
+    def open(self, place: int, body: bytes, d: int) -> tuple[NDArray[np.float64], int]:
+        """Decrypt a record of so many coordinates.
 
         Raises
         ------
         StateError
-            Where the key is not the one that it was encrypted with.
+            Where the key is not the one that it was encrypted with, or the record is not as long.
         """
         plain = self.unlock(str(place), body)
+        if len(plain) != 8 * (1 + d):
+            raise StateError(f"a waiting record is not of {d} coordinates; bring back a whole copy of the state")
         return np.frombuffer(plain[8:], dtype="<f8").astype(np.float64), int(struct.unpack("<q", plain[:8])[0])
 
     def _bound(self, name: str) -> bytes:
         return f"{self._state_id} {name}".encode()
+
+
+def from_hex(text: str) -> bytes:
+    """Bytes that settings hold in hexadecimal: something encrypted, by which a key is known.
+
+    Raises
+    ------
+    StateError
+    """
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise StateError("the settings of the state do not tell its key; bring back a whole copy of it") from None
 
 
 def who_is_left(

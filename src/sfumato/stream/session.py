@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from sfumato.condense.maintained import refusal_of
 from sfumato.condense.maintainer import Absorbed, Maintainer
 from sfumato.condense.mechanism import effective_levels
-from sfumato.documents import parse_json
+from sfumato.documents import Unparsable, parse_json
 from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.randomness import Randomness
 from sfumato.stream.batches import Batch
 from sfumato.stream.book import Book
 from sfumato.stream.epochs import Publication, renew
 from sfumato.stream.families import absorb_traced
-from sfumato.stream.format import Entry, StateError
+from sfumato.stream.format import Entry, StateError, whole_number
 from sfumato.stream.groups import GROUP, entries_of_rows, state_on_disk
 from sfumato.stream.kept_rows import FORGOTTEN, KeptRows, Sampled, open_kept_rows
 from sfumato.stream.known import Known
@@ -55,7 +55,7 @@ class Session:
     def __init__(self, book: Book, vault: Vault | None = None, measuring: Vault | None = None) -> None:
         self._book = book
         self.settings = document_of(Settings, book.body("settings"))
-        self.codec: Codec = codec_from_document(parse_json(book.body("codec")))
+        self.codec = _codec(book.body("codec"))
         self._progress = document_of(Progress, book.body("progress"))
         self._known = Known(book)
         self._room = WaitingRoom(book, self.settings, vault)
@@ -236,7 +236,7 @@ class Session:
         return [Entry(_QUARANTINE, name, str(known.get(name, 0) + count).encode()) for name, count in counts.items()]
 
     def _quarantine(self) -> dict[str, int]:
-        return {key: int(self._book.body(_QUARANTINE, key)) for key in sorted(self._book.keys(_QUARANTINE))}
+        return {key: whole_number(self._book.body(_QUARANTINE, key)) for key in sorted(self._book.keys(_QUARANTINE))}
 
     def _known_part(self, identity: str, table: pa.Table) -> int:
         """Count the rows at the beginning of a batch that were taken in as a shorter batch, before its source grew."""
@@ -320,7 +320,10 @@ class Session:
 
     def tables_delivered(self) -> dict[int, str]:
         """SHA-256 of the files of tables that were written out, by epoch."""
-        return {int(key): self._book.body(_DELIVERED, key).decode() for key in self._book.keys(_DELIVERED)}
+        return {
+            whole_number(key): self._book.body(_DELIVERED, key).decode("ascii", "replace")
+            for key in self._book.keys(_DELIVERED)
+        }
 
     def measured_by(self) -> Sampled | None:
         """Rows kept for measuring, decrypted; None where none are, or there is no key."""
@@ -359,3 +362,10 @@ class Session:
             digest=self._book.digest,
             kept=self.kept,
         )
+
+
+def _codec(body: bytes) -> Codec:
+    try:
+        return codec_from_document(parse_json(body))
+    except Unparsable:
+        raise StateError("the codec of the state cannot be read; use the version that wrote it") from None

@@ -215,5 +215,7 @@ def _plain_errors(name: str) -> Iterator[None]:
         raise damaged(name, code) from None
     except sqlite3.DatabaseError as error:
         raise damaged(name, getattr(error, "sqlite_errorname", type(error).__name__)) from None
+    except UnicodeDecodeError:
+        raise damaged(name, "it holds what is no text") from None
     except OSError as error:
         raise SfumatoError(f"the state {name!r} could not be written ({reason(error)}); nothing was changed") from None

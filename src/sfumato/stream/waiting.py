@@ -11,10 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.condense.maintainer import Maintainer
+from sfumato.documents import Unparsable, parse_json
 from sfumato.errors import OptionError
 from sfumato.stream.book import Book
-from sfumato.stream.format import Entry
-from sfumato.stream.pool import Vault, Waiting, who_is_left
+from sfumato.stream.format import Entry, StateError, whole_number
+from sfumato.stream.pool import Vault, Waiting, from_hex, who_is_left
 from sfumato.stream.settings import Progress, Settings, document_of
 
 __all__ = ["WaitingRoom", "open_vault"]
@@ -38,15 +39,15 @@ class WaitingRoom:
         self._values, self._levels = np.empty((0, self._d)), np.empty(0, dtype=np.int64)
         self._away: dict[str, list[Waiting]] = {}
         self._recalled: list[tuple[Waiting, NDArray[np.float64], int]] = []
-        for key in sorted(book.keys(_PENDING), key=int):
+        for place, key in sorted((whole_number(key), key) for key in book.keys(_PENDING)):
             body = book.body(_PENDING, key)
             if settings.pending == "memory":
-                batch, row = json.loads(body)
-                self._away.setdefault(batch, []).append(Waiting(int(key), batch, row))
+                batch, row = _batch_and_row(body)
+                self._away.setdefault(batch, []).append(Waiting(place, batch, row))
             elif vault is None:
-                self._away.setdefault("", []).append(Waiting(int(key), "", 0))
+                self._away.setdefault("", []).append(Waiting(place, "", 0))
             else:
-                self._recalled.append((Waiting(int(key), "", 0), *vault.open(int(key), body)))
+                self._recalled.append((Waiting(place, "", 0), *vault.open(place, body, self._d)))
         self._encrypted = settings.pending == "encrypted"
 
     @property
@@ -141,6 +142,16 @@ class WaitingRoom:
         return self._vault.close_over(waiting.place, values, int(level))
 
 
+def _batch_and_row(body: bytes) -> tuple[str, int]:
+    try:
+        match parse_json(body):
+            case [str(batch), int(row)] if 0 <= row < 2**63 and not isinstance(row, bool):
+                return batch, row
+    except Unparsable:
+        pass
+    raise StateError("a waiting record in the state tells no batch and row; bring back a whole copy of it")
+
+
 def open_vault(settings: Settings, pending_key: str | Path | None) -> Vault | None:
     """Read the key of waiting records, if one is given; refuse one that is of no use or not the one.
 
@@ -153,5 +164,5 @@ def open_vault(settings: Settings, pending_key: str | Path | None) -> Vault | No
     if settings.pending != "encrypted" or settings.pending_key is None:
         raise OptionError("waiting records of this state are kept in memory only; leave out --pending-key")
     vault = Vault.from_file(pending_key, settings.state_id)
-    vault.open(-1, bytes.fromhex(settings.pending_key))
+    vault.unlock("-1", from_hex(settings.pending_key))
     return vault

@@ -181,7 +181,9 @@ def _rule_number(value: str, field: Field) -> float:
     bound: Any
     try:
         bound = datetime.datetime.fromisoformat(value) if field.kind is Kind.DATE else float(value)
-    except ValueError:
+        if field.kind is Kind.DATE and bound.tzinfo is not None:
+            bound = bound.astimezone(datetime.UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):  # or a moment that no calendar has
         wanted = "a date such as 2020-01-31" if field.kind is Kind.DATE else "a number"
         raise OptionError(f"the level rule on column {field.name!r} does not compare with {wanted}") from None
     return bound_to_number(bound, field)

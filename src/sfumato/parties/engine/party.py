@@ -127,7 +127,8 @@ class Party:
         """Put the result less its mask together from the shares of all."""
         shares = []
         for rank in range(self._parties - 1):
-            meta, *chunks = _part(self._ways.recv(rank))
+            parts = _part(self._ways.recv(rank))
+            meta, chunks = b"".join(parts[:1]), parts[1:]
             if meta != own.meta:
                 raise Refused("another party computed something else; start all parties again with one version")
             share = self._library.Share()
@@ -143,7 +144,7 @@ class Party:
             return [mask]
         if self._rank < self._parties - 1:
             return []
-        return [np.frombuffer(self._ways.recv(0), dtype="<u8").astype(np.uint64).reshape(shape)]
+        return [_words(self._ways.recv(0), shape)]
 
     def _compile(self, name: str, shapes: tuple[Shape, ...], bits: int, results: tuple[Shape, ...]) -> Any:
         """Compile the program for some shapes; how many ``top`` takes is a public input, not part of it."""
@@ -236,7 +237,16 @@ def _join(parts: Sequence[bytes]) -> bytes:
 def _part(data: bytes) -> list[bytes]:
     parts, place = [], 0
     while place < len(data):
-        (length,) = struct.unpack_from("<Q", data, place)
+        length = struct.unpack_from("<Q", data, place)[0] if len(data) - place >= 8 else len(data)
+        if length > len(data) - place - 8:
+            raise Refused("another party sent something else than its share; start all parties again")
         parts.append(data[place + 8 : place + 8 + length])
         place += 8 + length
     return parts
+
+
+def _words(data: bytes, shape: Shape) -> Words:
+    """Words that another party sent, as many as the shape has."""
+    if len(data) != 8 * int(np.prod(shape, dtype=np.int64)):
+        raise Refused("another party sent something else than its share; start all parties again")
+    return np.frombuffer(data, dtype="<u8").astype(np.uint64).reshape(shape)

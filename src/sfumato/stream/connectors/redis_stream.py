@@ -29,6 +29,8 @@ __all__ = ["RedisPlace", "read_redis"]
 _PATIENCE = 10.0  # seconds until a server that does not answer is given up
 _WAIT = 1_000  # milliseconds between two looks for an interrupt while following
 _START = (0, 0)
+_ENTRY = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20}))?")
+_RANGE = re.compile(rf"{_ENTRY.pattern} {_ENTRY.pattern}")
 _DATABASE = re.compile(r"[0-9]{1,9}")
 
 EntryId = tuple[int, int]
@@ -194,7 +196,7 @@ def _prefix(place: RedisPlace, reading: Reading) -> str:
 def _own_ids(ids: Iterable[str], place: RedisPlace, reading: Reading) -> list[str]:
     prefix = _prefix(place, reading)
     return [
-        identity for identity in ids if identity.startswith(prefix) and identity.count(" ") == prefix.count(" ") + 1
+        identity for identity in ids if identity.startswith(prefix) and _RANGE.fullmatch(identity.removeprefix(prefix))
     ]
 
 
@@ -204,8 +206,10 @@ def _range_of(identity: str) -> tuple[EntryId, EntryId]:
 
 
 def _entry_id(written: bytes | str) -> EntryId:
-    time, _, number = (written.decode() if isinstance(written, bytes) else written).partition("-")
-    return int(time), int(number or 0)
+    found = _ENTRY.fullmatch(written.decode("utf-8", "replace") if isinstance(written, bytes) else written)
+    if found is None:
+        raise TableError("the server names an entry otherwise than Redis does; check that it is one")
+    return int(found[1]), int(found[2] or 0)
 
 
 def _text(entry: EntryId) -> str:

@@ -1,0 +1,211 @@
+"""What a peer sends in a joint run: settings, certificates, frames, and what protocols are told."""
+
+from __future__ import annotations
+
+import io
+import ssl
+from collections.abc import Callable
+from functools import cache
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.engines import agreed, joint_run
+from sfumato.errors import TableError
+from sfumato.parties import codecs, vertical
+from sfumato.parties.align import align_keys
+from sfumato.parties.certificates import _trust, fingerprint_of, read_fingerprint
+from sfumato.parties.channel import PartyError
+from sfumato.parties.config import PartyConfig
+from sfumato.parties.engine.frames import FrameError, pack, unpack
+from sfumato.parties.engine.party import Refused, _part, _words
+from sfumato.parties.greeting import Hello, difference, read_verdict
+from sfumato.parties.groupwise import tell_numbers
+from sfumato.parties.links import Link, Mail
+from sfumato.parties.reading import ReadColumn, read_columns
+from sfumato.parties.wire import Lost, Wire
+from sfumato.parties.words import read_secret, read_words
+from sfumato.publish import joint_folder
+from sfumato.tables.field import Domain, Field, Kind
+from sfumato.tables.schema import Schema
+from tests.fuzz.fuzzing import Parser
+from tests.fuzz.inputs import as_file, as_text, folder_in_memory
+
+__all__ = ["PEERS"]
+
+_OF_PEER = (PartyError, Lost)
+
+
+@cache
+def _party() -> tuple[Path, str]:
+    """Folder of a party whose settings are hostile, and the fingerprint of its certificate."""
+    from sfumato.parties.certificates import self_signed
+
+    folder = folder_in_memory() / "party"
+    folder.mkdir()
+    made = self_signed("bank", "127.0.0.1")
+    (folder / "key.pem").write_bytes(made.key)
+    (folder / "key.pem").chmod(0o600)
+    (folder / "certificate.pem").write_bytes(made.certificate)
+    (folder / "data.csv").write_text("id,age\n1,2\n", encoding="utf-8")
+    return folder, made.fingerprint
+
+
+def _config(data: bytes) -> Any:
+    folder, fingerprint = _party()
+    (folder / "party.toml").write_bytes(data.replace(b"OWN-FINGERPRINT", fingerprint.encode()))
+    return PartyConfig.load(folder / "party.toml").settings()
+
+
+class _Told:
+    """A session in which the other party tells hostile bytes, all at once or as many at a time as are due."""
+
+    names, parties = ("bank", "shop"), 2
+
+    def __init__(self, data: bytes, rank: int = 0, lengths: tuple[int, ...] = ()) -> None:
+        self.rank = rank
+        ends = [0, *accumulate(lengths), len(data)]
+        self._parts = [data[start:end] for start, end in pairwise(ends)]
+
+    def tell(self, payload: bytes | None, owner: int, label: str, count: int) -> bytes:
+        return payload if payload is not None else self._parts.pop(0)
+
+    def read(self) -> dict[str, int]:
+        return {"bytes": 1, "messages": 2, "engine_bytes": 3}
+
+    def phase(self, name: str) -> None:
+        """Nobody asks what comes now."""
+
+    def secret(self, label: str) -> bytes:
+        return bytes(32)
+
+
+def _told(read: Callable[..., Any], *more: Any, rank: int = 0, lengths: tuple[int, ...] = ()) -> Callable[[bytes], Any]:
+    """Let a step of a protocol read what the other party tells it."""
+    return lambda data: read(_Told(data, rank, lengths), *more)
+
+
+def _told_agreement(data: bytes) -> Any:
+    told = agreed._document(data, "shop")
+    return agreed._schema(told["schema"], "shop"), told["dropped"]
+
+
+def _told_numbers(session: Any) -> Any:
+    return tell_numbers(session, None, 1, "axes", (2, 2), "<f8", within=1.5).tolist()
+
+
+@cache
+def _own_columns() -> tuple[list[ReadColumn], Schema]:
+    schema = Schema((Field("age", Kind.INTEGER, domain=Domain(declared=True, low=0, high=120)),))
+    return read_columns(pa.table({"age": [30, 40]}), schema), schema
+
+
+def _told_columns(session: Any) -> None:
+    codecs._compare_columns(session, *_own_columns())
+
+
+def _trusted(path: Path) -> str:
+    """Take a certificate that a peer sent, as what is pinned and as what is trusted."""
+    fingerprint = fingerprint_of(path)
+    _trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), [path])
+    return fingerprint
+
+
+def _engine_share(data: bytes) -> Any:
+    """Take what another party's engine sent: a share in parts, or words."""
+    return _part(data), _words(data, (2, 2)).tolist()
+
+
+class _Plain:
+    """TLS and the connection below, with hostile bytes already decrypted."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def read(self, size: int) -> bytes:
+        data = self._data.read(size)
+        if not data:
+            raise ssl.SSLZeroReturnError
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Take what this end answers."""
+
+    def is_closing(self) -> bool:
+        return False
+
+
+def _frames(data: bytes) -> Any:
+    """Take frames in as a party does, until the connection ends or breaks a rule."""
+    wire = Wire.__new__(Wire)
+    plain = _Plain(data)
+    wire._tls, wire._writer = plain, plain  # type: ignore[assignment]
+    wire._out, wire._held, wire.carried = ssl.MemoryBIO(), bytearray(), 0
+    mail = Mail(("bank", "shop"))
+    link = Link(1, wire, mail, clock=lambda: 0.0)
+    while True:
+        try:
+            wire.receive().send(None)  # nothing waits here, so it ends at once
+        except StopIteration as received:
+            link._take(*received.value)
+        except Lost:
+            mail.check()
+            raise
+
+
+def _hello(data: bytes) -> Hello:
+    hello = Hello.from_bytes(data)
+    mine = Hello("0.1.0", "trial", "channel", 0, "", {"k": 5, "columns": ["age"]})
+    told = difference(mine, hello, "shop")
+    assert told is None or (told.isprintable() and len(told) < 600), told
+    return hello
+
+
+def _verdict(data: bytes) -> str:
+    reason = read_verdict(data)
+    assert reason.isprintable()
+    return reason
+
+
+def _unpack(data: bytes) -> tuple[dict[str, Any], list[Any]]:
+    stream = io.BytesIO(data)
+
+    def exactly(size: int) -> bytes:
+        found = stream.read(size)
+        if len(found) < size:
+            raise FrameError("the pipe ended")
+        return found
+
+    header, arrays = unpack(exactly)
+    return header, [(array.shape, array.tobytes()) for array in arrays]
+
+
+def _pack(found: tuple[dict[str, Any], list[Any]]) -> bytes:
+    header, arrays = found
+    return b"".join(pack(header, [np.frombuffer(data, dtype="<u8").reshape(shape) for shape, data in arrays]))
+
+
+PEERS = (
+    Parser("party-config", _config),
+    Parser("fingerprint", as_text(read_fingerprint)),
+    Parser("peer-certificate", as_file("peer.pem", _trusted)),
+    Parser("hello", _hello, Hello.to_bytes, refuses=(ValueError,)),
+    Parser("verdict", _verdict, refuses=(ValueError,)),
+    Parser("frames", _frames, refuses=_OF_PEER),
+    Parser("engine-frame", _unpack, _pack, refuses=(FrameError,)),
+    Parser("engine-share", _engine_share, refuses=(Refused,)),
+    Parser("shares", lambda data: read_words(data, (2, 3), "shop").tolist(), refuses=_OF_PEER),
+    Parser("secret", lambda data: read_secret(data, "shop"), bytes, refuses=_OF_PEER),
+    Parser("told-agreement", _told_agreement, refuses=_OF_PEER),
+    Parser("told-columns", lambda data: vertical._read(data, "shop"), refuses=_OF_PEER),
+    Parser("told-digests", _told(_told_columns), refuses=_OF_PEER),
+    Parser("told-keys", _told(align_keys, ["quetzal", "b"], lengths=(40,)), refuses=(*_OF_PEER, TableError)),
+    Parser("told-numbers", _told(_told_numbers), refuses=_OF_PEER),
+    Parser("told-cells", lambda data: joint_run._from_ipc(data, "shop", 2), refuses=_OF_PEER),
+    Parser("told-time", _told(joint_run._time, rank=1), str.encode, refuses=_OF_PEER),
+    Parser("told-traffic", lambda data: joint_run._traffic(_Told(data), _Told(data)), refuses=_OF_PEER),  # type: ignore[arg-type]
+    Parser("told-hashes", lambda data: joint_folder._differing(data, {"table.csv": "0" * 64})),
+)

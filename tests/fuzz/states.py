@@ -1,0 +1,202 @@
+"""What a stream reads: its state, entry by entry and as a whole, its keys, and the records of its sources."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+
+from sfumato import documents
+from sfumato.errors import BadInput
+from sfumato.stream.book import Book
+from sfumato.stream.connectors.lines import read_lines
+from sfumato.stream.connectors.reading import Reading
+from sfumato.stream.connectors.redis_stream import RedisPlace, read_redis
+from sfumato.stream.epochs import Publication
+from sfumato.stream.families import entry_of_left, families_left
+from sfumato.stream.format import Entry, Head, entry_digest
+from sfumato.stream.groups import rows_of_entries
+from sfumato.stream.kept_rows import KeptRow, open_kept_rows
+from sfumato.stream.pool import Vault
+from sfumato.stream.seal import PAGE, seal
+from sfumato.stream.session import Session
+from sfumato.stream.settings import EpochLine, Progress, Settings, document_of, entry_of
+from sfumato.stream.sqlite import SqliteStore
+from sfumato.stream.waiting import open_vault
+from sfumato.tables.codec import Codec
+from sfumato.tables.stored_codec import codec_from_document, codec_to_document
+from tests.fuzz.fuzzing import Parser
+from tests.fuzz.inputs import as_file, as_json, as_text, folder_in_memory
+
+__all__ = ["STATES"]
+
+_PUBLISHED = b'{"family": [1, 3], "count": [2, 1], "level_max": [3, 3], "pseudo": [false, true]}'
+
+
+class _Entries:
+    """A store of hostile entries."""
+
+    name, acknowledged = "state", None
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries = list(entries)
+
+    def read(self, kind: str | None = None) -> Iterator[Entry]:
+        return (entry for entry in self._entries if kind in (None, entry.kind))
+
+    def commit(self, put: Iterable[Entry], drop: Iterable[tuple[str, str]], number: int) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _state(data: bytes) -> Any:
+    """Open a state whose entries, one a line, are hostile under a digest that is right, and look at all of it."""
+    entries: dict[tuple[str, str], Entry] = {}
+    for line in data.decode("utf-8", "replace").split("\n"):
+        kind, _, rest = line.partition("\t")
+        key, tab, body = rest.partition("\t")
+        if tab and kind != "head":
+            entries[kind, key] = Entry(kind, key, _body(body))
+    head = Head(0, 0, "").following(sum(map(entry_digest, entries.values())))
+    book = Book(_Entries([*entries.values(), head.to_entry()]))
+    settings = document_of(Settings, book.body("settings"))
+    waiting = open_vault(settings, _key() if settings.pending == "encrypted" else None)
+    measuring = open_kept_rows(settings, None if settings.measure_key is None else _key(), forgotten=False)
+    session = Session(book, waiting, measuring)
+    session.measured_by()
+    session.left()
+    session.tables_delivered()
+    return session.status()
+
+
+@cache
+def _key() -> Path:
+    """The key that seeds were encrypted with."""
+    path = folder_in_memory() / "zero.key"
+    path.touch(mode=0o600)
+    path.write_bytes(bytes(32))
+    return path
+
+
+def _body(text: str) -> bytes:
+    if not text.startswith("hex:"):
+        return text.encode()
+    digits = "".join(letter for letter in text[4:] if letter in "0123456789abcdef")
+    return bytes.fromhex(digits[: len(digits) // 2 * 2])
+
+
+def _file_of_state(path: Path) -> list[Entry]:
+    """Read a file of entries that is hostile, under a seal that is right."""
+    data = path.read_bytes()
+    path.write_bytes(data + bytes(-len(data) % PAGE))
+    seal(path)
+    store = SqliteStore.open(path, write=False)
+    try:
+        return list(store.read())
+    finally:
+        store.close()
+
+
+def _waiting_record(data: bytes) -> Any:
+    vault = Vault(bytes(32), "state")
+    values, level = vault.open(3, vault.lock("3", data), 2)
+    return values.tolist(), level
+
+
+@cache
+def _published_table() -> bytes:
+    sink = pa.BufferOutputStream()
+    table = pa.table({"pay": [1.5, 2.5, 7193.25], "sex": ["f", "m", "quetzal"]})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _publication(families: bytes, table: bytes) -> Any:
+    found = Publication.from_entries(families, {"000000": table})
+    return found.of_families(found.family).table.to_pylist()
+
+
+def _codec(data: bytes) -> Codec:
+    return codec_from_document(documents.parse_json(data))
+
+
+def _codec_again(codec: Codec) -> bytes:
+    return as_json(codec_to_document(codec))
+
+
+def _settings(shape: Any) -> Callable[[bytes], Any]:
+    return lambda data: document_of(shape, data)
+
+
+def _entry(found: Any) -> bytes:
+    return entry_of("x", found).body
+
+
+def _lines(data: bytes) -> list[str]:
+    return [identity for identity, _ in islice(read_lines(io.BytesIO(data), Reading(rows=2)), 50)]
+
+
+class _Server:
+    """A Redis server that names a hostile last id, and hostile entries of one field, each in a line."""
+
+    def __init__(self, last: bytes, lines: Iterable[bytes]) -> None:
+        self._last = last
+        cut = [line.partition(b" ") for line in lines if line]
+        self._entries = [(name, dict([field.partition(b"=")[::2]])) for name, _, field in cut]
+
+    def exists(self, _stream: str) -> bool:
+        return True
+
+    def xinfo_stream(self, _stream: str) -> dict[str, Any]:
+        first = self._entries[0] if self._entries else None
+        return {"last-generated-id": self._last, "first-entry": first, "length": len(self._entries), "entries-added": 0}
+
+    def xrange(self, _stream: str, **_asked: Any) -> list[Any]:
+        given, self._entries = self._entries[:2], self._entries[2:]
+        return given
+
+    def xgroup_setid(self, *_asked: Any) -> None:
+        """Note nothing."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _redis(data: bytes) -> Any:
+    """Read a stream of a hostile server from where a hostile state stands, which the end of the first line tells."""
+    first, *lines = data.split(b"\n")
+    last, _, stands = first.partition(b" ")
+    known = {f"redis people {stands.decode('utf-8', 'replace')}": 2}
+    with mock.patch.object(RedisPlace, "connect", return_value=_Server(last, lines)):
+        batches = read_redis("redis://here/people", Reading(rows=2, known=known))
+        return [(identity, table.num_rows) for identity, table in islice(batches, 20)]
+
+
+STATES = (
+    Parser("stream-state", _state, examples=300),
+    Parser("stream-file", as_file("state", _file_of_state), examples=300),
+    Parser("stream-head", lambda data: Head.from_body(data, "state"), lambda head: head.to_entry().body),
+    Parser("stream-settings", _settings(Settings), _entry),
+    Parser("stream-progress", _settings(Progress), _entry),
+    Parser("stream-epoch", _settings(EpochLine), _entry),
+    Parser("stream-codec", _codec, _codec_again, refuses=(BadInput, documents.Unparsable)),
+    Parser("stream-group", lambda data: rows_of_entries([data], 2).ids.tolist()),
+    Parser("stream-waiting-record", _waiting_record),
+    Parser("stream-kept-row", lambda data: KeptRow.from_bytes(data, 2).to_bytes(), bytes),
+    Parser("stream-families", families_left, lambda left: entry_of_left({str(f): e for f, e in left.items()}).body),
+    Parser("stream-publication", lambda data: _publication(data, _published_table())),
+    Parser("stream-published-table", lambda data: _publication(_PUBLISHED, data)),
+    Parser("stream-key", as_file("stream.key", lambda path: Vault.from_file(path, "state").digest("x"))),
+    Parser("lines", _lines),
+    Parser("redis-url", as_text(RedisPlace.of_url)),
+    Parser("redis-stream", _redis),
+)

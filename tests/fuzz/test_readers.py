@@ -1,0 +1,89 @@
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import sfumato
+from tests.fuzz.parsers import PARSERS
+
+_ROOT = Path(sfumato.__file__).parent
+
+_READ = frozenset(
+    (
+        *("parse_json", "parse_toml", "loads", "typed", "open_regular"),
+        *("frombuffer", "unpack", "unpack_from", "fromhex", "b64decode", "fromisoformat"),
+        *("read_schema", "open_stream", "open_file", "read_csv", "open_csv", "read_table", "ParquetFile"),
+        *("urlsplit", "SimpleCookie", "PEM_cert_to_DER_cert", "load_verify_locations"),
+    )
+)
+_READ_OF = {"load": "np", "reader": "csv", "from_bytes": "int"}
+
+_ANY = re.compile("|".join((*_READ, *_READ_OF)))
+
+_OWN = {
+    "parties/engine/party.py _uniform": "bytes that were drawn here",
+    "parties/engine/worker.py _listen": "frames of this party's own program, which engine-frame tries",
+    "parties/masks.py pad": "bytes that were drawn here",
+    "parties/plain.py PlainEngine._compute": "bytes that were drawn here",
+    "parties/shares.py ShareSession.public_rng": "a digest that was made here",
+    "parties/spu.py SpuEngine._ask": "frames of this party's own engine, which engine-frame tries",
+    "parties/words.py grown": "bytes that grew from a secret here",
+    "privacy/certificate.py certify": "what was written a moment before",
+    "sklearn/snapshot.py write_snapshot": "what was written a moment before",
+}
+"""Functions that read nothing from outside, and what they read."""
+
+
+def _calls(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
+    """Functions with the readers that they call."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _calls(child, f"{name}.{child.name}" if name else child.name)
+        elif isinstance(child, ast.Call):
+            called = child.func
+            if isinstance(called, ast.Name) and called.id in _READ:
+                yield name, called.id
+            elif isinstance(called, ast.Attribute):
+                of = _READ_OF.get(called.attr)
+                if called.attr in _READ or (of and isinstance(called.value, ast.Name) and called.value.id == of):
+                    yield name, called.attr
+            yield from _calls(child, name)
+        else:
+            yield from _calls(child, name)
+
+
+def _entered() -> set[tuple[str, str]]:
+    """Files and functions of the package that the seeds of all parsers reach."""
+    reached: set[CodeType] = set()
+
+    def note(frame: FrameType, _event: str, _argument: Any) -> None:
+        reached.add(frame.f_code)
+
+    before = sys.gettrace()
+    for parser in PARSERS:
+        for seed in parser.seeds:
+            sys.settrace(note)
+            try:
+                parser.read(seed)
+            except Exception:  # noqa: BLE001 (what it may be, others ask)
+                pass
+            finally:
+                sys.settrace(before)
+    return {(code.co_filename, code.co_qualname.replace(".<locals>", "")) for code in reached}
+
+
+def test_every_function_that_reads_what_comes_from_outside_has_a_fuzzer() -> None:
+    reached = _entered()
+    unfuzzed = []
+    for path in sorted(_ROOT.rglob("*.py")):
+        place = path.relative_to(_ROOT).as_posix()
+        text = path.read_text(encoding="utf-8")
+        if not _ANY.search(text):
+            continue
+        for name, reader in _calls(ast.parse(text), ""):
+            if (str(path), name) not in reached and f"{place} {name}" not in _OWN:
+                unfuzzed.append(f"{place}: {name} calls {reader}")
+    assert not unfuzzed, "\n".join(unfuzzed)
