@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.parties.tables import Coordinates
 from sfumato.parties.plain import run_together
-from sfumato.parties.plan import JointResult, Plan
+from sfumato.parties.plan import JointPlan, JointResult
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS, sanitize_vertical
 from sfumato.perturb.laplace_pca import LaplacePCA
@@ -51,7 +51,7 @@ def _from_zero(blocks: list[Block]) -> Layout:
 def watch_columns(table: Coordinates, parties: int, g: int, rounds: int, seed: int) -> Watched:
     """Run the protocol in one process and keep what is opened."""
     names = tuple(f"owner {rank}" for rank in range(parties))
-    plan = Plan("vertical", names, LaplacePCA(groups=g), target=table.target, rounds=rounds, seed=seed)
+    plan = JointPlan("vertical", names, LaplacePCA(groups=g), target=table.target, rounds=rounds, seed=seed)
     owned = owned_columns(table, parties)
 
     def play(session: Session, rank: int) -> tuple[JointResult, Any]:

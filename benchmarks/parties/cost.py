@@ -37,7 +37,7 @@ from sfumato.parties import horizontal, vertical  # noqa: E402
 from sfumato.parties.channel import Channel, local_channels  # noqa: E402
 from sfumato.parties.operations import Engine  # noqa: E402
 from sfumato.parties.plain import computing_parties, plain_sessions  # noqa: E402
-from sfumato.parties.plan import JointResult, Plan  # noqa: E402
+from sfumato.parties.plan import JointPlan, JointResult  # noqa: E402
 from sfumato.parties.session import Session  # noqa: E402
 from sfumato.parties.shares import ShareSession  # noqa: E402
 from sfumato.parties.spu import SpuEngine  # noqa: E402
@@ -85,7 +85,7 @@ _NOTES = (
 )
 
 
-def seats(plan: Plan, leaks: dict[str, Any], engine: str | None) -> Sequence[Seat]:
+def seats(plan: JointPlan, leaks: dict[str, Any], engine: str | None) -> Sequence[Seat]:
     """Give each party its session, its channel and its engine, in the clear or a real one."""
     if engine is None:
         return plain_sessions(plan.parties, leaks, seed=plan.seed, keep=False)
@@ -108,7 +108,7 @@ def run(point: Point, table: Coordinates, engine: str | None) -> dict[str, Any]:
     names = tuple(f"owner {rank}" for rank in range(point.r))
     mechanism = LaplacePCA(groups=point.g)
     partition, centres = ("vertical", "last") if point.kind == "vertical" else ("horizontal", point.kind)
-    plan = Plan(partition, names, mechanism, table.target, engine or "cheetah", ROUNDS, centres, seed=1)
+    plan = JointPlan(partition, names, mechanism, table.target, engine or "cheetah", ROUNDS, centres, seed=1)
     leaks = vertical.LEAKS if point.kind == "vertical" else horizontal.leaks(centres)
     seated = seats(plan, leaks, engine)
     with ThreadPoolExecutor(point.r) as pool:
@@ -134,7 +134,7 @@ def _released(entries: Sequence[Entry], r: int) -> int:
     return sum(8 * math.prod(entry.shape) * told.get(entry.label, 0) for entry in entries)
 
 
-def _player(point: Point, table: Coordinates, plan: Plan) -> Callable[[Session], JointResult]:
+def _player(point: Point, table: Coordinates, plan: JointPlan) -> Callable[[Session], JointResult]:
     if point.kind == "vertical":
         owned = owned_columns(table, point.r)
         return lambda session: vertical.sanitize_vertical(session, plan, *owned[session.rank])

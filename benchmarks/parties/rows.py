@@ -21,7 +21,7 @@ from sfumato.parties.horizontal import group_statistics, leaks
 from sfumato.parties.horizontal_centres import OpenCentres, Pool
 from sfumato.parties.horizontal_groups import cluster_rows, fill_groups, first_centres, pool_rows
 from sfumato.parties.plain import run_together
-from sfumato.parties.plan import Plan
+from sfumato.parties.plan import JointPlan
 from sfumato.parties.session import Session
 from sfumato.perturb.laplace_pca import LaplacePCA
 
@@ -104,7 +104,7 @@ def watch_rows(table: Coordinates, case: Case, seed: int, *, fine: bool = True) 
     owner = np.sort(rng.choice(case.parties, n, p=shares))  # the joined table has one owner's rows after the other's
     values = table.values[rng.permutation(n)]
     names = tuple(f"owner {rank}" for rank in range(case.parties))
-    plan = Plan("horizontal", names, LaplacePCA(groups=case.g), table.target, rounds=case.rounds, centres="each")
+    plan = JointPlan("horizontal", names, LaplacePCA(groups=case.g), table.target, rounds=case.rounds, centres="each")
     weights = response_weights(table.layout, table.target, plan.mechanism.response_weight)
 
     def play(session: Session, rank: int) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ from sfumato.parties.channel import LocalChannel, PartyError, local_channels
 from sfumato.parties.declared import leaks_of
 from sfumato.parties.ledger import Ledger
 from sfumato.parties.plain import plain_sessions
-from sfumato.parties.plan import Plan
+from sfumato.parties.plan import JointPlan
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.deeds import unfit_method
@@ -90,9 +90,9 @@ def rows_of(people: pa.Table, names: tuple[str, ...]) -> list[pa.Table]:
     return [kept.slice(start, stop - start) for start, stop in itertools.pairwise(cuts)]
 
 
-def plan_of(partition: str, names: tuple[str, ...] = THREE, **options: Any) -> Plan:
+def plan_of(partition: str, names: tuple[str, ...] = THREE, **options: Any) -> JointPlan:
     """Make a plan with small groups."""
-    return Plan(partition, names, LaplacePCA(k=20), target="spent", **options)
+    return JointPlan(partition, names, LaplacePCA(k=20), target="spent", **options)
 
 
 def seen_in(release: Release) -> tuple[Ledger, str]:
@@ -103,7 +103,7 @@ def seen_in(release: Release) -> tuple[Ledger, str]:
     return workings.ledger, workings.transcript
 
 
-def play(people: pa.Table, plan: Plan, folder: Path | None = None) -> list[Release]:
+def play(people: pa.Table, plan: JointPlan, folder: Path | None = None) -> list[Release]:
     """Run all parties of a plan in one process."""
     folders = None if folder is None else [folder / name for name in plan.parties]
     if plan.partition == "vertical":
@@ -160,7 +160,7 @@ def test_noise_is_not_cut_at_bounds_that_were_only_observed() -> None:
     rate = rng.gamma(0.7, 2.0, rows).round(2)
     keys = [f"person {place}" for place in range(rows)]
     owned = [pa.table({"person": keys, "gain": pa.array(gain, pa.uint16())}), pa.table({"person": keys, "rate": rate})]
-    plan = Plan("vertical", ("bank", "shop"), LaplacePCA(k=100, b=2.0), target="rate", rounds=2, seed=5)
+    plan = JointPlan("vertical", ("bank", "shop"), LaplacePCA(k=100, b=2.0), target="rate", rounds=2, seed=5)
     release = joint_in_one_process(owned, plan, key="person")[0]
     for name, before in (("gain", gain), ("rate", rate)):
         after = release.table.column(name).to_numpy().astype(np.float64)
@@ -300,13 +300,13 @@ def test_noise_and_centres_of_the_plan_are_on_the_certificate(people: pa.Table) 
 # ------------------------------------------------------------------------------------------------ one command a party
 
 
-def ends_of(plan: Plan) -> list[tuple[Any, Any]]:
+def ends_of(plan: JointPlan) -> list[tuple[Any, Any]]:
     """Give each party its channel and its engine."""
     return [(channel, engine) for _, channel, engine in plain_sessions(plan.parties, {}, engine=plan.engine)]
 
 
 def run_all(
-    parts: list[Any], plan: Plan, folder: Path, ends: list[tuple[Any, Any]] | None = None, **options: Any
+    parts: list[Any], plan: JointPlan, folder: Path, ends: list[tuple[Any, Any]] | None = None, **options: Any
 ) -> dict[str, Release | BaseException]:
     """Run every party with a channel and an engine of its own, as the command does."""
     ends = ends_of(plan) if ends is None else ends
@@ -605,7 +605,7 @@ def test_what_a_joint_run_cannot_do_is_refused_before_anybody_is_called(people: 
             call()
 
 
-def _without_target(plan: Plan, rows: pa.Table) -> Any:
+def _without_target(plan: JointPlan, rows: pa.Table) -> Any:
     return own_part(plan, 0, rows.drop_columns(["spent"]), Schema(tuple(f for f in SCHEMA if f.name != "spent")))
 
 
@@ -614,8 +614,8 @@ def test_an_owner_with_as_many_coordinates_as_a_group_has_records_is_refused(oth
     rng = np.random.default_rng(others)
     table = pa.table({"key": np.arange(60), **{f"c{place}": rng.normal(size=60) for place in range(others)}})
     with pytest.raises(PrivacyRefusal, match=f"brings {others} coordinates"):
-        own_part(Plan("vertical", THREE, LaplacePCA(k=others + 1)), 0, table, key="key")
-    own_part(Plan("vertical", THREE, LaplacePCA(k=others + 2)), 0, table, key="key")
+        own_part(JointPlan("vertical", THREE, LaplacePCA(k=others + 1)), 0, table, key="key")
+    own_part(JointPlan("vertical", THREE, LaplacePCA(k=others + 2)), 0, table, key="key")
 
 
 @pytest.mark.parametrize("count", [3, 4])

@@ -22,7 +22,7 @@ from sfumato.geometry.mechanism import Translation
 from sfumato.parties.channel import local_channels
 from sfumato.parties.declared import leaks_of
 from sfumato.parties.plain import plain_sessions
-from sfumato.parties.plan import Plan
+from sfumato.parties.plan import JointPlan
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.publish import PolicyNotMet, Signer, verify_release
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party
@@ -98,7 +98,7 @@ def test_a_recipe_begins_a_stream_as_the_first_was_begun(folder: Path, tmp_path:
 @pytest.fixture(scope="module")
 def joint() -> list[Release]:
     rows = people().select(["name", "age", "smoker", "ill"])
-    plan = Plan("vertical", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=2)
+    plan = JointPlan("vertical", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=2)
     parts = [rows.select(["name", "age"]), rows.select(["name", "smoker", "ill"])]
     return joint_in_one_process(parts, plan, key="name")
 
@@ -134,7 +134,7 @@ def test_an_owner_of_rows_attacks_the_others_on_the_rounds_that_it_saw(
 ) -> None:
     monkeypatch.setattr(measure, "catalogue", lambda: (LINKAGE, ROUNDS))
     rows = people().select(["name", "age", "smoker", "ill"])
-    plan = Plan("horizontal", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=6, centres=centres, few="allow")
+    plan = JointPlan("horizontal", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=6, centres=centres, few="allow")
     released = joint_in_one_process([rows.slice(0, 50), rows.slice(50)], plan, schemas=[DECLARED] * 2)
     for release, others in zip(released, (40, 50), strict=True):
         assert release.report is not None
@@ -147,7 +147,7 @@ def test_an_owner_of_rows_attacks_the_others_on_the_rounds_that_it_saw(
 
 def test_a_plan_comes_back_from_the_recipe_of_a_joint_run(joint: list[Release]) -> None:
     recipe = Recipe.from_toml(joint[0].recipe.to_toml())
-    assert Plan.from_document(recipe.parameters).document() == {**joint[0].certificate.parameters, "seed": None}
+    assert JointPlan.from_document(recipe.parameters).document() == {**joint[0].certificate.parameters, "seed": None}
 
 
 def test_an_epoch_that_does_not_meet_its_policy_is_kept_and_leaves_despite_it(folder: Path, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_file_that_does_not_meet_its_policy_leaves_neither_folder_nor_key(tmp_
 
 def test_an_owner_whose_policy_is_not_met_ends_the_run_for_all_without_a_number(tmp_path: Path) -> None:
     rows = people().select(["name", "age", "smoker", "ill"])
-    plan = Plan("vertical", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=2)
+    plan = JointPlan("vertical", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=2)
     sessions = plain_sessions(plan.parties, leaks_of(plan), engine=plan.engine, keep=False)
     tables = [rows.select(["name", "age"]), rows.select(["name", "smoker", "ill"])]
     found: dict[int, BaseException] = {}

@@ -25,7 +25,7 @@ import sfumato as sf
 from sfumato.engines.stream import init_stream
 from sfumato.errors import PrivacyLeakWarning
 from sfumato.geometry.mechanism import Hybrid, Rotation
-from sfumato.parties.plan import Plan
+from sfumato.parties.plan import JointPlan
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
@@ -108,7 +108,7 @@ def _stream(epochs: int) -> Run:
 def _joint(partition: str) -> Run:
     def run(folder: Path, report: bool) -> None:
         rows = people().filter(people()["town"].is_valid()).select(["name", "age", "town", "smoker", "ill"])
-        plan = Plan(partition, ("bank", "clinic"), sf.LaplacePCA(k=8), "ill", rounds=3, few="allow", seed=7)
+        plan = JointPlan(partition, ("bank", "clinic"), sf.LaplacePCA(k=8), "ill", rounds=3, few="allow", seed=7)
         with tempfile.TemporaryDirectory() as work:
             places = [Path(work, "bank"), Path(work, "clinic")]
             if partition == "vertical":

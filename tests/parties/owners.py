@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.parties.plan import JointResult, Plan
+from sfumato.parties.plan import JointPlan, JointResult
 from sfumato.parties.session import Session
 from sfumato.parties.transcript import Transcript
 from sfumato.parties.vertical import LEAKS, sanitize_vertical
@@ -124,12 +124,12 @@ def joint_run(
     mechanism: LaplacePCA,
     *,
     seed: int | None = 1,
-    step: Callable[[Session, Plan, Matrix, Layout], JointResult] = sanitize_vertical,
+    step: Callable[[Session, JointPlan, Matrix, Layout], JointResult] = sanitize_vertical,
     **options: object,
 ) -> Run:
     """Run the vertical protocol."""
     names = NAMES[: len(parts)]
-    plan = Plan("vertical", names, mechanism, seed=seed, **options)  # type: ignore[arg-type]
+    plan = JointPlan("vertical", names, mechanism, seed=seed, **options)  # type: ignore[arg-type]
 
     def play(session: Session, rank: int) -> tuple[JointResult, Transcript]:
         assert parts[rank].values.shape[1] == width(parts[rank].layout)

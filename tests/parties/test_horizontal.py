@@ -25,7 +25,7 @@ from sfumato.parties.horizontal import (
     secure_ranges,
 )
 from sfumato.parties.ledger import check
-from sfumato.parties.plan import JointResult, Plan
+from sfumato.parties.plan import JointPlan, JointResult
 from sfumato.parties.session import Session
 from sfumato.parties.transcript import Transcript
 from sfumato.perturb.laplace_pca import LaplacePCA, most_components
@@ -47,12 +47,12 @@ def standardized(values: Matrix) -> Matrix:
     return np.asarray((values - values.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0))
 
 
-def a_plan(parties: int, mechanism: LaplacePCA, centres: str = "last", target: str | None = None) -> Plan:
-    return Plan("horizontal", NAMES[:parties], mechanism, target=target, centres=centres, few="allow")
+def a_plan(parties: int, mechanism: LaplacePCA, centres: str = "last", target: str | None = None) -> JointPlan:
+    return JointPlan("horizontal", NAMES[:parties], mechanism, target=target, centres=centres, few="allow")
 
 
 def sanitized(
-    together: Together, plan: Plan, parts: list[Matrix], layout: Layout, seed: int | None = None
+    together: Together, plan: JointPlan, parts: list[Matrix], layout: Layout, seed: int | None = None
 ) -> list[tuple[JointResult, Transcript]]:
     n = sum(map(len, parts))
 
@@ -373,7 +373,7 @@ def test_two_rows_follow_exactly_from_their_sum_and_products() -> None:
 
 def test_what_is_seen_bare_is_counted_where_it_is_allowed(together: Together) -> None:
     values = standardized(np.random.default_rng(5).normal(size=(12, 2)))
-    plan = Plan("horizontal", NAMES[:2], LaplacePCA(groups=1), few="allow")
+    plan = JointPlan("horizontal", NAMES[:2], LaplacePCA(groups=1), few="allow")
     assert [result.bare for result, _ in sanitized(together, plan, [values[:10], values[10:]], numbers(2))] == [1, 1]
     with pytest.raises(PrivacyRefusal):
         sanitized(together, dataclasses.replace(plan, few="refuse"), [values[:10], values[10:]], numbers(2))
@@ -387,7 +387,7 @@ def test_a_cell_whose_group_has_no_other_that_is_not_missing_is_as_bare_as_a_row
     values[:, 0] = np.where(values[:, 1] > 0, 0.0, values[:, 0])
     values[:, :1] = standardized(values[:, :1])
     layout = (Block("x", BlockKind.NUMBER, 0, 1, (0.0,)), Block("x", BlockKind.MISSING, 1, 2))
-    plan = Plan("horizontal", NAMES[:2], LaplacePCA(groups=1))
+    plan = JointPlan("horizontal", NAMES[:2], LaplacePCA(groups=1))
     with pytest.raises(PrivacyRefusal, match="1 times"):
         sanitized(together, plan, [values[:12], values[12:]], layout)
     allowed = dataclasses.replace(plan, few="allow")

@@ -17,7 +17,7 @@ from sfumato.parties.channel import PartyError
 from sfumato.parties.horizontal import form_groups, leaks
 from sfumato.parties.horizontal_centres import Centres, HiddenCentres, OpenCentres
 from sfumato.parties.horizontal_groups import cluster_rows, fill_groups, first_centres, pool_rows
-from sfumato.parties.plan import Plan
+from sfumato.parties.plan import JointPlan
 from sfumato.parties.session import Session
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import Block, BlockKind, Layout
@@ -37,8 +37,8 @@ def numbers(d: int) -> Layout:
     return tuple(Block(f"x{j}", BlockKind.NUMBER, j, j + 1, (0.0,)) for j in range(d))
 
 
-def plan_of(parties: int, centres: str, rounds: int = 20) -> Plan:
-    return Plan("horizontal", NAMES[:parties], LaplacePCA(k=2), centres=centres, rounds=rounds)
+def plan_of(parties: int, centres: str, rounds: int = 20) -> JointPlan:
+    return JointPlan("horizontal", NAMES[:parties], LaplacePCA(k=2), centres=centres, rounds=rounds)
 
 
 def run_groups(
@@ -185,7 +185,7 @@ def test_columns_without_weight_are_bounded_all_the_same(
     together: Together,
 ) -> None:
     values = np.column_stack([np.tile([1.0, -1.0], 6), np.repeat([-1.2, 0.0, 1.2], 4)])
-    plan = Plan("horizontal", NAMES[:2], LaplacePCA(k=4, response_weight=1.0), target="x1")
+    plan = JointPlan("horizontal", NAMES[:2], LaplacePCA(k=4, response_weight=1.0), target="x1")
 
     def play(session: Session, rank: int) -> Whole:
         own = (values * scale)[:5] if rank == 0 else (values * scale)[5:]

@@ -15,7 +15,7 @@ from sfumato.groups.settle import category_counts, missing_counts
 from sfumato.parties import vertical, vertical_noise
 from sfumato.parties.groupwise import Statistics
 from sfumato.parties.plain import run_together
-from sfumato.parties.plan import JointResult, Plan
+from sfumato.parties.plan import JointPlan, JointResult
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS, agree_on_columns, sanitize_vertical
 from sfumato.parties.vertical_noise import add_noise, with_fills
@@ -154,7 +154,7 @@ def test_all_that_is_shown_is_declared_and_distances_components_and_ends_of_rang
 @pytest.mark.parametrize("label", sorted(set(LEAKS) - {"digest of keys", "keyed hashes"}))
 def test_a_run_that_would_show_what_is_not_declared_fails(together: Together, label: str) -> None:
     parts = mixed_parts(3, n=30)
-    plan = Plan("vertical", NAMES[:3], LaplacePCA(k=10))
+    plan = JointPlan("vertical", NAMES[:3], LaplacePCA(k=10))
     fewer = {name: leak for name, leak in LEAKS.items() if name != label}
 
     def play(session: Session, rank: int) -> JointResult:
@@ -179,7 +179,7 @@ def refusals(
     together: Together, kind: type[SfumatoError], parts: list[Part], mechanism: LaplacePCA, **options: object
 ) -> list[SfumatoError]:
     """Give the error of each party; every one finds it itself, none has it from another."""
-    plan = Plan("vertical", NAMES[: len(parts)], mechanism, **options)  # type: ignore[arg-type]
+    plan = JointPlan("vertical", NAMES[: len(parts)], mechanism, **options)  # type: ignore[arg-type]
 
     def play(session: Session, rank: int) -> SfumatoError | None:
         try:

@@ -154,12 +154,12 @@ def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
 
 def _replayed(config: PartyConfig, recipe: Recipe, seed: int | None) -> PartyConfig:
     """The settings of a party with the plan of a recipe, which all parties must take alike."""
-    from sfumato.parties.plan import Plan
+    from sfumato.parties.plan import JointPlan
 
     if recipe.method != "joint-laplace-pca":
         raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a joint run; run it with sanitize")
     try:
-        plan = Plan.from_document(recipe.parameters, seed=recipe.seed if seed is None else seed)
+        plan = JointPlan.from_document(recipe.parameters, seed=recipe.seed if seed is None else seed)
     except (TypeError, KeyError):
         raise OptionError("the recipe lacks settings of a joint run; use the one that a joint run wrote") from None
     if plan.parties != config.plan.parties:

@@ -12,7 +12,7 @@ from sfumato.engines.owned import OwnPart
 from sfumato.errors import BadInput, OptionError, SchemaError
 from sfumato.parties.channel import PartyError
 from sfumato.parties.declared import AGREEMENT
-from sfumato.parties.plan import Plan
+from sfumato.parties.plan import JointPlan
 from sfumato.parties.session import Session
 from sfumato.tables.files import FileForm
 from sfumato.tables.schema import Schema
@@ -80,7 +80,7 @@ def _schema(text: str, name: str) -> Schema:
         raise PartyError(f"party {name!r} told a schema that cannot be read; start all parties again") from None
 
 
-def _joined(schemas: Sequence[Schema], plan: Plan) -> Schema:
+def _joined(schemas: Sequence[Schema], plan: JointPlan) -> Schema:
     """Give the schema of all columns: that of all owners of rows, or those of the owners of columns side by side."""
     if plan.partition == "horizontal":
         for name, schema in zip(plan.parties, schemas, strict=True):

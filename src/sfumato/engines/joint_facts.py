@@ -8,7 +8,7 @@ from sfumato.engines.agreed import Agreed
 from sfumato.errors import PrivacyRefusal
 from sfumato.facts import BoundsKept, ColumnsDropped, Drawn, Fact, Joint, Opened
 from sfumato.parties.ledger import Ledger
-from sfumato.parties.plan import JointResult, Plan
+from sfumato.parties.plan import JointPlan, JointResult
 from sfumato.perturb.finish import number_blocks
 from sfumato.perturb.laplace_pca import most_components, state_facts
 from sfumato.randomness import Randomness
@@ -22,13 +22,13 @@ METHOD = "joint-laplace-pca"
 
 
 def joint_facts(
-    plan: Plan, agreed: Agreed, result: JointResult, ledger: Ledger, *, engine: str, computing: tuple[str, ...]
+    plan: JointPlan, agreed: Agreed, result: JointResult, ledger: Ledger, *, engine: str, computing: tuple[str, ...]
 ) -> tuple[Fact, ...]:
     """State what was done, and who saw what.
 
     Parameters
     ----------
-    plan : Plan
+    plan : JointPlan
     agreed : Agreed
     result : JointResult
     ledger : Ledger

@@ -13,7 +13,7 @@ from sfumato.engines.plan import schema_of
 from sfumato.errors import OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
 from sfumato.parties.align import key_texts
 from sfumato.parties.groupwise import group_sizes
-from sfumato.parties.plan import Plan
+from sfumato.parties.plan import JointPlan
 from sfumato.parties.reading import read_columns
 from sfumato.perturb.laplace_pca import most_components
 from sfumato.tables.codec import Codec
@@ -29,7 +29,7 @@ class OwnPart:
 
     Parameters
     ----------
-    plan : Plan
+    plan : JointPlan
     rank : int
         Which of the parties the owner is.
     table : pyarrow.Table
@@ -44,7 +44,7 @@ class OwnPart:
         Of a vertical partition, where each owner encodes its own columns.
     """
 
-    plan: Plan
+    plan: JointPlan
     rank: int
     table: pa.Table
     schema: Schema
@@ -68,7 +68,7 @@ class OwnPart:
 
 
 def own_part(
-    plan: Plan,
+    plan: JointPlan,
     rank: int,
     table: Any,
     schema: Schema | None = None,
@@ -80,7 +80,7 @@ def own_part(
 
     Parameters
     ----------
-    plan : Plan
+    plan : JointPlan
         The same at all parties.
     rank : int
         Which of the parties this owner is.
@@ -144,7 +144,7 @@ def _without_key(
     return arrow.column(key), arrow.drop_columns([key]), schema
 
 
-def _check_roles(plan: Plan, schema: Schema) -> None:
+def _check_roles(plan: JointPlan, schema: Schema) -> None:
     public = [field.name for field in schema if field.role is Role.PUBLIC]
     if public:
         raise PrivacyRefusal(
@@ -165,7 +165,7 @@ def _check_roles(plan: Plan, schema: Schema) -> None:
         raise SchemaError(f"there is no column {plan.target!r}, the target of the run; every owner of rows has it")
 
 
-def _own_codec(plan: Plan, arrow: pa.Table, schema: Schema) -> Codec:
+def _own_codec(plan: JointPlan, arrow: pa.Table, schema: Schema) -> Codec:
     """Encode own columns; refuse so many that products with them give another's columns away.
 
     Every other column of a group is met by one linear equation for each component of the own columns and one for the
@@ -183,7 +183,7 @@ def _own_codec(plan: Plan, arrow: pa.Table, schema: Schema) -> Codec:
     return codec
 
 
-def _warn_of_two(plan: Plan) -> None:
+def _warn_of_two(plan: JointPlan) -> None:
     if len(plan.parties) > 2:
         return
     first, last = plan.parties

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sfumato.documents import Unparsable, parse_toml, read_text
+from sfumato.documents import Inline, Lines, read_text, toml_entries, write_toml
 from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.geometry.key import Add, Key, Mult, Rotate, Step
 from sfumato.replacing import reason, replacing_file
@@ -15,6 +15,8 @@ from sfumato.replacing import reason, replacing_file
 __all__ = ["check_key_path", "keeping_key", "key_from_toml", "key_to_toml", "load_key", "save_key"]
 
 _FORMAT = 1
+_NOTE = """Key of a table that was moved: whoever has it has the original.
+Keep it apart from the release, and never send it along."""
 _ENTRIES = {
     "add": {"op", "column", "term"},
     "mult": {"op", "column", "term"},
@@ -24,28 +26,8 @@ _ENTRIES = {
 
 def key_to_toml(key: Key) -> str:
     """Write a key as TOML, terms included."""
-    import tomlkit
-
-    steps = tomlkit.array()
-    steps.multiline(True)
-    for step in key.steps:
-        steps.append(_inline(_to_document(step)))
-    document = tomlkit.document()
-    document.add(tomlkit.comment("Key of a table that was moved: whoever has it has the original."))
-    document.add(tomlkit.comment("Keep it apart from the release, and never send it along."))
-    document.add("format", tomlkit.item(_FORMAT))
-    document.add("step", steps)
-    return tomlkit.dumps(document)
-
-
-def _inline(document: dict[str, Any]) -> Any:
-    """Write a table on one line, as the interface shows keys."""
-    import tomlkit
-
-    table = tomlkit.inline_table()
-    for name, value in document.items():
-        table.append(name, _inline(value) if isinstance(value, dict) else value)
-    return table
+    steps = Lines(Inline(_to_document(step)) for step in key.steps)
+    return write_toml({"format": _FORMAT, "step": steps}, _NOTE)
 
 
 def _to_document(step: Step) -> dict[str, Any]:
@@ -64,15 +46,7 @@ def key_from_toml(text: str) -> Key:
     >>> key_from_toml('format = 1\nstep = [{ op = "add", column = "age", term = -3 }]')
     Key(add; 1 columns)
     """
-    try:
-        document = parse_toml(text)
-    except Unparsable:
-        raise OptionError("the key is not valid TOML; write it as the documentation shows") from None
-    if document.get("format") != _FORMAT:
-        raise OptionError(f"the key has no 'format = {_FORMAT}'; this version reads no other")
-    unknown = sorted(set(document) - {"format", "step"})
-    if unknown:
-        raise OptionError(f"the key has an unknown entry {unknown[0]!r}; remove it")
+    document = toml_entries(text, "key", "write it as the documentation shows", ("step",))
     steps = document.get("step")
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise OptionError("the key has no list 'step'; write one with a table for each operation")

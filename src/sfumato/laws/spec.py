@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.documents import Unparsable, parse_json, parse_toml, read_text
+from sfumato.documents import Inline, Unparsable, parse_json, parse_toml, read_text, write_json, write_toml
 from sfumato.errors import OptionError, SchemaError
 from sfumato.laws.amplification import upward_bound
 from sfumato.laws.documents import domain_from_document
@@ -92,7 +91,7 @@ class NoiseSpec:
     @property
     def canonical(self) -> str:
         """The document in one line of JSON, keys sorted: what the digest is of."""
-        return json.dumps(self.to_document(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return write_json(self.to_document(), "canonical")
 
     @property
     def digest(self) -> str:
@@ -185,16 +184,8 @@ class NoiseSpec:
 
     def to_toml(self) -> str:
         """Give the specification as TOML, with gamma and epsilon for the reader; they are checked when it is read."""
-        import tomlkit
-
-        document = tomlkit.document()
-        for line in self.describe().splitlines():
-            document.add(tomlkit.comment(line))
-        for key, value in self.to_document().items():
-            document.add(key, _inline(value))
-        document.add("gamma", tomlkit.item(float(self.gamma)))
-        document.add("epsilon", tomlkit.item(float(self.epsilon)))
-        return tomlkit.dumps(document)
+        told = {key: Inline(value) if isinstance(value, dict) else value for key, value in self.to_document().items()}
+        return write_toml({**told, "gamma": float(self.gamma), "epsilon": float(self.epsilon)}, self.describe())
 
     @classmethod
     def from_toml(cls, text: str) -> NoiseSpec:
@@ -255,17 +246,6 @@ def _thaw(value: Any) -> dict[str, Any]:
 
 def _as_list(value: Any) -> Any:
     return [_as_list(each) for each in value] if isinstance(value, tuple) else value
-
-
-def _inline(value: Any) -> Any:
-    import tomlkit
-
-    if not isinstance(value, dict):
-        return tomlkit.item(value)
-    table = tomlkit.inline_table()
-    for key, each in value.items():
-        table.append(key, _inline(each))
-    return table
 
 
 def _up(bound: float) -> str:

@@ -17,7 +17,7 @@ from sfumato.parties.entries import Entries
 from sfumato.parties.place import Address, Peer, Place, check_name
 
 if TYPE_CHECKING:
-    from sfumato.parties.plan import Plan
+    from sfumato.parties.plan import JointPlan
     from sfumato.tables.schema import Schema
 
 __all__ = ["DataSource", "PartyConfig"]
@@ -70,7 +70,7 @@ class PartyConfig:
     peers : tuple of Peer
     identity : Identity
     listen : Address
-    plan : Plan
+    plan : JointPlan
         What all parties agree on.
     data : DataSource
     interpreter : path, optional
@@ -84,7 +84,7 @@ class PartyConfig:
     peers: tuple[Peer, ...]
     identity: Identity
     listen: Address
-    plan: Plan
+    plan: JointPlan
     data: DataSource
     interpreter: Path | None
     timeout: float
@@ -200,8 +200,8 @@ def _identity(entries: Entries, folder: Path, others: list[Path | None]) -> Iden
     return Identity(folder / key, folder / certificate, None if authority is None else folder / authority, trusted)
 
 
-def _plan(entries: Entries, names: tuple[str, ...], folder: Path) -> tuple[Plan, Path | None, DataSource]:
-    from sfumato.parties.plan import Plan
+def _plan(entries: Entries, names: tuple[str, ...], folder: Path) -> tuple[JointPlan, Path | None, DataSource]:
+    from sfumato.parties.plan import JointPlan
     from sfumato.perturb.laplace_pca import LaplacePCA
 
     engine, data, method = entries.table("engine"), entries.table("data"), entries.table("method")
@@ -210,7 +210,7 @@ def _plan(entries: Entries, names: tuple[str, ...], folder: Path) -> tuple[Plan,
     method.done(", ".join(_METHOD))
     target, interpreter = data.take("target"), engine.take("interpreter")
     mechanism = LaplacePCA(**{name: value for name, value in given.items() if name not in _OF_PLAN})
-    plan = Plan(
+    plan = JointPlan(
         entries.need("partition"),
         names,
         mechanism,

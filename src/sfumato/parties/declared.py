@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.parties.plan import Plan
+from sfumato.parties.plan import JointPlan
 from sfumato.parties.transcript import Leak
 
 __all__ = ["AGREEMENT", "RELEASED_CELLS", "leaks_of"]
@@ -27,7 +27,7 @@ _ABOUT = {
 }
 
 
-def leaks_of(plan: Plan) -> dict[str, Leak]:
+def leaks_of(plan: JointPlan) -> dict[str, Leak]:
     """All that a run of this plan declares to show, by label."""
     if plan.partition == "vertical":
         from sfumato.parties import vertical

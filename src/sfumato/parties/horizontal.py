@@ -31,7 +31,7 @@ from sfumato.parties.groupwise import (
 from sfumato.parties.horizontal_centres import HiddenCentres, OpenCentres
 from sfumato.parties.horizontal_groups import cluster_rows, fill_groups, first_centres, pool_rows
 from sfumato.parties.horizontal_leaks import leaks
-from sfumato.parties.plan import JointResult, Plan
+from sfumato.parties.plan import JointPlan, JointResult
 from sfumato.parties.session import Session
 from sfumato.parties.words import possible
 from sfumato.perturb.components import component_places, project
@@ -44,13 +44,13 @@ Whole = NDArray[np.int64]
 Matrix = NDArray[np.float64]
 
 
-def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: Layout, n: int) -> JointResult:
+def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layout: Layout, n: int) -> JointResult:
     """Sanitize the rows of all owners as one table [BCG10, alg. 2, horizontal].
 
     Parameters
     ----------
     session : Session
-    plan : Plan
+    plan : JointPlan
         The same at every owner.
     values : ndarray of shape (n_l, d)
         This owner's rows, standardized alike at all owners (`sfumato.parties.codecs.joint_codec`).
@@ -100,7 +100,7 @@ def sanitize_horizontal(session: Session, plan: Plan, values: Matrix, layout: La
 
 def form_groups(
     session: Session,
-    plan: Plan,
+    plan: JointPlan,
     values: Matrix,
     layout: Layout,
     n: int,

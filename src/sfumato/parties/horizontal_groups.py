@@ -18,7 +18,7 @@ from sfumato.parties.channel import PartyError
 from sfumato.parties.fixed import bits_for, decode, encode
 from sfumato.parties.groupwise import next_to_fill, shared_sum, tell_numbers
 from sfumato.parties.horizontal_centres import Centres, Pool
-from sfumato.parties.plan import Plan
+from sfumato.parties.plan import JointPlan
 from sfumato.parties.session import Session
 from sfumato.parties.words import possible
 from sfumato.records import BlockKind, Layout
@@ -83,7 +83,7 @@ def first_centres(session: Session, pool: Pool, g: int) -> Whole:
     return tell_numbers(session, drawn, 0, "first centres", (g, d), "<i8", within=pool.far)
 
 
-def cluster_rows(session: Session, plan: Plan, centres: Centres, g: int, n: int) -> tuple[Whole, Whole, int]:
+def cluster_rows(session: Session, plan: JointPlan, centres: Centres, g: int, n: int) -> tuple[Whole, Whole, int]:
     """Run secure K-means [BCG10, line 4]; give this owner's clusters, the sizes of all, and the rounds.
 
     It ends when no row of any owner changes its cluster, or after the rounds of the plan.

@@ -16,7 +16,7 @@ from sfumato.errors import OptionError
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import Layout
 
-__all__ = ["CENTRES", "ENGINES", "FEW", "NOISES", "PARTITIONS", "JointResult", "Plan"]
+__all__ = ["CENTRES", "ENGINES", "FEW", "NOISES", "PARTITIONS", "JointPlan", "JointResult"]
 
 PARTITIONS = ("horizontal", "vertical")
 ENGINES = ("cheetah", "aby3")
@@ -28,7 +28,7 @@ _MOST_ROUNDS = 1000
 
 
 @dataclass(frozen=True)
-class Plan:
+class JointPlan:
     """The public settings of a joint run, the same at every party.
 
     Parameters
@@ -108,7 +108,7 @@ class Plan:
         return {**plain, "parties": list(self.parties), **settings}
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any], *, seed: int | None = None) -> Plan:
+    def from_document(cls, document: Mapping[str, Any], *, seed: int | None = None) -> JointPlan:
         """Plan of the settings that `document` gives; a certificate and a recipe have them without the seed."""
         names = {field.name for field in fields(LaplacePCA)}
         mechanism = LaplacePCA(**{key: value for key, value in document.items() if key in names})

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sfumato.documents import read_text
+from sfumato.documents import toml_value as _toml
 from sfumato.errors import OptionError, SfumatoError
 from sfumato.parties.certificates import Made, TrialAuthority
 from sfumato.parties.place import Address, check_name
@@ -52,10 +52,10 @@ class Trial:
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
-        from sfumato.parties.plan import Plan
+        from sfumato.parties.plan import JointPlan
         from sfumato.perturb.laplace_pca import LaplacePCA
 
-        Plan(self.partition, tuple(self.parties), LaplacePCA(k=self.k), self.target, self.engine)
+        JointPlan(self.partition, tuple(self.parties), LaplacePCA(k=self.k), self.target, self.engine)
         for name in self.parties:
             check_name(name)
         strange = sorted(set(self.data) - set(self.parties))
@@ -192,12 +192,6 @@ def _method(trial: Trial) -> str:
 
 def _line(key: str, value: str, meaning: str) -> str:
     return f"{f'{key} = {value}':<40}  # {meaning}\n"
-
-
-def _toml(value: Any) -> str:
-    import tomlkit
-
-    return str(tomlkit.item(value).as_string())
 
 
 _HEAD = """\

@@ -20,7 +20,7 @@ from sfumato.groups.weights import response_weights
 from sfumato.parties import align
 from sfumato.parties.channel import PartyError
 from sfumato.parties.groupwise import group_sizes, release_rows, told_axes
-from sfumato.parties.plan import JointResult, Plan
+from sfumato.parties.plan import JointPlan, JointResult
 from sfumato.parties.session import Session
 from sfumato.parties.transcript import Leak
 from sfumato.parties.vertical_groups import cluster_rows, distances, fill_groups
@@ -115,7 +115,7 @@ class _Columns:
     spans: tuple[slice, ...]
 
 
-def sanitize_vertical(session: Session, plan: Plan, values: NDArray[np.float64], layout: Layout) -> JointResult:
+def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.float64], layout: Layout) -> JointResult:
     """Sanitize the table whose columns several owners hold [BCG10, alg. 2, lines 4 to 14 and 20 to 28].
 
     All parties call it together, each with its own columns; all get the same result to the bit.
@@ -124,7 +124,7 @@ def sanitize_vertical(session: Session, plan: Plan, values: NDArray[np.float64],
     ----------
     session : Session
         Made with `LEAKS`.
-    plan : Plan
+    plan : JointPlan
     values : ndarray of shape (n, d_l)
         This owner's coordinates, standardized, of the same records in the same order at all parties.
     layout : tuple of Block

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sfumato.documents import has_type
+from sfumato.documents import fits, write_json
 from sfumato.errors import SfumatoError
 from sfumato.facts import (
     BoundsKept,
@@ -41,7 +40,7 @@ from sfumato.facts import (
 )
 
 if TYPE_CHECKING:
-    from sfumato.parties.plan import Plan
+    from sfumato.parties.plan import JointPlan
 
 __all__ = ["unfit_method"]
 
@@ -128,14 +127,8 @@ def _all(kind: type[F], facts: Sequence[Fact]) -> list[F]:
 
 def _is_told(mechanism: Any, parameters: dict[str, Any]) -> bool:
     """Tell whether the parameters are all that the mechanism has, each of its type and as it keeps them."""
-    types = {field.name: str(field.type) for field in dataclasses.fields(mechanism)}
-    if set(types) != set(parameters) or not all(has_type(value, types[key]) for key, value in parameters.items()):
-        return False
-    return _text(dataclasses.asdict(mechanism)) == _text(parameters)
-
-
-def _text(parameters: dict[str, Any]) -> str:
-    return json.dumps(parameters, sort_keys=True)
+    told = write_json(mechanism, "canonical") == write_json(parameters, "canonical")
+    return told and fits(type(mechanism), parameters)
 
 
 def _fits_groups(mechanism: Any, grouped: Grouped) -> bool:
@@ -225,21 +218,23 @@ def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
     kept, ledger = _the(Maintained, facts), _all(EpochPublished, facts)
     started = kept.algorithm.removeprefix("AY05 dynamic maintenance, started by ")
     told = {"k": kept.k, "split": kept.split, "grouping": parameters["grouping"], "epoch": ledger[-1].epoch}
-    return _text(told) == _text(parameters) and ALGORITHMS[parameters["grouping"]] == started != kept.algorithm
+    return (
+        write_json(told, "canonical") == write_json(parameters, "canonical")
+        and ALGORITHMS[parameters["grouping"]] == started != kept.algorithm
+    )
 
 
 def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
-    from sfumato.parties.plan import Plan
+    from sfumato.parties.plan import JointPlan
     from sfumato.perturb.laplace_pca import LaplacePCA
 
     joint = _the(Joint, facts)
-    plan = Plan.from_document(parameters)
-    types = {field.name: str(field.type) for shape in (Plan, LaplacePCA) for field in dataclasses.fields(shape)}
+    plan = JointPlan.from_document(parameters)
     told = {key: value for key, value in plan.document().items() if key != "seed"}
     vertical = plan.partition == "vertical"
     return (
-        all(has_type(value, types[key]) for key, value in parameters.items())
-        and _text(told) == _text(parameters)
+        all(fits(JointPlan, {key: value}) or fits(LaplacePCA, {key: value}) for key, value in parameters.items())
+        and write_json(told, "canonical") == write_json(parameters, "canonical")
         and (joint.partition, joint.parties) == (plan.partition, plan.parties)
         and joint.engine in (plan.engine, "plain")
         and (joint.centres, joint.noise) == (("", plan.noise) if vertical else (plan.centres, ""))
@@ -250,7 +245,7 @@ def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
     )
 
 
-def _is_declared(line: Opened, plan: Plan) -> bool:
+def _is_declared(line: Opened, plan: JointPlan) -> bool:
     """Tell whether the protocol of the plan declares to show that, in these words, and to so many."""
     from sfumato.parties.declared import leaks_of
 

@@ -13,7 +13,7 @@ from sfumato.parties.channel import Channel
 from sfumato.parties.declared import leaks_of
 from sfumato.parties.operations import Engine
 from sfumato.parties.plain import computing_parties, plain_sessions, play_together
-from sfumato.parties.plan import Plan
+from sfumato.parties.plan import JointPlan
 from sfumato.parties.shares import ShareSession
 from sfumato.publish.folder import check_folder
 from sfumato.publish.joint_folder import written_together
@@ -91,7 +91,7 @@ def run_party(
 
 def joint_in_one_process(
     tables: Sequence[Any],
-    plan: Plan,
+    plan: JointPlan,
     *,
     schemas: Sequence[Schema | None] | None = None,
     key: str | None = None,
@@ -107,7 +107,7 @@ def joint_in_one_process(
     ----------
     tables : sequence of tables
         One for each party, in the order of the plan.
-    plan : Plan
+    plan : JointPlan
     schemas : sequence of Schema, optional
         One for each party; of a horizontal partition all alike.
     key : str, optional

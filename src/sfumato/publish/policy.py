@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.documents import Unparsable, parse_toml, read_text
+from sfumato.documents import Noted, read_text, toml_entries, write_toml
 from sfumato.errors import OptionError, shown
 
 __all__ = ["BUILT_IN", "KEEP", "LIMITS", "PURPOSES", "REQUIRE", "Policy"]
@@ -59,6 +59,7 @@ PURPOSES = {
 }
 """For whom each built-in policy is."""
 
+_PARTS = {"limits": LIMITS, "require": REQUIRE, "keep": KEEP}
 _RANGES = {"membership-auc": (0.5, 1.0)}  # of all others 0 to 1
 
 
@@ -95,7 +96,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        for part, known in (("limits", LIMITS), ("require", REQUIRE), ("keep", KEEP)):
+        for part, known in _PARTS.items():
             entries = getattr(self, part)
             if not isinstance(entries, Mapping):
                 raise OptionError(f"{part!r} of a policy is not a table of names and values; write it as [{part}]")
@@ -116,17 +117,12 @@ class Policy:
 
     def to_toml(self) -> str:
         """TOML to edit, with a sentence on every entry."""
-        import tomlkit
-
-        lines = _commented(" ".join(_sentences(self)))
-        lines += [f"format = {_FORMAT}", f"name = {tomlkit.item(self.name).as_string()}"]
-        for part, meanings in (("limits", LIMITS), ("require", REQUIRE), ("keep", KEEP)):
-            entries = getattr(self, part)
-            if entries:
-                lines += ["", f"[{part}]"]
-            for key, value in entries.items():
-                lines += [*_commented(meanings[key]), f"{key} = {tomlkit.item(value).as_string()}"]
-        return "\n".join(lines) + "\n"
+        parts = {
+            part: {key: Noted(value, _wrapped(meanings[key])) for key, value in getattr(self, part).items()}
+            for part, meanings in _PARTS.items()
+            if getattr(self, part)
+        }
+        return write_toml({"format": _FORMAT, "name": self.name, **parts}, _wrapped(" ".join(_sentences(self))))
 
     @classmethod
     def from_toml(cls, text: str) -> Policy:
@@ -137,19 +133,10 @@ class Policy:
         OptionError
             For what is not exactly a policy, in one sentence.
         """
-        try:
-            document = parse_toml(text)
-        except Unparsable as error:
-            raise OptionError(f"the policy is not valid TOML ({error}); mend it") from None
-        number = document.get("format")
-        if isinstance(number, bool) or number != _FORMAT or not isinstance(number, int):
-            raise OptionError(f"the policy has no 'format = {_FORMAT}'; this version reads no other")
-        unknown = sorted(set(document) - {"format", "name", "limits", "require", "keep"})
-        if unknown:
-            raise OptionError(f"the policy has an unknown entry {shown(unknown[0])}; remove it")
+        document = toml_entries(text, "policy", "mend it", ("name", *_PARTS))
         if "name" not in document:
             raise OptionError('the policy has no name; write one, as in name = "ours"')
-        return cls(**{key: value for key, value in document.items() if key != "format"})
+        return cls(**document)
 
     @classmethod
     def load(cls, name_or_path: str | Path | Policy) -> Policy:
@@ -207,8 +194,8 @@ def _sentences(policy: Policy) -> tuple[str, ...]:
     )
 
 
-def _commented(text: str) -> list[str]:
-    return [f"# {line}" for line in textwrap.wrap(text, _WIDTH)]
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, _WIDTH))
 
 
 BUILT_IN: dict[str, Policy] = {}

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.documents import UNLESS_DEFAULT
 from sfumato.errors import SchemaError
 
 __all__ = ["FATE", "Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role"]
@@ -83,11 +84,11 @@ class Domain:
     """
 
     declared: bool = False
-    low: Bound | None = None
-    high: Bound | None = None
-    step: float | DateStep | None = None
-    categories: tuple[Category, ...] | None = None
-    units: str | None = None
+    low: Bound | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
+    high: Bound | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
+    step: float | DateStep | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
+    categories: tuple[Category, ...] | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
+    units: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         for name in ("low", "high", "step"):
@@ -162,9 +163,9 @@ class Field:
     kind: Kind
     role: Role = Role.CONFIDENTIAL
     domain: Domain = dataclasses.field(default_factory=Domain)
-    missing: tuple[str, ...] = ()
-    format: str | None = None
-    reason: str = ""
+    missing: tuple[str, ...] = dataclasses.field(default=(), metadata=UNLESS_DEFAULT)
+    format: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
+    reason: str = dataclasses.field(default="", metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):

@@ -1,0 +1,168 @@
+"""JSON and TOML from outside, parsed only within bounds of size, depth and numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections.abc import Collection
+from typing import Any
+
+from sfumato.errors import BadInput, OptionError, shown
+
+__all__ = ["DEEPEST", "Unparsable", "parse_json", "parse_toml", "toml_entries"]
+
+DEEPEST = 32
+"""Lists and tables that may stand inside one another."""
+
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}")
+
+
+class Unparsable(ValueError):
+    """Where or why a document cannot be parsed, in words that quote nothing of it."""
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Values of a TOML document.
+
+    Raises
+    ------
+    Unparsable
+        For what is not TOML, is nested too deeply, or holds a number beyond all floats.
+    """
+    if _LONG_KEY.search(text):  # the parser's time grows with the square of a key's parts
+        raise Unparsable(f"a name of more than {DEEPEST} parts")
+    import tomllib
+
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = str(error).rpartition("(")[2].rstrip(")")
+        raise Unparsable(place if place.startswith("at ") else "somewhere") from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError:  # of a number of thousands of digits, or a day that no calendar has
+        raise Unparsable("a number or date out of range") from None
+    _check_values(document)
+    return document
+
+
+def toml_entries(
+    text: str, what: str, do: str, known: Collection[str], *, error: type[BadInput] = OptionError
+) -> dict[str, Any]:
+    """Entries of a TOML file that begins with ``format = 1``, without it.
+
+    Parameters
+    ----------
+    text : str
+    what : str
+        What it is, for the sentence of an error: "schema".
+    do : str
+        What to do where it is no TOML.
+    known : collection of str
+        The entries that it may have.
+    error : type
+
+    Raises
+    ------
+    BadInput
+        Of the type that was named, for anything else.
+    """
+    try:
+        document = parse_toml(text)
+    except Unparsable as wrong:
+        raise error(f"the {what} is not valid TOML ({wrong}); {do}") from None
+    number = document.pop("format", None)
+    if isinstance(number, bool) or number != 1 or not isinstance(number, int):
+        raise error(f"the {what} has no 'format = 1'; this version reads no other")
+    unknown = sorted(set(document) - set(known))
+    if unknown:
+        raise error(f"the {what} has an unknown entry {shown(unknown[0])}; known are {', '.join(known)}")
+    return document
+
+
+def parse_json(text: str | bytes, *, most: int | None = None) -> Any:
+    """Values of a JSON document: UTF-8, finite numbers, every key once.
+
+    Parameters
+    ----------
+    text : str or bytes
+    most : int, optional
+        How long it may be, where nobody has bounded it before.
+
+    Raises
+    ------
+    Unparsable
+        For anything else, and where it is longer or nested too deeply.
+    """
+    if most is not None and len(text) > most:
+        raise Unparsable("longer than such a document may be")
+    try:
+        document = json.loads(
+            text if isinstance(text, str) else text.decode("utf-8"),
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            object_pairs_hook=_each_key_once,
+        )
+    except Unparsable:
+        raise
+    except RecursionError:
+        raise _too_deep() from None
+    except json.JSONDecodeError as error:
+        raise Unparsable(f"at line {error.lineno}, column {error.colno}") from None
+    except ValueError:  # not UTF-8, or a number of thousands of digits
+        raise Unparsable("not UTF-8 text, or a number out of range") from None
+    _check_values(document)
+    return document
+
+
+def _check_values(document: Any) -> None:
+    """Refuse depth, numbers that no float reaches, and texts that cannot be written."""
+    level = [document]
+    for _ in range(DEEPEST + 1):
+        inside: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                inside.extend(value)
+                inside.extend(value.values())
+            elif isinstance(value, list):
+                inside.extend(value)
+            elif isinstance(value, str):
+                _check_text(value)
+            elif isinstance(value, int) and abs(value) > sys.float_info.max:
+                raise Unparsable("a number out of range")
+        level = inside
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Unparsable("a text with half a character") from None
+
+
+def _too_deep() -> Unparsable:
+    return Unparsable(f"nested more than {DEEPEST} deep")
+
+
+def _no_constant(_name: str) -> Any:
+    raise Unparsable("a number that is not finite")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise Unparsable("a number out of range")
+    return number
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        raise Unparsable("a key that comes twice")
+    return document
