@@ -90,7 +90,7 @@ def _told(read: Callable[..., Any], *more: Any, rank: int = 0, lengths: tuple[in
 
 def _told_agreement(data: bytes) -> Any:
     told = agreed._document(data, "shop")
-    return agreed._schema(told["schema"], "shop"), told["dropped"]
+    return agreed._schema(told.schema, "shop"), told.dropped
 
 
 def _told_numbers(session: Any) -> Any:

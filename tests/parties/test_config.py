@@ -149,7 +149,7 @@ def test_a_trial_that_cannot_be_is_refused(make: Callable[[], Trial], words: str
         (r"^k = 7", "k = 7.5", "is not a whole number"),
         (r"^k = 7", "k = 1", "at least 2"),
         (r"^# groups = 10", "groups = 10", "give one of them"),
-        (r"^# b = 0.2", "b = nan", "b must lie between"),
+        (r"^# b = 0.2", "b = nan", "'b' in \\[method\\] of the party's settings is not a number"),
         (r"^# rounds = 20", "rounds = 0", "rounds lie between"),
         (r"^# noise = .*", 'noise = "none"', "no noise 'none'"),
         (r"^\[engine\]", "[engin]", "unknown"),

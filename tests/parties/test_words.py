@@ -22,7 +22,7 @@ HONEST: dict[str, dict[str, Any]] = {
     "greeting": GREETING.__dict__,
     "verdict": {"reason": "no"},
     "reason": {"reason": "no", "code": 2},
-    "agreement": {"schema": "", "dropped": ["name"]},
+    "agreement": {"version": "0.2.0", "plan": "00", "format": "csv ,", "schema": "", "dropped": ["name"]},
     "columns": {"columns": [["age", "number", 1]], "rows": 5},
     "written": dict(WRITTEN),
 }
@@ -77,7 +77,7 @@ def test_words_without_end_are_refused_before_they_are_parsed(reader: str) -> No
 
 def test_dropped_columns_are_named_by_text() -> None:
     with pytest.raises(PartyError, match="told something else than its columns"):
-        _document(b'{"schema": "", "dropped": [["name"]]}', "shop")
+        _document(json.dumps(HONEST["agreement"] | {"dropped": [["name"]]}).encode(), "shop")
 
 
 def test_no_name_of_another_partys_files_is_repeated() -> None:

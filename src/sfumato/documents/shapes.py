@@ -156,7 +156,12 @@ def _value(hint: Any, value: object, path: Path) -> Any:
         if alike or len(inside) == len(value):
             hints = [inside[0]] * len(value) if alike else inside
             pairs = enumerate(zip(hints, value, strict=True))
-            read = [_value(each, item, (*path, place)) for place, (each, item) in pairs]
+            try:
+                read = [_value(each, item, (*path, place)) for place, (each, item) in pairs]
+            except Misfit as wrong:
+                if len(wrong.path) > len(path) + 1 or wrong.problem != "wrong":
+                    raise
+                raise Misfit("wrong", path, hint=hint) from None
             return read if kind is list else tuple(read)
     elif kind in (dict, Mapping) and isinstance(value, Mapping):
         if all(isinstance(key, str) for key in value):

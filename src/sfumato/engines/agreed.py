@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sfumato.documents import MOST_BYTES, Unparsable, parse_json
+from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.engines.owned import OwnPart
 from sfumato.errors import BadInput, OptionError, SchemaError
 from sfumato.parties.channel import PartyError
@@ -40,6 +38,17 @@ class Agreed:
     columns: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class _Told:
+    """The first words of a party: what must be alike, the public part of its schema, and what it does not release."""
+
+    version: str
+    plan: str
+    format: str
+    schema: str
+    dropped: tuple[str, ...]
+
+
 def agree(part: OwnPart, session: Session, form: FileForm) -> Agreed:
     """Compare what must be alike, and join the public parts of the schemas.
 
@@ -48,29 +57,26 @@ def agree(part: OwnPart, session: Session, form: FileForm) -> Agreed:
     BadInput
         Where parties differ, which is named.
     """
-    common = {"version": __version__, "plan": part.plan.digest, "format": f"{form.format.value} {form.delimiter}"}
-    own = {**common, "schema": part.schema.public_part().to_toml(), "dropped": list(part.dropped)}
-    schemas, dropped = [], []
+    schema, written = part.schema.public_part().to_toml(), f"{form.format.value} {form.delimiter}"
+    own = _Told(__version__, part.plan.digest, written, schema, part.dropped)
+    schemas: list[Schema] = []
+    dropped: list[str] = []
     for owner, name in enumerate(session.names):
-        payload = json.dumps(own).encode() if owner == session.rank else None
+        payload = write_json(own, escaped=True).encode() if owner == session.rank else None
         told = _document(session.tell(payload, owner, AGREEMENT.label, 1), name)
-        differs = [key for key, value in common.items() if told.get(key) != value]
+        differs = [key for key in ("version", "plan", "format") if getattr(told, key) != getattr(own, key)]
         if differs:
             raise OptionError(f"party {name!r} has another {differs[0]} than this party; agree on one and start again")
-        schemas.append(_schema(told["schema"], name))
-        dropped += told["dropped"]
+        schemas.append(_schema(told.schema, name))
+        dropped += told.dropped
     return Agreed(_joined(schemas, part.plan), tuple(dict.fromkeys(dropped)), tuple(len(each) for each in schemas))
 
 
-def _document(payload: bytes, name: str) -> dict[str, Any]:
+def _document(payload: bytes, name: str) -> _Told:
     try:
-        document: dict[str, Any] = parse_json(payload, most=MOST_BYTES)
-        schema, dropped = document["schema"], document["dropped"]
-        if isinstance(schema, str) and isinstance(dropped, list) and all(isinstance(column, str) for column in dropped):
-            return document
-    except (Unparsable, KeyError, TypeError):
-        pass
-    raise PartyError(f"party {name!r} told something else than its columns; start all parties again")
+        return from_json(_Told, payload, most=MOST_BYTES)
+    except Unparsable:
+        raise PartyError(f"party {name!r} told something else than its columns; start all parties again") from None
 
 
 def _schema(text: str, name: str) -> Schema:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.attacks.rounds import SeenRounds
-from sfumato.documents import MOST_BYTES, parse_json
+from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.engines.agreed import Agreed, agree
 from sfumato.engines.joint_facts import METHOD, joint_facts, noised_columns
 from sfumato.engines.outcome import Comparison, Outcome
@@ -201,10 +200,11 @@ def _traffic(session: Session, meter: Meter) -> dict[str, Mapping[str, int]]:
     told: dict[str, Mapping[str, int]] = {}
     for owner, name in enumerate(session.names):
         own = meter.read()
-        payload = json.dumps(own).encode() if owner == session.rank else None
+        payload = write_json(own).encode() if owner == session.rank else None
         try:
-            document = parse_json(session.tell(payload, owner, "traffic", len(own)), most=MOST_BYTES)
-            told[name] = {key: int(document[key]) for key in own}
-        except (ValueError, KeyError, TypeError):
-            raise PartyError(f"party {name!r} told no traffic that can be read; start all parties again") from None
+            told[name] = from_json(dict[str, int], session.tell(payload, owner, "traffic", len(own)), most=MOST_BYTES)
+        except Unparsable:
+            told[name] = {}
+        if told[name].keys() != own.keys():
+            raise PartyError(f"party {name!r} told no traffic that can be read; start all parties again")
     return told

@@ -7,13 +7,13 @@ that the joined table would have, and sees nothing of another's rows but these s
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.documents import write_json
 from sfumato.errors import SchemaError, TableError
 from sfumato.parties import bare
 from sfumato.parties.channel import PartyError
@@ -134,8 +134,7 @@ def _compare_columns(session: Session, columns: list[ReadColumn], schema: Schema
 
 def _compare_codecs(session: Session, codec: Codec) -> None:
     """Compare what all owners have made of the same sums: only machines that count differently can differ."""
-    text = json.dumps(codec_to_document(codec), sort_keys=True)
-    own = hashlib.sha256(text.encode()).digest()
+    own = hashlib.sha256(write_json(codec_to_document(codec), "canonical").encode()).digest()
     for rank, told in enumerate(_tell_all(session, own, "codec", 1)):
         if told != own:
             raise PartyError(

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.documents import Unparsable, parse_toml, read_text
-from sfumato.errors import OptionError, PrivacyLeakWarning
+from sfumato.documents import Misfit, Unparsable, parse_toml, read_text, typed
+from sfumato.errors import OptionError, PrivacyLeakWarning, shown
 from sfumato.parties.certificates import Identity, fingerprint_of, read_fingerprint
-from sfumato.parties.entries import Entries
 from sfumato.parties.place import Address, Peer, Place, check_name
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ __all__ = ["DataSource", "PartyConfig"]
 
 _FORMAT = 1
 _LEAST_TIMEOUT, _MOST_TIMEOUT = 2.0, 86_400.0
-_METHOD = {"k": "whole", "groups": "whole", "response_weight": "number", "b": "number", "guarantee": "text"}
-_METHOD |= {"rho1": "number", "rho2": "number", "rounds": "whole", "centres": "text", "few": "text", "noise": "text"}
+_WORDS = {"tuple[str": "a list of texts", "_Party": "a list of tables", "str": "a text in quotes"}
+_WORDS |= {"float": "a number", "int": "a whole number"}
 _OF_PLAN = ("rounds", "centres", "few", "noise")
 
 
@@ -106,7 +105,12 @@ class PartyConfig:
             document = parse_toml(read_text(path, "settings file", "write one with 'sfumato party init'"))
         except Unparsable as error:
             raise OptionError(f"{str(path)!r} is not valid TOML ({error}); mend it there") from None
-        return _config(Entries(document, ""), path.parent)
+        if document.get("format") != _FORMAT:
+            raise OptionError(f"the party's settings have no 'format = {_FORMAT}'; this version reads no other")
+        try:
+            return _config(typed(_File, document), path.parent)
+        except Misfit as wrong:
+            raise OptionError(_sentence(wrong)) from None
 
     @property
     def name(self) -> str:
@@ -138,108 +142,164 @@ class PartyConfig:
         return Place(*own, settings, version, self.timeout, self.wait, self.step)
 
 
-def _config(entries: Entries, folder: Path) -> PartyConfig:
-    if entries.take("format", "whole") != _FORMAT:
-        raise OptionError(f"the party's settings have no 'format = {_FORMAT}'; this version reads no other")
-    run, me = entries.need("run"), entries.need("me")
-    peers, files = _peers(entries.tables("party"), folder)
+@dataclass(frozen=True)
+class _Party:
+    name: str
+    address: str
+    fingerprint: str
+    certificate: str | None = None
+
+
+@dataclass(frozen=True)
+class _Tls:
+    key: str
+    certificate: str
+    authority: str | None = None
+
+
+@dataclass(frozen=True)
+class _Engine:
+    protocol: str = "cheetah"
+    interpreter: str | None = None
+
+
+@dataclass(frozen=True)
+class _Data:
+    file: str
+    key: str | None = None
+    columns: tuple[str, ...] | None = None
+    schema: str | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class _Method:
+    k: int | None = None
+    groups: int | None = None
+    response_weight: float | None = None
+    b: float | None = None
+    guarantee: str | None = None
+    rho1: float | None = None
+    rho2: float | None = None
+    rounds: int | None = None
+    centres: str | None = None
+    few: str | None = None
+    noise: str | None = None
+
+
+@dataclass(frozen=True)
+class _File:
+    """What ``party.toml`` says, entry by entry."""
+
+    format: int
+    run: str
+    me: str
+    partition: str
+    tls: _Tls
+    data: _Data
+    party: tuple[_Party, ...] = ()
+    engine: _Engine = _Engine()
+    method: _Method = _Method()
+    listen: str | None = None
+    timeout: float = 60.0
+    wait: float | None = None
+    step: float = 1800.0
+    output: str | None = None
+
+
+def _sentence(wrong: Misfit) -> str:
+    """Name the entry of ``party.toml`` that is missing, unknown or of another type."""
+    where = wrong.path[:-1] if wrong.problem == "wrong" else wrong.path
+    table = f"[[{where[0]}]] number {int(where[1]) + 1}" if len(where) > 1 else f"[{where[0]}]" if where else ""
+    named = f"the entry {shown(wrong.entry)}{f' in {table}' if table else ''} of the party's settings"
+    if wrong.problem == "missing":
+        return f"{named} is missing; add it"
+    if wrong.problem == "unknown":
+        return f"{named} is unknown; known are {', '.join(wrong.hint.__dataclass_fields__)}"
+    wanted = next((words for kind, words in _WORDS.items() if kind in str(wrong.hint)), "a table")
+    return f"{named} is not {wanted}; mend it"
+
+
+def _config(file: _File, folder: Path) -> PartyConfig:
+    if not file.run:
+        raise OptionError("the entry 'run' of the party's settings is missing; add it")
+    peers = _peers(file.party)
     names = [peer.name for peer in peers]
-    if me not in names:
-        raise OptionError(f"this party is {me!r} and no [[party]] has that name; there are {', '.join(names)}")
-    rank = names.index(me)
-    timeout = _seconds(entries, "timeout", 60.0)
-    listen = entries.take("listen")
-    plan, interpreter, data = _plan(entries, tuple(names), folder)
-    output = entries.take("output")
+    if file.me not in names:
+        raise OptionError(f"this party is {file.me!r} and no [[party]] has that name; there are {', '.join(names)}")
+    rank, listen = names.index(file.me), file.listen
+    others = [each.certificate for place, each in enumerate(file.party) if place != rank]
     config = PartyConfig(
-        run,
+        file.run,
         rank,
         peers,
-        _identity(entries.table("tls"), folder, [file for place, file in enumerate(files) if place != rank]),
+        _identity(file.tls, folder, others),
         Address("127.0.0.1", peers[rank].address.port) if listen is None else Address.parse(listen),
-        plan,
-        data,
-        interpreter,
-        timeout,
-        _seconds(entries, "wait", timeout),
-        _seconds(entries, "step", 1800.0),
-        None if output is None else folder / output,
+        _plan(file, tuple(names)),
+        _data(file.data, file.partition, folder),
+        _under(folder, file.engine.interpreter),
+        _seconds("timeout", file.timeout),
+        _seconds("wait", file.timeout if file.wait is None else file.wait),
+        _seconds("step", file.step),
+        _under(folder, file.output),
     )
-    entries.done("format, run, me, partition, listen, timeout, wait, step, output, party, tls, engine, data, method")
     _check_own(config)
     return config
 
 
-def _peers(tables: list[Entries], folder: Path) -> tuple[tuple[Peer, ...], list[Path | None]]:
-    if len(tables) < 2:
-        raise OptionError(f"the settings name {len(tables)} parties; a joint run has two or more [[party]]")
-    peers, files = [], []
-    for entries in tables:
-        name, pin = entries.need("name"), read_fingerprint(entries.need("fingerprint"))
-        check_name(name)
+def _under(folder: Path, name: str | None) -> Path | None:
+    return None if name is None else folder / name
+
+
+def _peers(parties: tuple[_Party, ...]) -> tuple[Peer, ...]:
+    if len(parties) < 2:
+        raise OptionError(f"the settings name {len(parties)} parties; a joint run has two or more [[party]]")
+    peers = []
+    for party in parties:
+        check_name(party.name)
+        pin = read_fingerprint(party.fingerprint)
         if pin is None:
-            raise OptionError(f"the fingerprint of party {name!r} is not a SHA-256; write its 64 hexadecimal digits")
-        peers.append(Peer(name, Address.parse(entries.need("address")), pin))
-        file = entries.take("certificate")
-        files.append(None if file is None else folder / file)
-        entries.done("name, address, fingerprint, certificate")
+            raise OptionError(
+                f"the fingerprint of party {party.name!r} is not a SHA-256; write its 64 hexadecimal digits"
+            )
+        peers.append(Peer(party.name, Address.parse(party.address), pin))
     for what, found in (("name", [peer.name for peer in peers]), ("certificate", [peer.fingerprint for peer in peers])):
         if len(set(found)) < len(found):
             raise OptionError(f"two parties have the same {what}; each has its own")
-    return tuple(peers), files
+    return tuple(peers)
 
 
-def _identity(entries: Entries, folder: Path, others: list[Path | None]) -> Identity:
-    key, certificate, authority = entries.need("key"), entries.need("certificate"), entries.take("authority")
-    entries.done("key, certificate, authority")
-    trusted = tuple(file for file in others if file is not None)
-    if authority is None and len(trusted) < len(others):
+def _identity(tls: _Tls, folder: Path, others: list[str | None]) -> Identity:
+    trusted = tuple(folder / file for file in others if file is not None)
+    if tls.authority is None and len(trusted) < len(others):
         raise OptionError(
             f"{len(others) - len(trusted)} other parties have no 'certificate' and [tls] no 'authority'; give one"
         )
-    return Identity(folder / key, folder / certificate, None if authority is None else folder / authority, trusted)
+    return Identity(folder / tls.key, folder / tls.certificate, _under(folder, tls.authority), trusted)
 
 
-def _plan(entries: Entries, names: tuple[str, ...], folder: Path) -> tuple[JointPlan, Path | None, DataSource]:
+def _plan(file: _File, names: tuple[str, ...]) -> JointPlan:
     from sfumato.parties.plan import JointPlan
     from sfumato.perturb.laplace_pca import LaplacePCA
 
-    engine, data, method = entries.table("engine"), entries.table("data"), entries.table("method")
-    given = {name: method.take(name, kind) for name, kind in _METHOD.items()}
-    given = {name: value for name, value in given.items() if value is not None}
-    method.done(", ".join(_METHOD))
-    target, interpreter = data.take("target"), engine.take("interpreter")
+    given = {name: value for name, value in vars(file.method).items() if value is not None}
     mechanism = LaplacePCA(**{name: value for name, value in given.items() if name not in _OF_PLAN})
-    plan = JointPlan(
-        entries.need("partition"),
-        names,
-        mechanism,
-        target=target,
-        engine=engine.take("protocol", default="cheetah"),
-        **{name: value for name, value in given.items() if name in _OF_PLAN},
-    )
-    engine.done("protocol, interpreter")
-    return plan, None if interpreter is None else folder / interpreter, _data(data, plan.partition, folder)
+    choices = {name: value for name, value in given.items() if name in _OF_PLAN}
+    return JointPlan(file.partition, names, mechanism, target=file.data.target, engine=file.engine.protocol, **choices)
 
 
-def _data(entries: Entries, partition: str, folder: Path) -> DataSource:
-    file, key, schema = entries.need("file"), entries.take("key"), entries.take("schema")
-    columns = entries.take("columns", "texts")
-    entries.done("file, key, columns, schema, target")
-    if partition == "vertical" and key is None:
+def _data(data: _Data, partition: str, folder: Path) -> DataSource:
+    if partition == "vertical" and data.key is None:
         raise OptionError("a vertical partition needs 'key' in [data], the column that all parties have in common")
-    if partition == "horizontal" and key is not None:
+    if partition == "horizontal" and data.key is not None:
         raise OptionError("'key' in [data] is for a vertical partition; leave it out")
-    return DataSource(
-        folder / file, key, None if columns is None else tuple(columns), None if schema is None else folder / schema
-    )
+    return DataSource(folder / data.file, data.key, data.columns, _under(folder, data.schema))
 
 
-def _seconds(entries: Entries, key: str, default: float) -> float:
-    value = float(entries.take(key, "number", default))
+def _seconds(key: str, value: float) -> float:
     if not _LEAST_TIMEOUT <= value <= _MOST_TIMEOUT:
         raise OptionError(f"{key!r} lies between {_LEAST_TIMEOUT:g} and {_MOST_TIMEOUT:g} seconds; the usual is 60")
-    return value
+    return float(value)
 
 
 def _check_own(config: PartyConfig) -> None:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from sfumato.documents import Unparsable, parse_json
+from sfumato.documents import Unparsable, from_json, parse_json, typed, write_json
 from sfumato.parties.channel import PartyError
 
-__all__ = ["PROTOCOL", "Hello", "PartyMismatch", "difference", "digest_of", "read_verdict", "verdict"]
+__all__ = ["PROTOCOL", "Hello", "PartyMismatch", "Purpose", "difference", "digest_of", "read_verdict", "verdict"]
 
 PROTOCOL = 1
 """Number of the language between parties; those who speak another are refused."""
 
 _SHOWN = 60
 _MOST_WORDS = 300
-_KINDS = ("channel", "engine")
+
+Purpose = Literal["channel", "engine"]
+"""What a connection is for."""
 
 
 class PartyMismatch(PartyError):
@@ -49,7 +50,7 @@ class Hello:
 
     sfumato: str
     run: str
-    kind: str
+    kind: Purpose
     rank: int
     digest: str
     settings: Mapping[str, Any] | None = None
@@ -57,7 +58,7 @@ class Hello:
 
     def to_bytes(self) -> bytes:
         """Write it for the wire."""
-        return json.dumps(self.__dict__, ensure_ascii=False).encode()
+        return write_json(self).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Hello:
@@ -70,19 +71,14 @@ class Hello:
         """
         try:
             told = parse_json(data)  # of one frame
-            hello = cls(**{name: told.get(name) for name in cls.__dataclass_fields__})
-        except (Unparsable, AttributeError):
+            return typed(cls, {name: told[name] for name in cls.__dataclass_fields__})
+        except (Unparsable, KeyError, TypeError):
             raise ValueError("not a greeting") from None
-        numbers = type(hello.protocol) is int and type(hello.rank) is int
-        texts = all(isinstance(text, str) for text in (hello.sfumato, hello.run, hello.kind, hello.digest))
-        if not numbers or not texts or not isinstance(hello.settings, dict | None) or hello.kind not in _KINDS:
-            raise ValueError("not a greeting")
-        return hello
 
 
 def digest_of(settings: Mapping[str, Any]) -> str:
     """Give the SHA-256 of settings, whatever the order of their keys."""
-    text = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = write_json(settings, "canonical")
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -118,7 +114,7 @@ def difference(mine: Hello, theirs: Hello, name: str) -> str | None:
 
 def verdict(reason: str = "") -> bytes:
     """Write what is said to a caller: why it is refused, or nothing."""
-    return json.dumps({"reason": reason}).encode()
+    return write_json({"reason": reason}, escaped=True).encode()
 
 
 def read_verdict(payload: bytes) -> str:
@@ -130,8 +126,8 @@ def read_verdict(payload: bytes) -> str:
         Where it is not a verdict.
     """
     try:
-        reason = str(parse_json(payload)["reason"])
-    except (Unparsable, KeyError, TypeError):
+        reason = from_json(dict[str, str], payload)["reason"]
+    except (Unparsable, KeyError):
         raise ValueError("not a verdict") from None
     return "".join(sign if sign.isprintable() else " " for sign in reason)[:_MOST_WORDS]
 

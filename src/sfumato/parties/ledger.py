@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
+from sfumato.documents import plain, write_json
 from sfumato.errors import PrivacyRefusal
 from sfumato.parties.transcript import ACTIONS, Entry, Leak, Transcript
 
@@ -86,16 +85,10 @@ class Ledger:
         """What was seen in the clear and says something of data."""
         return tuple(row for row in self.rows if row.action in _SHOWN)
 
-    def to_document(self) -> dict[str, Any]:
-        """Give the ledger as plain values."""
-        rows = [{**asdict(row), "to": list(row.to), "phases": list(row.phases)} for row in self.rows]
-        unused = [asdict(leak) for leak in self.unused]
-        traffic = {name: dict(counts) for name, counts in (self.traffic or {}).items()}
-        return {"format": 1, "seen": rows, "declared_and_not_seen": unused, "sent": traffic}
-
     def to_json(self) -> str:
         """Write the ledger as JSON; the same at every party."""
-        return json.dumps(self.to_document(), indent=2, ensure_ascii=False) + "\n"
+        seen, unused, sent = plain(self.rows), plain(self.unused), plain(self.traffic or {})
+        return write_json({"format": 1, "seen": seen, "declared_and_not_seen": unused, "sent": sent}, "pretty")
 
     def to_table(self) -> str:
         """Lay out what was seen as a table of text, and below it what the names of the openings mean.

@@ -11,12 +11,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-from sfumato.documents import parse_json
+from sfumato.documents import Unparsable, from_json
 from sfumato.parties.channel import PartyError
 from sfumato.parties.wire import MOST_FRAME, Frame, Lost, Wire
 
-__all__ = ["MOST_MESSAGE", "Link", "Mail"]
+__all__ = ["MOST_MESSAGE", "Farewell", "Link", "Mail"]
 
 MOST_MESSAGE = 1 << 30
 """Bytes of a message at most, and of what one party may send before it is read."""
@@ -27,6 +28,14 @@ _MOST_KIND = 200
 _RANK = 2  # bytes
 _MESSAGE = 1 << 10  # bytes that a message takes at most beside its own: many empty ones count too
 _AGAIN = "start all parties again"
+
+
+@dataclass(frozen=True)
+class Farewell:
+    """Why a party gives up, and the exit code of that."""
+
+    reason: str
+    code: int
 
 
 class Mail:
@@ -261,9 +270,8 @@ class Link:
 def _reason(payload: bytes) -> tuple[str, int]:
     """Read why a party gave up, and with which exit code; whatever it sent is shown as plain words."""
     try:
-        told = parse_json(payload)  # of one frame
-        reason, code = str(told["reason"]), told["code"]
-    except (ValueError, KeyError, TypeError):
+        told = from_json(Farewell, payload)  # of one frame
+    except Unparsable:
         return "it did not say why", 1
-    words = "".join(sign if sign.isprintable() else " " for sign in reason)[:_MOST_WORDS]
-    return words, code if code in (2, 3) and type(code) is int else 1
+    words = "".join(sign if sign.isprintable() else " " for sign in told.reason)[:_MOST_WORDS]
+    return words, told.code if told.code in (2, 3) else 1

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from sfumato.parties.certificates import tls_contexts
 from sfumato.parties.channel import PartyError
-from sfumato.parties.greeting import Hello, PartyMismatch, difference, digest_of, read_verdict, verdict
+from sfumato.parties.greeting import Hello, PartyMismatch, Purpose, difference, digest_of, read_verdict, verdict
 from sfumato.parties.links import Mail
 from sfumato.parties.place import Place
 from sfumato.parties.wire import MOST_FRAME, Frame, Lost, Wire
@@ -86,7 +86,7 @@ class Meeting:
             for call in calls:
                 call.cancel()
 
-    async def call(self, rank: int, kind: str) -> Wire:
+    async def call(self, rank: int, kind: Purpose) -> Wire:
         """Connect to a party.
 
         Raises
@@ -128,13 +128,13 @@ class Meeting:
         self._linked.add(rank)
         self._arrived(rank, "channel", wire)
 
-    def _hello(self, kind: str) -> Hello:
+    def _hello(self, kind: Purpose) -> Hello:
         known = (self._place.version, self._place.run, kind, self._place.rank, self._digest)
         whole = Hello(*known, self._place.settings)
         fits = kind == "channel" and len(whole.to_bytes()) <= MOST_FRAME
         return whole if fits else Hello(*known)
 
-    async def _greet(self, wire: Wire, rank: int, kind: str) -> None:
+    async def _greet(self, wire: Wire, rank: int, kind: Purpose) -> None:
         """Say who calls; the called one speaks first, so that its refusal is read."""
         name = self._place.names[rank]
         theirs = Hello.from_bytes(await _expect(wire, Frame.HELLO))

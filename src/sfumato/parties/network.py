@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import sys
 import threading
 import time
@@ -16,9 +15,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
+from sfumato.documents import write_json
 from sfumato.errors import SfumatoError
 from sfumato.parties.channel import PartyError
-from sfumato.parties.links import MOST_MESSAGE, Link, Mail
+from sfumato.parties.links import MOST_MESSAGE, Farewell, Link, Mail
 from sfumato.parties.meeting import Meeting
 from sfumato.parties.place import Place
 from sfumato.parties.tunnel import Tunnel
@@ -176,7 +176,7 @@ class NetworkChannel:
         if self._closed:
             return
         code = getattr(sys.exception(), "exit_code", 1)
-        told = json.dumps({"reason": reason[:_MOST_REASON], "code": code}).encode()
+        told = write_json(Farewell(reason[:_MOST_REASON], code), escaped=True).encode()
         self._call(self._farewell(Frame.ABORT, told), watch=False)
 
     def close(self) -> None:

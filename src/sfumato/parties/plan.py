@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.attacks.rounds import SeenRounds
+from sfumato.documents import plain, write_json
 from sfumato.errors import OptionError
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import Layout
@@ -103,9 +103,9 @@ class JointPlan:
 
     def document(self) -> dict[str, Any]:
         """Give the settings as plain values, for comparing them and for the certificate."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "mechanism"}
-        settings = {field.name: getattr(self.mechanism, field.name) for field in fields(self.mechanism)}
-        return {**plain, "parties": list(self.parties), **settings}
+        document: dict[str, Any] = plain(self)
+        mechanism: dict[str, Any] = document.pop("mechanism")
+        return document | mechanism
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, seed: int | None = None) -> JointPlan:
@@ -118,7 +118,7 @@ class JointPlan:
     @property
     def digest(self) -> str:
         """SHA-256 of the settings."""
-        text = json.dumps(self.document(), sort_keys=True, separators=(",", ":"))
+        text = write_json(self.document(), "canonical", escaped=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -5,11 +5,11 @@ All parties take every step together, so all write the same transcript.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.documents import write_json
 from sfumato.errors import PrivacyRefusal
 
 __all__ = ["ACTIONS", "Entry", "Leak", "Transcript", "refuse_undeclared"]
@@ -104,7 +104,7 @@ class Transcript:
 
     def to_json_lines(self) -> str:
         """Write the steps as JSON, one a line; the same at every party."""
-        return "".join(json.dumps(asdict(entry), separators=(",", ":")) + "\n" for entry in self.entries)
+        return "".join(write_json(entry, "compact", escaped=True) + "\n" for entry in self.entries)
 
 
 def refuse_undeclared(leaks: Mapping[str, Leak], action: str, label: str, to: tuple[str, ...], parties: int) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from sfumato.parties.channel import PartyError
+from sfumato.parties.greeting import Purpose
 from sfumato.parties.links import Mail
 from sfumato.parties.wire import Frame, Lost, Wire
 
@@ -24,7 +25,7 @@ _HERE = "127.0.0.1"
 _PIECE = 1 << 16
 _RETRY = 0.05  # seconds between two tries to reach an engine that is starting
 
-Call = Callable[[int, str], Awaitable[Wire]]
+Call = Callable[[int, Purpose], Awaitable[Wire]]
 
 
 class Tunnel:

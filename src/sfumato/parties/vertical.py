@@ -7,13 +7,12 @@ and noise are not.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.documents import MOST_BYTES, parse_json
+from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.errors import BadInput, OptionError, SchemaError
 from sfumato.groups.checks import check_partition, check_values
 from sfumato.groups.weights import response_weights
@@ -170,19 +169,19 @@ def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
         At every party, where the numbers of rows differ or two owners have a column of one name.
     """
     session.phase("agreeing on columns")
-    own = [[block.column, block.kind.value, block.stop - block.start] for block in layout]
+    own = _Brought(rows, tuple((block.column, block.kind, block.stop - block.start) for block in layout))
     blocks: list[Block] = []
     spans, counts = [], []
     for owner in range(session.parties):
-        document = json.dumps({"rows": rows, "columns": own}).encode() if owner == session.rank else None
+        document = write_json(own, escaped=True).encode() if owner == session.rank else None
         told = session.tell(document, owner, "columns", 1)  # one number of rows; names are not counted
-        number, columns = _read(told, session.names[owner])
+        brought = _read(told, session.names[owner])
         start = blocks[-1].stop if blocks else 0
-        for column, kind, wide in columns:
+        for column, kind, wide in brought.columns:
             first = blocks[-1].stop if blocks else 0
             blocks.append(Block(column, kind, first, first + wide))
         spans.append(slice(start, blocks[-1].stop))
-        counts.append(number)
+        counts.append(brought.rows)
     if len(set(counts)) > 1:
         known = ", ".join(f"{name!r} {count}" for name, count in zip(session.names, counts, strict=True))
         raise BadInput(f"the parties have different numbers of rows ({known}); bring the same records, aligned by key")
@@ -190,18 +189,24 @@ def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
     return _Columns(tuple(blocks), rows, tuple(spans))
 
 
-def _read(told: bytes, name: str) -> tuple[int, list[tuple[str, BlockKind, int]]]:
+@dataclass(frozen=True)
+class _Brought:
+    """What an owner tells of its part: rows, and of each block of coordinates its column, kind and number."""
+
+    rows: int
+    columns: tuple[tuple[str, BlockKind, int], ...]
+
+
+def _read(told: bytes, name: str) -> _Brought:
     try:
-        document = parse_json(told, most=MOST_BYTES)
-        columns = [(str(column), BlockKind(kind), int(wide)) for column, kind, wide in document["columns"]]
-        rows = int(document["rows"])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        brought = from_json(_Brought, told, most=MOST_BYTES)
+    except Unparsable:
         raise PartyError(f"party {name!r} told columns that cannot be read; start all parties again") from None
-    if sum(wide for _, _, wide in columns) > _MOST_WIDE:
+    if sum(wide for _, _, wide in brought.columns) > _MOST_WIDE:
         raise PartyError(f"party {name!r} brings more than {_MOST_WIDE} coordinates; leave columns out there")
-    if not columns or min(wide for _, _, wide in columns) < 1:
+    if not brought.columns or min(wide for _, _, wide in brought.columns) < 1:
         raise PartyError(f"party {name!r} brings no columns; give it at least one, or leave it out")
-    return rows, columns
+    return brought
 
 
 def _check_names(session: Session, blocks: list[Block], spans: list[slice]) -> None:

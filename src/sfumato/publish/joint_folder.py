@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from sfumato.documents import MOST_BYTES, Unparsable, parse_json
+from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.parties.channel import Channel, PartyError
 from sfumato.publish.files import sha256_of
 from sfumato.publish.release import Release
@@ -57,7 +55,7 @@ def _wait_for_all(files: list[Path], channel: Channel) -> None:
     written = {file.name: sha256_of(file) for file in files}
     others = [rank for rank in range(channel.parties) if rank != channel.rank]
     for rank in others:
-        channel.send(rank, "written", json.dumps(written).encode())
+        channel.send(rank, "written", write_json(written).encode())
     for rank in others:
         differing = _differing(channel.receive(rank, "written"), written)
         if differing is not None:
@@ -74,10 +72,8 @@ def _wait_for_all(files: list[Path], channel: Channel) -> None:
 def _differing(told: bytes, written: Mapping[str, str]) -> str | None:
     """Name the first file that another party has written otherwise; only names of ours are repeated."""
     try:
-        document: dict[str, Any] = parse_json(told, most=MOST_BYTES)
-        names = [name for name, digest in written.items() if document.get(name) != digest]
-    except (Unparsable, AttributeError):
+        document = from_json(dict[str, str], told, most=MOST_BYTES)
+    except Unparsable:
         return "release"
-    if names:
-        return names[0]
-    return None if len(document) == len(written) else "release"
+    differing = (name for name, digest in written.items() if document.get(name) != digest)
+    return next(differing, None if len(document) == len(written) else "release")
