@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
 
-from sfumato.assess.findings import Finding
-from sfumato.assess.gains import FALSE_ALARMS, gains
+from sfumato.assess.findings import Direction, Family, Finding
+from sfumato.assess.gains import FALSE_ALARMS, gains, is_rate
 from sfumato.assess.report import Report
 from sfumato.assess.words import measured_sentence
 from tests.assess.made_up import attack
@@ -119,3 +120,57 @@ def test_what_a_gain_stands_against_is_said() -> None:
     assert "against 0.1\u00a0% by guessing" in measured_sentence([alone])
     nobody = dataclasses.replace(alone, baseline=0.1, baseline_interval=(0.09, 0.11))
     assert "against 10\u00a0% from a release that knows nobody" in measured_sentence([nobody])
+
+
+def test_an_attack_on_a_scale_from_0_to_1_is_a_rate() -> None:
+    rate = attack("linkage-rank", 400, 200, 0.001)
+    assert is_rate(rate)
+    assert is_rate(dataclasses.replace(rate, range=(0.5, 1.0)))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"range": (-0.5, 1.0)},
+        {"range": (0.0, 1.5)},
+        {"range": (None, 1.0)},
+        {"range": (0.0, None)},
+        {"value": None},
+        {"family": Family.UTILITY},
+        {"direction": Direction.HIGHER},
+    ],
+    ids=str,
+)
+def test_a_finding_on_another_scale_or_not_run_is_no_rate_and_gains_nothing(other: dict[str, Any]) -> None:
+    finding = dataclasses.replace(attack("linkage-rank", 400, 200, 0.001), **other)
+    assert not is_rate(finding)
+    assert gains([finding]) == ()
+
+
+def test_findings_of_single_columns_are_no_attacks_of_their_own() -> None:
+    one = attack("linkage-rank", 276, 200, 0.001)
+    columns = [attack(f"linkage-rank/{place}", 900, 100, 0.001) for place in range(30)]
+    assert [gain.finding for gain in gains([*columns, one])] == [one]
+    assert is_certain(*columns, one)
+
+
+def test_the_attack_leads_that_gains_most_on_people_held_out_or_else_on_a_guess() -> None:
+    findings = [
+        attack("unlucky", 0, 400, 0.0),  # the worse on people of the table
+        attack("easy", 1800, 1700, 0.0),
+        attack("guessed", 1000, None, 0.25),
+        attack("rare", 600, 0, 0.2),
+    ]
+    ranked = gains(findings)
+    assert [gain.finding.name for gain in ranked] == ["rare", "guessed", "easy", "unlucky"]
+    assert [gain.excess for gain in ranked] == pytest.approx([0.3, 0.25, 0.05, -0.2])
+
+
+def test_an_attack_with_nothing_to_stand_against_has_no_gain() -> None:
+    alone = dataclasses.replace(attack("linkage-rank", 400, None, 0.001), baseline=None)
+    assert gains([alone]) == ()
+
+
+def test_an_exact_count_that_equals_its_control_is_no_success() -> None:
+    equal = dataclasses.replace(attack("linkage-rank", 200, 200, 0.001), interval=None, control_interval=None)
+    assert not is_certain(equal)
