@@ -6,12 +6,11 @@ it does not know is refused there, never ignored.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sfumato.documents import Unparsable, typed
+from sfumato.documents import Unparsable, plain, typed
 from sfumato.errors import BadInput
 
 __all__ = [
@@ -451,7 +450,7 @@ def fact_to_json(fact: Fact) -> dict[str, Any]:
     >>> fact_to_json(Shuffled(rows=3))
     {'fact': 'shuffled', 'rows': 3}
     """
-    return {"fact": fact.fact, **dataclasses.asdict(fact)}
+    return {"fact": fact.fact, **plain(fact)}
 
 
 def fact_from_json(document: dict[str, Any]) -> Fact:

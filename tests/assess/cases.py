@@ -17,6 +17,7 @@ from sfumato.assess.measure import measure as measure_only
 from sfumato.assess.report import Report
 from sfumato.assess.twins import held_out_notes
 from sfumato.assess.utility import clustering
+from sfumato.documents import plain
 from sfumato.mechanism import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
@@ -94,7 +95,7 @@ def findings_of(case: str) -> Report:
     """The report of a case, without figures."""
     found = _measured(case)
     rows = len(found.study.original), len(found.study.released)
-    return Report(found.findings, (), *rows, found.study.sizes.to_json(), found.seconds, held_out_notes(found.study))
+    return Report(found.findings, (), *rows, plain(found.study.sizes), found.seconds, held_out_notes(found.study))
 
 
 @cache

@@ -8,6 +8,7 @@ import pytest
 
 from sfumato.assess import sizes as module
 from sfumato.assess.sizes import Sizes, choose_sizes
+from sfumato.documents import plain
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,6 @@ def test_a_budget_is_kept_by_the_estimate_unless_even_the_least_is_too_much() ->
 
 
 def test_sizes_say_budget_and_estimate() -> None:
-    document = choose_sizes(1000, 5, 5, 60.0).to_json()
+    document = plain(choose_sizes(1000, 5, 5, 60.0))
     assert document["budget"] == 60.0
     assert set(document) == {field.name for field in dataclasses.fields(Sizes)}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from sfumato.documents import plain
 
 __all__ = ["Direction", "Family", "Finding", "Tries", "not_run"]
 
@@ -110,20 +111,13 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Write the finding as a JSON object; a number that is not finite is null."""
-        document: dict[str, Any] = {}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Tries):
-                document[field.name] = dataclasses.asdict(value)
-            elif isinstance(value, tuple):
-                document[field.name] = [_number(item) for item in value]
-            else:
-                document[field.name] = value.value if isinstance(value, StrEnum) else _number(value)
-        document["status"] = self.status
-        return document
+        document: dict[str, Any] = {name: _finite(value) for name, value in plain(self).items()}
+        return document | {"status": self.status}
 
 
-def _number(value: Any) -> Any:
+def _finite(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -26,6 +26,7 @@ from sfumato.assess.utility.condensation import condensation_findings
 from sfumato.assess.utility.covariance import covariance_findings
 from sfumato.assess.utility.marginals import marginal_findings
 from sfumato.assess.utility.moments import Plan, gather
+from sfumato.documents import plain
 from sfumato.facts import Fact
 from sfumato.mechanism import Workings
 from sfumato.progress import tell
@@ -114,7 +115,7 @@ def assess(
         figures,
         original.num_rows,
         released.num_rows,
-        measured.study.sizes.to_json(),
+        plain(measured.study.sizes),
         seconds,
         held_out_notes(measured.study),
         0 if holdout is None else holdout.num_rows,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -53,10 +52,6 @@ class Sizes:
     estimate: float | None = None
     budget: float | None = None
     judged: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Write the sizes as plain values."""
-        return asdict(self)
 
 
 def choose_sizes(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from sfumato.assess.words import show, spoken_name
+from sfumato.documents import plain
 
 __all__ = ["Exceeded", "Missing", "Ruling", "Verdict"]
 
@@ -115,16 +115,11 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """Verdict as in ``report.json``."""
-        return {
-            "policy": self.policy,
-            "edited": self.edited,
-            "outcome": self.outcome.value,
-            "exceeded": [dataclasses.asdict(each) for each in self.exceeded],
-            "missing": [dataclasses.asdict(each) for each in self.missing],
-            "try": list(self.to_try),
-        }
+        told = plain(self)
+        return {key.removeprefix("to_"): told[key] for key in _WRITTEN}
 
 
+_WRITTEN = ("policy", "edited", "outcome", "exceeded", "missing", "to_try")
 _HEADINGS = {
     Ruling.MEETS: "Meets the policy",
     Ruling.DOES_NOT_MEET: "Does not meet the policy",

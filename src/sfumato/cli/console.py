@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import signal
@@ -17,6 +16,7 @@ from typing import Any, ParamSpec
 import rich_click as click
 from click.exceptions import Abort, ClickException, Exit
 
+from sfumato.documents import write_json
 from sfumato.errors import SfumatoError, printable
 from sfumato.progress import listening
 
@@ -48,8 +48,7 @@ class Console:
     def result(self, document: dict[str, Any]) -> None:
         """Print the one JSON document."""
         if self.as_json:
-            text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-            click.echo(_BEYOND_ASCII.sub(_escaped, text))
+            click.echo(_BEYOND_ASCII.sub(_escaped, write_json(document, "pretty")), nl=False)
 
     @contextmanager
     def progress(self) -> Iterator[None]:
@@ -75,7 +74,7 @@ class Console:
 
 def _escaped(mark: re.Match[str]) -> str:
     """Write a character as JSON escapes it, unless it can be printed."""
-    return mark[0] if printable(mark[0]) == mark[0] else json.dumps(mark[0])[1:-1]
+    return mark[0] if printable(mark[0]) == mark[0] else write_json(mark[0], escaped=True)[1:-1]
 
 
 def tell_error(text: str) -> None:

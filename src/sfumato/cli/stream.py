@@ -225,7 +225,7 @@ def ingest(console: Console, inputs: tuple[str, ...], state: str, **options: Any
         + (f" {done.outside} were set aside for measuring." if done.outside else "")
     )
     _say_status(console, status)
-    console.result({"ingested": dataclasses.asdict(done), **_document(status)})
+    console.result({"ingested": done, **_document(status)})
 
 
 def _batches(session: Session, inputs: tuple[str, ...], options: dict[str, Any]) -> Iterator[Batch]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 
@@ -42,7 +41,7 @@ def verify(console: Console, folder: Path, signer: Path | None, most_bytes: int 
     console.result(
         {
             "holds": holds,
-            "checks": [dataclasses.asdict(check) for check in checks],
+            "checks": checks,
         }
     )
     if not holds:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import ssl
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Re
 
 from sfumato.collect.kept import Kept, KeptAnswers, default_folder
 from sfumato.collect.survey import Question, Survey
-from sfumato.documents import Unparsable, parse_json
+from sfumato.documents import Unparsable, parse_json, write_json
 from sfumato.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError
 from sfumato.laws.domains import Integers, Labels
 
@@ -117,7 +116,7 @@ class Connection:
         raise kind(f"the server did not take the answer ({status}): {words}")
 
     def _call(self, path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
-        data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        data = None if body is None else write_json(body).encode()
         request = Request(self.url + path, data=data, headers={"Content-Type": "application/json"})  # noqa: S310
         try:
             try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -141,7 +140,7 @@ def parse_json(body: bytes) -> Any:
 
 def as_json(document: Any, status: int = 200, **headers: str) -> Response:
     """Write a JSON response."""
-    return Response(json.dumps(document, ensure_ascii=False, allow_nan=False).encode(), "json", status, headers)
+    return Response(documents.write_json(document).encode(), "json", status, headers)
 
 
 async def send_response(send: Send, response: Response, *, secure: bool, head: bool) -> None:

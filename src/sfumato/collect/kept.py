@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.documents import MOST_BYTES, open_regular, parse_json, typed
+from sfumato.documents import MOST_BYTES, open_regular, parse_json, plain, typed, write_json
 from sfumato.errors import BadInput, SfumatoError
 from sfumato.replacing import reason, replacing_file
 
@@ -80,11 +79,10 @@ class KeptAnswers:
 
     def keep(self, token: str, kept: Kept) -> None:
         """Write an answer to disk; at the return it is there."""
-        document = {"format": _FORMAT, **dataclasses.asdict(kept)}
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with replacing_file(self._path(token), private=True) as work:
-                work.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+                work.write_text(write_json({"format": _FORMAT, **plain(kept)}), encoding="utf-8")
         except OSError as error:
             raise SfumatoError(
                 f"the randomized answer could not be kept in {str(self._folder)!r} ({reason(error)}), so nothing was "

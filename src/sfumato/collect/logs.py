@@ -5,11 +5,12 @@ Stored answers are logged as a count now and then: a line for each would say whe
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TextIO
+
+from sfumato.documents import write_json
 
 __all__ = ["Log"]
 
@@ -37,6 +38,6 @@ class Log:
         if self._quiet:
             return
         moment = datetime.now(UTC).isoformat(timespec="seconds")
-        line = json.dumps({"time": moment, "event": event, **details})
+        line = write_json({"time": moment, "event": event, **details}, escaped=True)
         with suppress(OSError, ValueError):
             print(line, file=self._stream or sys.stderr, flush=True)

@@ -6,7 +6,6 @@ marks of used tokens and the seals of their answers, in the order of hashes and 
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.collect.opening import identity, make_engine, prepare_file, prepare_tables, url_of
 from sfumato.collect.tokens import KEY_BYTES
-from sfumato.documents import MOST_BYTES, Unparsable, parse_json
+from sfumato.documents import MOST_BYTES, Unparsable, parse_json, write_json
 from sfumato.errors import BadInput, SfumatoError
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ class Store:
         """Store the document of the survey and give the one that stands: one with another digest is left as it is."""
         from sfumato.collect.tables import META
 
-        text = json.dumps(document, ensure_ascii=False).encode()
+        text = write_json(document).encode()
         with (
             self._writing() as connection
         ):  # in one transaction: two that begin at once do not both believe it is theirs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from sfumato.documents import Unparsable, plain, typed, write_json
 from sfumato.errors import BadInput, OptionError, SchemaError
 from sfumato.laws.additive import Additive
 from sfumato.laws.amplification import upward_bound
@@ -81,6 +81,23 @@ class Question:
         return code
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    name: str
+    text: str = ""
+    spec: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The document of a survey."""
+
+    format: int
+    title: str
+    digest: str
+    questions: tuple[_Asked, ...]
+
+
 @dataclass(frozen=True)
 class Survey:
     """Questions that are answered together, under one token.
@@ -115,7 +132,7 @@ class Survey:
         if len(self.questions) == 1:
             return self.questions[0].spec.digest
         parts = {"format": _FORMAT, "questions": [[each.name, each.spec.digest] for each in self.questions]}
-        return hashlib.sha256(json.dumps(parts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        return hashlib.sha256(write_json(parts, "canonical").encode()).hexdigest()
 
     @cached_property
     def gamma(self) -> float:
@@ -146,14 +163,9 @@ class Survey:
 
     def to_document(self) -> dict[str, Any]:
         """Give the form that server and client share, in plain JSON types."""
-        return {
-            "format": _FORMAT,
-            "title": self.title,
-            "digest": self.digest,
-            "questions": [
-                {"name": each.name, "text": each.text, "spec": each.spec.to_document()} for each in self.questions
-            ],
-        }
+        asked = tuple(_Asked(name=each.name, text=each.text, spec=each.spec.to_document()) for each in self.questions)
+        document: dict[str, Any] = plain(_Written(_FORMAT, self.title, self.digest, asked))
+        return document
 
     @classmethod
     def from_document(cls, document: Any) -> Survey:
@@ -167,15 +179,12 @@ class Survey:
         try:
             if document["format"] != _FORMAT:
                 raise OptionError(f"a survey's document needs format = {_FORMAT}; get a newer sfumato")
-            questions = tuple(
-                Question(str(each["name"]), NoiseSpec.from_document(each["spec"]), str(each.get("text", "")))
-                for each in document["questions"]
-            )
-            survey = cls(questions, str(document["title"]))
-            digest = document["digest"]
-        except (KeyError, TypeError, AttributeError, RecursionError):
+            told = typed(_Written, document)
+        except (KeyError, TypeError, Unparsable):
             raise BadInput("this is not the document of a survey; check the address") from None
-        if digest != survey.digest:
+        questions = (Question(each.name, NoiseSpec.from_document(each.spec), each.text) for each in told.questions)
+        survey = cls(tuple(questions), told.title)
+        if told.digest != survey.digest:
             raise BadInput("the survey's digest is not that of its specification; do not answer it")
         return survey
 

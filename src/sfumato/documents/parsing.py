@@ -83,7 +83,7 @@ def toml_entries(
     return document
 
 
-def parse_json(text: str | bytes, *, most: int | None = None) -> Any:
+def parse_json(text: str | bytes, *, most: int | None = None, verbatim: bool = False) -> Any:
     """Values of a JSON document: UTF-8, finite numbers, every key once.
 
     Parameters
@@ -91,6 +91,8 @@ def parse_json(text: str | bytes, *, most: int | None = None) -> Any:
     text : str or bytes
     most : int, optional
         How long it may be, where nobody has bounded it before.
+    verbatim : bool
+        Of records: numbers are given as the texts that they are, whatever their size, and texts are not checked.
 
     Raises
     ------
@@ -102,8 +104,9 @@ def parse_json(text: str | bytes, *, most: int | None = None) -> Any:
     try:
         document = json.loads(
             text if isinstance(text, str) else text.decode("utf-8"),
-            parse_constant=_no_constant,
-            parse_float=_finite,
+            parse_constant=str if verbatim else _no_constant,
+            parse_float=str if verbatim else _finite,
+            parse_int=str if verbatim else None,
             object_pairs_hook=_each_key_once,
         )
     except Unparsable:
@@ -114,7 +117,8 @@ def parse_json(text: str | bytes, *, most: int | None = None) -> Any:
         raise Unparsable(f"at line {error.lineno}, column {error.colno}") from None
     except ValueError:  # not UTF-8, or a number of thousands of digits
         raise Unparsable("not UTF-8 text, or a number out of range") from None
-    _check_values(document)
+    if not verbatim:
+        _check_values(document)
     return document
 
 

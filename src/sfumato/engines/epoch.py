@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.attacks.differencing import Shown, Watched
 from sfumato.condense.mechanism import ALGORITHMS
+from sfumato.documents import write_json
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.errors import PrivacyLeakWarning
 from sfumato.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, RowsKept, Shuffled
@@ -57,7 +57,6 @@ def run_epoch(session: Session) -> Outcome:
     order = randomness.generator(f"order of epoch {ledger[-1].epoch}").permutation(publication.table.num_rows)
     drawn = _rounded(publication.table, settings.decimals)
     parameters = {"k": settings.k, "split": settings.split, "grouping": settings.grouping, "epoch": ledger[-1].epoch}
-    lines = [dataclasses.asdict(line) for line in ledger]
     earlier = None if before is None else _rounded(before.table, settings.decimals)
     sampled = session.measured_by()
     return Outcome(
@@ -74,7 +73,7 @@ def run_epoch(session: Session) -> Outcome:
             ledger=ledger,
             **_watched(session, sampled, drawn, earlier, ledger[-1].epoch),
         ),
-        texts={"epochs.json": json.dumps(lines, indent=2) + "\n"},
+        texts={"epochs.json": write_json(ledger, "pretty")},
     )
 
 

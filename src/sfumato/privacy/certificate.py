@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.documents import Unparsable, parse_json
+from sfumato.documents import Unparsable, parse_json, plain, write_json
 from sfumato.errors import BadInput
 from sfumato.facts import Fact, Grouped, Maintained, fact_from_json, fact_to_json
 from sfumato.privacy.claims import Claim, Refused, draw_claims
@@ -91,14 +90,14 @@ class Certificate:
             "schema_sha256": self.schema_sha256,
             "files": dict(sorted(self.files.items())),
             "facts": [fact_to_json(fact) for fact in self.facts],
-            "claims": [dataclasses.asdict(claim) for claim in self.claims],
-            "refused": [dataclasses.asdict(claim) for claim in self.refused],
+            "claims": plain(self.claims),
+            "refused": plain(self.refused),
             "levels": self.levels,
         }
 
     def to_json(self) -> str:
         """Write the certificate in its one encoding: two texts are equal where the certificates are."""
-        return json.dumps(self.to_document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return write_json(self.to_document(), "pretty")
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -162,7 +161,7 @@ def certify(
         created=created or datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         randomness=randomness,
         method=method,
-        parameters=json.loads(json.dumps(parameters, sort_keys=True, allow_nan=False)),  # as they are read back
+        parameters=parse_json(write_json(parameters, "canonical")),  # as they are read back
         rows_in=rows_in,
         rows_out=rows_out,
         facts=facts,

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from sfumato.assess.attacks.differencing import DIFFERENCING, Shown, Watched, changed_units, difference_findings
 from sfumato.assess.findings import Finding
+from sfumato.documents import plain
 from sfumato.errors import OptionError, shown
 from sfumato.facts import EpochPublished, is_quoted
 from sfumato.publish.verify import certificate_beside, verify_release
@@ -67,7 +68,7 @@ class EpochAttack:
     def to_json(self) -> dict[str, Any]:
         """All of it as a JSON object."""
         return {
-            "epochs": [dataclasses.asdict(pair) for pair in self.pairs],
+            "epochs": plain(self.pairs),
             "findings": [finding.to_json() for finding in self.findings],
             "succeeds": self.succeeds,
         }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
+from sfumato.documents import write_json
 from sfumato.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.facts import ColumnsDropped
 from sfumato.privacy.certificate import Certificate
@@ -64,10 +64,10 @@ class Evaluation:
         """
         check_evaluation_folder(folder, overwrite=overwrite)
         document = None if self.certificate is None else self.certificate.to_document()
-        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
+        text = write_json(self.report.to_json(), "pretty")
         try:
             with replacing_folder(folder, overwrite=overwrite, contents=Contents.EVALUATION) as work:
-                write_text(work / "report.json", text + "\n", mode=0o600)
+                write_text(work / "report.json", text, mode=0o600)
                 write_text(work / "report.html", self.report.to_html(edition="owner", certificate=document), mode=0o600)
                 write_text(work / "report-public.html", self.report.to_html(edition="public", certificate=document))
         except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.assess.report import Report
+from sfumato.documents import write_json
 from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.facts import is_quoted
 from sfumato.mechanism import Workings
@@ -189,8 +189,7 @@ class Release:
         for name, text in self.texts.items():
             write_text(folder / name, text, mode=0o600)
         if self.report is not None:
-            document = json.dumps(self.report.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
-            write_text(folder / "report.json", document + "\n", mode=0o600)
+            write_text(folder / "report.json", write_json(self.report.to_json(), "pretty"), mode=0o600)
             page = self.report.to_html(edition="owner", certificate=self.certificate.to_document())
             write_text(folder / "report.html", page, mode=0o600)
 

@@ -7,9 +7,7 @@ certificate as ``certificate.sig``.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
-import json
 import os
 import re
 import stat
@@ -20,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.documents import read_bytes
+from sfumato.documents import from_json, read_bytes, write_json
 from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning
 
 if TYPE_CHECKING:
@@ -41,6 +39,16 @@ _MAKE_ONE = "make one with 'openssl genpkey -algorithm ed25519'"
 
 
 @dataclass(frozen=True)
+class _Written:
+    """The signature file."""
+
+    format: int
+    algorithm: str
+    key: str
+    signature: str
+
+
+@dataclass(frozen=True)
 class Signature:
     """A signature as it lies beside a certificate.
 
@@ -52,24 +60,20 @@ class Signature:
 
     def to_text(self) -> str:
         """Write the signature file."""
-        document = {
-            "format": _FORMAT,
-            "algorithm": _ALGORITHM,
-            "key": self.key,
-            "signature": base64.b64encode(self.value).decode("ascii"),
-        }
-        return json.dumps(document, indent=2) + "\n"
+        return write_json(
+            _Written(_FORMAT, _ALGORITHM, self.key, base64.b64encode(self.value).decode("ascii")), "pretty"
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Signature:
         """Read a signature file; every byte counts, so that nothing else can travel in it."""
         try:
-            document = json.loads(data.decode("ascii"))
-            signature = cls(document["key"], base64.b64decode(document["signature"], validate=True))
-            known = isinstance(signature.key, str) and _FINGERPRINT.fullmatch(signature.key)
-            if known and len(signature.value) == 64 and signature.to_text().encode("ascii") == data:
+            document = from_json(_Written, data, most=_MOST_BYTES)
+            signature = cls(document.key, base64.b64decode(document.signature, validate=True))
+            known = _FINGERPRINT.fullmatch(signature.key) and len(signature.value) == 64
+            if known and signature.to_text().encode() == data:
                 return signature
-        except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
+        except ValueError:
             pass
         raise BadInput(f"{SIGNATURE_FILE} cannot be read as a signature; it is damaged or was altered")
 

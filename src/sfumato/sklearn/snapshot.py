@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import zipfile
 import zlib
 from dataclasses import dataclass, fields
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.condense.maintained import MaintainerState
-from sfumato.documents import parse_json
+from sfumato.documents import from_json, write_json
 from sfumato.errors import TableError
 
 __all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
@@ -41,14 +40,23 @@ class Snapshot:
         return "Snapshot(owner only)"
 
 
+@dataclass(frozen=True)
+class _About:
+    """What a snapshot says beside its arrays."""
+
+    parameters: dict[str, Any]
+    names: tuple[str, ...] | None
+    state: dict[str, Any]
+
+
 def write_snapshot(snapshot: Snapshot) -> bytes:
     """Write everything; the same state gives the same bytes."""
     state = {field.name: getattr(snapshot.state, field.name) for field in fields(MaintainerState)}
     arrays = {f"state {name}": value for name, value in state.items() if isinstance(value, np.ndarray)}
     numbers = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
-    about = {"parameters": snapshot.parameters, "names": snapshot.names, "state": numbers}
+    about = _About(snapshot.parameters, snapshot.names, numbers)
     body = io.BytesIO()
-    text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+    text = np.frombuffer(write_json(about, escaped=True).encode(), dtype=np.uint8)
     given: dict[str, Any] = {"about": text, "values": snapshot.values, "levels": snapshot.levels, **arrays}
     np.savez(body, **given)
     return _MAGIC + hashlib.sha256(body.getvalue()).digest() + body.getvalue()
@@ -69,10 +77,9 @@ def read_snapshot(data: bytes) -> Snapshot:
         raise TableError("the snapshot is damaged or only half copied; bring a whole one")
     try:
         with np.load(io.BytesIO(data[start:]), allow_pickle=False) as held:
-            about = parse_json(held["about"].tobytes())
+            about = from_json(_About, held["about"].tobytes())
             arrays = {name.removeprefix("state "): held[name] for name in held.files if name.startswith("state ")}
-            names = None if about["names"] is None else tuple(about["names"])
-            state = MaintainerState(**arrays, **about["state"])
-            return Snapshot(about["parameters"], names, held["values"], held["levels"], state)
+            state = MaintainerState(**arrays, **about.state)
+            return Snapshot(about.parameters, about.names, held["values"], held["levels"], state)
     except _NO_SNAPSHOT:
         raise TableError("the snapshot was written by another version; use that one") from None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sfumato.condense.maintainer import Maintainer
+from sfumato.documents import write_json
 from sfumato.stream.batches import Batch
 from sfumato.stream.book import Book
 from sfumato.stream.format import Entry
@@ -67,7 +67,7 @@ def create_state(
         [
             entry_of("settings", settings),
             entry_of("progress", progress),
-            Entry("codec", "", json.dumps(codec_to_document(codec)).encode()),
+            Entry("codec", "", write_json(codec_to_document(codec), escaped=True).encode()),
             *entries_of_rows(maintainer.rows()),
             *(Known.entry(identity, rows) for identity, rows in known.items()),
             *(Entry("quarantine", name, str(count).encode()) for name, count in (kept_out or {}).items()),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.condense.maintainer import Maintainer
-from sfumato.documents import parse_json
+from sfumato.documents import from_json, write_json
 from sfumato.errors import PrivacyRefusal
 from sfumato.groups import generate
 from sfumato.stream.format import Entry, StateError
@@ -57,12 +55,8 @@ class Publication:
 
     def to_entries(self) -> list[Entry]:
         """Write the publication into the state."""
-        marks = {
-            field.name: getattr(self, field.name).tolist()
-            for field in dataclasses.fields(self)
-            if field.name != "table"
-        }
-        entries = [Entry("families", "", json.dumps(marks).encode())]
+        marks = _Marks(*(each.tolist() for each in (self.family, self.count, self.level_max, self.pseudo)))
+        entries = [Entry("families", "", write_json(marks).encode())]
         for number, first in enumerate(range(0, max(1, self.table.num_rows), _ROWS)):
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, self.table.schema) as writer:
@@ -74,12 +68,12 @@ class Publication:
     def from_entries(cls, families: bytes, published: dict[str, bytes]) -> Publication:
         """Read a publication back."""
         try:
-            marks = parse_json(families)
+            marks = from_json(_Marks, families)
             tables = [pa.ipc.open_stream(pa.py_buffer(published[key])).read_all() for key in sorted(published)]
             family, count, level_max = (
-                np.asarray(marks[name], dtype=np.int64) for name in ("family", "count", "level_max")
+                np.asarray(each, dtype=np.int64) for each in (marks.family, marks.count, marks.level_max)
             )
-            pseudo = np.asarray(marks["pseudo"], dtype=np.bool_)
+            pseudo = np.asarray(marks.pseudo, dtype=np.bool_)
             table = pa.concat_tables(tables)
             table.validate(full=True)
             one_each = {each.shape for each in (family, count, level_max, pseudo)} == {(len(family),)}
@@ -88,6 +82,16 @@ class Publication:
         except (KeyError, TypeError, ValueError, OverflowError, OSError, pa.ArrowException):
             pass
         raise StateError("the published rows in the state cannot be read; use the version that wrote it")
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """Of each family that has left what `Publication` tells of it."""
+
+    family: list[int]
+    count: list[int]
+    level_max: list[int]
+    pseudo: list[bool]
 
 
 def renew(

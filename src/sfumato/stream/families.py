@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.condense.maintainer import Absorbed, Maintainer
-from sfumato.documents import parse_json
+from sfumato.documents import from_json, write_json
 from sfumato.stream.format import Entry, StateError
 
 __all__ = ["LEFT", "UNKNOWN", "absorb_traced", "entry_of_left", "families_left"]
@@ -61,11 +59,11 @@ def families_left(body: bytes) -> dict[int, int]:
     StateError
     """
     try:
-        return {int(family): int(epoch) for family, epoch in parse_json(body).items()}
-    except (AttributeError, TypeError, ValueError, OverflowError):
+        return {int(family): epoch for family, epoch in from_json(dict[str, int], body).items()}
+    except ValueError:
         raise StateError("the state does not tell when families left; use the version that wrote it") from None
 
 
 def entry_of_left(told: dict[str, int]) -> Entry:
     """Write of each family the epoch in which it left last."""
-    return Entry(LEFT, "", json.dumps(told).encode())
+    return Entry(LEFT, "", write_json(told).encode())

@@ -7,12 +7,11 @@ entry that is lost, altered or of another moment shows. It detects damage; it is
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sfumato.documents import parse_json
+from sfumato.documents import parse_json, write_json
 from sfumato.errors import BadInput
 
 __all__ = ["APPLICATION_ID", "FORMAT", "HEAD", "Entry", "Head", "StateError", "damaged", "entry_digest", "whole_number"]
@@ -91,7 +90,7 @@ class Head:
         text = f"{FORMAT} {self.number} {self.digest:064x} {self.chain}"
         document = {"format": FORMAT, "number": self.number, "digest": f"{self.digest:064x}", "chain": self.chain}
         document["check"] = hashlib.sha256(text.encode()).hexdigest()
-        return Entry(*HEAD, json.dumps(document).encode())
+        return Entry(*HEAD, write_json(document).encode())
 
     @classmethod
     def from_body(cls, body: bytes, name: str) -> Head:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sfumato.documents import parse_json, typed
+from sfumato.documents import UNLESS_DEFAULT, from_json, write_json
 from sfumato.errors import OptionError
 from sfumato.stream.format import Entry, StateError
 from sfumato.stream.pool import MODES
@@ -40,9 +39,9 @@ class Settings:
     format: str
     delimiter: str
     decimals: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
-    measure_rows: int = 0
-    measure_share: float = 0.0
-    measure_key: str | None = None
+    measure_rows: int = dataclasses.field(default=0, metadata=UNLESS_DEFAULT)
+    measure_share: float = dataclasses.field(default=0.0, metadata=UNLESS_DEFAULT)
+    measure_key: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         if self.pending not in MODES:
@@ -96,11 +95,7 @@ D = TypeVar("D", Settings, Progress, EpochLine)
 
 def entry_of(kind: str, thing: Settings | Progress | EpochLine, key: str = "") -> Entry:
     """Write one of these as an entry; of measuring only what was asked for, as states of before know nothing of it."""
-    told = dataclasses.asdict(thing)
-    for field in dataclasses.fields(thing):
-        if field.name.startswith("measure_") and told[field.name] == field.default:
-            del told[field.name]
-    return Entry(kind, key, json.dumps(told, ensure_ascii=False).encode())
+    return Entry(kind, key, write_json(thing).encode())
 
 
 def document_of(shape: type[D], body: bytes) -> D:
@@ -112,6 +107,6 @@ def document_of(shape: type[D], body: bytes) -> D:
         Where it is not what this version writes.
     """
     try:
-        return typed(shape, parse_json(body))
+        return from_json(shape, body)
     except ValueError:
         raise StateError("the state was written by another version; use that one") from None

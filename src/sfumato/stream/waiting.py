@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.condense.maintainer import Maintainer
-from sfumato.documents import Unparsable, parse_json
+from sfumato.documents import Unparsable, from_json, write_json
 from sfumato.errors import OptionError
 from sfumato.stream.book import Book
 from sfumato.stream.format import Entry, StateError, whole_number
@@ -137,16 +136,16 @@ class WaitingRoom:
 
     def _body(self, waiting: Waiting, values: NDArray[np.float64], level: int) -> bytes:
         if not self._encrypted:
-            return json.dumps([waiting.batch, waiting.row]).encode()
+            return write_json([waiting.batch, waiting.row], escaped=True).encode()
         assert self._vault is not None  # ingest asks for the key first
         return self._vault.close_over(waiting.place, values, int(level))
 
 
 def _batch_and_row(body: bytes) -> tuple[str, int]:
     try:
-        match parse_json(body):
-            case [str(batch), int(row)] if 0 <= row < 2**63 and not isinstance(row, bool):
-                return batch, row
+        batch, row = from_json(tuple[str, int], body)
+        if 0 <= row < 2**63:
+            return batch, row
     except Unparsable:
         pass
     raise StateError("a waiting record in the state tells no batch and row; bring back a whole copy of it")

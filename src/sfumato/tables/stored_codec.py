@@ -8,18 +8,38 @@ from __future__ import annotations
 import base64
 import dataclasses
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from sfumato.documents import plain, typed
 from sfumato.errors import BadInput
-from sfumato.records import Block, BlockKind, Extent
+from sfumato.records import Block, BlockKind
 from sfumato.tables.cells import Gap
 from sfumato.tables.codec import Codec, Column
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
 
 __all__ = ["codec_from_document", "codec_to_document", "with_indicators"]
+
+
+@dataclass(frozen=True)
+class _StoredColumn:
+    """What a column of a codec has beside its field and type; JSON has no NaN, so a gap of it is told in words."""
+
+    blocks: tuple[Block, ...]
+    grid: Grid | None
+    mean: float
+    scale: float
+    gap: dict[str, bool] | Gap
+
+
+@dataclass(frozen=True)
+class _StoredCodec:
+    schema: str
+    kinds: str
+    columns: tuple[_StoredColumn, ...]
 
 
 def codec_to_document(codec: Codec) -> dict[str, Any]:
@@ -38,13 +58,7 @@ def codec_to_document(codec: Codec) -> dict[str, Any]:
         "schema": codec.schema.to_toml(),
         "kinds": base64.b64encode(kinds.serialize().to_pybytes()).decode("ascii"),
         "columns": [
-            {
-                "blocks": [dataclasses.asdict(block) for block in column.blocks],
-                "grid": None if column.grid is None else dataclasses.asdict(column.grid),
-                "mean": column.mean,
-                "scale": column.scale,
-                "gap": _gap_to_document(column.gap),
-            }
+            plain(_StoredColumn(column.blocks, column.grid, column.mean, column.scale, _stored_gap(column.gap)))
             for column in codec.columns
         ],
     }
@@ -59,19 +73,20 @@ def codec_from_document(document: dict[str, Any]) -> Codec:
         Where the document is not one of a codec.
     """
     try:
-        schema = Schema.from_toml(str(document["schema"]))
-        kinds = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(document["kinds"], validate=True)))
+        stored = typed(_StoredCodec, document)
+        schema = Schema.from_toml(stored.schema)
+        kinds = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored.kinds, validate=True)))
         columns = tuple(
             Column(
                 schema[name],
                 kinds.field(name).type,
-                tuple(_block(block) for block in column["blocks"]),
-                None if column["grid"] is None else Grid(**column["grid"]),
-                float(column["mean"]),
-                float(column["scale"]),
-                _gap_from_document(column["gap"]),
+                column.blocks,
+                column.grid,
+                float(column.mean),
+                float(column.scale),
+                math.nan if isinstance(column.gap, dict) else column.gap,
             )
-            for name, column in zip(kinds.names, document["columns"], strict=True)
+            for name, column in zip(kinds.names, stored.columns, strict=True)
         )
         return Codec(schema, columns)
     except (KeyError, TypeError, ValueError, OSError, pa.ArrowException) as error:
@@ -100,19 +115,5 @@ def with_indicators(codec: Codec) -> Codec:
     return Codec(codec.schema, tuple(columns))
 
 
-def _block(document: dict[str, Any]) -> Block:
-    given = dict(document)
-    given["kind"] = BlockKind(given["kind"])
-    given["fill"] = tuple(float(value) for value in given["fill"])
-    extent = given.get("extent")
-    if extent is not None:
-        given["extent"] = Extent(**{**extent, "labels": tuple(extent["labels"])})
-    return Block(**given)
-
-
-def _gap_to_document(gap: Gap) -> Any:
+def _stored_gap(gap: Gap) -> dict[str, bool] | Gap:
     return {"nan": True} if isinstance(gap, float) and math.isnan(gap) else gap
-
-
-def _gap_from_document(gap: Any) -> Gap:
-    return math.nan if isinstance(gap, dict) else gap

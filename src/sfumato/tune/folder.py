@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
+from sfumato.documents import write_json
 from sfumato.errors import SfumatoError
 from sfumato.publish.files import write_text
 from sfumato.publish.folder import Contents, check_folder, replacing_folder
@@ -25,7 +25,7 @@ def save_tuning(tuning: Tuning, folder: str | Path, *, overwrite: bool = False) 
     files = {
         "recipe.toml": tuning.recipe.to_toml(),
         "report.html": write_tuning_page(tuning),
-        "report.json": json.dumps(tuning.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+        "report.json": write_json(tuning.to_json(), "pretty"),
     }
     try:
         with replacing_folder(folder, overwrite=overwrite, contents=Contents.TUNING) as work:

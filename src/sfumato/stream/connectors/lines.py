@@ -6,13 +6,13 @@ import codecs
 import csv
 import io
 import itertools
-import json
 import sys
 from collections.abc import Iterator
 from typing import BinaryIO, TextIO
 
 import pyarrow as pa
 
+from sfumato.documents import Unparsable, parse_json
 from sfumato.errors import OptionError, TableError
 from sfumato.stream.batches import Batch, cut_batches
 from sfumato.stream.connectors.reading import Reading, table_of_fields
@@ -100,8 +100,8 @@ def _json_tables(first: str, text: TextIO, reading: Reading) -> Iterator[pa.Tabl
 def _record(line: str, number: int) -> dict[str, str | None]:
     """Read a line of JSON; numbers keep their text."""
     try:
-        record = json.loads(line, parse_int=str, parse_float=str, parse_constant=str)
-    except (json.JSONDecodeError, RecursionError):
+        record = parse_json(line, verbatim=True)
+    except Unparsable:
         record = None
     if not isinstance(record, dict) or any(isinstance(cell, (dict, list)) for cell in record.values()):
         raise TableError(
