@@ -90,9 +90,9 @@ def typed(shape: type[T], document: object) -> T:
 def fits(shape: Any, document: object) -> bool:
     """Whether plain values are those of a shape; of a dataclass, each is asked by itself and may be left out."""
     if dataclasses.is_dataclass(shape):
-        entries = _entries(cast(type, shape))
+        hints = _hints(cast(type, shape))
         return isinstance(document, Mapping) and all(
-            name in entries and fits(entries[name][0], value) for name, value in document.items()
+            name in hints and fits(hints[name], value) for name, value in document.items()
         )
     try:
         _value(shape, document, ())
@@ -135,12 +135,14 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 @cache
 def _entries(shape: type) -> dict[str, tuple[Any, bool]]:
     """Type of every entry of a dataclass, and whether it must be there."""
+    hints, fields = _hints(shape), (field for field in dataclasses.fields(shape) if field.init)
+    return {field.name: (hints[field.name], _default(field) is dataclasses.MISSING) for field in fields}
+
+
+@cache
+def _hints(shape: type) -> dict[str, Any]:
     hints = get_type_hints(shape)
-    return {
-        field.name: (hints[field.name], _default(field) is dataclasses.MISSING)
-        for field in dataclasses.fields(shape)
-        if field.init
-    }
+    return {field.name: hints[field.name] for field in dataclasses.fields(shape)}
 
 
 def _value(hint: Any, value: object, path: Path) -> Any:
