@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from sfumato.assess import catalogue, measure
+from tests.examples import USUAL
 
 # A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("fixed", unhurried, max_examples=50, derandomize=True)
-settings.register_profile("random", unhurried, max_examples=500, print_blob=True)
+settings.register_profile("fixed", unhurried, max_examples=USUAL // 2, derandomize=True)
+settings.register_profile("random", unhurried, max_examples=10 * USUAL, print_blob=True)
 settings.load_profile("fixed")
 
 

@@ -8,9 +8,13 @@ import pytest
 from hypothesis import settings
 
 
+USUAL = 50
+"""Examples of a property test that asks for no other number."""
+
+
 def examples(count: int) -> settings:
-    """``count`` examples in ``make test``, as many times more in ``make slow`` as its profile draws more."""
-    return settings(max_examples=count * settings().max_examples // settings.get_profile("fixed").max_examples)
+    """``count`` examples where ``USUAL`` is the usual number: half of them in ``make test``, ten times in ``make slow``."""
+    return settings(max_examples=max(1, count * settings().max_examples // USUAL))
 
 
 def at_length(*values: Any) -> list[Any]:
