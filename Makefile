@@ -50,10 +50,10 @@ test: check engine
 	$(BIN)/python -m tests.warm
 	$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow' --durations=10
 
-# Long statistical runs, and every property test again: ten times the examples, drawn at random.
+# Long statistical runs, and every test again with all that it tries: twenty times the examples, drawn at random.
 slow: setup engine
 	$(BIN)/python -m tests.warm
-	$(BIN)/pytest -q -n 2 --dist loadfile -m 'slow or hypothesis' --hypothesis-profile=random --durations=10
+	$(BIN)/pytest -q -n 2 --dist loadfile --hypothesis-profile=random --durations=10
 
 bench: setup
 	$(BIN)/pytest benchmarks/speed -q --import-mode=importlib -o python_files='bench_*.py' -o python_functions='bench_*' --benchmark-sort=name

@@ -1,4 +1,4 @@
-"""How property tests draw: the same examples every time in ``make test``, many more at random in ``make slow``.
+"""How much is tried: the same few examples every time in ``make test``, many more at random in ``make slow``.
 
 And what several rooms share.
 """
@@ -9,13 +9,24 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from sfumato.assess import catalogue, measure
-from tests.examples import USUAL
+from sfumato.assess.attacks import labels
+from sfumato.assess.utility import clustering, learning
+from tests.examples import USUAL, in_full
 
 # A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fixed", unhurried, max_examples=USUAL // 2, derandomize=True)
 settings.register_profile("random", unhurried, max_examples=10 * USUAL, print_blob=True)
 settings.load_profile("fixed")
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let models of reports learn in few rounds in ``make test``: half of a report's time is theirs."""
+    if not in_full() and request.node.get_closest_marker("slow") is None:
+        monkeypatch.setattr(learning, "_ROUNDS", 10)
+        monkeypatch.setattr(labels, "_ROUNDS", 10)
+        monkeypatch.setattr(clustering, "_REDRAWS", 2)
 
 
 @pytest.fixture
@@ -37,5 +48,13 @@ def short_reports(without_figures: None, without_catalogue: None) -> None:
 
 @pytest.fixture
 def without_utility(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run risks and attacks, and no measure of what a table is good for but the comparison of columns."""
-    monkeypatch.setattr(measure, "catalogue", lambda: (*catalogue._risk(), *catalogue._attacks()))
+    """Of what a table is good for, do no more than compare columns in ``make test``; run risks and attacks."""
+    if not in_full():
+        monkeypatch.setattr(measure, "catalogue", lambda: (*catalogue._risk(), *catalogue._attacks()))
+
+
+@pytest.fixture
+def columns_only(request: pytest.FixtureRequest) -> None:
+    """Compare columns and look for near rows in ``make test``, and run every measure and attack in ``make slow``."""
+    if not in_full():
+        request.getfixturevalue("without_catalogue")

@@ -16,7 +16,7 @@ from sfumato.errors import OptionError, PrivacyLeakWarning, TableError
 from sfumato.publish.compare import compare_tables
 
 pytestmark = pytest.mark.usefixtures("without_figures")
-columns_alone = pytest.mark.usefixtures("without_catalogue")
+columns_alone = pytest.mark.usefixtures("columns_only")
 
 
 def frame(rows: int = 120, seed: int = 3) -> pd.DataFrame:

@@ -33,7 +33,7 @@ def columns(n: int = 90) -> dict[str, Any]:
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 
 
-@pytest.mark.usefixtures("without_catalogue")
+@pytest.mark.usefixtures("columns_only")
 @pytest.mark.parametrize("library", list(FRAMES))
 def test_a_frame_gives_back_its_own_type(library: str) -> None:
     frame = FRAMES[library](columns())
@@ -130,7 +130,7 @@ def test_strata_keep_their_counts_and_their_pairs() -> None:
     assert again.equals(count)
 
 
-@pytest.mark.usefixtures("without_catalogue")
+@pytest.mark.usefixtures("columns_only")
 def test_no_repr_shows_a_cell() -> None:
     table = pa.table(columns() | {"town": ["Zyxwv"] * 90, "age": [987654321] * 90})
     release = sf.sanitize(table, sf.Condensation(k=5))
@@ -139,7 +139,7 @@ def test_no_repr_shows_a_cell() -> None:
     assert not any(cell in text for text in shown for cell in ("Zyxwv", "987654321"))
 
 
-@pytest.mark.usefixtures("without_catalogue")
+@pytest.mark.usefixtures("columns_only")
 def test_evaluate_measures_a_table_of_any_tool() -> None:
     frame = pd.DataFrame(columns())
     report = sf.evaluate(frame, frame.sample(frac=1.0, random_state=1))

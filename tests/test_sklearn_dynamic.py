@@ -47,7 +47,7 @@ def same(one: DynamicCondenser, other: DynamicCondenser) -> bool:
 
 
 @given(st.lists(st.integers(0, ROWS), max_size=6), st.sampled_from(["paper", "strict"]), st.integers(0, 100))
-@examples(10)
+@examples(25, few=5)
 def test_how_rows_are_cut_into_calls_changes_no_bit(cuts: list[int], split: str, seed: int) -> None:
     values, asked = rows(seed), levels(seed)
     whole = begun(split=split).partial_fit(values, privacy_levels=asked)

@@ -16,7 +16,7 @@ from sfumato.assess.utility.clustering import CLUSTERING, agreement, error
 from sfumato.mechanism import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, released_of
 from tests.assess.mining import base, found, interval, is_complete, study, value
-from tests.examples import at_length
+from tests.examples import at_length, sized
 
 OWN = "clustering-error-own-rows"
 
@@ -62,8 +62,8 @@ def test_agreement_is_the_adjusted_rand_index(rows: int) -> None:
 
 @pytest.fixture
 def few_redraws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw one table anew, where nothing is asked about chance."""
-    monkeypatch.setattr(clustering, "_REDRAWS", 1)
+    """Draw one table anew in ``make test``, where nothing is asked about chance."""
+    monkeypatch.setattr(clustering, "_REDRAWS", sized(1, clustering._REDRAWS))
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ from sfumato.facts import EpochPublished
 from sfumato.tables.codec import Codec
 from tests.assess.privacy_studies import case, check_sound, found, value
 from tests.assess.watched import EPOCHS, FIRST, LEVEL, SCHEMA, Stream, fixed_case, people, study_with
-from tests.examples import at_length, examples
+from tests.examples import at_length, examples, sized
 
 BOTH = ("arrivals-recovered", "arrivals-recovered-statistics")
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["paper", "strict"]))
-@examples(4)
+@examples(8, few=2)
 def test_without_epochs_statistics_give_every_arrival_to_the_last_digits(seed: int, split: str) -> None:
     stream = Stream(FIRST + 25, np.random.default_rng(seed), gated=False, split=split)
     for _ in range(25):
@@ -44,7 +44,7 @@ def test_without_epochs_a_split_does_not_hide_the_arrival() -> None:
 
 
 @given(st.integers(0, 2**32))
-@examples(4)
+@examples(8, few=2)
 def test_without_epochs_published_rows_give_every_category_and_gap_until_a_group_splits(seed: int) -> None:
     stream = Stream(FIRST + 20, np.random.default_rng(seed), gated=False, split="strict")
     for _ in range(20):
@@ -68,7 +68,7 @@ def test_without_epochs_published_rows_give_every_category_and_gap_until_a_group
 
 @pytest.mark.parametrize("number", [1, 3, LEVEL, 3 * LEVEL])
 @given(seed=st.integers(0, 2**32))
-@examples(1)
+@examples(3, few=1)
 def test_with_epochs_nothing_is_told_above_guessing(number: int, seed: int) -> None:
     stream = Stream(FIRST + 144, np.random.default_rng(seed), gated=True)
     for _ in range(144 // number):
@@ -106,15 +106,16 @@ def test_an_accomplice_of_all_but_one_fresh_record_isolates_the_last_even_with_e
 
 def fixed(name: str, seed: int = 1) -> Watched:
     rng = np.random.default_rng(seed)
-    table, steps = people(200, rng), 40
+    (rows, steps), begun = sized((200, 40), (400, 60)), sized(150, 300)
+    table = people(rows, rng)
     codec = Codec.fit(table, SCHEMA)
-    ends = range(150, 151 + steps)
+    ends = range(begun, begun + 1 + steps)
     tables = {
         "copy": [table.slice(0, end) for end in ends],
         "redraw": [people(end, rng) for end in ends],
         "constant": [table.take(pa.array(np.zeros(end, dtype=np.int64))) for end in ends],
     }[name]
-    return fixed_case(name, codec, tables, table.slice(150, steps))
+    return fixed_case(name, codec, tables, table.slice(begun, steps))
 
 
 def test_a_copy_gives_every_arrival() -> None:

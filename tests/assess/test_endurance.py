@@ -13,12 +13,12 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.sizes import Sizes
 from sfumato.assess.utility.endurance import ENDURANCE
 from sfumato.assess.utility.learning import predict, task_of
-from tests.assess.cases import CASES, draw_table, released_of
+from tests.assess.cases import CASES, ROWS, draw_table, released_of
 from tests.assess.mining import base, found, interval, is_complete, study, value
-from tests.examples import at_length
+from tests.examples import at_length, sized
 
 TARGETS = ("colour", "x")
-FEW = 300
+FEW = sized(300, ROWS)
 
 
 def endurance(
@@ -120,10 +120,10 @@ def test_half_the_usual_rows_are_looked_at_and_told() -> None:
     assert "learned from 100 rows and counted on 50 held-out rows, drawn at random" in finding.meaning
 
 
-@pytest.mark.parametrize(("rows", "held"), [(1, 150), (5, 1), *at_length((2, 2), (90, 2))])
+@pytest.mark.parametrize(("rows", "held"), [(1, sized(150, ROWS)), (5, 1), *at_length((2, 2), (90, 2))])
 @pytest.mark.parametrize("target", ["colour", "born"])
 def test_tiny_tables_do_not_stop_it(rows: int, held: int, target: str) -> None:
-    assert is_complete(endurance(draw_table(1, 150), draw_table(2, rows), target, holdout=draw_table(3, held)))
+    assert is_complete(endurance(draw_table(1, FEW // 2), draw_table(2, rows), target, holdout=draw_table(3, held)))
 
 
 def test_without_target_or_holdout_it_is_not_run() -> None:

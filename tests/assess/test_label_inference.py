@@ -16,8 +16,8 @@ from sfumato.assess.frame import run_measure
 from sfumato.assess.study import study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
-from tests.assess.cases import CASES, constant_table, draw_table, released_of
-from tests.examples import at_length
+from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
+from tests.examples import at_length, sized
 
 SHARES = ("label-inference", "label-inference-boosting")
 GAINS = ("label-inference-gain", "label-inference-gain-boosting")
@@ -96,7 +96,8 @@ def test_noise_classes_are_learnt_by_heart_only() -> None:
 
 
 def test_without_rows_held_out_only_the_gain_is_not_run() -> None:
-    found = findings(draw_table(1, 150), draw_table(2, 150))
+    rows = sized(150, ROWS)
+    found = findings(draw_table(1, rows), draw_table(2, rows))
     for name in SHARES:
         assert found[name].control is None
         assert found[name].status == "measured"

@@ -74,7 +74,7 @@ def test_each_column_moves_most_in_the_constant_table(column: str) -> None:
     assert value_of("redraw", name) < 0.15 < value_of("constant", name)
 
 
-@pytest.mark.usefixtures("without_catalogue")
+@pytest.mark.usefixtures("columns_only")
 def test_a_column_without_any_value_left_is_at_the_greatest_distance() -> None:
     original = draw_table(1)
     empty = pa.nulls(ROWS, original.schema.field("y").type)
@@ -84,7 +84,7 @@ def test_a_column_without_any_value_left_is_at_the_greatest_distance() -> None:
     assert report["missing-rate/y"].value == pytest.approx(1 - original.column("y").null_count / ROWS)
 
 
-@pytest.mark.usefixtures("without_catalogue")
+@pytest.mark.usefixtures("columns_only")
 def test_disjoint_values_are_at_the_greatest_distance() -> None:
     numbers = np.random.default_rng(1).normal(size=100)
     original = pa.table({"a": numbers, "b": numbers})
@@ -124,7 +124,7 @@ def test_only_a_copy_is_nearer_to_the_original_than_to_rows_held_out() -> None:
     assert value_of("redraw", name) == pytest.approx(0.5, abs=0.1)
 
 
-@pytest.mark.usefixtures("without_catalogue")
+@pytest.mark.usefixtures("columns_only")
 def test_closeness_reaches_its_worst_value_where_most_original_rows_have_twins() -> None:
     original = pa.table({"a": ["u", "v"] * 50, "b": ["s", "t", "t", "s"] * 25})
     report = find(original, original)
@@ -163,7 +163,7 @@ def test_cells_that_the_original_does_not_know_stop_no_measure() -> None:
     assert "mauve" not in str(report.to_json())
 
 
-@pytest.mark.usefixtures("without_catalogue")
+@pytest.mark.usefixtures("columns_only")
 def test_a_single_column_has_no_links_and_no_covariances() -> None:
     report = find(draw_table(1).select(["x"]), draw_table(2).select(["x"]))
     for name in ("association-difference", "covariance-compatibility", "covariance-compatibility-standardized"):
@@ -193,7 +193,7 @@ def test_an_original_of_one_row_has_no_neighbours() -> None:
     assert report["verbatim-rows"].value == 1.0
 
 
-@pytest.mark.usefixtures("without_catalogue")
+@pytest.mark.usefixtures("columns_only")
 def test_a_released_table_of_another_size_is_measured() -> None:
     report = find(draw_table(1), draw_table(2, 90))
     assert report.rows_released == 90

@@ -12,7 +12,6 @@ import pytest
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import Measure
 from sfumato.assess.sizes import Sizes
-from sfumato.assess.utility import clustering
 from sfumato.assess.utility.clustering import CLUSTERING
 from sfumato.assess.utility.endurance import ENDURANCE
 from sfumato.assess.utility.learning import Lesson, correlations, predict, r_squares, redraw_weights, task_of
@@ -21,14 +20,12 @@ from sfumato.assess.utility.responses import RESPONSES
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
 from tests.assess.mining import base, found, interval, is_complete, study, value
-from tests.examples import at_length
+from tests.examples import at_length, sized
 
 MODELS = ("1nn", "boosting", "logistic")
 RESPONSE_MODELS = ("1nn", "boosting", "ridge")
 CLASSES = ("amber", "blue", "crimson")
-
-
-FEW = 300
+FEW = sized(300, ROWS)
 
 
 @cache
@@ -90,7 +87,7 @@ def test_a_constant_table_teaches_nothing_of_a_response() -> None:
 
 
 def test_the_nearest_neighbour_answers_as_a_slow_loop_does() -> None:
-    subject = study(draw_table(1), draw_table(2, 200), holdout=draw_table(3, 150))
+    subject = study(draw_table(1), draw_table(2, sized(200, ROWS)), holdout=draw_table(3, sized(150, ROWS)))
     features = subject.coordinates(["x", "y", "count", "shape", "born"])
     released, held = subject.released[:, features], subject.holdout
     assert held is not None
@@ -102,7 +99,7 @@ def test_the_nearest_neighbour_answers_as_a_slow_loop_does() -> None:
         right.append(labels[int(np.argmin(distances))] == label)
     finding = found(PREDICTION, subject)["accuracy-1nn"]
     assert value(finding) == pytest.approx(np.mean(right), abs=1e-12)
-    assert finding.attempts == 150
+    assert finding.attempts == sized(150, ROWS)
 
 
 def test_the_recalls_of_the_classes_weigh_up_to_the_accuracy_and_stay_with_the_owner() -> None:
@@ -205,10 +202,10 @@ def test_a_release_without_any_known_class_teaches_nothing() -> None:
         assert "no known value left in the released table" in (finding.because or "")
 
 
-@pytest.mark.parametrize(("rows", "held"), [(1, 150), (5, 1), *at_length((2, 2), (90, 2))])
+@pytest.mark.parametrize(("rows", "held"), [(1, sized(150, ROWS)), (5, 1), *at_length((2, 2), (90, 2))])
 @pytest.mark.parametrize("target", ["colour", "x", "born"])
 def test_tiny_tables_stop_no_measure(rows: int, held: int, target: str) -> None:
-    subject = study(draw_table(1, 150), draw_table(2, rows), target, holdout=draw_table(3, held))
+    subject = study(draw_table(1, sized(150, ROWS)), draw_table(2, rows), target, holdout=draw_table(3, held))
     for measure in (PREDICTION, RESPONSES):
         for finding in found(measure, subject).values():
             assert is_complete(finding), finding
@@ -216,14 +213,12 @@ def test_tiny_tables_stop_no_measure(rows: int, held: int, target: str) -> None:
 
 @pytest.mark.parametrize("measure", [PREDICTION, RESPONSES, ENDURANCE, CLUSTERING])
 @pytest.mark.parametrize("target", ["colour", "x"])
-def test_cells_far_outside_or_never_seen_stop_no_measure(
-    measure: Measure, target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    original, released, held = (draw_table(seed, 150) for seed in (1, 2, 3))
-    strange = released.set_column(0, "x", pa.array([1e200] * 150))
-    strange = strange.set_column(2, "count", pa.nulls(150, pa.int64()))
-    strange = strange.set_column(3, "colour", pa.array(["mauve"] * 149 + ["blue"]))
-    monkeypatch.setattr(clustering, "_REDRAWS", 1)
+def test_cells_far_outside_or_never_seen_stop_no_measure(measure: Measure, target: str) -> None:
+    rows = sized(150, ROWS)
+    original, released, held = (draw_table(seed, rows) for seed in (1, 2, 3))
+    strange = released.set_column(0, "x", pa.array([1e200] * rows))
+    strange = strange.set_column(2, "count", pa.nulls(rows, pa.int64()))
+    strange = strange.set_column(3, "colour", pa.array(["mauve"] * (rows - 1) + ["blue"]))
     for studied in (study(original, strange, target, holdout=held), study(original, released, target, holdout=strange)):
         for finding in found(measure, studied).values():
             assert is_complete(finding), finding
@@ -290,7 +285,7 @@ def test_the_interval_of_a_correlation_holds_the_truth_as_often_as_it_says() -> 
 
 def test_an_interval_narrows_with_more_test_rows() -> None:
     widths = []
-    for rows in (50, 300):
+    for rows in (50, FEW):
         low, high = interval(classes_of("redraw", held=rows)["accuracy-1nn"])
         widths.append(high - low)
     assert widths[1] < 0.5 * widths[0]

@@ -15,8 +15,8 @@ from sfumato.assess.sizes import Sizes
 from sfumato.assess.study import Study, study_of
 from sfumato.assess.utility.propensity import PROPENSITY, fit_logistic, null_expectation
 from sfumato.assess.utility.propensity_auc import PROPENSITY_AUC, area_interval, folds_of
-from tests.assess.cases import constant_table, draw_table, fit, released_of
-from tests.examples import at_length
+from tests.assess.cases import ROWS, constant_table, draw_table, fit, released_of
+from tests.examples import at_length, sized
 
 MEASURES = (PROPENSITY, PROPENSITY_AUC)
 
@@ -166,15 +166,16 @@ def test_the_interval_of_the_area_holds_it_and_narrows_with_rows() -> None:
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_small_and_odd_tables_are_measured_or_say_why_not(measure: Measure) -> None:
-    table = draw_table(1, 100)
+    rows = sized(100, ROWS)
+    table = draw_table(1, rows)
     empty = table.set_column(1, "y", pa.nulls(table.num_rows, pa.float64()))
     odd = [
-        (table.select(["x"]), draw_table(2, 100).select(["x"])),
+        (table.select(["x"]), draw_table(2, rows).select(["x"])),
         (constant_table(50), constant_table(50)),
         (constant_table(1), constant_table(1)),
         (table, draw_table(2, 7)),
         (table, empty),
-        (table, draw_table(2, 100).set_column(3, "colour", pa.array(["mauve"] * table.num_rows))),
+        (table, draw_table(2, rows).set_column(3, "colour", pa.array(["mauve"] * table.num_rows))),
     ]
     for original, released in odd:
         for finding in found(measure, original, released).values():
@@ -184,12 +185,15 @@ def test_small_and_odd_tables_are_measured_or_say_why_not(measure: Measure) -> N
 
 def test_the_same_seed_gives_the_same_findings() -> None:
     for measure in MEASURES:
-        first, second = (found(measure, draw_table(1, 100), draw_table(2, 100)) for _ in range(2))
+        rows = sized(100, ROWS)
+        first, second = (found(measure, draw_table(1, rows), draw_table(2, rows)) for _ in range(2))
         assert first == second
 
 
 def test_a_large_table_is_sampled_and_says_so() -> None:
-    large = replace(study(draw_table(1, 300), draw_table(2, 350)), sizes=Sizes(training=200))
+    (here, there), sizes = sized(((300, 350), Sizes(training=200)), ((10_500, 10_600), Sizes()))
+    large = replace(study(draw_table(1, here), draw_table(2, there)), sizes=sizes)
     (area,) = run_measure(PROPENSITY_AUC, large)
-    assert "counted on 200 original and 200 released rows drawn at random." in area.meaning
-    assert area.attempts == 400
+    rows = sized(200, 10_000)
+    assert f"counted on {rows} original and {rows} released rows drawn at random." in area.meaning
+    assert area.attempts == 2 * rows

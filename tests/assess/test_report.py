@@ -31,6 +31,7 @@ from sfumato.assess.words import measured_sentence, spoken_name
 from sfumato.errors import OptionError
 from tests.assess.cases import ROWS, constant_table, draw_table, measure, report_of, workings
 from tests.assess.made_up import attack, attacks, findings
+from tests.examples import sized
 
 CERTIFICATE: dict[str, Any] = {
     "randomness": "rehearsal",
@@ -169,17 +170,19 @@ WORD = "canarybird"
 
 
 KINDS = ["x", "count", "colour", "born"]  # a column of each kind that is drawn in its own way
+PLANTED = sized(200, ROWS)
+COLUMNS = sized(KINDS, draw_table(1).column_names)
 
 
 def canary_table() -> tuple[pa.Table, pa.Table]:
     """Plant extreme numbers, a text and a date that nobody else has; the released table does without them."""
-    original = draw_table(1, 200).select(KINDS)
+    original = draw_table(1, PLANTED).select(COLUMNS)
     columns = {name: original.column(name).to_pylist() for name in original.column_names}
     columns["x"][:2] = CANARIES[:2]
     columns["count"][0], columns["colour"][0] = int(CANARIES[2]), WORD
     columns["born"][0] = datetime.date(2213, 11, 27)
     return pa.table({name: pa.array(cells, original.schema.field(name).type) for name, cells in columns.items()}), (
-        draw_table(2, 200).select(KINDS)
+        draw_table(2, PLANTED).select(COLUMNS)
     )
 
 
@@ -198,7 +201,7 @@ def near_a_canary(html: str) -> list[float]:
 
 def test_no_planted_value_is_in_the_public_edition_in_any_rounding() -> None:
     original, released = canary_table()
-    report = measure(original, released, workings=workings(20, 200), holdout=draw_table(3, 200).select(KINDS))
+    report = measure(original, released, workings=workings(20, PLANTED), holdout=draw_table(3, PLANTED).select(COLUMNS))
     public = html_of("public", report)
     for canary in (WORD, "98765", "987,6", "76543", "765,4", "876,5", "9.9e+05", "2213"):
         assert canary not in public
@@ -215,7 +218,9 @@ def test_the_search_for_planted_values_finds_them_in_other_roundings() -> None:
 @pytest.mark.usefixtures("public_figures")
 def test_no_planted_number_of_a_sanitized_table_is_in_the_public_edition() -> None:
     original, _ = canary_table()
-    release = sfumato.sanitize(original, sfumato.Condensation(k=20, effort="fast"), seed=1, holdout=0.1)
+    release = sfumato.sanitize(
+        original, sfumato.Condensation(k=20, effort=sized("fast", "default")), seed=1, holdout=0.1
+    )
     assert release.report is not None
     public = release.report.to_html(edition="public", certificate=release.certificate.to_document())
     assert near_a_canary(public) == []
@@ -241,7 +246,7 @@ def test_the_released_table_alone_determines_the_figures_of_cells_in_the_public_
     told = ("attacks/", "models/")  # drawn from public findings, not from cells
     planted, plain = (
         [figure for figure in measure(table, released).figures if figure.public and not figure.name.startswith(told)]
-        for table in (original, draw_table(4, 200).select(KINDS))
+        for table in (original, draw_table(4, PLANTED).select(COLUMNS))
     )
     assert planted == plain
     assert {figure.name.partition("/")[0] for figure in plain} == {"components", "association", "marginals"}
@@ -286,7 +291,7 @@ def test_a_heat_map_of_very_many_columns_is_an_image() -> None:
 @cache
 def constant_report() -> Report:
     """The report of a constant table, measured on a budget."""
-    original, released = (table.select(KINDS) for table in (draw_table(1, 80), constant_table(30)))
+    original, released = (table.select(COLUMNS) for table in (draw_table(1, 80), constant_table(30)))
     return measure(original, released, workings=workings(8, 80), budget=5.0)
 
 

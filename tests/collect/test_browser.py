@@ -25,7 +25,7 @@ from sfumato.collect.survey import Question
 from sfumato.laws.domains import Integers, Labels, Reals, Universe
 from sfumato.laws.spec import NoiseSpec
 from tests.collect.process import Running, collector, tokens
-from tests.examples import at_length
+from tests.examples import at_length, sized
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pages not looked at")
 axe_api = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
@@ -42,6 +42,7 @@ law = { name = "keep-or-replace", keep = 0.4 }
 """
 NEVER = PETS.replace("keep = 0.4", "keep = 0")
 AGE = 'format = 1\ndomain = { kind = "integers", low = 18, high = 90 }\nlaw = { name = "uniform", reach = 20 }\n'
+AGES_REFUSED = sized(("", "91", "44.5"), ("", "17", "91", "44.5", "forty", "1e2", "4 4"))
 PAY = (
     'format = 1\ndomain = { kind = "reals", low = -5, high = 5, grid = 0.25 }\nlaw = { name = "laplace", scale = 4 }\n'
 )
@@ -169,14 +170,14 @@ def test_what_is_sent_is_the_randomized_answer_and_follows_the_law(browser: Any,
 
 
 def test_the_true_answer_is_in_no_request_and_in_no_storage(browser: Any, tmp_path: Path) -> None:
-    with small_survey(tmp_path, NEVER, 3) as (running, given), Look(browser, running.url) as look:
+    with small_survey(tmp_path, NEVER, sized(3, 6)) as (running, given), Look(browser, running.url) as look:
         for token in given:  # this law never sends the truth, so it must not be seen anywhere
             look.page.goto(f"{running.url}#{token}")
             look.page.reload()
             look.page.locator("#go:enabled").wait_for()
             look.page.locator("input[value='zebra']").check()
             look.send()
-        assert len(look.bodies) == 3
+        assert len(look.bodies) == len(given)
         for request in look.requests:
             assert "zebra" not in request.url + (request.post_data or "") + json.dumps(request.all_headers())
         storage = look.page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
@@ -267,7 +268,7 @@ def test_without_storage_nothing_is_sent(browser: Any, survey: Running, given: A
 
 def test_a_wrong_entry_is_marked_and_nothing_is_sent(browser: Any, survey: Running, given: Any) -> None:
     with Look(browser, f"{survey.url}#{next(given)}") as look:
-        for age in ("", "91", "44.5"):  # other texts are tried on the module that reads them
+        for age in AGES_REFUSED:
             look.fill(age=age)
             look.page.evaluate("document.getElementById('message').className = ''")
             look.send("bad")

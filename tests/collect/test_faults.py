@@ -15,7 +15,7 @@ from sfumato.collect.store import Store
 from sfumato.collect.tables import USED
 from sfumato.collect.tokens import check_token, mark, seal
 from tests.collect.process import AGE, COMMAND, Load, bodies_for, collector, send_all, started, tokens
-from tests.examples import at_length
+from tests.examples import at_length, sized
 
 
 def load(port: int, bodies: list[bytes], clients: int, at: tuple[int, Callable[[], None]] | None = None) -> Load:
@@ -27,27 +27,29 @@ on_sqlite = pytest.mark.parametrize("place", ["sqlite", *at_length("postgresql")
 
 @on_sqlite
 def test_two_hundred_clients_at_once_are_all_stored(place: str, tmp_path: Path) -> None:
-    given = tokens(place, 400)
-    codes = [number % 101 for number in range(400)]
+    count = sized(400, 1_000)
+    given = tokens(place, count)
+    codes = [number % 101 for number in range(count)]
     with collector(place, tmp_path, "--rate", "0") as running:
         found = load(running.port, bodies_for(running.digest, given, codes), 200)
-        assert len(found.acknowledged) == 400
+        assert len(found.acknowledged) == count
     store = Store.open(place)
-    count, tallies = store.counts()
+    stored, tallies = store.counts()
     store.close()
-    assert count == 400
+    assert stored == count
     assert tallies[0] == {code: codes.count(code) for code in set(codes)}
 
 
 @on_sqlite
 def test_a_kill_in_mid_load_loses_no_acknowledged_answer(place: str, tmp_path: Path) -> None:
-    given = tokens(place, 600)
-    codes = [number % 101 for number in range(600)]
+    sent, killed = sized((600, 200), (2_000, 700))
+    given = tokens(place, sent)
+    codes = [number % 101 for number in range(sent)]
     with collector(place, tmp_path, "--rate", "0") as running:
         bodies = bodies_for(running.digest, given, codes)
-        found = load(running.port, bodies, 50, (200, running.process.kill))
+        found = load(running.port, bodies, 50, (killed, running.process.kill))
         assert running.process.wait(timeout=300) == -signal.SIGKILL
-    assert 200 <= len(found.acknowledged) < 600
+    assert killed <= len(found.acknowledged) < sent
     store = Store.open(place)
     key = store.key
     with store._reading() as connection:
@@ -58,20 +60,20 @@ def test_a_kill_in_mid_load_loses_no_acknowledged_answer(place: str, tmp_path: P
     assert lost == []
     assert count == sum(tallies[0].values()) >= len(found.acknowledged)
     with collector(place, tmp_path, "--rate", "0") as running:  # everybody tries again with the same answer
-        assert len(load(running.port, bodies, 50).acknowledged) == 600
-    assert store.counts() == (600, {0: {code: codes.count(code) for code in set(codes)}})
+        assert len(load(running.port, bodies, 50).acknowledged) == sent
+    assert store.counts() == (sent, {0: {code: codes.count(code) for code in set(codes)}})
     store.close()
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, *at_length(signal.SIGINT)])
 def test_an_end_in_mid_load_is_orderly(stop: signal.Signals, tmp_path: Path) -> None:
     db = str(tmp_path / "survey.db")
-    given = tokens(db, 3000)
+    given, first = tokens(db, 3000), sized(100, 500)
     with collector(db, tmp_path, "--rate", "0") as running:
         bodies = bodies_for(running.digest, given, [0] * 3000)
-        found = load(running.port, bodies, 50, (100, lambda: running.process.send_signal(stop)))
+        found = load(running.port, bodies, 50, (first, lambda: running.process.send_signal(stop)))
         assert running.process.wait(timeout=300) == 0
-    assert 100 <= len(found.acknowledged) < 3000
+    assert first <= len(found.acknowledged) < 3000
     store = Store.open(db)
     count, _ = store.counts()
     store.close()
@@ -83,19 +85,19 @@ def test_an_end_in_mid_load_is_orderly(stop: signal.Signals, tmp_path: Path) -> 
 def test_two_collectors_on_one_database_count_a_token_once(place: str, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    given = tokens(place, 100)
+    given = tokens(place, 300)
     with (
         collector(place, tmp_path / "one", "--rate", "0") as one,
         collector(place, tmp_path / "two", "--rate", "0") as two,
     ):
-        bodies = bodies_for(one.digest, given, [7] * 100)
+        bodies = bodies_for(one.digest, given, [7] * 300)
 
         async def both() -> tuple[Load, Load]:
             return await asyncio.gather(send_all(one.port, bodies, 20), send_all(two.port, bodies, 20))
 
-        assert [len(each.acknowledged) for each in asyncio.run(both())] == [100, 100]
+        assert [len(each.acknowledged) for each in asyncio.run(both())] == [300, 300]
     store = Store.open(place)
-    assert store.counts() == (100, {0: {7: 100}})
+    assert store.counts() == (300, {0: {7: 300}})
     store.close()
 
 

@@ -21,7 +21,7 @@ from sfumato.facts import ClassPure, Grouped
 from sfumato.mechanism import Sanitized
 from sfumato.records import Block, BlockKind, Records
 from tests.condense.tables import VALUES, assert_meets, draw_values
-from tests.examples import examples
+from tests.examples import examples, sized
 from tests.groups.drawn_groups import one_hot
 
 Whole = NDArray[np.int64]
@@ -89,20 +89,20 @@ def classed_tables(draw: st.DrawFn) -> tuple[Records, int]:
 
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
-@examples(15)
+@examples(25, few=7)
 @given(classed_tables(), st.integers(0, 2**32 - 1))
 def test_no_group_mixes_classes_or_strata_and_every_row_has_the_class_of_its_group(
     grouping: str, table: tuple[Records, int], seed: int
 ) -> None:
     records, k = table
-    sanitized = ClasswiseCondensation(k=k, grouping=grouping, effort="fast").sanitize(
+    sanitized = ClasswiseCondensation(k=k, grouping=grouping, effort=sized("fast", "default")).sanitize(
         records, rng=np.random.default_rng(seed)
     )
     assert_pure(records, sanitized)
     assert np.bincount(class_of(sanitized.records)).tolist() == np.bincount(class_of(records)).tolist()
 
 
-@examples(15)
+@examples(30, few=7)
 @given(classed_tables(), st.sampled_from([0.05, 0.1, 0.2, 1.0]), st.integers(0, 2**32 - 1))
 def test_without_k_the_size_is_at_least_5_every_level_and_the_tolerance_and_fits_every_class(
     table: tuple[Records, int], tolerance: float, seed: int
@@ -167,7 +167,7 @@ def test_it_holds_at_the_edges(grouping: str, classes: list[int]) -> None:
     rng = np.random.default_rng(0)
     for features in (rng.normal(size=(len(classes), 1)), np.full((len(classes), 3), 0.1)):
         records = labelled(features, np.array(classes))
-        made = ClasswiseCondensation(k=4, grouping=grouping, effort="fast").sanitize(records, rng=rng)
+        made = ClasswiseCondensation(k=4, grouping=grouping, effort=sized("fast", "default")).sanitize(records, rng=rng)
         assert_pure(records, made)
 
 

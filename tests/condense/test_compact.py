@@ -11,7 +11,7 @@ from sfumato.condense import compact, rounds
 from sfumato.condense.compact import EFFORTS, compact_groups
 from sfumato.condense.partition import partition
 from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
-from tests.examples import examples
+from tests.examples import at_length, examples, sized
 
 
 def compact_labels(values: Floats, levels: Whole, seed: int, effort: str = "default", threads: int = 1) -> Whole:
@@ -19,14 +19,14 @@ def compact_labels(values: Floats, levels: Whole, seed: int, effort: str = "defa
     return partition(values, levels, no_strata(values), rng, effort=effort, threads=threads)
 
 
-@examples(100)
+@examples(200, few=50)
 @given(stratum_tables(), st.integers(0, 2**32 - 1))
 def test_every_level_is_met_whatever_the_table(table: tuple[Floats, Whole], seed: int) -> None:
     assert_grouped(*table, seed, "fast")
 
 
 @examples(10)
-@given(stratum_tables(most=150), st.integers(0, 2**32 - 1))
+@given(stratum_tables(most=sized(150, 400)), st.integers(0, 2**32 - 1))
 def test_every_level_is_met_by_a_search_with_kicks(table: tuple[Floats, Whole], seed: int) -> None:
     assert_grouped(*table, seed, "default")
 
@@ -39,7 +39,7 @@ def assert_grouped(values: Floats, levels: Whole, seed: int, effort: str) -> Non
 
 
 @pytest.mark.slow
-@examples(2)
+@examples(15, few=1)
 @given(stratum_tables(most=120), st.integers(0, 2**32 - 1))
 def test_every_level_is_met_by_a_thorough_search(table: tuple[Floats, Whole], seed: int) -> None:
     values, levels = table
@@ -50,7 +50,7 @@ def test_every_level_is_met_by_a_thorough_search(table: tuple[Floats, Whole], se
 def test_the_sum_of_squares_is_at_most_that_of_one_group(table: tuple[Floats, Whole], seed: int) -> None:
     values, levels = table
     one = ssq(values, no_strata(values))
-    assert ssq(values, compact_labels(values, levels, seed, "fast")) <= one * (1 + 1e-12) + 1e-12
+    assert ssq(values, compact_labels(values, levels, seed, sized("fast", "default"))) <= one * (1 + 1e-12) + 1e-12
 
 
 def rare_high_levels(seed: int) -> tuple[Floats, Whole]:
@@ -98,7 +98,8 @@ def test_records_that_are_all_equal_are_grouped_the_same_by_any_number_of_thread
 
 
 @pytest.mark.parametrize(
-    ("effort", "n"), [("fast", 2_000), ("default", 100), pytest.param("thorough", 200, marks=pytest.mark.slow)]
+    ("effort", "n"),
+    [("fast", 2_000), ("default", sized(100, 600)), *at_length(("thorough", 200))],
 )
 def test_a_seed_stands_for_one_partition_and_another_seed_for_another(effort: str, n: int) -> None:
     rng = np.random.default_rng(0)
@@ -111,7 +112,8 @@ def test_a_seed_stands_for_one_partition_and_another_seed_for_another(effort: st
 @pytest.mark.parametrize("exponent", [-80, 20, *(pytest.param(other, marks=pytest.mark.slow) for other in (-20, 80))])
 def test_the_unit_of_measurement_makes_no_difference(exponent: int) -> None:
     rng = np.random.default_rng(0)
-    values, levels = mixture(rng, 60, 3), rng.integers(3, 8, 60)
+    n = sized(60, 300)
+    values, levels = mixture(rng, n, 3), rng.integers(3, 8, n)
     scaled = values * 2.0**exponent  # exactly
     np.testing.assert_array_equal(compact_labels(scaled, levels, 1), compact_labels(values, levels, 1))
 

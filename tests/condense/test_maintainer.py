@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sfumato.condense.maintainer import GroupRows, Maintainer
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
 from tests.condense.streams import Arrivals, assert_same_state, draw_arrivals
+from tests.examples import sized
 
 seeds = st.integers(0, 2**32 - 1)
 splits = st.sampled_from(["paper", "strict"])
@@ -32,7 +33,7 @@ def with_high_levels(arrivals: Arrivals, seed: int, level: int, share: float) ->
 
 @given(seeds, splits, st.integers(6, 40))
 def test_batches_give_the_same_state_bit_for_bit_as_records_one_by_one(seed: int, split: str, level: int) -> None:
-    arrivals = with_high_levels(draw_arrivals(seed, 150), seed, level, 0.05)
+    arrivals = with_high_levels(draw_arrivals(seed, sized(150, 300)), seed, level, 0.05)
     one, other = (arrivals.started(k=2, split=split) for _ in range(2))
     where = np.concatenate(
         [one.absorb(arrivals.values[i : i + 1], arrivals.levels[i : i + 1]).where for i in range(len(arrivals.values))]
@@ -48,7 +49,7 @@ def test_batches_give_the_same_state_bit_for_bit_as_records_one_by_one(seed: int
 
 @given(seeds, splits, st.integers(6, 40))
 def test_no_record_is_ever_lost_and_every_id_is_new(seed: int, split: str, level: int) -> None:
-    arrivals = with_high_levels(draw_arrivals(seed, 150), seed, level, 0.05)
+    arrivals = with_high_levels(draw_arrivals(seed, sized(150, 300)), seed, level, 0.05)
     maintainer = arrivals.started(k=2, split=split)
     came, seen = len(arrivals.first), set(maintainer.ids.tolist())
     for part in cut_at(np.random.default_rng(seed), len(arrivals.values)):
@@ -65,7 +66,7 @@ def test_no_record_is_ever_lost_and_every_id_is_new(seed: int, split: str, level
 
 @given(seeds, splits, st.integers(6, 40))
 def test_an_interruption_at_any_boundary_changes_no_bit(seed: int, split: str, level: int) -> None:
-    arrivals = with_high_levels(draw_arrivals(seed, 150), seed, level, 0.05)
+    arrivals = with_high_levels(draw_arrivals(seed, sized(150, 300)), seed, level, 0.05)
     whole, broken = (arrivals.started(k=2, split=split) for _ in range(2))
     for part in cut_at(np.random.default_rng(seed), len(arrivals.values)):
         whole.absorb(arrivals.values[part], arrivals.levels[part])
@@ -79,7 +80,7 @@ def test_an_interruption_at_any_boundary_changes_no_bit(seed: int, split: str, l
 def test_strict_groups_are_never_smaller_than_a_level_inside_and_a_level_once_served_is_served_for_ever(
     seed: int, high: int
 ) -> None:
-    arrivals = draw_arrivals(seed, 200, high=high)
+    arrivals = draw_arrivals(seed, sized(200, 400), high=high)
     maintainer = arrivals.started(k=2, split="strict")
     for part in cut_at(np.random.default_rng(seed), len(arrivals.values)):
         maintainer.absorb(arrivals.values[part], arrivals.levels[part])
@@ -109,7 +110,7 @@ def test_the_paper_may_leave_pieces_smaller_than_a_level_inside_and_they_are_cou
 
 @given(seeds, splits)
 def test_changes_name_all_that_a_copy_needs_to_stay_true(seed: int, split: str) -> None:
-    arrivals = draw_arrivals(seed, 150)
+    arrivals = draw_arrivals(seed, sized(150, 300))
     maintainer = arrivals.started(k=2, split=split)
     copy: dict[int, GroupRows] = {}
     for part in cut_at(np.random.default_rng(seed), len(arrivals.values)):
@@ -191,7 +192,7 @@ def test_a_family_is_due_when_as_many_fresh_records_have_come_as_its_highest_lev
 
 @given(seeds, splits)
 def test_fresh_records_of_all_families_add_up_to_what_came_since_they_left(seed: int, split: str) -> None:
-    arrivals = draw_arrivals(seed, 150)
+    arrivals = draw_arrivals(seed, sized(150, 300))
     maintainer = arrivals.started(k=2, split=split)
     assert maintainer.fresh.sum() == len(arrivals.first)
     left = 0

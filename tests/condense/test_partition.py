@@ -15,7 +15,7 @@ from sfumato.condense.partition import GROUPINGS, partition
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.groups.checks import check_partition
 from tests.condense.tables import Table, assert_meets, no_strata, stratified_tables
-from tests.examples import examples
+from tests.examples import examples, sized
 
 # The compact search is fast here, where there are many tables; test_compact has a few for its longer searches.
 every_grouping = pytest.mark.parametrize("grouping", GROUPINGS)
@@ -23,7 +23,7 @@ every_grouping = pytest.mark.parametrize("grouping", GROUPINGS)
 
 @every_grouping
 @examples(100)
-@given(stratified_tables(most=60), st.integers(0, 2**32 - 1))
+@given(stratified_tables(most=sized(60, 130)), st.integers(0, 2**32 - 1))
 def test_every_record_is_in_one_group_at_least_as_large_as_the_highest_level_in_it(
     grouping: str, table: Table, seed: int
 ) -> None:
@@ -33,7 +33,7 @@ def test_every_record_is_in_one_group_at_least_as_large_as_the_highest_level_in_
 
 
 @every_grouping
-@examples(10)
+@examples(25, few=5)
 @given(stratified_tables(), st.integers(0, 2**32 - 1))
 def test_the_same_seed_gives_the_same_groups(grouping: str, table: Table, seed: int) -> None:
     first, again = (partition(*table, np.random.default_rng(seed), grouping=grouping, effort="fast") for _ in range(2))
@@ -72,7 +72,7 @@ def test_with_one_level_there_are_as_many_groups_as_there_can_be(grouping: str, 
 
 
 @every_grouping
-@examples(5)
+@examples(15, few=2)
 @given(stratified_tables())
 def test_the_table_is_left_as_it_is(grouping: str, table: Table) -> None:
     before = [array.copy() for array in table]
@@ -84,7 +84,8 @@ def test_the_table_is_left_as_it_is(grouping: str, table: Table) -> None:
 @every_grouping
 def test_how_the_table_lies_in_memory_makes_no_difference(grouping: str) -> None:
     rng = np.random.default_rng(0)
-    wide, asked = rng.normal(size=(100, 8)), rng.integers(2, 7, 200)
+    n = sized(100, 300)
+    wide, asked = rng.normal(size=(n, 8)), rng.integers(2, 7, 2 * n)
     values, levels = np.ascontiguousarray(wide[::2, ::2]), np.ascontiguousarray(asked[::4])
     expected = partition(values, levels, no_strata(values), np.random.default_rng(1), grouping=grouping)
     for strange in (wide[::2, ::2], np.asfortranarray(values)):
@@ -94,8 +95,9 @@ def test_how_the_table_lies_in_memory_makes_no_difference(grouping: str) -> None
 
 @every_grouping
 def test_single_precision_gives_the_groups_of_the_same_numbers_in_double_precision(grouping: str) -> None:
-    values = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
-    levels, strata = np.full(60, 4), np.zeros(60, dtype=np.int64)
+    n = sized(60, 150)
+    values = np.random.default_rng(0).normal(size=(n, 4)).astype(np.float32)
+    levels, strata = np.full(n, 4), np.zeros(n, dtype=np.int64)
     exact = partition(values.astype(np.float64), levels, strata, np.random.default_rng(1), grouping=grouping)
     single = partition(values, levels, strata, np.random.default_rng(1), grouping=grouping)  # type: ignore[arg-type]
     np.testing.assert_array_equal(single, exact)

@@ -17,7 +17,7 @@ from sfumato.condense.compact import EFFORTS, compact_groups, first_grouping
 from sfumato.condense.leaves import improve_leaves
 from sfumato.condense.rounds import Grouping, Team, improved_grouping
 from tests.condense.tables import Floats, Whole, draw_levels, draw_values, mixture, ssq, stratum_tables
-from tests.examples import examples
+from tests.examples import examples, sized
 
 
 class Round(NamedTuple):
@@ -76,7 +76,8 @@ def assert_honest(values: Floats, levels: Whole, played: list[Round]) -> None:
 @pytest.mark.parametrize("kind", ["mixture", "heavy tails", "duplicates", "grid"])
 def test_a_round_never_raises_the_sum_of_squares_and_gains_what_it_says(kind: str, asked: str, kicks: int) -> None:
     rng = np.random.default_rng(3)
-    values, levels = draw_values(rng, kind, 200, 4), draw_levels(rng, asked, 200)
+    n = sized(200, 500)
+    values, levels = draw_values(rng, kind, n, 4), draw_levels(rng, asked, n)
     assert_honest(values, levels, play(values, levels, rounds=5, passes=2, kicks=kicks, seed=11))
 
 
@@ -117,7 +118,7 @@ def test_groups_too_large_to_search_stay_as_they_are_while_others_improve(monkey
 
 
 @examples(10)
-@given(stratum_tables(most=80), st.integers(0, 2**32 - 1))
+@given(stratum_tables(most=sized(80, 120)), st.integers(0, 2**32 - 1))
 def test_kicks_never_end_above_what_moves_alone_reach(table: tuple[Floats, Whole], seed: int) -> None:
     assert_kicks_do_no_harm(*table, seed)
 

@@ -14,7 +14,7 @@ from sfumato.condense.compact import first_grouping
 from sfumato.condense.partition import partition
 from sfumato.condense.rounds import Grouping, Team, widened_grouping
 from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
-from tests.examples import examples
+from tests.examples import examples, sized
 
 
 def cost(values: Floats, grouping: Grouping) -> float:
@@ -100,9 +100,9 @@ def test_a_dense_region_stays_whole_though_the_sum_of_squares_would_cut_it() -> 
 
 def test_the_number_of_threads_makes_no_difference_to_widths(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compact, "_ALONE", 1_000)  # fewer records are searched by one thread anyway
-    values = mixture(np.random.default_rng(2), 4_000, 3)
+    values = mixture(np.random.default_rng(2), sized(4_000, 22_000), 3)
     levels = np.full(len(values), 9)
-    one, two = (widths_of(values, levels, 4, threads=threads, effort="fast") for threads in (1, 2))
+    one, two = (widths_of(values, levels, 4, threads=threads, effort=sized("fast", "default")) for threads in (1, 2))
     np.testing.assert_array_equal(one, two)
     assert_meets(one, levels, no_strata(values))
 

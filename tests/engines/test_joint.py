@@ -39,6 +39,7 @@ from sfumato.publish.joint import joint_in_one_process, own_part, run_party
 from sfumato.publish.release import Release
 from sfumato.publish.verify import verify_release
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
+from tests.examples import sized
 
 N = 120
 THREE = ("bank", "clinic", "shop")
@@ -468,7 +469,7 @@ class _Damaged:
 def test_a_message_that_arrives_damaged_ends_the_run_at_all_parties(
     people: pa.Table, tmp_path: Path, partition: str
 ) -> None:
-    plan = plan_of(partition, rounds=3)
+    plan = plan_of(partition, rounds=sized(3, 20))
     if partition == "vertical":
         parts = [own_part(plan, rank, table, key="person") for rank, table in enumerate(columns_of(people, THREE))]
     else:

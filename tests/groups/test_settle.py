@@ -18,7 +18,7 @@ columns = st.lists(
 )
 sizes = st.lists(st.integers(1, 12), min_size=1, max_size=5)
 seeds = st.integers(0, 2**32 - 1)
-layouts = examples(40)
+layouts = examples(80, few=20)
 
 
 def indicator_of(mixed: Mixed, column: str) -> Block | None:

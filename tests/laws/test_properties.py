@@ -42,7 +42,7 @@ def in_python(text: str) -> list[bool]:
     return [bool(eval(text, {"range": range}, {"x": x})) for x in VALUES]
 
 
-@examples(100)
+@examples(300, few=50)
 @given(TEXTS)
 def test_a_property_says_what_python_would(text: str) -> None:
     expected = in_python(text)

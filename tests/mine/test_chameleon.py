@@ -24,7 +24,7 @@ from sfumato.mine import Chameleon
 from sfumato.mine.bisection import bisector, split_loose, sub_clusters
 from sfumato.mine.knn_graph import LEAST_SIMILARITY, neighbour_graph
 from sfumato.mine.merge import Links, goodness, join_apart, labels_at, link, loss, merge_all, stop_at
-from tests.examples import at_length, examples
+from tests.examples import at_length, examples, sized
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def scored(values: Floats, truth: NDArray[np.int64], labels: NDArray[np.int64]) 
 
 
 @given(seed=st.integers(0, 100_000), k=st.integers(1, 12), scale=st.floats(0.01, 1000.0))
-@examples(15)
+@examples(50, few=7)
 def test_the_graph_is_symmetric_without_loops_and_blind_to_units(seed: int, k: int, scale: float) -> None:
     values = np.random.default_rng(seed).normal(size=(60, 3))
     graph = neighbour_graph(values, k)
@@ -82,7 +82,7 @@ def test_a_graph_of_equal_rows_has_weights_of_one() -> None:
 
 
 @given(seed=st.integers(0, 100_000), size=st.integers(1, 60))
-@examples(15)
+@examples(50, few=7)
 def test_sub_clusters_are_numbered_parts_of_no_more_than_the_size(seed: int, size: int) -> None:
     _, graph = random_graph(seed)
     count = np.bincount(sub_clusters(graph, size, seed))
@@ -91,7 +91,7 @@ def test_sub_clusters_are_numbered_parts_of_no_more_than_the_size(seed: int, siz
 
 
 @given(seed=st.integers(0, 100_000))
-@examples(10)
+@examples(30, few=5)
 def test_splitting_loose_sub_clusters_only_refines_them(seed: int) -> None:
     _, graph = random_graph(seed)
     parts = sub_clusters(graph, 40, seed)
@@ -137,7 +137,7 @@ def test_clusters_that_hold_together_by_nothing_merge_first() -> None:
 
 
 @given(seed=st.integers(0, 100_000), alpha=st.floats(0.0, 4.0))
-@examples(8)
+@examples(25, few=4)
 def test_merging_ends_with_the_pieces_of_the_graph_and_joining_with_one(seed: int, alpha: float) -> None:
     values, graph = random_graph(seed, neighbours=3)
     parts = sub_clusters(graph, 12, seed)
@@ -189,14 +189,14 @@ def test_the_loss_is_the_share_of_edges_that_leave_each_cluster() -> None:
 
 @pytest.mark.parametrize("seed", [0, *at_length(1, 2)])
 def test_a_ring_about_a_disc_is_found_where_k_means_fails(seed: int) -> None:
-    values, truth = rings_and_noise(seed, 600)
+    values, truth = rings_and_noise(seed, sized(600, 900))
     found = Chameleon(2, n_init=2, random_state=seed).fit_predict(values)
     assert scored(values, truth, found) > 0.9
     assert scored(values, truth, KMeans(2, n_init=3, random_state=seed).fit_predict(values)) < 0.3
 
 
 @given(seed=st.integers(0, 10_000), k=st.integers(1, 7), n=st.integers(20, 90), share=st.sampled_from([0.0, 0.15, 1.0]))
-@examples(8)
+@examples(25, few=4)
 def test_there_are_exactly_as_many_clusters_as_asked_the_largest_first(seed: int, k: int, n: int, share: float) -> None:
     values = np.random.default_rng(seed).normal(size=(n, 2))
     labels = Chameleon(k, n_init=1, min_cluster_share=share, random_state=seed).fit(values).labels_
@@ -210,8 +210,8 @@ def test_there_are_exactly_as_many_clusters_as_asked_the_largest_first(seed: int
 @pytest.mark.parametrize("seed", [0, *at_length(1, 2)])
 def test_moving_turning_and_scaling_the_rows_keeps_clear_clusters(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    truth = np.repeat(np.arange(4), 80)
-    values = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0], [9.0, 9.0]])[truth] + rng.normal(size=(320, 2))
+    truth = np.repeat(np.arange(4), sized(80, 150))
+    values = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0], [9.0, 9.0]])[truth] + rng.normal(size=(len(truth), 2))
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
     plain = Chameleon(4, n_init=2, random_state=seed).fit_predict(values)
     moved = Chameleon(4, n_init=2, random_state=seed).fit_predict(1e3 * values @ turn + 70.0)
@@ -222,10 +222,10 @@ def test_moving_turning_and_scaling_the_rows_keeps_clear_clusters(seed: int) -> 
 
 
 def test_the_same_state_gives_the_same_labels_and_more_runs_no_higher_loss() -> None:
-    values, _ = rings_and_noise(5, 200)
-    first, again = (Chameleon(3, n_init=1, random_state=4).fit(values) for _ in range(2))
+    values, _ = rings_and_noise(5, sized(200, 400))
+    first, again = (Chameleon(3, n_init=sized(1, 2), random_state=4).fit(values) for _ in range(2))
     np.testing.assert_array_equal(first.labels_, again.labels_)
-    assert Chameleon(3, n_init=3, random_state=4).fit(values).loss_ <= first.loss_
+    assert Chameleon(3, n_init=sized(3, 5), random_state=4).fit(values).loss_ <= first.loss_
 
 
 def test_equal_rows_and_one_cluster_are_no_obstacle() -> None:

@@ -17,7 +17,7 @@ from sfumato.laws.spec import NoiseSpec
 from sfumato.mine import ReconstructedTree, noise_for_privacy
 from sfumato.mine.intervals import choose_intervals, divide, places_in_order
 from sfumato.mine.tree import RECONSTRUCTIONS, in_order
-from tests.examples import examples
+from tests.examples import examples, sized
 
 RECONSTRUCTED = pytest.mark.parametrize("reconstruction", RECONSTRUCTIONS)
 Columns = dict[str, NDArray[Any]]
@@ -43,7 +43,7 @@ def randomized(columns: Columns, specs: dict[str, NoiseSpec], seed: int) -> Colu
 
 @RECONSTRUCTED
 @given(seed=st.integers(0, 10_000))
-@examples(4)
+@examples(8, few=2)
 def test_names_of_classes_have_no_part_in_the_tree(reconstruction: str, seed: int) -> None:
     columns, classes = two_columns(seed)
     specs = {"x": spec(), "other": spec(law="gaussian")}
@@ -110,7 +110,7 @@ def test_ranks_follow_the_values_and_equal_values_are_shuffled(values: list[int]
 def test_a_band_that_noise_hides_is_found(law: str, reconstruction: str) -> None:
     rng = np.random.default_rng(11)
     specs = {"x": spec(1.0, law), "other": spec(1.0, law)}
-    columns = {name: rng.uniform(0.0, 10.0, 10_000) for name in specs}
+    columns = {name: rng.uniform(0.0, 10.0, sized(10_000, 20_000)) for name in specs}
     classes = (columns["x"] > 3.5) & (columns["x"] < 7.0)
     sent, fresh = randomized(columns, specs, 12), {name: rng.uniform(0.0, 10.0, 4000) for name in specs}
     truth = (fresh["x"] > 3.5) & (fresh["x"] < 7.0)

@@ -24,7 +24,7 @@ def tables(draw: st.DrawFn) -> tuple[as00.Codes, as00.Codes, tuple[int, ...], in
     return codes, classes, sizes, k
 
 
-@examples(50)
+@examples(150, few=25)
 @given(tables(), st.integers(1, 5), st.sampled_from([None, 1, 3]))
 def test_the_tree_does_what_the_paper_says(
     table: tuple[as00.Codes, as00.Codes, tuple[int, ...], int], min_leaf: int, max_depth: int | None
@@ -38,7 +38,7 @@ def test_the_tree_does_what_the_paper_says(
         np.testing.assert_array_equal(found, [as00.leaf(tree, row) for row in places])
 
 
-@examples(20)
+@examples(50, few=10)
 @given(tables(), st.sampled_from(["by-class", "global", "local", "none"]))
 def test_without_noise_every_reconstruction_is_the_ordinary_tree_on_intervals(
     table: tuple[as00.Codes, as00.Codes, tuple[int, ...], int], reconstruction: str
@@ -67,7 +67,7 @@ def test_records_are_held_in_the_order_of_their_values(wanted: list[int], seed: 
     assert found.tolist() == as00.associate(values.tolist(), wanted)
 
 
-@examples(20)
+@examples(50, few=10)
 @given(tables())
 def test_without_noise_naive_bayes_counts(table: tuple[as00.Codes, as00.Codes, tuple[int, ...], int]) -> None:
     codes, classes, sizes, _ = table

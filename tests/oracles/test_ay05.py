@@ -20,7 +20,7 @@ from tests.oracles.ay05 import Group, Point, Tie
 
 Rows = list[NDArray[np.int64]]
 
-many_cases = examples(25)
+many_cases = examples(150, few=12)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -138,7 +138,7 @@ def test_construct_groups_does_what_figure_2_says(seed: int) -> None:
     assert same(construct_groups(case.values, case.levels, case.order), groups)
 
 
-@examples(10)
+@examples(50, few=5)
 @given(seeds, st.integers(2, 6))
 def test_construct_groups_agrees_where_no_single_level_has_enough_records(seed: int, d: int) -> None:
     rng = np.random.default_rng(seed)

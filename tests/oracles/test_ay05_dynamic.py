@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.condense.maintainer import Maintainer
-from tests.examples import at_length, examples
+from tests.examples import at_length, examples, sized
 from tests.oracles.ay05 import Tie
 from tests.oracles.ay05_dynamic import Dynamic
 
@@ -56,7 +56,7 @@ def assert_same(real: Maintainer, literal: Dynamic) -> None:
     np.testing.assert_array_equal(state.pending_values, np.array([x for x, _ in literal.waiting]).reshape(-1, real.d))
 
 
-@examples(10)
+@examples(25, few=5)
 @given(seeds, st.integers(1, 5), st.integers(2, 12), st.sampled_from([1, 7, 1000]))
 def test_a_stream_gives_the_groups_that_section_3_says(seed: int, d: int, high: int, batch: int) -> None:
     values, levels = stream(seed, 300, d, high)
@@ -68,7 +68,7 @@ def test_a_stream_gives_the_groups_that_section_3_says(seed: int, d: int, high: 
     assert_same(real, literal)
 
 
-@examples(10)
+@examples(25, few=5)
 @given(seeds, st.integers(2, 4), st.integers(8, 20))
 def test_records_wait_and_are_admitted_as_section_3_says(seed: int, d: int, high: int) -> None:
     values, levels = stream(seed, 150, d, 3)
@@ -81,7 +81,7 @@ def test_records_wait_and_are_admitted_as_section_3_says(seed: int, d: int, high
     assert_same(real, literal)
 
 
-@pytest.mark.parametrize(("n", "groups"), [(400, 15), *at_length((3000, 150))])
+@pytest.mark.parametrize(("n", "groups"), [sized((400, 15), (700, 30)), *at_length((3000, 150))])
 def test_long_streams_of_records_give_the_same_groups_and_ties_are_rare(n: int, groups: int) -> None:
     ties = 0
     for seed in range(4):

@@ -16,7 +16,7 @@ from sfumato.perturb import components
 from tests.examples import examples
 from tests.oracles import bcg10
 
-many_cases = examples(25)
+many_cases = examples(150, few=12)
 seeds = st.integers(0, 2**32 - 1)
 STEP = 2.0**-20
 

@@ -20,7 +20,7 @@ from tests.examples import examples
 from tests.oracles import bcg10, bcg10_vertical
 from tests.parties.owners import joint_run, no_noise, random_numbers, split_numbers
 
-some_cases = examples(8)
+some_cases = examples(25, few=4)
 seeds = st.integers(0, 2**32 - 1)
 STEP = LaplacePCA.grid
 CLEAR = 1e-5  # far more than fixed point rounds

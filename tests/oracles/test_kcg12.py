@@ -21,7 +21,7 @@ from tests.examples import examples
 from tests.oracles import kcg12
 from tests.oracles.kcg12 import Group
 
-many_cases = examples(25)
+many_cases = examples(150, few=12)
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -12,7 +12,7 @@ from tests.examples import examples
 from tests.oracles import mdav
 
 
-@examples(40)
+@examples(100, few=20)
 @given(st.integers(1, 120), st.integers(1, 8), st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_mdav_does_what_its_definition_says(n: int, d: int, k: int, seed: int) -> None:
     values = np.random.default_rng(seed).normal(size=(n, d))  # without ties

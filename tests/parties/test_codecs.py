@@ -65,7 +65,7 @@ def codecs_of(together: Together, tables: list[pa.Table], schemas: list[Schema])
     return together(play, NAMES[: len(tables)], LEAKS)
 
 
-@examples(10)
+@examples(25, few=5)
 @given(seed=st.integers(0, 2**32 - 1), parties=st.integers(2, 4), n=st.integers(3, 60))
 def test_the_joint_codec_is_that_of_the_joined_table(together: Together, seed: int, parties: int, n: int) -> None:
     rng = np.random.default_rng(seed)

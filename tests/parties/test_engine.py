@@ -13,7 +13,7 @@ from scipy import stats
 
 from sfumato.parties.operations import Operation
 from sfumato.parties.spu import SpuEngine
-from tests.examples import examples
+from tests.examples import examples, sized
 from tests.parties.engines import assert_exact, need_engine, run_shares, start_engines
 
 FAR = (1 << 61) - 1  # two such numbers of unlike sign lie as far apart as the engine promises to compare
@@ -153,7 +153,7 @@ def test_large_inputs_are_cut_and_joined(engines: list[SpuEngine]) -> None:
 
 def test_work_and_bytes_are_counted(engines: list[SpuEngine]) -> None:
     before = [(engine.sent, engine.cpu_seconds) for engine in engines]
-    values = random_numbers(7, 5)
+    values = random_numbers(*sized((7, 5), (40, 6)))
     assert_exact(engines, Operation("argmin", (values.shape,)), values)
     for engine, (sent, seconds) in zip(engines, before, strict=True):
         assert engine.sent > sent

@@ -39,7 +39,7 @@ from tests.parties.test_horizontal_groups import NAMES, SEEDS, numbers, split_at
 Matrix = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-some_cases = examples(10)
+some_cases = examples(20, few=5)
 
 
 def standardized(values: Matrix) -> Matrix:
@@ -196,7 +196,7 @@ def test_noise_on_the_released_rows_has_the_law_of_laplace(together: Together) -
 
 
 @pytest.mark.parametrize("centres", ["each", "last"])
-@examples(5)
+@examples(10, few=2)
 @given(seed=SEEDS, parties=st.integers(2, 4))
 def test_counts_of_categories_and_missing_cells_are_kept(
     together: Together, centres: str, seed: int, parties: int

@@ -30,7 +30,7 @@ Whole = NDArray[np.int64]
 
 NAMES = ("ann", "bob", "cy", "dee")
 SEEDS = st.integers(0, 2**32 - 1)
-some_cases = examples(12)
+some_cases = examples(25, few=6)
 
 
 def numbers(d: int) -> Layout:

@@ -21,7 +21,7 @@ from sfumato.parties.vertical import LEAKS, agree_on_columns, sanitize_vertical
 from sfumato.parties.vertical_noise import add_noise, with_fills
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
-from tests.examples import examples
+from tests.examples import examples, sized
 from tests.parties.conftest import Together
 from tests.parties.owners import (
     NAMES,
@@ -38,7 +38,7 @@ from tests.parties.owners import (
 ENGINES = ("plain", pytest.param("cheetah", marks=pytest.mark.slow), "aby3")
 STEP = LaplacePCA.grid
 seeds = st.integers(0, 2**32 - 1)
-some_cases = examples(10)
+some_cases = examples(25, few=5)
 
 
 def mixed_parts(seed: int, n: int = 60) -> list[Part]:
@@ -55,15 +55,16 @@ def mixed_parts(seed: int, n: int = 60) -> list[Part]:
 
 @pytest.mark.parametrize("together", ENGINES, indirect=True)
 def test_every_engine_gives_the_table_of_the_plain_run_to_the_bit_at_every_party(together: Together) -> None:
-    parts = mixed_parts(5, n=12)
-    run = joint_run(together, parts, LaplacePCA(k=6), target="x0", rounds=2)
-    plain = joint_run(run_together, parts, LaplacePCA(k=6), target="x0", rounds=2)
+    (n, k), rounds = sized(((12, 6), 2), ((24, 8), 3))
+    parts = mixed_parts(5, n=n)
+    run = joint_run(together, parts, LaplacePCA(k=k), target="x0", rounds=rounds)
+    plain = joint_run(run_together, parts, LaplacePCA(k=k), target="x0", rounds=rounds)
     for result in run.results:
         assert result.values.tobytes() == plain.result.values.tobytes()
         assert result.labels.tolist() == plain.result.labels.tolist()
         assert result.sizes.tolist() == plain.result.sizes.tolist()
         assert result.layout == plain.result.layout
-        assert (result.level, result.noised, result.rounds) == (6, plain.result.noised, plain.result.rounds)
+        assert (result.level, result.noised, result.rounds) == (k, plain.result.noised, plain.result.rounds)
     steps = [[(e.phase, e.action, e.label, e.shape, e.owner) for e in r.transcript.entries] for r in (run, plain)]
     assert steps[0] == steps[1]
 

@@ -95,7 +95,7 @@ def test_every_component_gets_laplace_noise_whose_scale_is_b_times_its_range(
     assert np.abs(unit.mean(axis=0)).max() < 7.0 * math.sqrt(2.0 / n)
 
 
-@examples(12)
+@examples(50, few=6)
 @given(seeds, st.integers(2, 30), st.integers(1, 6), st.sampled_from(["modified", "holistic"]))
 def test_every_group_is_as_large_as_the_highest_level_and_no_record_is_lost(
     seed: int, k: int, d: int, grouping: str
@@ -115,7 +115,7 @@ def test_every_group_is_as_large_as_the_highest_level_and_no_record_is_lost(
     assert (grouped.violations, grouped.smallest) == (0, np.bincount(workings.labels).min())
 
 
-@examples(12)
+@examples(50, few=6)
 @given(seeds, st.integers(2, 30))
 def test_so_many_groups_are_made_as_were_asked_for(seed: int, groups: int) -> None:
     values = np.random.default_rng(seed).normal(size=(61, 2))
@@ -126,7 +126,7 @@ def test_so_many_groups_are_made_as_were_asked_for(seed: int, groups: int) -> No
     assert sizes.min() >= 61 // groups
 
 
-@examples(12)
+@examples(50, few=6)
 @given(seeds, st.sampled_from([2, 5, 12, 60]))
 def test_categories_and_missing_cells_keep_the_counts_of_each_group(seed: int, k: int) -> None:
     records = mixed(seed)
@@ -145,7 +145,7 @@ def test_categories_and_missing_cells_keep_the_counts_of_each_group(seed: int, k
     assert isinstance(fact(sanitized, CountsKept), CountsKept)
 
 
-@examples(12)
+@examples(50, few=6)
 @given(seeds, st.sampled_from([2, 4, 20, 60]))
 def test_no_group_varies_in_more_components_than_are_counted(seed: int, k: int) -> None:
     records = mixed(seed)

@@ -59,15 +59,20 @@ def associations(records: Records) -> tuple[float, float]:
 
 # Least share of eta and V that is left. Measured over ten seeds at k = 5, 10, 25: with 3 idle numbers eta 0.996, 0.987,
 # 0.985 (standard deviation below 0.005) and V 0.984, 0.966, 0.955 (below 0.013); with 8 idle numbers eta 0.967, 0.952,
-# 0.951 (below 0.009) and V 0.956, 0.917, 0.918 (below 0.016). The bounds are six deviations or more below, also where
-# groups are sought in haste: there, of 8 idle numbers at k = 10, V 0.906 (0.015).
+# 0.951 (below 0.009) and V 0.956, 0.917, 0.918 (below 0.016). The bounds are five deviations or more below, also where
+# groups are sought in haste: there, of 8 idle numbers at k = 10, V 0.906 (0.015), hence a bound of its own.
 # Settling alone, without the rest of the row following, left with 8 idle numbers eta 0.933, 0.893, 0.850 and V 0.929,
 # 0.823, 0.708.
-LEFT = [(5, 3, 0.94, 0.92), (10, 3, 0.94, 0.91), (25, 3, 0.94, 0.86), (10, 8, 0.89, 0.81), (25, 8, 0.89, 0.80)]
+LEFT = [(5, 3, 0.94, 0.92), (10, 3, 0.94, 0.91), (25, 3, 0.94, 0.86), (25, 8, 0.89, 0.80)]
 
 
-@pytest.mark.parametrize("effort", ["fast", *at_length("default")])
-@pytest.mark.parametrize(("k", "idle", "eta_left", "v_left"), LEFT)
+@pytest.mark.parametrize(
+    ("k", "idle", "eta_left", "v_left", "effort"),
+    [
+        *((*left, "fast") for left in (*LEFT, (10, 8, 0.89, 0.81))),
+        *at_length(*((*left, "default") for left in (*LEFT, (10, 8, 0.89, 0.83)))),
+    ],
+)
 def test_association_survives_condensation(
     k: int, idle: int, eta_left: float, v_left: float, effort: Literal["fast", "default"]
 ) -> None:

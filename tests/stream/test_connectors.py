@@ -19,6 +19,7 @@ from sfumato.errors import OptionError, TableError
 from sfumato.stream import Session, cut_batches
 from sfumato.stream.connectors import Reading, read_batches
 from sfumato.stream.connectors.lines import read_lines
+from tests.examples import sized
 from tests.stream.cases import ROWS, begin, groups_of, look, people
 from tests.stream.standing import take_from
 
@@ -103,7 +104,7 @@ def test_a_folder_without_tables_and_a_file_that_is_not_there_are_refused(tmp_pa
         list(read_batches(tmp_path / "a.csv", Reading(rows=ROWS)))
 
 
-@given(st.integers(1, 20), st.integers(0, 45))
+@given(st.integers(1, sized(20, 60)), st.integers(0, sized(45, 300)))
 def test_json_lines_and_csv_on_standard_input_hold_the_same_rows(rows: int, end: int) -> None:
     table = texts(TABLE.slice(0, end).drop_columns(["pay"]))
     if not end:

@@ -20,6 +20,7 @@ from sfumato.cli.main import app
 from sfumato.publish import verify_release
 from sfumato.publish.stream import publish_stream
 from sfumato.stream.book import Book
+from tests.examples import sized
 from tests.stream.cases import SCHEMA, groups_of, look, people, take
 from tests.stream.cases import begin as begin_small
 
@@ -101,7 +102,8 @@ def survive(tmp_path: Path, kills: int, most: int, rows: int = 12_000) -> None:
 
 
 def test_kills_change_no_bit(tmp_path: Path) -> None:
-    survive(tmp_path, kills=1, most=9, rows=3_000)
+    kills, rows = sized((1, 3_000), (3, 6_000))
+    survive(tmp_path, kills=kills, most=9, rows=rows)
 
 
 @pytest.mark.slow
@@ -135,7 +137,7 @@ def _writes(arguments: tuple[object, ...]) -> bool:
 def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_path: Path, report: bool) -> None:
     """What is on disk at a moment is what a kill leaves then; here before each change that publishing makes."""
     left = tmp_path / "left"
-    work, table = tmp_path / "work", people(200)
+    work, table = tmp_path / "work", people(sized(200, 600))
     work.mkdir()
     begin_small(work / "s.db", table)
     take(work / "s.db", table)
@@ -147,7 +149,7 @@ def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_p
     for name in names(left):
         state, out = left / name / "s.db", left / name / "out"
         status = look(state)
-        assert status.records + status.pending == 200
+        assert status.records + status.pending == len(table)
         if out.exists():
             checks = verify_release(out / "release")
             assert [check.name for check in checks if not check.holds] == ["made for release"]
@@ -194,7 +196,7 @@ def test_kills_while_publishing_leave_a_whole_folder_or_none(tmp_path: Path) -> 
 
 
 def test_an_interrupt_keeps_what_was_acknowledged_and_seals_the_state(tmp_path: Path) -> None:
-    source, state = begin(tmp_path, 1_200, "s.db")
+    source, state = begin(tmp_path, sized(1_200, 3_000), "s.db")
     with ingesting(state, source.read_bytes().splitlines(keepends=True)[: 1 + 8 * BATCH]) as process:
         assert process.stderr is not None
         told = {batch_told(process.stderr.readline()) for _ in range(6)}
@@ -206,6 +208,6 @@ def test_an_interrupt_keeps_what_was_acknowledged_and_seals_the_state(tmp_path: 
     assert not Path(f"{state}-wal").exists()
     assert told <= batches_on_disk(state)
     run("ingest", source, "--state", state)
-    _, whole = begin(tmp_path, 1_200, "whole.db")
+    _, whole = begin(tmp_path, sized(1_200, 3_000), "whole.db")
     run("ingest", source, "--state", whole)
     assert groups_of(state) == groups_of(whole)

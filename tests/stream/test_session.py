@@ -86,7 +86,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return uninterrupted(tmp_path_factory.mktemp("whole") / "s.db")
 
 
-@examples(5)
+@examples(8, few=2)
 @given(ends=st.lists(st.integers(100, 600), max_size=5))
 def test_no_way_of_cutting_a_growing_stream_into_runs_changes_a_bit(
     tmp_path_factory: pytest.TempPathFactory, whole: Path, ends: list[int]

@@ -29,7 +29,7 @@ def decoded(codec: Codec, coordinates: Any) -> list[Any]:
     return cells
 
 
-@examples(100)
+@examples(200, few=50)
 @given(hnp.arrays(np.float64, (12, 1), elements=DRAWN), st.booleans(), st.sampled_from(["float64", "float32", "text"]))
 def test_any_draw_lies_inside_the_bounds_and_on_the_step(
     drawn: np.ndarray[Any, Any], declared: bool, form: str
@@ -42,7 +42,7 @@ def test_any_draw_lies_inside_the_bounds_and_on_the_step(
     assert (numbers * 4 == np.rint(numbers * 4)).all()
 
 
-@examples(100)
+@examples(200, few=50)
 @given(
     hnp.arrays(np.float64, (12, 1), elements=DRAWN),
     st.sampled_from([pa.int8(), pa.uint8(), pa.int64(), pa.uint64(), pa.float64(), pa.string()]),

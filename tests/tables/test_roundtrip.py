@@ -32,7 +32,7 @@ from tests.tables.columns import (
     whole,
 )
 
-MODERATE = examples(40)
+MODERATE = examples(120, few=20)
 ROWS = st.one_of(st.just(1), st.integers(2, 6), st.integers(20, 40))
 ZONES = st.sampled_from([None, "UTC", "Europe/Berlin"])
 

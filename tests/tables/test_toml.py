@@ -59,7 +59,7 @@ def schemas(draw: st.DrawFn) -> Schema:
     return Schema(tuple(draw(fields(name)) for name in names))
 
 
-@examples(75)
+@examples(150, few=37)
 @given(schemas())
 def test_a_schema_comes_back_from_toml_all_but_its_reasons(schema: Schema) -> None:
     back = Schema.from_toml(schema.to_toml())

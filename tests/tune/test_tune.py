@@ -20,6 +20,7 @@ from sfumato.tune import tune
 from sfumato.tune.metrics import METRICS, choose_metric
 from sfumato.tune.model import Tuning
 from sfumato.tune.page import write_tuning_page
+from tests.examples import sized
 
 
 def people(rows: int = 300, seed: int = 3) -> pa.Table:
@@ -37,12 +38,13 @@ def people(rows: int = 300, seed: int = 3) -> pa.Table:
 
 
 FEWEST = 1e-6
+SMALL, SMALLER = sized((150, 120), (300, 160))
 """Seconds that no machine keeps, so that every machine tries the same sizes, the fewest."""
 
 
 @pytest.fixture(scope="module")
 def tuned() -> Tuning:
-    return tune(people(150), target="state", seed=1, repeats=3, budget=FEWEST)
+    return tune(people(SMALL), target="state", seed=1, repeats=3, budget=FEWEST)
 
 
 def test_a_class_is_tuned_class_by_class_and_the_smallest_class_is_shown(tuned: Tuning) -> None:
@@ -86,7 +88,7 @@ def test_the_recipe_runs_the_recommended_size(tuned: Tuning) -> None:
     recipe = Recipe.from_toml(tuned.recipe.to_toml())
     assert recipe.seed is None
     mechanism = make_mechanism(recipe.method, recipe.parameters)
-    release = sf.sanitize(people(150), mechanism, schema=recipe.schema, report=False)
+    release = sf.sanitize(people(SMALL), mechanism, schema=recipe.schema, report=False)
     assert release.certificate.levels["smallest_group"] >= tuned.choice.size
 
 
@@ -100,14 +102,14 @@ def test_the_page_is_whole_and_loads_nothing(tuned: Tuning) -> None:
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_trials() -> None:
-    first, again = (tune(people(120), target="state", seed=7, repeats=1, k=8, budget=FEWEST) for _ in range(2))
+    first, again = (tune(people(SMALLER), target="state", seed=7, repeats=1, k=8, budget=FEWEST) for _ in range(2))
     assert [trial.utility for trial in first.trials] == [trial.utility for trial in again.trials]
     assert [trial.linkage for trial in first.trials] == [trial.linkage for trial in again.trials]
     assert first.choice == again.choice
 
 
 def test_a_numeric_response_is_judged_by_correlation() -> None:
-    tuned = tune(people(120), target="weight", seed=1, repeats=1, budget=FEWEST)
+    tuned = tune(people(SMALLER), target="weight", seed=1, repeats=1, budget=FEWEST)
     assert (tuned.recipe.method, tuned.metric) == ("condense", "correlation")
     assert tuned.baseline is not None
     assert {mark.rule for mark in tuned.marks} == {"rule-based", "brute force"}
@@ -115,7 +117,7 @@ def test_a_numeric_response_is_judged_by_correlation() -> None:
 
 
 def test_without_a_target_covariances_are_judged() -> None:
-    tuned = tune(people(120), seed=1, repeats=1, budget=FEWEST)
+    tuned = tune(people(SMALLER), seed=1, repeats=1, budget=FEWEST)
     assert (tuned.metric, tuned.baseline) == ("covariance", None)
     assert max(trial.utility for trial in tuned.trials) > 0.9
 
@@ -129,7 +131,7 @@ def test_a_budget_takes_fewer_splits_then_fewer_sizes_and_says_so(tuned: Tuning)
 
 
 def test_no_size_is_below_the_highest_level() -> None:
-    tuned = tune(people(120), target="state", level="age > 45: 12, else: 6", seed=1, repeats=1, budget=FEWEST)
+    tuned = tune(people(SMALLER), target="state", level="age > 45: 12, else: 6", seed=1, repeats=1, budget=FEWEST)
     assert tuned.trials[0].size >= 12
 
 
