@@ -5,6 +5,8 @@ And what several rooms share.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -20,13 +22,25 @@ settings.register_profile("random", unhurried, max_examples=10 * USUAL, print_bl
 settings.load_profile("fixed")
 
 
-@pytest.fixture(autouse=True)
-def few_rounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let models of reports learn in few rounds in ``make test``: half of a report's time is theirs."""
-    if not in_full() and request.node.get_closest_marker("slow") is None:
-        monkeypatch.setattr(learning, "_ROUNDS", 10)
-        monkeypatch.setattr(labels, "_ROUNDS", 10)
-        monkeypatch.setattr(clustering, "_REDRAWS", 2)
+_FEWER = {(learning, "_ROUNDS"): 10, (labels, "_ROUNDS"): 10, (clustering, "_REDRAWS"): 2}
+_WHOLE = {(room, name): getattr(room, name) for room, name in _FEWER}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let models of reports learn in fewer rounds in ``make test``: half of a report's time is theirs."""
+    whole = in_full() or item.get_closest_marker("slow") is not None
+    for (room, name), number in (_WHOLE if whole else _FEWER).items():
+        setattr(room, name, number)
+
+
+@pytest.fixture(scope="module")
+def undrawn() -> Iterator[None]:
+    """Leave the figures out of reports that a module shares, in ``make test``."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not in_full():
+            patch.setattr(measure, "draw_album", lambda *_: ())
+        yield
 
 
 @pytest.fixture

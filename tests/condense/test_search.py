@@ -164,12 +164,12 @@ def assert_kicks_do_no_harm(values: Floats, levels: Whole, seed: int) -> None:
 @pytest.mark.parametrize("kind", ["mixture", "heavy tails", "normal"])
 def test_after_kicks_no_move_of_a_record_and_no_exchange_of_two_would_help(kind: str, asked: str) -> None:
     """What the search did not look at again because it had not changed would not have helped indeed."""
-    rng = np.random.default_rng(8)
-    values, levels = draw_values(rng, kind, 60, 3), draw_levels(rng, asked, 60) + 2
+    rng, n = np.random.default_rng(8), sized(30, 60)
+    values, levels = draw_values(rng, kind, n, 3), draw_levels(rng, asked, n) + 2
     done = play(values, levels, rounds=1, passes=0, kicks=40, seed=3)[-1]  # so few records make one leaf
     labels, least = done.labels, ssq(values, done.labels)
     sizes = np.bincount(labels)
-    for i in range(60):
+    for i in range(n):
         for group in range(len(sizes)):
             assert not _helps(values, levels, labels, least, [i], [group])
         for j in range(i):

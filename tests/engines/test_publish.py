@@ -48,7 +48,7 @@ NEEDS_ROWS = ("linkage-euclid", "membership-distance", "closest-record-distance"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, undrawn: None) -> Path:
     """Two epochs of a stream, published with their reports and signed."""
     place, table = tmp_path_factory.mktemp("stream"), people(300)
     init_stream(place / "state.db", table.slice(0, 100), identifiers=["name"], level="level", k=5)
@@ -96,7 +96,7 @@ def test_a_recipe_begins_a_stream_as_the_first_was_begun(folder: Path, tmp_path:
 
 
 @pytest.fixture(scope="module")
-def joint() -> list[Release]:
+def joint(undrawn: None) -> list[Release]:
     rows = people().select(["name", "age", "smoker", "ill"])
     plan = JointPlan("vertical", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=2)
     parts = [rows.select(["name", "age"]), rows.select(["name", "smoker", "ill"])]
@@ -163,6 +163,7 @@ def test_an_epoch_that_does_not_meet_its_policy_is_kept_and_leaves_despite_it(fo
     assert all(check.holds for check in verify_release(tmp_path / "two" / "release"))
 
 
+@pytest.mark.usefixtures("without_figures", "without_utility")
 def test_a_file_that_does_not_meet_its_policy_leaves_neither_folder_nor_key(tmp_path: Path) -> None:
     pyarrow.csv.write_csv(numbers().select(["age", "pay", "stay"]), tmp_path / "in.csv")
     told = {"new_key": tmp_path / "key.toml", "policy": "research", "budget": 1.0}
@@ -171,6 +172,7 @@ def test_a_file_that_does_not_meet_its_policy_leaves_neither_folder_nor_key(tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
+@pytest.mark.usefixtures("without_figures", "without_utility")
 def test_an_owner_whose_policy_is_not_met_ends_the_run_for_all_without_a_number(tmp_path: Path) -> None:
     rows = people().select(["name", "age", "smoker", "ill"])
     plan = JointPlan("vertical", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=2)

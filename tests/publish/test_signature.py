@@ -22,6 +22,7 @@ import sfumato as sf
 from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal
 from sfumato.publish import Signer, Verifier, verify_release
 from sfumato.publish.signature import PASSPHRASE, Signature
+from tests.examples import sized
 
 _PEM, _PKCS8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
 _OPENSSH = serialization.PrivateFormat.OpenSSH
@@ -99,7 +100,7 @@ def test_another_key_does_not_hold(signed: Path, tmp_path: Path) -> None:
 def test_every_changed_byte_of_the_signature_file_is_seen(signed: Path, public: Path) -> None:
     path = signed / "certificate.sig"
     data = path.read_bytes()
-    for place in range(len(data)):
+    for place in range(0, len(data), sized(5, 1)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         assert failing(signed, public) == ["signed by"], place
     for changed in (data + b" ", data[:-1], b"", b"\xff" * 40, data.replace(b'"format": 1', b'"format": 2')):

@@ -137,7 +137,7 @@ def _writes(arguments: tuple[object, ...]) -> bool:
 def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_path: Path, report: bool) -> None:
     """What is on disk at a moment is what a kill leaves then; here before each change that publishing makes."""
     left = tmp_path / "left"
-    work, table = tmp_path / "work", people(sized(200, 600))
+    work, table = tmp_path / "work", people(200 if report else sized(200, 600))
     work.mkdir()
     begin_small(work / "s.db", table)
     take(work / "s.db", table)
@@ -146,7 +146,7 @@ def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_p
             publish_stream(work / "s.db", work / "out", overwrite=True, report=report)
     rows = sorted((work / "out" / "release" / "table.csv").read_text().splitlines())
     assert len(names(left)) > 20
-    for name in names(left):
+    for name in names(left)[:: sized(3, 1)]:
         state, out = left / name / "s.db", left / name / "out"
         status = look(state)
         assert status.records + status.pending == len(table)

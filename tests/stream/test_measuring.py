@@ -280,7 +280,7 @@ def test_when_families_left_is_read_back_or_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published(tmp_path_factory: pytest.TempPathFactory, undrawn: None) -> Path:
     """Two epochs of a stream that keeps rows, published with its key."""
     place, table = tmp_path_factory.mktemp("measured"), people(700, share=0.0).drop_columns(["name", "level"])
     key = key_in(place)
