@@ -24,6 +24,7 @@ _READ_OF = {"load": "np", "reader": "csv", "from_bytes": "int"}
 _ANY = re.compile("|".join((*_READ, *_READ_OF)))
 
 _OWN = {
+    "parties/certificates.py Made.fingerprint": "a certificate that was made here",
     "parties/engine/party.py _uniform": "bytes that were drawn here",
     "parties/engine/worker.py _listen": "frames of this party's own program, which engine-frame tries",
     "parties/masks.py pad": "bytes that were drawn here",
