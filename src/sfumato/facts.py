@@ -403,38 +403,7 @@ class Opened(Fact):
     times: int
 
 
-_VOCABULARY: dict[str, type[Fact]] = {
-    kind.fact: kind
-    for kind in (
-        Drawn,
-        ColumnsDropped,
-        HeldOut,
-        Stratified,
-        ClassPure,
-        Grouped,
-        Synthesized,
-        CountsKept,
-        Shuffled,
-        ShuffledWithin,
-        Noised,
-        BoundsKept,
-        Enhanced,
-        Untouched,
-        Transformed,
-        TargetMoved,
-        Randomized,
-        DomainsObserved,
-        ComponentNoise,
-        Maintained,
-        EpochPublished,
-        RowsKept,
-        FormulaTexts,
-        Unmeasured,
-        DespitePolicy,
-        Joint,
-        Opened,
-    )
-}
+_VOCABULARY: dict[str, type[Fact]] = {kind.fact: kind for kind in Fact.__subclasses__()}
 
 
 def is_quoted(facts: Iterable[Fact]) -> bool:

@@ -14,6 +14,7 @@ from sfumato.errors import OptionError
 from sfumato.laws.additive import Additive
 from sfumato.laws.chances import FINEST, share
 from sfumato.laws.decimals import decimals
+from sfumato.laws.documents import domain_to_document
 from sfumato.laws.domains import Integers, Labels, Universe
 from sfumato.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
 from sfumato.laws.integers import rational
@@ -117,7 +118,7 @@ def _membership(operator: Membership) -> dict[str, Any]:
 
 
 def _domain(domain: Universe) -> dict[str, Any]:
-    document = domain.to_document()
+    document = domain_to_document(domain)
     if isinstance(domain, Labels):
         return document
     if max(abs(domain.low), abs(domain.high)) >= _SAFE:

@@ -22,19 +22,11 @@ UNLESS_DEFAULT: Mapping[str, bool] = {"unless default": True}
 
 
 class Misfit(Unparsable):
-    """Which entry of a document is not of its shape.
+    """Which entry of a document is not of its shape; its words quote nothing of the document.
 
-    Its words quote nothing of the document; ``entry`` does where the problem is that it is ``unknown``.
-
-    Parameters
-    ----------
-    problem : {"unknown", "missing", "wrong"}
-    path : tuple
-        Names of entries, and places in lists counted from 0, down to the table or value that is wrong.
-    entry : str, optional
-        What is unknown or missing in the table at ``path``; else the last entry of the path.
-    hint : type
-        What was wanted there.
+    ``problem`` is "unknown", "missing" or "wrong". ``path`` has the names of entries, and places in lists counted from
+    0, down to the table or value; ``entry`` is what is unknown or missing there, or the last name of the path; ``hint``
+    is the type that was wanted.
     """
 
     def __init__(self, problem: str, path: Path, entry: str | None = None, hint: Any = None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import OptionError, SchemaError
-from sfumato.laws.decimals import decimals, exact, short
+from sfumato.laws.decimals import decimals, exact
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,10 +80,6 @@ class Integers:
         bad = ~(np.isfinite(numbers) & (np.rint(numbers) == numbers) & (np.abs(numbers) < _LARGEST_DOUBLE))
         _refuse(int(bad.sum()), "are not whole numbers")
         return np.asarray(numbers.astype(np.int64) - self.low)
-
-    def to_document(self) -> dict[str, Any]:
-        """Give the form that is written."""
-        return {"kind": "integers", "low": self.low, "high": self.high}
 
     def describe(self) -> str:
         """Say it in words."""
@@ -170,10 +166,6 @@ class Reals:
         _refuse(int(bad.sum()), f"are not on the grid of {self.grid:g}")
         return np.asarray(np.rint(steps).astype(np.int64))
 
-    def to_document(self) -> dict[str, Any]:
-        """Give the form that is written."""
-        return {"kind": "reals", "low": short(self.low), "high": short(self.high), "grid": short(self.grid)}
-
     def describe(self) -> str:
         """Say it in words."""
         return f"a number from {self.low:g} to {self.high:g} in steps of {self.grid:g}"
@@ -239,10 +231,6 @@ class Labels:
     def places(self, values: ArrayLike) -> NDArray[np.int64]:
         """Give the place of each released label."""
         return self.encode(values)
-
-    def to_document(self) -> dict[str, Any]:
-        """Give the form that is written."""
-        return {"kind": "labels", "values": list(self.values)}
 
     def describe(self) -> str:
         """Say it in words."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.documents import Inline, Unparsable, parse_json, parse_toml, read_text, write_json, write_toml
 from sfumato.errors import OptionError, SchemaError
 from sfumato.laws.amplification import upward_bound
-from sfumato.laws.documents import domain_from_document
+from sfumato.laws.documents import domain_from_document, domain_to_document
 from sfumato.laws.domains import Integers, Reals, Universe
 from sfumato.laws.forms import Form, canonical_law, form_of
 
@@ -160,7 +160,7 @@ class NoiseSpec:
 
     def to_document(self) -> dict[str, Any]:
         """Give the form that is written, in plain JSON types."""
-        return {"format": _FORMAT, "domain": self.domain.to_document(), "law": _thaw(self.law)}
+        return {"format": _FORMAT, "domain": domain_to_document(self.domain), "law": _thaw(self.law)}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> NoiseSpec:
@@ -190,28 +190,26 @@ class NoiseSpec:
     @classmethod
     def from_toml(cls, text: str) -> NoiseSpec:
         """Read the TOML form."""
-        try:
-            document = parse_toml(text)
-        except Unparsable as error:
-            raise OptionError(f"the noise specification is not valid TOML ({error}); correct it") from None
-        return cls.from_document(document)
+        return cls._parsed(text, "TOML", parse_toml)
 
     @classmethod
     def from_json(cls, text: str) -> NoiseSpec:
         """Read the JSON form, such as the canonical one."""
+        return cls._parsed(text, "JSON", parse_json)
+
+    @classmethod
+    def _parsed(cls, text: str, form: str, parse: Callable[[str], Any]) -> NoiseSpec:
         try:
-            document = parse_json(text)
+            document = parse(text)
         except Unparsable as error:
-            raise OptionError(f"the noise specification is not valid JSON ({error}); correct it") from None
+            raise OptionError(f"the noise specification is not valid {form} ({error}); correct it") from None
         return cls.from_document(document)
 
     @classmethod
     def read(cls, path: str | Path) -> NoiseSpec:
         """Read a TOML file, or a JSON file by its ending."""
         text = read_text(path, "noise specification", "check its path")
-        if Path(path).suffix.lower() != ".json":
-            return cls.from_toml(text)
-        return cls.from_json(text)
+        return cls.from_json(text) if Path(path).suffix.lower() == ".json" else cls.from_toml(text)
 
 
 def _why_not(name: str) -> str:

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.documents import plain
 from sfumato.errors import OptionError
 from sfumato.laws.domains import Integers, Labels
 from sfumato.randomize.reconstruct.cells import Cells
 
 __all__ = ["Reconstruction"]
+
+_NUMBERS = ("probability", "lower", "upper", "level", "iterations")
+_WRITTEN = (*_NUMBERS, "stopped_by", "method", "records", "effective_records", "resolved", "notes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,23 +71,9 @@ class Reconstruction:
 
     def to_document(self) -> dict[str, Any]:
         """Give it in plain JSON types."""
-        where: dict[str, Any] = (
-            {"edges": self.edges.tolist()} if self.edges is not None else {"values": list(self.values or ())}
-        )
-        return {
-            **where,
-            "probability": self.probability.tolist(),
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-            "level": self.level,
-            "iterations": self.iterations,
-            "stopped_by": self.stopped_by,
-            "method": self.method,
-            "records": self.records,
-            "effective_records": round(self.effective_records, 1),
-            "resolved": self.resolved,
-            "notes": list(self.notes),
-        }
+        where = {"edges": self.edges.tolist()} if self.edges is not None else {"values": list(self.values or ())}
+        told = {name: plain(getattr(self, name)) for name in _WRITTEN}
+        return {**where, **told, "effective_records": round(self.effective_records, 1)}
 
     def mean(self) -> float:
         """Give the mean of the distribution; intervals count at their middle."""
