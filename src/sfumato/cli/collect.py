@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.documents import read_text
 from sfumato.errors import BadInput, OptionError, SfumatoError
 from sfumato.replacing import reason, replacing_file
 
@@ -244,6 +243,8 @@ def _password(path: Path | None) -> tuple[str, bool]:
 
     password = os.environ.get(_PASSWORD)
     if path is not None:
+        from sfumato.documents import read_text
+
         password = read_text(path, "password file", "check --password-file").strip()
     if password is None:
         return secrets.token_urlsafe(18), True

@@ -12,7 +12,6 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import keeping_owner_part, policy_options, read_input, signer_at
-from sfumato.documents import plain
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
@@ -225,7 +224,7 @@ def ingest(console: Console, inputs: tuple[str, ...], state: str, **options: Any
         + (f" {done.outside} were set aside for measuring." if done.outside else "")
     )
     _say_status(console, status)
-    console.result({"ingested": done, **plain(status)})
+    console.result({"ingested": done, **vars(status)})
 
 
 def _batches(session: Session, inputs: tuple[str, ...], options: dict[str, Any]) -> Iterator[Batch]:
@@ -319,7 +318,7 @@ def publish(
         console.say("REHEARSAL: made with a seed, not for release.")
     console.say(f"What leaves:  {output / 'release'}")
     console.say(f"What stays:   {output / 'owner'}")
-    console.result({"folder": str(output), **plain(line), "randomness": release.certificate.randomness})
+    console.result({"folder": str(output), **vars(line), "randomness": release.certificate.randomness})
 
 
 @stream.command("attack")
@@ -370,7 +369,7 @@ def forget(console: Console, state: str) -> None:
 
     found = forget_rows(state)
     _say_status(console, found)
-    console.result(plain(found))
+    console.result(vars(found))
 
 
 @stream.command("status")
@@ -387,7 +386,7 @@ def _tell(console: Console, state: str) -> None:
     with Session.open(state, write=False) as session:
         found = session.status()
     _say_status(console, found)
-    console.result(plain(found))
+    console.result(vars(found))
 
 
 def _say_status(console: Console, found: Status) -> None:

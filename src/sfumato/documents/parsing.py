@@ -17,7 +17,7 @@ DEEPEST = 32
 """Lists and tables that may stand inside one another."""
 
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}")
+_LONG_KEY = rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}"
 
 
 class Unparsable(ValueError):
@@ -32,7 +32,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     Unparsable
         For what is not TOML, is nested too deeply, or holds a number beyond all floats.
     """
-    if _LONG_KEY.search(text):  # the parser's time grows with the square of a key's parts
+    if re.search(_LONG_KEY, text):  # the parser's time grows with the square of a key's parts
         raise Unparsable(f"a name of more than {DEEPEST} parts")
     import tomllib
 

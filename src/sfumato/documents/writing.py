@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from sfumato.documents.shapes import plain
@@ -19,7 +16,6 @@ _FORMS: dict[str, dict[str, Any]] = {
     "canonical": {"separators": (",", ":"), "sort_keys": True},
     "pretty": {"indent": 2},
 }
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def write_json(
@@ -60,12 +56,11 @@ class Lines(list[Any]):
     """A list that TOML has one item a line."""
 
 
-@dataclass(frozen=True)
 class Noted:
     """A value of TOML with comments above it."""
 
-    value: Any
-    note: str
+    def __init__(self, value: Any, note: str) -> None:
+        self.value, self.note = value, note
 
 
 def write_toml(document: Mapping[str, Any], note: str = "") -> str:
@@ -132,8 +127,8 @@ def toml_value(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, int | float):
         return str(value)
-    if isinstance(value, datetime.date):
-        return value.isoformat()
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
     if isinstance(value, Mapping):
         inside = (f"{_key(key)} = {toml_value(each)}" for key, each in value.items() if each is not None)
         return f"{{{', '.join(inside)}}}"
@@ -146,7 +141,8 @@ def toml_value(value: Any) -> str:
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else toml_value(name)
+    bare = name.isascii() and name.replace("-", "0").replace("_", "0").isalnum()
+    return name if bare else toml_value(name)
 
 
 def _comment(note: str) -> Iterator[str]:
