@@ -52,6 +52,17 @@ def test_the_halves_of_an_even_group_lie_a_quarter_of_the_range_from_its_mean() 
         np.testing.assert_allclose(gap, np.sqrt(12.0 * lambda1) / 4.0, rtol=1e-9)
 
 
+@pytest.mark.parametrize("turned", [1.0, -1.0])
+def test_the_first_half_lies_where_the_largest_component_of_the_longest_axis_is_smaller(turned: float) -> None:
+    longest = turned * np.array([[0.3, -0.9, 0.2], [-0.8, 0.1, 0.5]])
+    scatter = 10.0 * longest[:, :, None] * longest[:, None, :] + np.eye(3)
+    parent = Groups(np.array([6, 7]), np.zeros((2, 3)), scatter, np.full(2, 12.0), np.array([2, 2]))
+    left, right = split_groups(parent)
+    places = (np.arange(2), [1, 0])
+    assert (left.mean[places] < 0.0).all()
+    assert (right.mean[places] > 0.0).all()
+
+
 def test_halves_inherit_the_highest_level_and_share_the_sum() -> None:
     parent = random_groups(np.random.default_rng(10), count=5, size=7, dim=2)
     left, right = split_groups(parent)

@@ -21,6 +21,19 @@ def test_no_group_is_too_small_and_nothing_is_lost(kind: str, n: int, d: int, k:
     assert 1 <= len(groups) <= len(values) // k
     assert min(len(group) for group in groups) >= k
     assert sorted(np.concatenate(groups).tolist()) == list(range(len(values)))
+    assert all((np.diff(group) > 0).all() for group in groups)
+
+
+def test_records_that_lie_apart_are_groups_apart() -> None:
+    values = np.repeat(np.array([[0.0], [50.0], [100.0], [150.0]]), 3, axis=0) + np.tile([[0.0], [0.1], [0.2]], (4, 1))
+    groups = holistic_groups(values, 3, np.random.default_rng(1))
+    assert sorted(group.tolist() for group in groups) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
+
+
+def test_with_k_of_1_a_record_that_lies_apart_is_a_group_by_itself() -> None:
+    values = np.array([[0.0], [0.1], [50.0], [100.0]])
+    groups = holistic_groups(values, 1, np.random.default_rng(1), clusters=3)
+    assert sorted(group.tolist() for group in groups) == [[0, 1], [2], [3]]
 
 
 def test_a_small_cluster_goes_where_the_papers_example_says() -> None:
