@@ -19,10 +19,13 @@ import sfumato
 from sfumato.errors import BadInput, PrivacyRefusal
 from tests.fuzz.mutation import Mutator
 
-__all__ = ["CELLS", "Parser", "fuzz", "fuzz_guided"]
+__all__ = ["CELLS", "GOLDENS", "Parser", "fuzz", "fuzz_guided", "golden_bytes"]
 
 CELLS = ("quetzal", "7193.25")
 """What stands in seeds where a table has cells and a key its terms: no message may repeat it."""
+
+GOLDENS = Path(__file__).parent.parent / "goldens" / "folders"
+"""Texts of the release and the owner's folder of many runs."""
 
 _SEEDS = Path(__file__).parent / "seeds"
 _SECONDS = 30.0  # of processor time, where a thousandth is usual
@@ -48,6 +51,8 @@ class Parser:
         How it may refuse; errors of the house have messages that people read.
     examples : int
         Fixed inputs that are tried; fewer where a reader does the work of several that are here by themselves.
+    golden : str, optional
+        Pattern of the golden files that it reads.
     """
 
     name: str
@@ -55,13 +60,22 @@ class Parser:
     write: Callable[[Any], bytes] | None = None
     refuses: tuple[type[Exception], ...] = (BadInput, PrivacyRefusal)
     examples: int = 2_000
+    golden: str | None = None
 
     @property
     def seeds(self) -> list[bytes]:
-        """Inputs that are kept."""
+        """Inputs that are kept, and golden files, which are always of the form of today."""
         paths = sorted((_SEEDS / self.name).iterdir())
         assert paths, f"there are no seeds for {self.name}"
-        return [bytes.fromhex(path.read_text()) if path.suffix == ".hex" else path.read_bytes() for path in paths]
+        golden = [] if self.golden is None else sorted(GOLDENS.glob(self.golden))
+        return [golden_bytes(path) for path in golden] + [
+            bytes.fromhex(path.read_text()) if path.suffix == ".hex" else path.read_bytes() for path in paths
+        ]
+
+
+def golden_bytes(path: Path) -> bytes:
+    """Bytes of a golden file, in which the time is left out."""
+    return path.read_bytes().replace(b'"created": "then"', b'"created": "2026-01-02T03:04:05+00:00"')
 
 
 def fuzz(parser: Parser, rng: random.Random, share: float = 1.0) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -40,7 +39,7 @@ from sfumato.sklearn.snapshot import read_snapshot
 from sfumato.tables.files import read_file
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.schema import Schema
-from tests.fuzz.fuzzing import Parser
+from tests.fuzz.fuzzing import GOLDENS, Parser, golden_bytes
 from tests.fuzz.inputs import as_bytes, as_file, as_json, as_text, folder_in_memory
 from tests.fuzz.peers import PEERS
 from tests.fuzz.states import STATES
@@ -109,7 +108,9 @@ def _verified(name: str) -> Callable[[bytes], Any]:
     def through(data: bytes) -> Any:
         folder = folder_in_memory() / f"release of {name}"
         if not folder.exists():
-            shutil.copytree(Path(__file__).parent / "release", folder)
+            folder.mkdir()
+            for golden in (GOLDENS / "condense").glob("release-*"):
+                (folder / golden.name.removeprefix("release-")).write_bytes(golden_bytes(golden))
         certificate = folder / "certificate.json"
         before = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         (folder / name).write_bytes(data)
@@ -220,21 +221,32 @@ def _address(url: str) -> Any:
 
 
 PARSERS = (
-    Parser("certificate", as_text(Certificate.from_json), as_bytes(Certificate.to_json)),
-    Parser("released-certificate", _verified("certificate.json"), examples=300),
-    Parser("released-schema", _verified("schema.toml"), examples=300),
-    Parser("released-table", _verified("table.csv"), examples=300),
+    Parser(
+        "certificate",
+        as_text(Certificate.from_json),
+        as_bytes(Certificate.to_json),
+        golden="*/release-certificate.json",
+    ),
+    Parser(
+        "released-certificate", _verified("certificate.json"), examples=300, golden="condense/release-certificate.json"
+    ),
+    Parser("released-schema", _verified("schema.toml"), examples=300, golden="condense/release-schema.toml"),
+    Parser("released-table", _verified("table.csv"), examples=300, golden="condense/release-table.csv"),
     Parser("signature", Signature.from_bytes, as_bytes(Signature.to_text)),
     Parser("public-key", as_file("key.pub", Verifier.load)),
-    Parser("schema", as_text(_schema), as_bytes(Schema.to_toml)),
-    Parser("recipe", as_text(_recipe), as_bytes(Recipe.to_toml)),
+    Parser("schema", as_text(_schema), as_bytes(Schema.to_toml), golden="*/release-schema.toml"),
+    Parser("recipe", as_text(_recipe), as_bytes(Recipe.to_toml), golden="*/owner-recipe.toml"),
     Parser("policy", as_text(Policy.from_toml), as_bytes(Policy.to_toml)),
     Parser("key", as_text(Key.from_toml), as_bytes(Key.to_toml)),
     Parser("noise-spec", as_text(_spec), as_bytes(NoiseSpec.to_toml)),
     Parser("noise-spec-json", as_file("spec.json", NoiseSpec.read), as_bytes(lambda spec: spec.canonical)),
     Parser("csv", as_file("table.csv", _cells)),
     Parser("csv-inferred", as_file("inferred.csv", _inferred), examples=300),
-    Parser("column-spec", as_file("certificate.json", lambda path: read_spec(path, "smokes"))),
+    Parser(
+        "column-spec",
+        as_file("certificate.json", lambda path: read_spec(path, "smoker")),
+        golden="randomize/release-certificate.json",
+    ),
     Parser("private-key", as_file("key.pem", Signer.load)),
     Parser("csv-gz", as_file("table.csv.gz", _cells)),
     Parser("parquet", as_file("table.parquet", _cells)),

@@ -21,7 +21,7 @@ from sfumato.parties.certificates import _trust, fingerprint_of, read_fingerprin
 from sfumato.parties.channel import PartyError
 from sfumato.parties.config import PartyConfig
 from sfumato.parties.engine.frames import FrameError, pack, unpack
-from sfumato.parties.engine.party import Refused, _part, _words
+from sfumato.parties.engine.party import Refused, _join, _part, _words
 from sfumato.parties.greeting import Hello, difference, read_verdict
 from sfumato.parties.groupwise import tell_numbers
 from sfumato.parties.links import Link, Mail
@@ -114,11 +114,6 @@ def _trusted(path: Path) -> str:
     return fingerprint
 
 
-def _engine_share(data: bytes) -> Any:
-    """Take what another party's engine sent: a share in parts, or words."""
-    return _part(data), _words(data, (2, 2)).tolist()
-
-
 class _Plain:
     """TLS and the connection below, with hostile bytes already decrypted."""
 
@@ -196,7 +191,8 @@ PEERS = (
     Parser("verdict", _verdict, refuses=(ValueError,)),
     Parser("frames", _frames, refuses=_OF_PEER),
     Parser("engine-frame", _unpack, _pack, refuses=(FrameError,)),
-    Parser("engine-share", _engine_share, refuses=(Refused,)),
+    Parser("engine-share", _part, _join, refuses=(Refused,)),
+    Parser("engine-words", lambda data: _words(data, (2, 2)).tolist(), refuses=(Refused,)),
     Parser("shares", lambda data: read_words(data, (2, 3), "shop").tolist(), refuses=_OF_PEER),
     Parser("secret", lambda data: read_secret(data, "shop"), bytes, refuses=_OF_PEER),
     Parser("told-agreement", _told_agreement, refuses=_OF_PEER),

@@ -2,6 +2,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -13,7 +14,7 @@ _ROOT = Path(sfumato.__file__).parent
 
 _READ = frozenset(
     (
-        *("parse_json", "parse_toml", "loads", "typed", "open_regular"),
+        *("parse_json", "parse_toml", "from_json", "loads", "typed", "open_regular"),
         *("frombuffer", "unpack", "unpack_from", "fromhex", "b64decode", "fromisoformat"),
         *("read_schema", "open_stream", "open_file", "read_csv", "open_csv", "read_table", "ParquetFile"),
         *("urlsplit", "SimpleCookie", "PEM_cert_to_DER_cert", "load_verify_locations"),
@@ -25,6 +26,8 @@ _ANY = re.compile("|".join((*_READ, *_READ_OF)))
 
 _OWN = {
     "parties/certificates.py Made.fingerprint": "a certificate that was made here",
+    "assess/attacks/spectral.py randomized_specs": "specifications in facts, which noise-spec-json tries",
+    "randomize/mechanism.py Randomization._columns": "specifications in a mechanism, which noise-spec-json tries",
     "parties/engine/party.py _uniform": "bytes that were drawn here",
     "parties/engine/worker.py _listen": "frames of this party's own program, which engine-frame tries",
     "parties/masks.py pad": "bytes that were drawn here",
@@ -56,28 +59,34 @@ def _calls(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
             yield from _calls(child, name)
 
 
-def _entered() -> set[tuple[str, str]]:
-    """Files and functions of the package that the seeds of all parsers reach."""
+@cache
+def _entered() -> tuple[set[tuple[str, str]], list[str]]:
+    """Files and functions of the package that the seeds of all parsers reach, and parsers that read none of theirs."""
     reached: set[CodeType] = set()
 
     def note(frame: FrameType, _event: str, _argument: Any) -> None:
         reached.add(frame.f_code)
 
     before = sys.gettrace()
+    refused = []
     for parser in PARSERS:
+        read = 0
         for seed in parser.seeds:
             sys.settrace(note)
             try:
                 parser.read(seed)
+                read += 1
             except Exception:  # noqa: BLE001 (what it may be, others ask)
                 pass
             finally:
                 sys.settrace(before)
-    return {(code.co_filename, code.co_qualname.replace(".<locals>", "")) for code in reached}
+        if not read:
+            refused.append(parser.name)
+    return {(code.co_filename, code.co_qualname.replace(".<locals>", "")) for code in reached}, refused
 
 
 def test_every_function_that_reads_what_comes_from_outside_has_a_fuzzer() -> None:
-    reached = _entered()
+    reached, _ = _entered()
     unfuzzed = []
     for path in sorted(_ROOT.rglob("*.py")):
         place = path.relative_to(_ROOT).as_posix()
@@ -88,3 +97,8 @@ def test_every_function_that_reads_what_comes_from_outside_has_a_fuzzer() -> Non
             if (str(path), name) not in reached and f"{place} {name}" not in _OWN:
                 unfuzzed.append(f"{place}: {name} calls {reader}")
     assert not unfuzzed, "\n".join(unfuzzed)
+
+
+def test_every_fuzzer_begins_with_an_input_that_is_read() -> None:
+    """Where even the first input is refused, what comes after the refusal is never tried."""
+    assert _entered()[1] == ["frames"], "which end when the connection is lost, so that they are always refused"
