@@ -64,3 +64,43 @@ def test_more_rounds_never_make_clusters_wider(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr("sfumato.groups.kmeans._FEWEST", rounds)
     labels, centres = k_means(values, 40, np.random.default_rng(1))
     assert ((values - centres[labels]) ** 2).sum() < once
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_record_is_a_first_centre_where_there_are_as_many_clusters(seed: int) -> None:
+    values = np.random.default_rng(0).normal(size=(9, 2))
+    labels, centres = k_means(values, 9, np.random.default_rng(seed))
+    assert sorted(labels.tolist()) == list(range(9))
+    np.testing.assert_array_equal(centres[labels], values)
+
+
+def test_how_many_records_are_labelled_at_once_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(0).normal(size=(60, 3))
+    whole = k_means(values, 7, np.random.default_rng(1))
+    for steps in (1, 7 * 3 * 13):
+        monkeypatch.setattr("sfumato.groups.kmeans._STEPS_A_CALL", steps)
+        for found, expected in zip(k_means(values, 7, np.random.default_rng(1)), whole, strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("fewest", "steps", "rounds"),
+    [(4, 1, 4), (1, 500 * 40 * 3, 1), (1, 500 * 40 * 3 + 1, 2)],
+    ids=["the fewest", "the work of a round", "a little more"],
+)
+def test_a_bound_on_the_work_ends_it_after_the_fewest_rounds(
+    monkeypatch: pytest.MonkeyPatch, fewest: int, steps: int, rounds: int
+) -> None:
+    """A first round looks at 3 coordinates of 40 centres for each of 500 records."""
+    told: list[float] = []
+    monkeypatch.setattr("sfumato.groups.kmeans.tell", lambda _what, share: told.append(share))
+    monkeypatch.setattr("sfumato.groups.kmeans._FEWEST", fewest)
+    values = np.random.default_rng(0).normal(size=(500, 3))
+    k_means(values, 40, np.random.default_rng(1))
+    assert len(told) > 5
+    assert 0.0 <= min(told) <= max(told) < 1.0
+    told.clear()
+    monkeypatch.setattr("sfumato.groups.kmeans._STEPS", steps)
+    k_means(values, 40, np.random.default_rng(1))
+    assert len(told) == rounds
+    assert told[-1] == 1.0

@@ -31,6 +31,7 @@ def test_there_are_as_many_groups_as_there_can_be_each_of_at_least_an_equal_shar
     assert len(groups) == len(values) // k
     assert min(len(group) for group in groups) >= len(values) // len(groups) >= k
     assert sorted(np.concatenate(groups).tolist()) == list(range(len(values)))
+    assert all((np.diff(group) > 0).all() for group in groups)
 
 
 def test_records_closest_to_the_small_cluster_move_to_it() -> None:
