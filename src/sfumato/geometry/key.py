@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Add", "Key", "Mult", "Rotate", "Step"]
 
+_FEW = 3  # known rows that tell turns of pairs, two for each angle and its pair and one for doubt
+_COLUMNS = 40  # up to which that was tried
+
 
 @dataclass(frozen=True, repr=False)
 class Add:
@@ -144,19 +147,18 @@ class Key:
         """How many known rows suffice to undo it, for someone who knows the method and nothing of the key.
 
         One row tells every shift, or every factor, where nothing else was done; of a line that may be both, two rows
-        do. A turn of columns that all hang together is fixed by one row fewer than there are columns, since lengths are
-        kept. Pairs that keep to themselves are seen in three rows, and what is left is turned back together. Turns
-        among shifts and factors are an affine map of the turned columns, which one row more than these fixes.
+        do. Turns of pairs follow from three rows, pair by pair (`sfumato.assess.attacks.turns`), or from fewer where
+        one row fewer than there are columns are fewer: that fixes any turn of all. Beyond 40 columns that hang together
+        only that is counted on. Turned columns that were shifted or stretched too are an affine map, which one row more
+        than there are of them fixes. Fewer rows may do.
         """
         turned = {column for step in self.steps if isinstance(step, Rotate) for column in step.columns}
         if not turned:
             return 1 if len(self.operations) == 1 else 2
-        if self.operations != (Rotate.op,):
+        if any(step.column in turned for step in self.steps if not isinstance(step, Rotate)):
             return len(turned) + 1
-        sizes = [len(columns) for columns in self._together()]
-        if len(sizes) == 1:
-            return sizes[0] - 1
-        return max(3, sum(size for size in sizes if size > 2) - 1)
+        few = _FEW if len(turned) <= _COLUMNS else len(turned) - 1
+        return min(few, len(turned) - 1) if self.operations == (Rotate.op,) else max(few, 3)
 
     def _together(self) -> set[frozenset[str]]:
         """Group the columns by which hang together."""

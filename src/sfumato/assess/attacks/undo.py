@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.attacks.turns import find_turns, turn_back
+
 __all__ = ["undo", "undo_lines", "undo_turn"]
 
 _EXACT = 1e-6  # misfit, in parts of a column's spread, below which known rows are explained
 _TURN = 1e-4  # how far the columns of a turn may be from unit length
 _BENT = 0.1  # the same where numbers were rounded
-_PAIRS = 40  # columns up to which every pair is tried
+_COLUMNS = 40  # up to which every pair is tried
 
 _Matrix = NDArray[np.float64]
 
@@ -27,8 +29,8 @@ def undo(
     """Estimate original rows from released ones, given rows known before and after.
 
     Columns that were never turned are lines of their own. Of the others, those that a line or another column explains
-    on all known rows are taken so, and the rest is undone together: as a turn where nothing else was done, else as an
-    affine map.
+    on all known rows are taken so. The rest is undone pair by pair where turns of pairs explain the known rows, and
+    together where they are too many for that or do not: as a turn where nothing else was done, else as an affine map.
 
     Parameters
     ----------
@@ -52,12 +54,23 @@ def undo(
     if not pure and len(before) > 2:
         rest = ~_are_lines(before, after, rounding)
         guess[:, ~rest] = undo_lines(before, after, released)[:, ~rest]
-    elif pure and len(before) > 2 and 2 < before.shape[1] <= _PAIRS:
+    elif pure and len(before) > 2 and 2 < before.shape[1] <= _COLUMNS:
         rest = ~_undo_pairs(before, after, released, guess, rounding)
     if rest.any():
-        together = undo_turn if pure else _undo_affine
-        guess[:, rest] = together(before[:, rest], after[:, rest], released[:, rest])
+        guess[:, rest] = _undo_rest(before[:, rest], after[:, rest], released[:, rest], rounding[rest], pure=pure)
     return guess
+
+
+def _undo_rest(
+    before: _Matrix, after: _Matrix, released: _Matrix, rounding: NDArray[np.float64], *, pure: bool
+) -> _Matrix:
+    """Undo columns that no line explains: by turns of pairs where these explain few rows, else all together."""
+    enough = before.shape[1] - 1 if pure else before.shape[1] + 1  # rows that fix the map whatever the pairs are
+    if (2 if pure else 3) <= len(before) < enough and 2 < before.shape[1] <= _COLUMNS:
+        turns = find_turns(before, after, rounding)
+        if turns is not None:
+            return turn_back(released, turns)
+    return undo_turn(before, after, released) if pure else _undo_affine(before, after, released)
 
 
 def undo_lines(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
