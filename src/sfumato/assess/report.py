@@ -68,19 +68,16 @@ class Report:
 
         How long it took is left out, so that a rehearsal gives the same document again.
         """
+        told = {name: getattr(self, name) for name in ("rows_original", "rows_released", "rows_held_out")}
+        shown = ("name", "title", "caption", "alt", "public")
         return {
             "format": _FORMAT,
-            "rows_original": self.rows_original,
-            "rows_released": self.rows_released,
-            "rows_held_out": self.rows_held_out,
+            **told,
             "verdict": None if self.verdict is None else self.verdict.to_json(),
             "sizes": self.sizes,
             "notes": list(self.notes),
             "findings": [finding.to_json() for finding in self.findings],
-            "figures": [
-                {key: getattr(figure, key) for key in ("name", "title", "caption", "alt", "public")}
-                for figure in self.figures
-            ],
+            "figures": [{key: getattr(figure, key) for key in shown} for figure in self.figures],
         }
 
     def to_html(self, *, edition: Edition = "owner", certificate: dict[str, Any] | None = None) -> str:

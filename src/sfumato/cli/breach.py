@@ -107,12 +107,7 @@ def _document(spec: NoiseSpec, found: Breach | None, rho1: float | None, solutio
             "lowering": {"output": found.lowering, "posterior": found.worst.lowest},
         }
     if solution is not None:
-        document["solution"] = {
-            "gamma": solution.gamma,
-            "parameter": solution.parameter,
-            "value": solution.value,
-            "words": solution.words,
-        }
+        document["solution"] = {key: getattr(solution, key) for key in ("gamma", "parameter", "value", "words")}
     return document
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -12,7 +12,7 @@ from sfumato.errors import OptionError, SfumatoError
 from sfumato.replacing import reason, replacing_file
 
 if TYPE_CHECKING:
-    from sfumato.publish import Policy
+    pass
 
 __all__ = ["policy"]
 
@@ -36,7 +36,7 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
         for each, purpose in PURPOSES.items():
             console.say(f"{each:<9} {purpose}")
         console.say("\n'sfumato policy NAME' prints one as TOML, and -o FILE writes it to a file to edit.")
-        console.result({"policies": [_document(built_in) for built_in in BUILT_IN.values()]})
+        console.result({"policies": list(BUILT_IN.values())})
         return
     chosen = Policy.load(name or _USUAL)
     if output is None:
@@ -44,12 +44,7 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
     else:
         _write(output, chosen.to_toml(), overwrite=overwrite)
         console.say(f"Written to {output}: edit it, then pass it with --policy {output}.")
-    console.result({**_document(chosen), "file": None if output is None else str(output)})
-
-
-def _document(policy: Policy) -> dict[str, Any]:
-    parts = {part: dict(getattr(policy, part)) for part in ("limits", "require", "keep")}
-    return {"name": policy.name, **parts}
+    console.result({**vars(chosen), "file": None if output is None else str(output)})
 
 
 def _write(path: Path, text: str, *, overwrite: bool) -> None:

@@ -21,7 +21,7 @@ _FORMS: dict[str, dict[str, Any]] = {
 def write_json(
     document: Any, form: Literal["line", "compact", "canonical", "pretty"] = "line", *, escaped: bool = False
 ) -> str:
-    """JSON of plain values and dataclasses; numbers must be finite.
+    """JSON of plain values, dates and dataclasses; numbers must be finite.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def write_json(
 
 
 def _plain(value: Any) -> Any:
-    known = plain(value)
+    known = value.isoformat() if hasattr(value, "isoformat") else plain(value)
     if known is value:
         raise TypeError(f"a {type(value).__name__} is no value of a document")
     return known

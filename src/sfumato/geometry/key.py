@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.documents import read_text
 from sfumato.errors import OptionError, PrivacyRefusal
 
 if TYPE_CHECKING:
@@ -280,9 +281,7 @@ class Key:
     @classmethod
     def load(cls, path: str | Path) -> Key:
         """Read a key from a file."""
-        from sfumato.geometry.keyfile import load_key
-
-        return load_key(path)
+        return cls.from_toml(read_text(path, "key file", "make one with --new-key"))
 
     def save(self, path: str | Path, *, apart_from: str | Path | None = None) -> Path:
         """Write the key to a new file that only its owner can read (mode 600).

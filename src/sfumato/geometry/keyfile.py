@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sfumato.documents import Inline, Lines, read_text, toml_entries, write_toml
+from sfumato.documents import Inline, Lines, toml_entries, write_toml
 from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.geometry.key import Add, Key, Mult, Rotate, Step
 from sfumato.replacing import reason, replacing_file
 
-__all__ = ["check_key_path", "keeping_key", "key_from_toml", "key_to_toml", "load_key", "save_key"]
+__all__ = ["check_key_path", "keeping_key", "key_from_toml", "key_to_toml", "save_key"]
 
 _FORMAT = 1
 _NOTE = """Key of a table that was moved: whoever has it has the original.
@@ -70,11 +70,6 @@ def _step(document: dict[str, Any], place: int) -> Step:
     if not isinstance(units, dict) or not set(units) <= set(pair):
         raise OptionError(f"the units of step {place} of the key are not those of its two columns; mend them")
     return Rotate((pair[0], pair[1]), document["degrees"], (units.get(pair[0], 1.0), units.get(pair[1], 1.0)))
-
-
-def load_key(path: str | Path) -> Key:
-    """Read a key from a file."""
-    return key_from_toml(read_text(path, "key file", "make one with --new-key"))
 
 
 def check_key_path(path: str | Path, *, apart_from: str | Path | None = None) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import stat
 import warnings
@@ -10,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.documents import Misfit, Unparsable, parse_toml, read_text, typed
+from sfumato.documents import Misfit, Unparsable, parse_json, parse_toml, read_text, typed, write_json
 from sfumato.errors import OptionError, PrivacyLeakWarning, shown
 from sfumato.parties.certificates import Identity, fingerprint_of, read_fingerprint
 from sfumato.parties.place import Address, Peer, Place, check_name
@@ -133,7 +132,14 @@ class PartyConfig:
         if schema is None or self.plan.partition != "horizontal":
             return document
         fields = [field_to_document(field) for field in schema.public_part()]
-        return {**document, "columns": [field["name"] for field in fields], "schema": _by_name(fields)}
+        document |= {
+            "columns": [field["name"] for field in fields],
+            "schema": {each.pop("name"): each for each in fields},
+        }
+        settings: dict[str, Any] = parse_json(
+            write_json(document)
+        )  # dates, which a domain may have as bounds, as texts
+        return settings
 
     def place(self, version: str) -> Place:
         """Give what the network needs to know, beside the version of the package."""
@@ -322,14 +328,3 @@ def _warn_readable(key: Path) -> None:
         warnings.warn(
             PrivacyLeakWarning(f"the key {str(key)!r} is open to others; close it with chmod 600"), stacklevel=4
         )
-
-
-def _by_name(fields: list[dict[str, Any]]) -> dict[str, Any]:
-    return {field["name"]: {key: _plain(value) for key, value in field.items() if key != "name"} for field in fields}
-
-
-def _plain(value: Any) -> Any:
-    """Write dates, which a domain may have as bounds, as texts that go over the wire."""
-    if isinstance(value, dict):
-        return {key: _plain(inside) for key, inside in value.items()}
-    return value.isoformat() if isinstance(value, datetime.date) else value

@@ -11,7 +11,7 @@ from sfumato.documents import Unparsable, parse_json, plain, write_json
 from sfumato.errors import BadInput
 from sfumato.facts import Fact, Grouped, Maintained, fact_from_json, fact_to_json
 from sfumato.privacy.claims import Claim, Refused, draw_claims
-from sfumato.privacy.document import AlteredCertificate, check_shape
+from sfumato.privacy.document import AlteredCertificate, Written, read_written
 
 __all__ = ["FORMAT", "AlteredCertificate", "Certificate", "certify"]
 
@@ -51,24 +51,14 @@ class Certificate:
     def levels(self) -> dict[str, int]:
         """Levels asked for and met, where records were grouped."""
         kept = next((fact for fact in self.facts if isinstance(fact, Maintained)), None)
-        if kept is not None:
-            return {
-                "asked_min": kept.k,
-                "asked_max": kept.asked_max,
-                "smallest_group": kept.smallest,
-                "groups": kept.groups,
-                "violations": kept.short,
-            }
         grouped = next((fact for fact in self.facts if isinstance(fact, Grouped)), None)
-        if grouped is None:
+        if kept is not None:
+            met = (kept.k, kept.asked_max, kept.smallest, kept.groups, kept.short)
+        elif grouped is not None:
+            met = (grouped.asked_min, grouped.asked_max, grouped.smallest, grouped.groups, grouped.violations)
+        else:
             return {}
-        return {
-            "asked_min": grouped.asked_min,
-            "asked_max": grouped.asked_max,
-            "smallest_group": grouped.smallest,
-            "groups": grouped.groups,
-            "violations": grouped.violations,
-        }
+        return dict(zip(("asked_min", "asked_max", "smallest_group", "groups", "violations"), met, strict=True))
 
     @property
     def derived(self) -> bool:
@@ -77,23 +67,9 @@ class Certificate:
 
     def to_document(self) -> dict[str, Any]:
         """Write the certificate as plain values, in the order of the file."""
-        return {
-            "format": self.format,
-            "sfumato": self.sfumato,
-            "created": self.created,
-            "randomness": self.randomness,
-            "method": self.method,
-            "parameters": dict(sorted(self.parameters.items())),
-            "rows_in": self.rows_in,
-            "rows_out": self.rows_out,
-            "table_sha256": self.table_sha256,
-            "schema_sha256": self.schema_sha256,
-            "files": dict(sorted(self.files.items())),
-            "facts": [fact_to_json(fact) for fact in self.facts],
-            "claims": plain(self.claims),
-            "refused": plain(self.refused),
-            "levels": self.levels,
-        }
+        told = {name: plain(getattr(self, name)) for name in Written.__dataclass_fields__}
+        in_order = {name: dict(sorted(told[name].items())) for name in ("parameters", "files")}
+        return told | in_order | {"facts": [fact_to_json(fact) for fact in self.facts]}
 
     def to_json(self) -> str:
         """Write the certificate in its one encoding: two texts are equal where the certificates are."""
@@ -118,15 +94,10 @@ class Certificate:
         known = document.get("format") if isinstance(document, dict) else None
         if isinstance(known, bool) or known not in (1, FORMAT):
             raise BadInput(f"the certificate is not of format 1 or {FORMAT}; use the version that wrote it")
-        check_shape(document)
-        certificate = cls(
-            **{key: document[key] for key in ("format", "sfumato", "created", "randomness", "method", "parameters")},
-            **{key: document[key] for key in ("rows_in", "rows_out", "table_sha256", "schema_sha256", "files")},
-            facts=tuple(map(_fact, document["facts"])),
-            claims=tuple(Claim(**claim) for claim in document["claims"]),
-            refused=tuple(Refused(**claim) for claim in document["refused"]),
-        )
-        if certificate.levels != document["levels"]:
+        told = dict(vars(read_written(document)))
+        levels, facts = told.pop("levels"), tuple(map(_fact, told.pop("facts")))
+        certificate = cls(**told, facts=facts)
+        if certificate.levels != levels:
             raise AlteredCertificate("the levels on the certificate are not those of its facts; it was altered")
         if certificate.derived and certificate.to_json() != text:
             raise AlteredCertificate("the certificate is not written as sfumato writes it; it was altered")

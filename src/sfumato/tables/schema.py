@@ -13,6 +13,7 @@ from typing import Any
 from sfumato.documents import read_text
 from sfumato.errors import OptionError, SchemaError, printable, shown
 from sfumato.tables.field import FATE, Bound, Category, DateStep, Domain, Field, Kind, Role
+from sfumato.tables.toml import fields_from_toml, fields_to_toml
 
 __all__ = ["FATE", "Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role", "Schema"]
 
@@ -145,16 +146,12 @@ class Schema:
 
     def to_toml(self) -> str:
         """Write the schema as TOML with comments that a person can edit."""
-        from sfumato.tables.toml import schema_to_toml
-
-        return schema_to_toml(self)
+        return fields_to_toml(self.fields)
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:
         """Read a schema from TOML."""
-        from sfumato.tables.toml import schema_from_toml
-
-        return schema_from_toml(text)
+        return cls(fields_from_toml(text))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from sfumato.documents import Inline, Misfit, Noted, plain, toml_entries, typed, write_toml
 from sfumato.errors import SchemaError
 from sfumato.tables.field import FATE, DateStep, Domain, Field, Kind, Role
-from sfumato.tables.schema import Schema
 
-__all__ = ["field_to_document", "fields_from_document", "schema_from_toml", "schema_to_toml"]
+__all__ = ["field_to_document", "fields_from_document", "fields_from_toml", "fields_to_toml"]
 
 _FORMAT = 1
 _NOTE = """Schema of a table, for sfumato. Edit it and pass it back with --schema.
@@ -63,11 +63,11 @@ class _Dated:
     step: DateStep | None
 
 
-def schema_to_toml(schema: Schema) -> str:
+def fields_to_toml(fields: Iterable[Field]) -> str:
     """Write a schema as TOML, each column with the reason it was taken so."""
     kinds = ", ".join(kind.value for kind in Kind)
     roles = ", ".join(f"{role.value} ({FATE[role].split(';')[0]})" for role in Role)
-    columns = [_column(field_to_document(field)) for field in schema]
+    columns = [_column(field_to_document(field)) for field in fields]
     head = write_toml({}, _NOTE.format(kinds=kinds, roles=roles))
     return f"{head}\n{write_toml({'format': _FORMAT, 'column': columns})}"
 
@@ -88,10 +88,10 @@ def field_to_document(field: Field) -> dict[str, Any]:
     return {**document, "domain": source | domain} if domain or field.domain.declared else document
 
 
-def schema_from_toml(text: str) -> Schema:
+def fields_from_toml(text: str) -> tuple[Field, ...]:
     """Read a schema from TOML; an unknown key or word is an error that names the column."""
     document = toml_entries(text, "schema", "mend it there", ("column",), error=SchemaError)
-    return Schema(fields_from_document(document.get("column", [])))
+    return fields_from_document(document.get("column", []))
 
 
 def fields_from_document(columns: Any) -> tuple[Field, ...]:

@@ -95,7 +95,6 @@ class Tuning:
 
     def to_json(self) -> dict[str, Any]:
         """Give everything that was tried as a JSON document."""
-        plan = self.plan
         return {
             "format": _FORMAT,
             "kind": "tuning",
@@ -104,10 +103,7 @@ class Tuning:
             "method": self.recipe.method,
             "metric": self.metric,
             "utility_of_original": self.baseline,
-            "repeats": plan.repeats,
-            "holdout": plan.holdout,
-            "budget": plan.budget,
-            "estimate": plan.estimate,
+            **{key: getattr(self.plan, key) for key in ("repeats", "holdout", "budget", "estimate")},
             "seconds": round(self.seconds, 3),
             "passes": round(self.passes, 1),
             "passes_made": sum(len(trial.readings) for trial in self.trials),
