@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sfumato.documents import Unparsable, from_json, parse_json, typed, write_json
+from sfumato.errors import printable
 from sfumato.parties.channel import PartyError
 
 __all__ = ["PROTOCOL", "Hello", "PartyMismatch", "Purpose", "difference", "digest_of", "read_verdict", "verdict"]
@@ -92,7 +93,7 @@ def difference(mine: Hello, theirs: Hello, name: str) -> str | None:
     "party 'bank' has k = 6 and this party k = 5; agree on one and start all parties again"
     """
     if mine.protocol != theirs.protocol or mine.sfumato != theirs.sfumato:
-        them, us = f"sfumato {theirs.sfumato}", f"sfumato {mine.sfumato}"
+        them, us = f"sfumato {_plain(theirs.sfumato)}", f"sfumato {mine.sfumato}"
         if mine.sfumato == theirs.sfumato:
             them, us = f"protocol {theirs.protocol}", f"protocol {mine.protocol}"
         return f"party {name!r} speaks {them} and this party {us}; install the same version at all parties"
@@ -145,7 +146,12 @@ def _flat(settings: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]
 
 def _said(key: str, settings: Mapping[str, Any]) -> str:
     value = settings.get(key)
-    return f"no {key}" if value is None else f"{key} = {_brief(value)}"
+    return f"no {_plain(key)}" if value is None else f"{_plain(key)} = {_brief(value)}"
+
+
+def _plain(text: str) -> str:
+    """Words of a peer that can neither steer a terminal nor fill it."""
+    return printable(text[:_SHOWN])
 
 
 def _brief(value: Any) -> str:
