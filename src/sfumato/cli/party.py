@@ -199,9 +199,7 @@ def _tell(console: Console, release: Release, folder: Path, form: str, sent: int
         {
             "folder": str(folder),
             "table": str(folder / "release" / f"table.{form}"),
-            "method": certificate.method,
-            "randomness": certificate.randomness,
-            "rows_out": certificate.rows_out,
+            **{key: getattr(certificate, key) for key in ("method", "randomness", "rows_out")},
             "groups": groups,
             "levels": certificate.levels,
             "rounds": rounds,

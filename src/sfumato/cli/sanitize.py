@@ -272,10 +272,7 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, sign
         {
             "folder": str(folder),
             "table": str(folder / "release" / f"table.{form.format.value}"),
-            "method": certificate.method,
-            "randomness": certificate.randomness,
-            "rows_in": certificate.rows_in,
-            "rows_out": certificate.rows_out,
+            **{key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out")},
             "levels": levels,
             "signed_by": None if signer is None else signer.fingerprint,
             "verdict": None if verdict is None else verdict.to_json(),

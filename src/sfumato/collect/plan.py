@@ -14,8 +14,7 @@ from sfumato.errors import OptionError
 from sfumato.laws.additive import Additive
 from sfumato.laws.chances import FINEST, share
 from sfumato.laws.decimals import decimals
-from sfumato.laws.documents import domain_to_document
-from sfumato.laws.domains import Integers, Labels, Universe
+from sfumato.laws.domains import Integers, Labels, Universe, domain_to_document
 from sfumato.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
 from sfumato.laws.integers import rational
 from sfumato.laws.membership import Membership

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.collect.opening import identity, make_engine, prepare_file, prepare_tables, url_of
 from sfumato.collect.tokens import KEY_BYTES
-from sfumato.documents import MOST_BYTES, Unparsable, parse_json, write_json
+from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.errors import BadInput, SfumatoError
 
 if TYPE_CHECKING:
@@ -238,9 +238,6 @@ def read_survey_document(body: bytes) -> dict[str, Any]:
         Where it is no document.
     """
     try:
-        document = parse_json(body, most=MOST_BYTES)
+        return from_json(dict[str, Any], body, most=MOST_BYTES)
     except Unparsable:
-        document = None
-    if not isinstance(document, dict):
-        raise BadInput("the survey in the database cannot be read; bring back a whole copy of it")
-    return document
+        raise BadInput("the survey in the database cannot be read; bring back a whole copy of it") from None

@@ -16,6 +16,7 @@ __all__ = ["DEEPEST", "Unparsable", "parse_json", "parse_toml", "toml_entries"]
 DEEPEST = 32
 """Lists and tables that may stand inside one another."""
 
+_TOO_DEEP = f"nested more than {DEEPEST} deep"
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}"
 
@@ -42,7 +43,7 @@ def parse_toml(text: str) -> dict[str, Any]:
         place = str(error).rpartition("(")[2].rstrip(")")
         raise Unparsable(place if place.startswith("at ") else "somewhere") from None
     except RecursionError:
-        raise _too_deep() from None
+        raise Unparsable(_TOO_DEEP) from None
     except ValueError:  # of a number of thousands of digits, or a day that no calendar has
         raise Unparsable("a number or date out of range") from None
     _check_values(document)
@@ -52,23 +53,9 @@ def parse_toml(text: str) -> dict[str, Any]:
 def toml_entries(
     text: str, what: str, do: str, known: Collection[str], *, error: type[BadInput] = OptionError
 ) -> dict[str, Any]:
-    """Entries of a TOML file that begins with ``format = 1``, without it.
+    """Entries of a TOML file of ``format = 1``, beside the format; anything else than the known ones is an error.
 
-    Parameters
-    ----------
-    text : str
-    what : str
-        What it is, for the sentence of an error: "schema".
-    do : str
-        What to do where it is no TOML.
-    known : collection of str
-        The entries that it may have.
-    error : type
-
-    Raises
-    ------
-    BadInput
-        Of the type that was named, for anything else.
+    ``what`` and ``do`` say for a sentence what it is ("schema") and what to do where it is no TOML.
     """
     try:
         document = parse_toml(text)
@@ -112,7 +99,7 @@ def parse_json(text: str | bytes, *, most: int | None = None, verbatim: bool = F
     except Unparsable:
         raise
     except RecursionError:
-        raise _too_deep() from None
+        raise Unparsable(_TOO_DEEP) from None
     except json.JSONDecodeError as error:
         raise Unparsable(f"at line {error.lineno}, column {error.colno}") from None
     except ValueError:  # not UTF-8, or a number of thousands of digits
@@ -140,7 +127,7 @@ def _check_values(document: Any) -> None:
         level = inside
         if not level:
             return
-    raise _too_deep()
+    raise Unparsable(_TOO_DEEP)
 
 
 def _check_text(text: str) -> None:
@@ -148,10 +135,6 @@ def _check_text(text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise Unparsable("a text with half a character") from None
-
-
-def _too_deep() -> Unparsable:
-    return Unparsable(f"nested more than {DEEPEST} deep")
 
 
 def _no_constant(_name: str) -> Any:

@@ -71,10 +71,6 @@ def typed(shape: type[T], document: object) -> T:
     ...     names: tuple[str, ...] = ()
     >>> typed(Point, {"x": 1, "names": ["a"]})
     Point(x=1, names=('a',))
-    >>> typed(dict[str, Point], {"a": {"x": "1"}})
-    Traceback (most recent call last):
-        ...
-    sfumato.documents.shapes.Misfit: an entry 'x' that is not of type float
     """
     return cast(T, _value(shape, document, ()))
 

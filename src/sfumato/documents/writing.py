@@ -23,14 +23,8 @@ def write_json(
 ) -> str:
     """JSON of plain values, dates and dataclasses; numbers must be finite.
 
-    Parameters
-    ----------
-    document : object
-    form : {"line", "compact", "canonical", "pretty"}
-        On a line, the same without spaces, that with sorted keys for a digest, or for a file that a person reads,
-        which ends with a line break.
-    escaped : bool
-        Whether characters beyond ASCII are escaped.
+    The form is a line, one without spaces, one with sorted keys for a digest, or a file that a person reads, with a
+    line break at its end. Characters beyond ASCII are kept unless they are to be ``escaped``.
 
     Examples
     --------
@@ -67,12 +61,7 @@ def write_toml(document: Mapping[str, Any], note: str = "") -> str:
     r"""TOML of plain values, with comments; what is None is left out, for TOML has no null.
 
     Tables and lists of tables are sections and come last; values of `Inline`, `Lines` and `Noted` say otherwise.
-
-    Parameters
-    ----------
-    document : mapping
-    note : str
-        Lines of comment at the top.
+    The note stands at the top.
 
     Examples
     --------
@@ -115,13 +104,7 @@ def _is_section(value: Any) -> bool:
 
 
 def toml_value(value: Any) -> str:
-    r"""One value as TOML has it after the equals sign.
-
-    Examples
-    --------
-    >>> print(toml_value('a "b"\n'))
-    "a \"b\"\n"
-    """
+    """One value as TOML has it after the equals sign."""
     value = plain(value) if not isinstance(value, Mapping | list | tuple) else value
     if isinstance(value, bool | str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

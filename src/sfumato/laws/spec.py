@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.documents import Inline, Unparsable, parse_json, parse_toml, read_text, write_json, write_toml
 from sfumato.errors import OptionError, SchemaError
 from sfumato.laws.amplification import upward_bound
-from sfumato.laws.documents import domain_from_document, domain_to_document
-from sfumato.laws.domains import Integers, Reals, Universe
+from sfumato.laws.domains import Integers, Reals, Universe, domain_from_document, domain_to_document
 from sfumato.laws.forms import Form, canonical_law, form_of
 
 if TYPE_CHECKING:

@@ -39,16 +39,6 @@ _MAKE_ONE = "make one with 'openssl genpkey -algorithm ed25519'"
 
 
 @dataclass(frozen=True)
-class _Written:
-    """The signature file."""
-
-    format: int
-    algorithm: str
-    key: str
-    signature: str
-
-
-@dataclass(frozen=True)
 class Signature:
     """A signature as it lies beside a certificate.
 
@@ -60,20 +50,20 @@ class Signature:
 
     def to_text(self) -> str:
         """Write the signature file."""
-        return write_json(
-            _Written(_FORMAT, _ALGORITHM, self.key, base64.b64encode(self.value).decode("ascii")), "pretty"
-        )
+        value = base64.b64encode(self.value).decode("ascii")
+        document = {"format": _FORMAT, "algorithm": _ALGORITHM, "key": self.key, "signature": value}
+        return write_json(document, "pretty")
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Signature:
         """Read a signature file; every byte counts, so that nothing else can travel in it."""
         try:
-            document = from_json(_Written, data, most=_MOST_BYTES)
-            signature = cls(document.key, base64.b64decode(document.signature, validate=True))
+            document = from_json(dict[str, int | str], data, most=_MOST_BYTES)
+            signature = cls(str(document["key"]), base64.b64decode(str(document["signature"]), validate=True))
             known = _FINGERPRINT.fullmatch(signature.key) and len(signature.value) == 64
             if known and signature.to_text().encode() == data:
                 return signature
-        except ValueError:
+        except (KeyError, ValueError):
             pass
         raise BadInput(f"{SIGNATURE_FILE} cannot be read as a signature; it is damaged or was altered")
 

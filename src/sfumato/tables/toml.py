@@ -58,11 +58,6 @@ class _Column:
     domain: _Values | None = None
 
 
-@dataclass(frozen=True)
-class _Dated:
-    step: DateStep | None
-
-
 def fields_to_toml(fields: Iterable[Field]) -> str:
     """Write a schema as TOML, each column with the reason it was taken so."""
     kinds = ", ".join(kind.value for kind in Kind)
@@ -108,13 +103,13 @@ def _field(document: dict[str, Any], place: int) -> Field:
     try:
         column = typed(_Column, document)
         told = dict(vars(column.domain)) if column.domain is not None and document["domain"] else None
-        if told is not None and column.kind is Kind.DATE:
-            told |= vars(typed(_Dated, {"step": told["step"]}))
+        if told is not None and told["step"] is not None and column.kind is Kind.DATE:
+            told["step"] = typed(DateStep, told["step"])
     except Misfit as wrong:
         if wrong.problem == "unknown":
             known = ", ".join(sorted(wrong.hint.__dataclass_fields__))
             raise SchemaError(f"column {name!r} has an unknown entry {wrong.entry!r}; known are {known}") from None
-        words = _WRONG.get(wrong.entry, f"{wrong.entry!r} of column {{0}} is not a text; write it in quotes")
+        words = _WRONG.get(wrong.entry or "step", f"{wrong.entry!r} of column {{0}} is not a text; write it in quotes")
         raise SchemaError(words.format(repr(name))) from None
     domain = Domain() if told is None else Domain(declared=told.pop("source") == "declared", **told)
     return Field(**{**vars(column), "domain": domain})
