@@ -8,7 +8,7 @@ ENGINE_PYTHON ?= $(firstword $(shell for name in python3.11 python3.10; do if $$
 export SFUMATO_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup engine demo check test slow mutants bench docs clean
+.PHONY: setup engine demo check test slow mutants bench docs wheel clean
 
 setup: $(VENV)/ready
 
@@ -75,5 +75,14 @@ docs: setup
 	$(BIN)/mkdocs build --quiet --strict --site-dir site
 	@echo "open site/index.html"
 
+# The wheel as others get it: built from a clean tree, installed into an environment that has nothing of ours, and used.
+wheel: setup
+	rm -rf dist $(VENV)/empty
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv $(VENV)/empty
+	$(VENV)/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd $(VENV)/empty && bin/sfumato demo -o demo && bin/sfumato verify demo/release
+	rm -rf $(VENV)/empty
+
 clean:
-	rm -rf $(VENV) $(ENGINE) $(MUTATION) mutants demo site .mypy_cache .ruff_cache .benchmarks .hypothesis
+	rm -rf $(VENV) $(ENGINE) $(MUTATION) mutants demo dist site .mypy_cache .ruff_cache .benchmarks .hypothesis
