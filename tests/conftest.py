@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from sfumato.assess import catalogue, measure
 from sfumato.assess.attacks import labels
-from sfumato.assess.utility import clustering, learning
+from sfumato.assess.utility import clustering, learning, propensity_auc
 from tests.examples import USUAL, in_full
 
 # A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
@@ -22,7 +22,10 @@ settings.register_profile("random", unhurried, max_examples=10 * USUAL, print_bl
 settings.load_profile("fixed")
 
 
-_FEWER = {(learning, "_ROUNDS"): 10, (labels, "_ROUNDS"): 10, (clustering, "_REDRAWS"): 2}
+_FEWER = {
+    **{(room, "_ROUNDS"): 10 for room in (learning, labels, propensity_auc)},
+    (clustering, "_REDRAWS"): 2,
+}
 _WHOLE = {(room, name): getattr(room, name) for room, name in _FEWER}
 
 

@@ -23,6 +23,7 @@ from tests.assess.cases import (
     value_of,
 )
 from tests.assess.test_docs import explained
+from tests.examples import sized
 
 COLUMNS = ("x", "y", "count", "colour", "shape", "born")
 
@@ -135,7 +136,8 @@ def test_closeness_reaches_its_worst_value_where_most_original_rows_have_twins()
 @cache
 def alone() -> Report:
     """The report of a redraw of which neither groups nor people held out are known."""
-    return find(draw_table(1), released_of("redraw"))
+    rows = sized(200, ROWS)
+    return find(draw_table(1, rows), released_of("redraw", rows))
 
 
 def test_without_workings_what_groups_would_tell_is_not_run() -> None:
@@ -156,7 +158,7 @@ def test_cells_that_the_original_does_not_know_stop_no_measure() -> None:
     strange = draw_table(3, 20)
     strange = strange.set_column(3, "colour", pa.array(["mauve"] * 20)).set_column(0, "x", pa.array([1e6] * 20))
     strange = strange.set_column(2, "count", pa.nulls(20, pa.int64()))
-    report = find(draw_table(1), strange, holdout=strange)
+    report = find(draw_table(1, sized(200, ROWS)), strange, holdout=strange)
     assert report["closest-record-distance"].control is not None
     assert report["marginal-distance/colour"].value == 1.0
     assert report["missing-rate/count"].value == 1.0

@@ -291,7 +291,9 @@ def test_a_heat_map_of_very_many_columns_is_an_image() -> None:
 @cache
 def constant_report() -> Report:
     """The report of a constant table, measured on a budget."""
-    original, released = (table.select(COLUMNS) for table in (draw_table(1, 80), constant_table(30)))
+    original, released = (
+        table.select(sized(["x", "colour"], COLUMNS)) for table in (draw_table(1, 80), constant_table(30))
+    )
     return measure(original, released, workings=workings(8, 80), budget=5.0)
 
 

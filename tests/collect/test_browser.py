@@ -236,6 +236,7 @@ def test_a_retry_sends_the_same_answer(browser: Any, survey: Running, given: Any
         assert len(look.bodies) == 3
 
 
+@pytest.mark.slow
 def test_a_changed_specification_gets_no_second_draw(browser: Any, survey: Running, given: Any) -> None:
     token = next(given)
     old = {"digest": "0" * 64, "answers": {"pet": "cat", "age": 30, "pay": 0}, "accepted": False}
@@ -368,7 +369,8 @@ def test_a_reply_that_comes_late_is_not_taken_for_another_tokens(browser: Any, s
         assert look.page.locator("#form").is_visible()
 
 
-@pytest.mark.parametrize("enabled", [True, *at_length(False)])
+@pytest.mark.slow
+@pytest.mark.parametrize("enabled", [True, False])
 def test_without_a_script_nothing_is_sent(enabled: bool, browser: Any, survey: Running, given: Any) -> None:
     context = browser.new_context(java_script_enabled=enabled)
     context.set_default_timeout(PATIENCE)
@@ -387,6 +389,7 @@ def test_without_a_script_nothing_is_sent(enabled: bool, browser: Any, survey: R
     context.close()
 
 
+@pytest.mark.slow
 def test_labels_arrive_as_they_are_written(browser: Any, tmp_path: Path) -> None:
     odd = ["", " two  spaces ", "<script>alert(1)</script>", "\"quotes'", "&amp;"]
     options = ["--rate", "0"]

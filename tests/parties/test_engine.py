@@ -120,20 +120,20 @@ def test_nothing_comes_out_of_nothing(engines: list[SpuEngine]) -> None:
     assert_exact(engines, Operation("cross", ((0, 3), (0, 2))), random_numbers(0, 3), random_numbers(0, 2))
 
 
-@pytest.mark.parametrize("size", [1_280, pytest.param(12_800, marks=more)])
-def test_both_result_shares_are_uniform_and_fresh(engines: list[SpuEngine], size: int) -> None:
+@pytest.mark.parametrize(("size", "bits"), [(40, 1), *(pytest.param(size, 8, marks=more) for size in (1_280, 12_800))])
+def test_both_result_shares_are_uniform_and_fresh(engines: list[SpuEngine], size: int, bits: int) -> None:
     ones, twos = np.ones(size, dtype=np.int64), np.full(size, 2, dtype=np.int64)
     operation = Operation("less_than", (ones.shape, twos.shape))
     runs = [run_shares(engines, operation, [ones, twos]) for _ in range(2)]
     for side in (0, 1):
         shares = [run[side][0] for run in runs]
         assert not np.any(shares[0] == shares[1])
-        for shift in (0, 56):  # the lowest and the highest byte
-            seen = np.concatenate([share >> np.uint64(shift) for share in shares]) & np.uint64(0xFF)
-            found = np.bincount(seen.astype(np.int64), minlength=256)
+        for shift in (0, 64 - bits):  # the lowest bits and the highest
+            seen = np.concatenate([share >> np.uint64(shift) for share in shares]) & np.uint64((1 << bits) - 1)
+            found = np.bincount(seen.astype(np.int64), minlength=1 << bits)
             # false alarm of each: 1e-12
-            expected = 2 * size / 256
-            assert np.sum((found - expected) ** 2 / expected) < stats.chi2.isf(1e-12, 255)
+            expected = 2 * size / (1 << bits)
+            assert np.sum((found - expected) ** 2 / expected) < stats.chi2.isf(1e-12, (1 << bits) - 1)
 
 
 def test_the_shares_of_a_known_result_are_uniform_too(engines: list[SpuEngine]) -> None:

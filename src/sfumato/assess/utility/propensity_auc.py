@@ -19,6 +19,7 @@ _Matrix = NDArray[np.float64]
 _Rows = NDArray[np.int64]
 
 _FOLDS = 5
+_ROUNDS = 50  # of boosting
 _FEWEST = 20  # rows of each table
 _CATEGORIES = 200  # kept apart in one column; the rarer ones count as one
 _CROWD = 10, 0.005  # equal rows up to so many, or such a share of all, are kept together
@@ -93,7 +94,7 @@ def _areas(
         if len(np.unique(labels[test])) < 2 or len(np.unique(labels[~test])) < 2:
             continue
         model = HistGradientBoostingClassifier(
-            max_iter=50,
+            max_iter=_ROUNDS,
             max_leaf_nodes=15,
             min_samples_leaf=min(20, 1 + int((~test).sum()) // 20),
             early_stopping=False,
