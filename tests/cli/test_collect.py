@@ -172,17 +172,16 @@ def test_a_taken_port_is_told(run: Run, db: str, tmp_path: Path) -> None:
     assert "choose another --port" in done.err
 
 
-def test_other_machines_without_tls_are_warned_of(tmp_path: Path) -> None:
+def test_other_machines_without_tls_are_warned_of_and_a_given_password_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SFUMATO_DASHBOARD_PASSWORD", "correct horse")
     with collector(str(tmp_path / "s.db"), tmp_path, "--host", "0.0.0.0") as running:
         text = running.log.read_text(encoding="utf-8")
-    assert "without TLS" in text
-
-
-def test_a_given_password_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFUMATO_DASHBOARD_PASSWORD", "correct horse")
-    with collector(str(tmp_path / "s.db"), tmp_path) as running:
         assert running.password == ""
         assert running.call("GET", "/dashboard/estimate", authorization="Bearer correct horse")[0] == 200
+    assert "without TLS" in text
+    assert "correct horse" not in text
 
 
 @pytest.mark.parametrize("verb", ["serve", "tokens", "answer", "estimate"])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Run
+from tests.examples import at_length
 
 COMMAND = [sys.executable, "-m", "sfumato.cli"]
 
@@ -27,7 +28,7 @@ def left(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("stop", [signal.SIGINT, *at_length(signal.SIGTERM)])
 def test_an_interrupt_in_mid_run_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> None:
     table = big_table(tmp_path / "table.csv", 4_000)
     process = subprocess.Popen(

@@ -9,13 +9,14 @@ import pyarrow.csv
 import pytest
 
 from tests.cli.conftest import Run
+from tests.examples import sized
 from tests.tune.test_tune import people
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     path = tmp_path / "people.csv"
-    pyarrow.csv.write_csv(people(160), path)
+    pyarrow.csv.write_csv(people(sized(100, 160)), path)
     return path
 
 

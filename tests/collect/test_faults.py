@@ -113,6 +113,7 @@ def test_answers_to_a_file_that_was_deleted_are_not_acknowledged(tmp_path: Path)
         assert list(tmp_path.glob("survey.db*")) == []
 
 
+@pytest.mark.slow
 def test_a_log_that_nobody_reads_any_more_stops_nothing(tmp_path: Path) -> None:
     db, spec = str(tmp_path / "survey.db"), tmp_path / "spec.toml"
     spec.write_text(AGE, encoding="utf-8")

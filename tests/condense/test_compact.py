@@ -80,7 +80,7 @@ def test_a_few_levels_of_thousands_are_met_and_leave_the_others_small(seed: int)
 def test_the_number_of_threads_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compact, "_ALONE", 1_000)  # fewer records are searched by one thread anyway
     values, levels = rare_high_levels(0)
-    for asked, effort, teams in ((np.full(len(values), 4), "fast", (2, 3)), (levels, "default", (2,))):
+    for asked, effort, teams in ((np.full(len(values), 4), "fast", sized((2,), (2, 3))), (levels, "default", (2,))):
         alone = compact_labels(values, asked, 5, effort, 1)
         for threads in teams:
             np.testing.assert_array_equal(alone, compact_labels(values, asked, 5, effort, threads))

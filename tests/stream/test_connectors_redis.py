@@ -261,6 +261,7 @@ def test_urls_may_name_a_database_a_user_and_odd_streams() -> None:
     assert RedisPlace.of_url("redis://host/7").stream == "7"
 
 
+@pytest.mark.slow
 def test_the_command_reads_a_stream_and_goes_on_after_a_kill(
     server: Server, stream: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
