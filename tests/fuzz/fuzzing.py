@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 import sfumato
-from sfumato.errors import BadInput, PrivacyRefusal
+from sfumato.errors import BadInput, PrivacyRefusal, SfumatoError
 from tests.fuzz.mutation import Mutator
 
 __all__ = ["CELLS", "GOLDENS", "Parser", "fuzz", "fuzz_guided", "golden_bytes"]
@@ -123,7 +123,7 @@ def _failure(parser: Parser, data: bytes) -> str | None:
             return None
         again = parser.read(parser.write(found))
     except parser.refuses as error:
-        return _wrong_words(str(error), data) if isinstance(error, BadInput | PrivacyRefusal) else None
+        return _wrong_words(str(error), data) if isinstance(error, SfumatoError) else None
     except Exception as error:  # noqa: BLE001 (whatever it is, it is what a fuzzer looks for)
         return f"{type(error).__name__}: {str(error)[:200]}"
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import ssl
+import struct
 from collections.abc import Callable
 from functools import cache
 from itertools import accumulate, pairwise
@@ -26,7 +27,7 @@ from sfumato.parties.greeting import Hello, difference, read_verdict
 from sfumato.parties.groupwise import tell_numbers
 from sfumato.parties.links import Link, Mail
 from sfumato.parties.reading import ReadColumn, read_columns
-from sfumato.parties.wire import Lost, Wire
+from sfumato.parties.wire import Frame, Lost, Wire
 from sfumato.parties.words import read_secret, read_words
 from sfumato.publish import joint_folder
 from sfumato.tables.field import Domain, Field, Kind
@@ -151,6 +152,11 @@ def _frames(data: bytes) -> Any:
             raise
 
 
+def _farewell(data: bytes) -> Any:
+    """Take what a party says when it gives up."""
+    return _frames(bytes((Frame.ABORT,)) + len(data).to_bytes(4, "big") + data)
+
+
 def _hello(data: bytes) -> Hello:
     hello = Hello.from_bytes(data)
     mine = Hello("0.1.0", "trial", "channel", 0, "", {"k": 5, "columns": ["age"]})
@@ -190,7 +196,11 @@ PEERS = (
     Parser("hello", _hello, Hello.to_bytes, refuses=(ValueError,)),
     Parser("verdict", _verdict, refuses=(ValueError,)),
     Parser("frames", _frames, refuses=_OF_PEER),
+    Parser("farewell", _farewell, refuses=_OF_PEER),
     Parser("engine-frame", _unpack, _pack, refuses=(FrameError,)),
+    Parser(
+        "engine-header", lambda data: _unpack(struct.pack("<I", len(data)) + data + bytes(64)), refuses=(FrameError,)
+    ),
     Parser("engine-share", _part, _join, refuses=(Refused,)),
     Parser("engine-words", lambda data: _words(data, (2, 2)).tolist(), refuses=(Refused,)),
     Parser("shares", lambda data: read_words(data, (2, 3), "shop").tolist(), refuses=_OF_PEER),

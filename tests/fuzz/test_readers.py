@@ -101,4 +101,4 @@ def test_every_function_that_reads_what_comes_from_outside_has_a_fuzzer() -> Non
 
 def test_every_fuzzer_begins_with_an_input_that_is_read() -> None:
     """Where even the first input is refused, what comes after the refusal is never tried."""
-    assert _entered()[1] == ["frames"], "which end when the connection is lost, so that they are always refused"
+    assert _entered()[1] == ["frames", "farewell"], "which end when the connection is lost, so that they are refused"

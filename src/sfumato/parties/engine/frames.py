@@ -61,7 +61,7 @@ def unpack(read: Callable[[int], bytes | bytearray]) -> tuple[dict[str, Any], li
         raise FrameError(f"a header of {length} bytes cannot be")
     try:
         header = json.loads(bytes(read(length)).decode())
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # not UTF-8, not JSON, or a number of thousands of digits
         raise FrameError("the header is not JSON") from None
     if not isinstance(header, dict) or not isinstance(header.get("shapes"), list):
         raise FrameError("the header does not tell the shapes of its arrays")
