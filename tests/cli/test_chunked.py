@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from scipy.optimize import linear_sum_assignment
 
 from sfumato.engines import chunks
 from sfumato.geometry.hybrid import invert
@@ -31,8 +32,11 @@ def rows(path: Path) -> np.ndarray:
     return np.loadtxt(path, delimiter=",", skiprows=1)
 
 
-def in_order(values: np.ndarray) -> np.ndarray:
-    return values[np.lexsort(values.round(4).T)]
+def farthest(some: np.ndarray, others: np.ndarray) -> float:
+    """Largest difference of a cell between rows that are matched to be nearest."""
+    apart = np.abs(some[:, None, :] - others[None, :, :]).max(axis=2)
+    place, match = linear_sum_assignment(apart)
+    return float(apart[place, match].max())
 
 
 @pytest.mark.parametrize("method", ["translate", "scale", "rotate", "hybrid"])
@@ -45,7 +49,7 @@ def test_a_chunked_release_verifies_and_its_key_gives_the_table_back(run: Run, t
     assert json.loads(done.out)["table"] == str(out / "release" / "table.csv")
     assert run("verify", out / "release").code == 0
     back = invert(rows(out / "release" / "table.csv"), Key.load(place), ("a", "b", "c"))
-    np.testing.assert_allclose(in_order(back), in_order(rows(table)), atol=1e-9)
+    assert farthest(back, rows(table)) <= 2e-4  # cells have steps of 0.0001
     again = ("sanitize", table, "-o", out, "--method", method, "--key", place, "--chunked", "--overwrite")
     assert run(*again, "--no-report").code == 0
 
@@ -72,7 +76,7 @@ def test_a_chunked_run_says_on_how_many_rows_it_measured_and_replays_its_recipe(
     replayed = ("sanitize", table, "-o", table.parent / "two", "--recipe", recipe, "--key", place, "--chunked")
     assert run(*replayed, "--no-report").code == 0
     two = rows(table.parent / "two" / "release" / "table.csv")
-    np.testing.assert_allclose(in_order(two), in_order(rows(out / "release" / "table.csv")), atol=1e-9)
+    assert farthest(two, rows(out / "release" / "table.csv")) <= 1e-9
 
 
 def test_a_chunked_release_can_be_signed(run: Run, table: Path) -> None:
