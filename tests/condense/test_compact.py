@@ -39,7 +39,7 @@ def assert_grouped(values: Floats, levels: Whole, seed: int, effort: str) -> Non
 
 
 @pytest.mark.slow
-@examples(5, few=1)
+@examples(15, few=1)
 @given(stratum_tables(most=120), st.integers(0, 2**32 - 1))
 def test_every_level_is_met_by_a_thorough_search(table: tuple[Floats, Whole], seed: int) -> None:
     values, levels = table
