@@ -7,9 +7,11 @@ import datetime
 import json
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,11 +37,12 @@ from sfumato.documents import (
     plain,
     read_bytes,
     read_text,
+    toml_entries,
     typed,
     write_json,
     write_toml,
 )
-from sfumato.errors import BadInput, OptionError, printable, shown
+from sfumato.errors import BadInput, OptionError, SchemaError, printable, shown
 from sfumato.geometry.key import Key
 from sfumato.laws.spec import NoiseSpec
 from sfumato.parties.certificates import fingerprint_of
@@ -171,6 +174,62 @@ def test_documents_within_the_bounds_are_read() -> None:
         inner = [inner]
     assert parse_json(str(inner)) == inner
     assert parse_toml('a."b.c" = 1\ngamma = inf\nwords = "a.b.c.d"')["a"] == {"b.c": 1}
+
+
+def test_a_file_may_have_exactly_as_many_bytes_as_it_may(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 2048)
+    assert read_bytes(path, "thing", "do this", most=2048) == b"x" * 2048
+    with pytest.raises(OptionError, match="is larger than 1 KiB, so it is none; do this"):
+        read_bytes(path, "thing", "do this", most=2047)
+    path.write_bytes(b"x" * ((1 << 20) + 1))
+    with pytest.raises(OptionError, match="is larger than 1 MiB, so it is none; do this"):
+        read_text(path, "thing", "do this", most=1 << 20)
+
+
+def test_a_document_may_be_exactly_as_long_as_it_may() -> None:
+    assert parse_json("[1]", most=3) == [1]
+    assert parse_json(b"[1]", most=3) == [1]
+    with pytest.raises(Unparsable, match="longer than such a document may be"):
+        parse_json("[1]", most=2)
+
+
+def test_numbers_are_read_up_to_the_largest_float() -> None:
+    largest = int(sys.float_info.max)
+    assert parse_json(f"[{largest}, {-largest}, 1.5]") == [largest, -largest, 1.5]
+    for text in (f"{10 * largest}", f"{-10 * largest}", "-1e999"):
+        with pytest.raises(Unparsable, match="a number out of range"):
+            parse_json(f"[{text}]")
+
+
+def test_a_name_has_as_many_parts_as_tables_may_stand_inside_one_another() -> None:
+    assert parse_toml(".".join("a" * DEEPEST) + " = 1")
+    with pytest.raises(Unparsable, match="a name of more than 32 parts"):
+        parse_toml(".".join("a" * (DEEPEST + 1)) + " = 1")
+
+
+def test_records_are_read_as_the_texts_that_they_are() -> None:
+    text = '{"a": 1e999, "b": ' + "9" * 5000 + ', "c": NaN, "d": 007e1}'
+    assert parse_json(text.replace("007e1", "7.50"), verbatim=True) == {
+        "a": "1e999",
+        "b": "9" * 5000,
+        "c": "NaN",
+        "d": "7.50",
+    }
+    with pytest.raises(Unparsable, match="a key that comes twice"):
+        parse_json('{"a": 1, "a": 2}', verbatim=True)
+
+
+def test_a_toml_file_says_its_format_and_has_known_entries_only() -> None:
+    read = partial(toml_entries, what="thing", do="mend it", known=("a", "b"))
+    assert read("format = 1\na = 2") == {"a": 2}
+    for text in ("a = 2", "format = 2", "format = true", "format = 1.0", 'format = "1"'):
+        with pytest.raises(OptionError, match="the thing has no 'format = 1'; this version reads no other"):
+            read(text)
+    with pytest.raises(OptionError, match="the thing has an unknown entry 'c'; known are a, b"):
+        read("format = 1\nz = 1\nc = 1")
+    with pytest.raises(SchemaError, match=r"the thing is not valid TOML \(at line 1, column 5\); mend it"):
+        read("a = ?", error=SchemaError)
 
 
 def test_what_is_printed_cannot_steer_a_terminal() -> None:
