@@ -116,6 +116,8 @@ def test_a_link_is_followed_only_where_it_may_be(tmp_path: Path) -> None:
     link.symlink_to(tmp_path / "there")
     with open_regular(link) as file:
         assert file.read() == b"x"
+    assert read_bytes(link, "thing", "do this") == b"x"
+    assert read_text(link, "thing", "do this", linked=True) == "x"
     with pytest.raises(OptionError, match=r"a link, not a regular file\); do this"):
         read_bytes(link, "thing", "do this", linked=False)
 
