@@ -7,8 +7,8 @@ import numpy as np
 from sfumato.groups import summarize
 from sfumato.groups.distances import centroids, ssq
 from sfumato.groups.generate import draw_along_eigenvectors
-from sfumato.groups.settle import widen_present
-from sfumato.records import Block, BlockKind
+from sfumato.groups.settle import category_counts, missing_counts, widen_present
+from sfumato.records import CATEGORY_SCALE, Block, BlockKind
 from tests.groups.drawn_groups import from_moments
 
 
@@ -58,3 +58,16 @@ def test_the_sum_of_squares_is_about_the_centroid() -> None:
     points = np.array([[1.0, 1.0], [3.0, 5.0], [7.0, 7.0]])
     assert ssq(points[:2]) == 10.0
     np.testing.assert_array_equal(centroids(points, [np.array([0, 1]), np.array([2])]), [[2.0, 3.0], [7.0, 7.0]])
+
+
+def test_halves_of_a_category_are_rounded_so_that_counts_add_up() -> None:
+    block = Block("sex", BlockKind.CATEGORY, 0, 2, (0.0, 0.0))
+    groups = from_moments(np.array([3, 4]), np.array([[0.5, 0.5], [0.25, 0.75]]) * CATEGORY_SCALE, np.zeros((2, 2, 2)))
+    assert category_counts(groups, block, np.array([0, 0])).tolist() == [[2, 1], [1, 3]]
+
+
+def test_no_fewer_cells_are_missing_than_none_and_no_more_than_all() -> None:
+    """Statistics that were split tell shares below 0 and above 1."""
+    block = Block("sex", BlockKind.MISSING, 0, 1)
+    groups = from_moments(np.array([5, 5, 5]), np.array([[-0.3], [0.4], [1.3]]), np.zeros((3, 1, 1)))
+    assert missing_counts(groups, block).tolist() == [0, 2, 5]
