@@ -133,12 +133,12 @@ def test_inside_small_groups_more_of_the_correlation_is_left_than_by_settling_al
 @pytest.mark.parametrize("k", [5, 10, 25])
 def test_association_survives_on_average_over_many_tables(k: int) -> None:
     left = []
-    for seed in range(100):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         original = dependent_table(rng, 2000, 3)
         released = Condensation(k=k).sanitize(original, rng=rng).records
         (eta, v), (eta_released, v_released) = associations(original), associations(released)
         left.append((eta_released / eta, v_released / v))
     eta_left, v_left = np.mean(left, axis=0)
-    assert 0.975 <= eta_left <= 1.005  # standard error 0.0005
-    assert 0.94 <= v_left <= 1.005  # standard error 0.0013
+    assert 0.975 <= eta_left <= 1.005  # standard error 0.001
+    assert 0.94 <= v_left <= 1.005  # standard error 0.0024

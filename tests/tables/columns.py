@@ -17,7 +17,9 @@ Column = tuple[Any, list[Any]]
 """A type in the library's own words, and the cells of a column."""
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6).map(lambda text: "x" + text)
-NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=6)
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=6).filter(
+    str.strip
+)  # blank is no name
 DAYS = st.dates(datetime.date(1, 1, 1), datetime.date(9999, 12, 31))
 MOMENTS = st.datetimes(datetime.datetime(1901, 1, 1), datetime.datetime(2100, 1, 1))
 
