@@ -230,8 +230,8 @@ PARSERS = (
     Parser(
         "released-certificate", _verified("certificate.json"), examples=300, golden="condense/release-certificate.json"
     ),
-    Parser("released-schema", _verified("schema.toml"), examples=300, golden="condense/release-schema.toml"),
-    Parser("released-table", _verified("table.csv"), examples=300, golden="condense/release-table.csv"),
+    Parser("released-schema", _verified("schema.toml"), examples=200, golden="condense/release-schema.toml"),
+    Parser("released-table", _verified("table.csv"), examples=200, golden="condense/release-table.csv"),
     Parser("signature", Signature.from_bytes, as_bytes(Signature.to_text)),
     Parser("public-key", as_file("key.pub", Verifier.load)),
     Parser("schema", as_text(_schema), as_bytes(Schema.to_toml), golden="*/release-schema.toml"),
