@@ -6,6 +6,7 @@ alone, then those of the partner's next turn, and so on along the chain. Nobody 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Turn", "find_turns", "turn_back"]
 
-_KEPT = 6  # unfinished explanations a column that are followed
+_KEPT = 3  # unfinished explanations a column that are followed
 _REFINED = 3  # whole ones whose angles are fitted to all known rows at once
 _ROUNDS = 8
 _SETTLED = 1e-12  # change of all angles after which they stay
@@ -121,9 +122,9 @@ def _fit(
 ) -> tuple[float, tuple[Turn, ...]]:
     """Fit all angles to all known rows at once; gives the misfit in parts of what rounding allows, and the turns."""
     for _ in range(_ROUNDS if turns else 0):
-        off = ((after - _turned(before, turns)) / allowed).ravel()
-        slopes = np.stack([_slope(before, turns, place) / allowed for place in range(len(turns))])
-        change = np.linalg.lstsq(slopes.reshape(len(turns), -1).T, off, rcond=None)[0]
+        turned, slopes = _slopes(before, turns)
+        off = ((after - turned) / allowed).ravel()
+        change = np.linalg.lstsq((slopes / allowed).reshape(len(turns), -1).T, off, rcond=None)[0]
         turns = tuple(
             Turn(turn.first, turn.second, turn.angle + step) for turn, step in zip(turns, change.tolist(), strict=True)
         )
@@ -132,17 +133,24 @@ def _fit(
     return float(np.sqrt(np.square((after - _turned(before, turns)) / allowed).mean())), turns
 
 
-def _slope(rows: _Matrix, turns: tuple[Turn, ...], place: int) -> _Matrix:
-    """How the turned rows change with one angle."""
-    sofar, turn = _turned(rows, turns[: place + 1]), turns[place]
-    change = np.zeros_like(rows)
-    change[:, turn.first], change[:, turn.second] = sofar[:, turn.second], -sofar[:, turn.first]
-    return _turned(change, turns[place + 1 :])
+def _slopes(rows: _Matrix, turns: tuple[Turn, ...]) -> tuple[_Matrix, _Matrix]:
+    """Turned rows, and how they change with each angle."""
+    both = np.zeros((len(turns) + 1, *rows.shape))
+    both[0] = rows
+    for place, turn in enumerate(turns, 1):
+        _turn(both[:place], turn)
+        both[place, :, turn.first] = both[0, :, turn.second]
+        both[place, :, turn.second] = -both[0, :, turn.first]
+    return both[0], both[1:]
 
 
 def _turned(rows: _Matrix, turns: tuple[Turn, ...]) -> _Matrix:
     turned = rows.copy()
     for turn in turns:
-        x, y, cos, sin = turned[:, turn.first], turned[:, turn.second], np.cos(turn.angle), np.sin(turn.angle)
-        turned[:, turn.first], turned[:, turn.second] = cos * x + sin * y, cos * y - sin * x
+        _turn(turned, turn)
     return turned
+
+
+def _turn(rows: _Matrix, turn: Turn) -> None:
+    x, y, cos, sin = rows[..., turn.first], rows[..., turn.second], math.cos(turn.angle), math.sin(turn.angle)
+    rows[..., turn.first], rows[..., turn.second] = cos * x + sin * y, cos * y - sin * x
