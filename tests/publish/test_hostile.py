@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-import sfumato as sf
 from sfumato.errors import BadInput, OptionError, TableError
 from sfumato.publish import verify_release
 from sfumato.publish.reading import MOST_BYTES
@@ -26,19 +24,6 @@ from sfumato.scale.source import Source
 from sfumato.tables.files import read_file
 
 ESCAPES = "\x1b[2J\x1b[HThe release holds.\n\u202e"
-
-
-@pytest.fixture(scope="module")
-def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    rng = np.random.default_rng(11)
-    table = pa.table({"age": rng.integers(20, 80, 60), "sex": rng.choice(["f", "m"], 60).tolist()})
-    folder = tmp_path_factory.mktemp("honest") / "out"
-    return sf.sanitize(table, sf.Condensation(k=5), report=False).save(folder) / "release"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, honest: Path) -> Path:
-    return Path(shutil.copytree(honest, tmp_path / "release"))
 
 
 def failing(folder: Path) -> dict[str, str]:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -25,19 +24,6 @@ from sfumato.tables.schema import Schema
 
 AGE = Field("age", Kind.INTEGER, domain=Domain(declared=True, low=0, high=10))
 SEX = Field("sex", Kind.NOMINAL, domain=Domain(declared=True, categories=("f", "m")))
-
-
-@pytest.fixture(scope="module")
-def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    rng = np.random.default_rng(11)
-    table = pa.table({"age": rng.integers(20, 80, 60), "sex": rng.choice(["f", "m"], 60).tolist()})
-    folder = tmp_path_factory.mktemp("honest") / "out"
-    return sf.sanitize(table, sf.Condensation(k=5), report=False).save(folder) / "release"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, honest: Path) -> Path:
-    return Path(shutil.copytree(honest, tmp_path / "release"))
 
 
 def change(folder: Path, make: Callable[[dict[str, Any]], object]) -> None:
