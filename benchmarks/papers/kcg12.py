@@ -39,7 +39,7 @@ from sfumato.condense.partition import partition  # noqa: E402
 from sfumato.condense.trial import better_grouping  # noqa: E402
 from sfumato.groups import redraw  # noqa: E402
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Records  # noqa: E402
-from sfumato.tune.search import brute_force, equal_steps, rule_based_search  # noqa: E402
+from sfumato.tuning.search import brute_force, equal_steps, rule_based_search  # noqa: E402
 
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.examples import sized
-from tests.tune.test_tune import people
+from tests.tuning.test_tune import people
 
 
 @pytest.fixture

@@ -37,8 +37,8 @@ def tune(console: Console, source: str, output: Path | None, **options: Any) -> 
     FOLDER gets recipe.toml (run it with sanitize --recipe), report.html and report.json.
     """
     from sfumato.tables.schema import Schema
-    from sfumato.tune.folder import check_tuning_folder, save_tuning
-    from sfumato.tune.run import tune as run
+    from sfumato.tuning.folder import check_tuning_folder, save_tuning
+    from sfumato.tuning.run import tune as run
 
     if output is not None:
         check_tuning_folder(output, overwrite=options["overwrite"])

@@ -9,8 +9,8 @@ from sfumato.documents import write_json
 from sfumato.errors import SfumatoError
 from sfumato.publish.files import write_text
 from sfumato.publish.folder import Contents, check_folder, replacing_folder
-from sfumato.tune.model import Tuning
-from sfumato.tune.page import write_tuning_page
+from sfumato.tuning.model import Tuning
+from sfumato.tuning.page import write_tuning_page
 
 __all__ = ["check_tuning_folder", "save_tuning"]
 

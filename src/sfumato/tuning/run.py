@@ -23,11 +23,11 @@ from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
-from sfumato.tune.frontier import frontier, recommend
-from sfumato.tune.metrics import Metric, Score, choose_metric, has_classes
-from sfumato.tune.model import Mark, Plan, Tuning
-from sfumato.tune.search import brute_force, equal_steps, rule_based_search
-from sfumato.tune.trials import Split, Trial, try_size
+from sfumato.tuning.frontier import frontier, recommend
+from sfumato.tuning.metrics import Metric, Score, choose_metric, has_classes
+from sfumato.tuning.model import Mark, Plan, Tuning
+from sfumato.tuning.search import brute_force, equal_steps, rule_based_search
+from sfumato.tuning.trials import Split, Trial, try_size
 
 __all__ = ["tune"]
 
@@ -76,7 +76,7 @@ def tune(
     repeats : int
         Splits on which each size is tried.
     metric : str, optional
-        Which utility, see `sfumato.tune.metrics.METRICS`.
+        Which utility, see `sfumato.tuning.metrics.METRICS`.
     budget : float, optional
         Seconds that it may take; chooses fewer repeats, then fewer sizes.
     seed : int, optional

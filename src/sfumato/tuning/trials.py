@@ -16,8 +16,8 @@ from sfumato.assess.study import Study
 from sfumato.mechanism import Mechanism, Sanitized
 from sfumato.records import Records
 from sfumato.tables.codec import Codec
-from sfumato.tune.metrics import Metric, Score
-from sfumato.tune.risks import interval_of, linkage_of
+from sfumato.tuning.metrics import Metric, Score
+from sfumato.tuning.risks import interval_of, linkage_of
 
 __all__ = ["Reading", "Split", "Trial", "try_size"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.tune.search import GAP
-from sfumato.tune.trials import Trial
+from sfumato.tuning.search import GAP
+from sfumato.tuning.trials import Trial
 
 __all__ = ["Choice", "frontier", "recommend"]
 

@@ -16,10 +16,10 @@ from sfumato.methods import make_mechanism
 from sfumato.recipe import Recipe
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role, Schema
-from sfumato.tune import tune
-from sfumato.tune.metrics import METRICS, choose_metric
-from sfumato.tune.model import Tuning
-from sfumato.tune.page import write_tuning_page
+from sfumato.tuning import tune
+from sfumato.tuning.metrics import METRICS, choose_metric
+from sfumato.tuning.model import Tuning
+from sfumato.tuning.page import write_tuning_page
 from tests.examples import sized
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from sfumato.assess.intervals import wilson
 from sfumato.recipe import Recipe
-from sfumato.tune.frontier import Choice
-from sfumato.tune.trials import Trial
+from sfumato.tuning.frontier import Choice
+from sfumato.tuning.trials import Trial
 
 __all__ = ["Mark", "Plan", "Tuning"]
 

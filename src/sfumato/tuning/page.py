@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sfumato.assess.words import show
-from sfumato.tune.figures import tuning_figures
-from sfumato.tune.model import Tuning
-from sfumato.tune.trials import Trial
+from sfumato.tuning.figures import tuning_figures
+from sfumato.tuning.model import Tuning
+from sfumato.tuning.trials import Trial
 
 __all__ = ["write_tuning_page"]
 
@@ -15,7 +15,7 @@ def write_tuning_page(tuning: Tuning) -> str:
     import jinja2
 
     loader = jinja2.ChoiceLoader(
-        [jinja2.PackageLoader("sfumato.tune", "templates"), jinja2.PackageLoader("sfumato.assess", "templates")]
+        [jinja2.PackageLoader("sfumato.tuning", "templates"), jinja2.PackageLoader("sfumato.assess", "templates")]
     )
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined

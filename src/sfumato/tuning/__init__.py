@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.tune.model import Tuning
-from sfumato.tune.run import tune
+from sfumato.tuning.model import Tuning
+from sfumato.tuning.run import tune
 
 __all__ = ["Tuning", "tune"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.assess.figures.svg import BASE, FAINT, INK, MAIN, MUTED, Axes, Figure, draw
-from sfumato.tune.model import Tuning
-from sfumato.tune.trials import Trial
+from sfumato.tuning.model import Tuning
+from sfumato.tuning.trials import Trial
 
 __all__ = ["tuning_figures"]
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.assess.attacks.arms import Arm
-from sfumato.tune.frontier import frontier, recommend
-from sfumato.tune.metrics import Score
-from sfumato.tune.trials import Reading, Trial
+from sfumato.tuning.frontier import frontier, recommend
+from sfumato.tuning.metrics import Score
+from sfumato.tuning.trials import Reading, Trial
 
 
 def trial(
