@@ -9,7 +9,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from sfumato.laws import LAWS, Integers, NoiseSpec, choose_step, law_of_size
-from sfumato.laws.breach import breach
+from sfumato.laws.breach import answer_breach
 from sfumato.laws.entropy import uncertainty
 from sfumato.laws.priors import uniform_prior
 from sfumato.randomness import Randomness
@@ -45,7 +45,7 @@ def bench_randomize(benchmark: BenchmarkFixture, name: str) -> None:
 @pytest.mark.parametrize("name", SPECS)
 def bench_breach(benchmark: BenchmarkFixture, name: str) -> None:
     spec = NoiseSpec(DOMAIN, {"name": name, **SPECS[name]})
-    benchmark(breach, spec, uniform_prior(DOMAIN), "x not in 200..800")
+    benchmark(answer_breach, spec, uniform_prior(DOMAIN), "x not in 200..800")
 
 
 @pytest.mark.parametrize("name", SPECS)

@@ -13,13 +13,19 @@ if TYPE_CHECKING:
     from sfumato.condense.mechanism import Condensation
     from sfumato.geometry.key import Key
     from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+    from sfumato.laws.calculator import breach
+    from sfumato.laws.spec import NoiseSpec
     from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
     from sfumato.privacy.certificate import Certificate
     from sfumato.publish import Policy, PolicyNotMet, Release
     from sfumato.publish.compare import evaluate
-    from sfumato.publish.sanitize import sanitize
+    from sfumato.publish.sanitize import sanitize, sanitize_file
+    from sfumato.publish.verify import verify_release as verify
     from sfumato.randomize.mechanism import Randomization
+    from sfumato.recipe import Recipe
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
+    from sfumato.tuning.run import tune
+    from sfumato.verbs import inspect, reconstruct
 
 __all__ = [
     "AdditiveNoise",
@@ -33,9 +39,11 @@ __all__ = [
     "Kind",
     "LaplacePCA",
     "MultiplicativeNoise",
+    "NoiseSpec",
     "Policy",
     "PolicyNotMet",
     "Randomization",
+    "Recipe",
     "Release",
     "Report",
     "Role",
@@ -44,8 +52,14 @@ __all__ = [
     "Schema",
     "Translation",
     "__version__",
+    "breach",
     "evaluate",
+    "inspect",
+    "reconstruct",
     "sanitize",
+    "sanitize_file",
+    "tune",
+    "verify",
 ]
 
 _HOMES = {
@@ -60,9 +74,11 @@ _HOMES = {
     "Kind": "sfumato.tables.schema",
     "LaplacePCA": "sfumato.perturb",
     "MultiplicativeNoise": "sfumato.perturb",
+    "NoiseSpec": "sfumato.laws.spec",
     "Policy": "sfumato.publish",
     "PolicyNotMet": "sfumato.publish",
     "Randomization": "sfumato.randomize.mechanism",
+    "Recipe": "sfumato.recipe",
     "Release": "sfumato.publish",
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
@@ -70,15 +86,23 @@ _HOMES = {
     "Scaling": "sfumato.geometry.mechanism",
     "Schema": "sfumato.tables.schema",
     "Translation": "sfumato.geometry.mechanism",
+    "breach": "sfumato.laws.calculator",
     "evaluate": "sfumato.publish.compare",
+    "inspect": "sfumato.verbs",
+    "reconstruct": "sfumato.verbs",
     "sanitize": "sfumato.publish.sanitize",
+    "sanitize_file": "sfumato.publish.sanitize",
+    "tune": "sfumato.tuning.run",
+    "verify": "sfumato.publish.verify:verify_release",
 }
+"""Where a name lives, and what it is called there if otherwise."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    module, _, inside = _HOMES[name].partition(":")
+    value = getattr(import_module(module), inside or name)
     globals()[name] = value
     return value
 

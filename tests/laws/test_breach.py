@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import BadInput, OptionError, SchemaError
 from sfumato.laws import Integers, Labels, NoiseSpec, Reals, Response, transition
-from sfumato.laws.breach import breach, percent, posterior, posterior_of, verdict, worst_outputs
+from sfumato.laws.breach import answer_breach, percent, posterior, posterior_of, verdict, worst_outputs
 from sfumato.laws.channel import blocks
 from sfumato.laws.priors import observed_prior, prior_of, read_prior, uniform_prior
 from tests.laws.test_operators import ALL, FINITE
@@ -58,7 +58,7 @@ def test_the_telling_outputs_have_all_the_chance(operator: Any) -> None:
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.canonical)
 def test_a_breach_stays_within_its_bounds_for_every_law(spec: NoiseSpec) -> None:
     about = "x in {north, south}" if isinstance(spec.domain, Labels) else "x >= 7"
-    found = breach(spec, uniform_prior(spec.domain), about)
+    found = answer_breach(spec, uniform_prior(spec.domain), about)
     assert found.posterior == pytest.approx(found.worst.highest, rel=1e-9)
     assert (
         found.lower * (1 - 1e-9) <= found.worst.lowest <= found.prior <= found.worst.highest <= found.upper * (1 + 1e-9)
@@ -73,14 +73,14 @@ def test_a_breach_stays_within_its_bounds_for_every_law(spec: NoiseSpec) -> None
 def test_laplace_noise_far_out_tells_what_the_end_of_the_domain_tells() -> None:
     spec = NoiseSpec(AGES, {"name": "laplace", "scale": 40})
     prior = uniform_prior(AGES)
-    near, far = (breach(spec, prior, "x == 0", output).posterior for output in (0, -1_000_000))
+    near, far = (answer_breach(spec, prior, "x == 0", output).posterior for output in (0, -1_000_000))
     assert near == pytest.approx(far, rel=1e-12)
-    assert breach(spec, prior, "x == 0").raising == 0
+    assert answer_breach(spec, prior, "x == 0").raising == 0
 
 
 def test_gaussian_noise_far_out_makes_the_end_all_but_certain_and_yet_proves_nothing() -> None:
     spec = NoiseSpec(AGES, {"name": "gaussian", "sd": 10})
-    found = breach(spec, uniform_prior(AGES), "x == 0", -2000)
+    found = answer_breach(spec, uniform_prior(AGES), "x == 0", -2000)
     assert found.posterior > 0.99
     assert not found.certain
     assert verdict(spec, 0.01).startswith("no guarantee")
@@ -88,7 +88,7 @@ def test_gaussian_noise_far_out_makes_the_end_all_but_certain_and_yet_proves_not
 
 def test_bounded_noise_proves_facts_at_both_ends() -> None:
     spec = NoiseSpec(AGES, {"name": "uniform", "reach": 50})
-    found = breach(spec, uniform_prior(AGES), "x >= 70")
+    found = answer_breach(spec, uniform_prior(AGES), "x >= 70")
     assert (found.raising, found.worst.highest, found.lowering, found.worst.lowest) == (120, 1.0, -50, 0.0)
     assert found.certain
 
@@ -96,7 +96,7 @@ def test_bounded_noise_proves_facts_at_both_ends() -> None:
 def test_a_property_that_was_certain_before_is_no_breach() -> None:
     spec = NoiseSpec(AGES, {"name": "uniform", "reach": 50})
     prior = prior_of(AGES, [80, 90], [0.5, 0.5])
-    found = breach(spec, prior, "x >= 70")
+    found = answer_breach(spec, prior, "x >= 70")
     assert (found.prior, found.posterior, found.certain) == (1.0, 1.0, False)
 
 
@@ -106,20 +106,20 @@ def test_an_output_that_cannot_occur_is_refused() -> None:
     with pytest.raises(SchemaError, match="cannot occur"):
         posterior(spec.operator, prior, 100)
     with pytest.raises(SchemaError, match=r"^1 values cannot"):
-        breach(spec, prior, "x == 0", 200)
-    assert breach(spec, prior, "x == 0").posterior == 1.0
+        answer_breach(spec, prior, "x == 0", 200)
+    assert answer_breach(spec, prior, "x == 0").posterior == 1.0
 
 
 @pytest.mark.parametrize("prior", [np.full(3, 1 / 3), np.zeros(121), np.full(121, 1.0), -np.full(121, 1 / 121)])
 def test_a_prior_that_is_none_is_refused(prior: Any) -> None:
     with pytest.raises(OptionError, match="121 probabilities"):
-        breach(NoiseSpec(AGES, {"name": "uniform", "reach": 5}), prior, "x == 0")
+        answer_breach(NoiseSpec(AGES, {"name": "uniform", "reach": 5}), prior, "x == 0")
 
 
 def test_too_many_outputs_are_refused_and_not_tried() -> None:
     spec = NoiseSpec(Integers(0, 200_000), {"name": "gaussian", "sd": 100})
     with pytest.raises(OptionError, match="too many"):
-        breach(spec, uniform_prior(spec.domain), "x > 5")
+        answer_breach(spec, uniform_prior(spec.domain), "x > 5")
 
 
 def test_a_percentage_is_never_certain_by_rounding() -> None:

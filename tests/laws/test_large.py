@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.laws import Additive, DiscreteGaussian, DiscreteLaplace, Integers, KeepOrReplace, NoiseSpec, ShiftModulo
 from sfumato.laws import channel as channel_module
-from sfumato.laws.breach import breach, worst_outputs
+from sfumato.laws.breach import answer_breach, worst_outputs
 from sfumato.laws.channel import telling_outputs
 from sfumato.laws.entropy import uncertainty
 from sfumato.laws.large import has_form, spread
@@ -73,7 +73,7 @@ def test_worst_outputs_and_entropies_are_the_same_either_way(operator: Any, monk
 )
 def test_incomes_up_to_a_million_are_no_trouble(law: dict[str, Any]) -> None:
     spec = NoiseSpec(Integers(0, 1_000_000), law)
-    found = breach(spec, uniform_prior(spec.domain), "x >= 900000")
+    found = answer_breach(spec, uniform_prior(spec.domain), "x >= 900000")
     left = uncertainty(spec.operator, uniform_prior(spec.domain))
     assert found.prior <= found.worst.highest <= found.upper * (1 + 1e-9)
     assert found.certain == math.isinf(spec.gamma)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.laws import Integers, NoiseSpec
-from sfumato.laws.breach import breach, posterior
+from sfumato.laws.breach import answer_breach, posterior
 
 DOMAIN = Integers(0, 1000)
 LAWS = {
@@ -51,12 +51,12 @@ def literal_posterior(operator: str) -> list[Fraction]:
     ],
 )
 def test_every_cell_of_table_1_has_the_printed_digits(operator: str | None, about: str, printed: str) -> None:
-    found = breach(NoiseSpec(DOMAIN, LAWS[operator or "R1"]), PRIOR, about, 0)
+    found = answer_breach(NoiseSpec(DOMAIN, LAWS[operator or "R1"]), PRIOR, about, 0)
     assert f"{100 * (found.prior if operator is None else found.posterior):.1f}" == printed
 
 
 def test_what_lies_outside_200_to_800_is_certain_after_r2_and_not_just_nearly() -> None:
-    assert breach(NoiseSpec(DOMAIN, LAWS["R2"]), PRIOR, OUTSIDE, 0).posterior == 1.0
+    assert answer_breach(NoiseSpec(DOMAIN, LAWS["R2"]), PRIOR, OUTSIDE, 0).posterior == 1.0
 
 
 @pytest.mark.parametrize("operator", LAWS)
@@ -72,7 +72,7 @@ def test_the_amplification_of_the_three_operators(operator: str, gamma: float) -
 
 
 def test_zero_is_the_worst_answer_about_zero_under_r1() -> None:
-    found = breach(NoiseSpec(DOMAIN, LAWS["R1"]), PRIOR, ZERO)
+    found = answer_breach(NoiseSpec(DOMAIN, LAWS["R1"]), PRIOR, ZERO)
     assert (found.output, found.raising) == (0, 0)
     assert found.upper == pytest.approx(found.posterior, rel=1e-12)  # here the bound is reached
 
@@ -80,6 +80,6 @@ def test_zero_is_the_worst_answer_about_zero_under_r1() -> None:
 def test_an_age_of_120_under_noise_of_50_proves_that_it_is_70_or_more() -> None:
     """The thesis's own words before the example; errata JS07.4."""
     spec = NoiseSpec(Integers(0, 120), {"name": "uniform", "reach": 50})
-    found = breach(spec, np.full(121, 1 / 121), "x >= 70", 120)
+    found = answer_breach(spec, np.full(121, 1 / 121), "x >= 70", 120)
     assert (found.posterior, found.certain, found.gamma) == (1.0, True, np.inf)
-    assert breach(spec, np.full(121, 1 / 121), "x >= 71", 120).posterior < 1.0
+    assert answer_breach(spec, np.full(121, 1 / 121), "x >= 71", 120).posterior < 1.0

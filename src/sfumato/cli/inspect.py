@@ -8,26 +8,21 @@ from typing import Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import read_input, reading_options
-from sfumato.errors import OptionError, SfumatoError
-from sfumato.replacing import reason, replacing_file
+from sfumato.cli.options import check_new, options, read_input, write_private
 
 __all__ = ["inspect"]
 
 
 @click.command()
 @click.argument("source", metavar="INPUT")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the schema to this TOML file.")
-@click.option("--identifier", multiple=True, metavar="COL", help="A column to drop; repeatable.")
-@click.option("--target", metavar="COL", help="The class or response that will be mined.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing file.")
-@reading_options
+@options("identifier", "target", output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
+@options("encoding", "query")
 @verb
 def inspect(
     console: Console,
     source: str,
     output: Path | None,
-    identifier: tuple[str, ...],
+    identifiers: tuple[str, ...],
     target: str | None,
     overwrite: bool,
     encoding: str,
@@ -38,30 +33,19 @@ def inspect(
     INPUT is a .csv, .csv.gz, .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with
     --query.
     """
-    from sfumato.tables.schema import Schema
+    import sfumato as sf
     from sfumato.tables.toml import field_to_document
 
-    if output is not None and output.exists() and not overwrite:
-        raise OptionError(f"the file {str(output)!r} exists; choose another, or replace it with --overwrite")
+    check_new(output, overwrite=overwrite)
     table, _ = read_input(source, encoding=encoding, query=query)
-    schema = Schema.infer(table, identifiers=identifier, target=target)
+    schema = sf.inspect(table, identifiers=identifiers, target=target)
     console.say(f"{table.num_rows} rows, {table.num_columns} columns\n")
     console.say(schema.describe(domains=True))
     if output is not None:
-        _write_schema(output, schema.to_toml())
+        write_private(output, schema.to_toml(), "schema")
         console.say(f"\nWritten to {output}: edit it, then pass it with --schema. It holds observed bounds: keep it.")
     document: dict[str, Any] = {"rows": table.num_rows, "columns": [_jsonable(field_to_document(f)) for f in schema]}
     console.result(document)
-
-
-def _write_schema(path: Path, text: str) -> None:
-    try:
-        with replacing_file(path, private=True) as work:
-            work.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SfumatoError(
-            f"the schema could not be written ({reason(error)}); make room or choose another place"
-        ) from None
 
 
 def _jsonable(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and what they mean for the calls below."""
+"""Options that several verbs share, and what they mean for the functions that the verbs call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 from click.core import ParameterSource
 
-from sfumato.errors import OptionError
+from sfumato.errors import OptionError, SfumatoError
+from sfumato.replacing import reason, replacing_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,43 +23,67 @@ if TYPE_CHECKING:
     from sfumato.tables.files import FileForm
 
 __all__ = [
-    "budget_option",
+    "COUNT",
+    "FILE",
+    "SEED",
     "budget_words",
+    "check_new",
+    "check_plot",
     "command_words",
     "keeping_owner_part",
-    "most_bytes_option",
-    "policy_options",
+    "options",
     "read_input",
-    "reading_options",
     "signer_at",
+    "write_private",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+FILE = click.Path(path_type=Path)
+SEED = click.IntRange(min=0)
+COUNT = click.IntRange(min=1)
+
 _OF_OUTPUT = ("quiet", "as_json", "debug")
+_FLAG: dict[str, Any] = {"is_flag": True}
+_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "budget": ("Choose how many rows are looked at, to measure in this time.", {"type": float, "metavar": "SECONDS"}),
+    "despite_policy": ("Go on although the policy is not met; the certificate says so.", _FLAG),
+    "encoding": ("How a CSV file is written.", {"default": "utf-8", "show_default": True}),
+    "form": ("[default: the input's]", {"type": click.Choice(["csv", "parquet", "arrow"])}),
+    "holdout": ("Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
+    "identifier": ("A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
+    "level": ("Privacy level: a column, a number, or 'age > 60: 12, else: 5'.", {"metavar": "COL|N|RULE"}),
+    "most_bytes": ("", {"type": COUNT, "metavar": "N"}),
+    "no_report": ("Do not measure.", _FLAG),
+    "output": ("Folder for release/ and owner/.", {"type": FILE}),
+    "overwrite": ("Replace an earlier release of that name.", _FLAG),
+    "plot": ("Draw it, .png or .svg.", {"type": FILE}),
+    "policy": ("What the release must meet: trusted, research, public, or a file.", {"metavar": "NAME|FILE"}),
+    "public": ("A column to pass through; repeatable.", {"multiple": True, "metavar": "COL"}),
+    "query": ("SQL to run, where INPUT is a database URL.", {}),
+    "recipe": ("Replay owner/recipe.toml of a run.", {"type": FILE}),
+    "schema": ("Schema written by inspect.", {"type": FILE}),
+    "seed": ("Rehearse: reproducible, and marked as not for release.", {"type": SEED}),
+    "sign": ("Private key (Ed25519) to sign the certificate with.", {"type": FILE}),
+    "strata": ("Groups never cross this column; makes its value certain.", {"metavar": "COL"}),
+    "target": ("The class or response that will be mined.", {"metavar": "COL"}),
+}
+"""Options that mean the same whatever verb has them: help, and how they are read."""
+
+_SPELT = {"form": ("--format", "form"), "identifier": ("--identifier", "identifiers"), "output": ("-o", "--output")}
 
 
-def reading_options(function: F) -> F:
-    """Add the options that say how the input is read."""
-    function = click.option("--query", help="SQL to run, where INPUT is a database URL.")(function)
-    return click.option("--encoding", default="utf-8", show_default=True, help="How a CSV file is written.")(function)
+def options(*names: str, **words: str) -> Callable[[F], F]:
+    """Add options by their names; with other words of help where a verb means something narrower."""
 
+    def add(function: F) -> F:
+        for name in reversed((*names, *words)):
+            usual, settings = _OPTIONS[name]
+            spelt = _SPELT.get(name, (f"--{name.replace('_', '-')}", name))
+            function = click.option(*spelt, help=words.get(name, usual), **settings)(function)
+        return function
 
-def budget_option(function: F) -> F:
-    """Add the option that limits the measuring."""
-    return click.option(
-        "--budget", type=float, metavar="SECONDS", help="Choose how many rows are looked at, to measure in this time."
-    )(function)
-
-
-def policy_options(function: F) -> F:
-    """Add the options that say what a release must meet."""
-    function = click.option(
-        "--despite-policy", is_flag=True, help="Go on although the policy is not met; the certificate says so."
-    )(function)
-    return click.option(
-        "--policy", metavar="NAME|FILE", help="What the release must meet: trusted, research, public, or a file."
-    )(function)
+    return add
 
 
 @contextmanager
@@ -86,7 +111,7 @@ def command_words() -> tuple[str, ...]:
     context = click.get_current_context()
     assert context is not None
     words = ["sfumato", str(context.info_name)]
-    for parameter in sorted(context.command.params, key=lambda each: each.param_type_name != "argument"):
+    for parameter in sorted(context.command.get_params(context), key=lambda each: each.param_type_name != "argument"):
         told = context.get_parameter_source(parameter.name or "")
         if told is not ParameterSource.COMMANDLINE or parameter.name in _OF_OUTPUT:
             continue
@@ -96,9 +121,13 @@ def command_words() -> tuple[str, ...]:
         elif isinstance(value, bool):
             words.append(parameter.opts[0])
         else:
-            for each in value if isinstance(value, tuple) else (value,):
-                words += [parameter.opts[0], str(each)]
+            several = value if parameter.multiple else (value,)
+            words += [word for each in several for word in (parameter.opts[0], *_words(each))]
     return tuple(words)
+
+
+def _words(value: Any) -> list[str]:
+    return [str(each) for each in (value if isinstance(value, tuple) else (value,))]
 
 
 def budget_words(report: Report) -> str | None:
@@ -114,9 +143,33 @@ def budget_words(report: Report) -> str | None:
     return f"{looked} (estimated {estimate} of {budget})."
 
 
-def most_bytes_option(words: str) -> Callable[[F], F]:
-    """Add the option that bounds what a packed table from outside may unpack to."""
-    return click.option("--most-bytes", type=click.IntRange(min=1), metavar="N", help=words)
+def write_private(path: Path, text: str, what: str, *, private: bool = True) -> None:
+    """Write a text file whole or not at all; by default for its owner's eyes alone."""
+    try:
+        with replacing_file(path, private=private) as work:
+            work.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SfumatoError(
+            f"the {what} could not be written ({reason(error)}); make room or choose another place"
+        ) from None
+
+
+def check_new(path: Path | None, *, overwrite: bool) -> None:
+    """Refuse a file that is there already, unless it may be replaced."""
+    if path is not None and path.exists() and not overwrite:
+        raise OptionError(f"the file {str(path)!r} exists; choose another, or replace it with --overwrite")
+
+
+def check_plot(path: Path | None, source: str | Path, *, overwrite: bool) -> str:
+    """Kind of picture that a name asks for; empty where none is asked for."""
+    from sfumato.scale.sink import check_target
+
+    if path is None:
+        return ""
+    if (form := path.suffix.lower().lstrip(".")) not in ("png", "svg"):
+        raise OptionError("--plot must end in .png or .svg")
+    check_target(path, Path(source), overwrite=overwrite)
+    return form
 
 
 def signer_at(key: Path | None, output: Path) -> Signer | None:

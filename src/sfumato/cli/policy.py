@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.errors import OptionError, SfumatoError
-from sfumato.replacing import reason, replacing_file
-
-if TYPE_CHECKING:
-    pass
+from sfumato.cli.options import check_new, options, write_private
 
 __all__ = ["policy"]
 
@@ -21,8 +16,7 @@ _USUAL = "research"
 
 @click.command()
 @click.argument("name", required=False, metavar="[NAME]")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it to this TOML file.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing file.")
+@options(output="Write it to this TOML file.", overwrite="Replace an existing file.")
 @verb
 def policy(console: Console, name: str | None, output: Path | None, overwrite: bool) -> None:
     """Print a policy as TOML to edit: trusted, research or public, or one of your own that lies in a file.
@@ -42,18 +36,7 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
     if output is None:
         console.say(chosen.to_toml().rstrip("\n"))
     else:
-        _write(output, chosen.to_toml(), overwrite=overwrite)
+        check_new(output, overwrite=overwrite)
+        write_private(output, chosen.to_toml(), "policy", private=False)
         console.say(f"Written to {output}: edit it, then pass it with --policy {output}.")
     console.result({**vars(chosen), "file": None if output is None else str(output)})
-
-
-def _write(path: Path, text: str, *, overwrite: bool) -> None:
-    if path.exists() and not overwrite:
-        raise OptionError(f"the file {str(path)!r} exists; choose another, or replace it with --overwrite")
-    try:
-        with replacing_file(path) as work:
-            work.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SfumatoError(
-            f"the policy could not be written ({reason(error)}); make room or choose another place"
-        ) from None

@@ -8,220 +8,271 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.mechanisms import METHOD_OPTIONS, check_key, mechanism_of, method_options
 from sfumato.cli.options import (
-    budget_option,
+    COUNT,
+    FILE,
     budget_words,
     command_words,
     keeping_owner_part,
-    policy_options,
+    options,
     read_input,
-    reading_options,
     signer_at,
 )
-from sfumato.errors import OptionError, shown
+from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
+    from sfumato.methods import Parameter
     from sfumato.publish import Release, Signer
     from sfumato.recipe import Recipe
     from sfumato.tables.files import FileForm
 
 __all__ = ["sanitize"]
 
+WORDS: dict[str, str] = {
+    "k": "Floor of every record's privacy level.  [default: 10, or 2 with --level; classwise chooses, 5 or more]",
+    "grouping": "How records are grouped.  [default: compact]",
+    "effort": "How long the compact grouping searches.",
+    "allow_level_1": "Let records ask for no protection at all.",
+    "tolerance": "classwise: smallest group, as a share of the smallest class.  [default: 0.1]",
+    "response_weight": "Weight of the target in the distance between records.",
+    "kind": "noise: its kind.  [default: additive]",
+    "law": "noise: its law.  [default: gaussian]",
+    "size": "noise: its size, in standard deviations of each column.",
+    "correlated": "noise: with the correlations of the data.",
+    "enhance": "noise and geometry: share of the rows that get extra noise.",
+    "enhance_size": "noise and geometry: size of that extra noise.",
+    "enhance_laws": "noise and geometry: law of a column's extra noise, as in age=uniform; repeatable.",
+    "groups": "laplace-pca: number of groups, instead of --k.",
+    "b": "laplace-pca: noise in ranges; odds change by up to e^(1/b).  [default: 0.2]",
+    "guarantee": "laplace-pca: what that factor is to bound.",
+    "rho1": "laplace-pca: probability before the release.  [default: 0.001]",
+    "rho2": "laplace-pca: highest probability after it, which chooses b.",
+    "epsilon": "randomize: local privacy of each column that has no --spec.",
+    "specs": "randomize: noise specification of a column, as in age=age.toml; repeatable.",
+    "pass_missing": "randomize: release which cells are missing.",
+    "allow_observed": "randomize: use domains that were read off the data.",
+    "shifts": "translate, hybrid: range of a column's shift in its own units, as in age=-5,5; repeatable.",
+    "deviations": "translate, hybrid: range of all other shifts, in standard deviations.  [default: -3 3]",
+    "factors": "scale, hybrid: range of a column's factor, as in pay=0.5,0.9; repeatable.",
+    "factor": "scale, hybrid: range of all other factors.  [default: 0.5 2]",
+    "degrees": "rotate, hybrid: range of the angles.  [default: 0 360]",
+    "units": "rotate, hybrid: how much of a column counts as one, as in pay=1000; repeatable.",
+    "pairs": "rotate, hybrid: which columns are turned together.  [default: chain]",
+    "pass_categories": "noise and geometry: release categories as they are.",
+}
+"""What each parameter of a method is, in the order of the help."""
 
-@click.command()
+_CHOICES = {
+    "grouping": ("compact", "mdav", "modified", "holistic"),
+    "effort": ("fast", "default", "thorough"),
+    "kind": ("additive", "multiplicative"),
+    "law": ("gaussian", "uniform", "laplace"),
+    "guarantee": ("component", "record"),
+    "pairs": ("chain", "disjoint"),
+}
+_ALSO = {"kind": ("--noise",), "specs": ("--spec",)}
+
+
+class _WithMethods(click.RichCommand):
+    """Has an option for each parameter of each method, read off the mechanisms when the verb is run."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        from sfumato.methods import all_parameters
+
+        if not any(param.name == "k" for param in self.params):
+            derived = [_option(all_parameters()[name]) for name in WORDS]
+            first = next(place for place, param in enumerate(self.params) if param.name == "key")
+            self.params[first:first] = derived
+        return super().get_params(ctx)
+
+
+def _option(parameter: Parameter) -> click.Option:
+    name = parameter.name
+    spelt = (f"--{name.replace('_', '-')}", *_ALSO.get(name, ()), name)
+    if parameter.kind is bool:
+        return click.Option(spelt, is_flag=True, help=WORDS[name])
+    if parameter.by_column:
+        value = (
+            "FILE" if name == "specs" else "LAW" if parameter.kind is str else ("N", "LOW,HIGH")[parameter.values - 1]
+        )
+        return click.Option(spelt, multiple=True, metavar=f"COLUMN={value}", help=WORDS[name])
+    choices = click.Choice(_CHOICES[name]) if name in _CHOICES else parameter.kind
+    return click.Option(spelt, type=choices, nargs=parameter.width, help=WORDS[name])
+
+
+def parameters_told(told: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a method that were told; those of columns read, and 0 is a number that was told."""
+    from sfumato.methods import all_parameters
+
+    chosen = {name: told[name] for name in WORDS if told[name] not in (None, ()) and told[name] is not False}
+    for name, given in chosen.items():
+        if all_parameters()[name].by_column:
+            chosen[name] = tuple(_of_column(all_parameters()[name], text) for text in given)
+    return chosen
+
+
+def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
+    """Read COLUMN=VALUE; the file of a specification as text, so that a recipe can repeat it."""
+    from sfumato.laws.spec import NoiseSpec
+
+    name, (column, _, value) = parameter.name, text.partition("=")
+    if name == "specs":
+        if not column or not value:
+            raise OptionError("--spec takes a column and a file, as in --spec age=age.toml; write both")
+        return column, NoiseSpec.read(value).canonical
+    try:
+        values = tuple(parameter.kind(each) for each in value.split(","))
+    except ValueError:
+        values = ()
+    if not column or len(values) != parameter.values or "" in values:
+        shown = WORDS[name].rpartition("as in ")[2].partition(";")[0]
+        raise OptionError(f"--{name.replace('_', '-')} takes a column and its value, as in {shown}; write both")
+    return column, *values
+
+
+@click.command(cls=_WithMethods)
 @click.argument("source", metavar="INPUT")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
-@method_options
-@click.option("--level", metavar="COL|N|RULE", help="Privacy level: a column, a number, or 'age > 60: 12, else: 5'.")
-@click.option("--strata", metavar="COL", help="Groups never cross this column; makes its value certain.")
-@click.option("--target", metavar="COL", help="The class or response that will be mined.")
-@click.option("--identifier", multiple=True, metavar="COL", help="A column to drop; repeatable.")
-@click.option("--public", multiple=True, metavar="COL", help="A column to pass through; repeatable.")
-@click.option("--schema", "schema_file", type=click.Path(path_type=Path), help="Schema written by inspect.")
-@click.option("--holdout", metavar="FILE|FRACTION", help="Rows kept out of the release, for measuring.")
-@click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Replay owner/recipe.toml of a run.")
-@click.option("--seed", type=click.IntRange(min=0), help="Rehearse: reproducible, and marked as not for release.")
-@click.option("--format", "format_", type=click.Choice(["csv", "parquet", "arrow"]), help="[default: the input's]")
+@click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")
+@click.option(
+    "--method",
+    metavar="NAME",
+    help="condense (default), condense-paper, classwise; noise, laplace-pca, randomize; "
+    "translate, scale, rotate, hybrid.",
+)
+@click.option("--key", type=FILE, help="Key of a geometric method.")
+@click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")
+@options("level", "strata", "target", "identifier", "public", "schema", "holdout", "recipe", "seed", "form")
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
-@click.option("--no-report", is_flag=True, help="Do not measure.")
-@click.option("--sign", type=click.Path(path_type=Path), help="Private key (Ed25519) to sign the certificate with.")
-@click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
+@options("no_report", "sign", "overwrite")
 @click.option(
     "--chunked", is_flag=True, help="translate, scale, rotate, hybrid: a file larger than memory, in batches."
 )
-@click.option("--batch-rows", type=click.IntRange(min=1), help="Rows of a batch.  [default: about 32 MB of them]")
-@policy_options
-@budget_option
-@reading_options
+@click.option("--batch-rows", type=COUNT, help="Rows of a batch.  [default: about 32 MB of them]")
+@options("policy", "despite_policy", "budget", "encoding", "query")
 @verb
-def sanitize(console: Console, source: str, output: Path, **options: Any) -> None:
-    """Give back a table that can be mined in place of INPUT, with a certificate and a report.
+def sanitize(
+    console: Console,
+    source: str,
+    output: Path,
+    *,
+    method: str | None,
+    key: Path | None,
+    new_key: Path | None,
+    holdout: str | None,
+    recipe: Path | None,
+    form: str | None,
+    no_report: bool,
+    sign: Path | None,
+    overwrite: bool,
+    chunked: bool,
+    batch_rows: int | None,
+    encoding: str,
+    query: str | None,
+    **told: Any,
+) -> None:
+    """Make a table that can be mined in place of INPUT, with a certificate and a report.
 
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. INPUT is a .csv, .csv.gz, .parquet, .arrow or .feather
     file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.geometry.keyfile import keeping_key
     from sfumato.publish import check_folder
+    from sfumato.publish.sanitize import load_recipe, sanitize, sanitize_file
+    from sfumato.scale.source import form_of
     from sfumato.tables.files import FileForm, FileFormat
 
-    check_folder(output, overwrite=options["overwrite"])
-    recipe = _recipe(options)
-    check_key(output, recipe, options)
-    signer = _signer(output, recipe, options)
-    if options["chunked"] or options["batch_rows"] is not None:
-        with keeping_owner_part(console, output, overwrite=options["overwrite"]):
-            _in_chunks(console, source, output, recipe, signer, options)
+    check_folder(output, overwrite=overwrite)
+    run: dict[str, Any] = {name: value for name, value in told.items() if name not in WORDS}
+    run |= {**parameters_told(told), "method": method, "report": not no_report}
+    replayed = run["recipe"] = None if recipe is None else load_recipe(recipe, run)
+    _check_key(output, method if replayed is None else replayed.method, key, new_key)
+    if key is not None:
+        run["key"] = key
+    signer = _signer(output, sign, replayed, run)
+    if chunked or batch_rows is not None:
+        _refuse_in_chunks(source, form, chunked=chunked, query=query, needs={**run, "holdout": holdout})
+        del run["level"], run["strata"]
+        with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
+            release = sanitize_file(
+                source, output, new_key=new_key, batch_rows=batch_rows, encoding=encoding, sign=signer,
+                overwrite=overwrite, **run,
+            )  # fmt: skip
+        _tell(console, release, output, form_of(Path(source)), signer)
         return
-    table, form = read_input(source, encoding=options["encoding"], query=options["query"])
-    wanted = form if options["format_"] is None else FileForm(FileFormat(options["format_"]), form.delimiter)
-    if options["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
+    table, read = read_input(source, encoding=encoding, query=query)
+    wanted = read if form is None else FileForm(FileFormat(form), read.delimiter)
+    if run["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
         raise OptionError("--spreadsheet-safe is for CSV; add --format csv, or leave it out")
-    native = form.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
-    with keeping_owner_part(console, output, overwrite=options["overwrite"]):
-        release = _run(console, table, recipe, options, native=native)
-    with keeping_key(release.key, options["new_key_file"], output), console.progress():
-        release.save(output, form=wanted, overwrite=options["overwrite"], sign=signer)
+    native = read.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
+    command = command_words() if replayed is None else ()
+    outside = _holdout(holdout, encoding)
+    with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
+        release = sanitize(table, holdout=outside, native=native, command=command, **run)
+    with keeping_key(release.key, new_key, output), console.progress():
+        release.save(output, form=wanted, overwrite=overwrite, sign=signer)
     _tell(console, release, output, wanted, signer)
 
 
-def _signer(output: Path, recipe: Recipe | None, options: dict[str, Any]) -> Signer | None:
+def _signer(output: Path, sign: Path | None, recipe: Recipe | None, run: dict[str, Any]) -> Signer | None:
     """Read the key before the work is done, and refuse what could not be signed after it."""
     from sfumato.publish import refuse_to_sign_rehearsal
 
-    policy = options["policy"] or (recipe.policy if recipe is not None else None)
-    if policy is not None and options["no_report"]:
+    if (run["policy"] or (recipe is not None and recipe.policy)) and not run["report"]:
         raise OptionError("--policy judges what is measured and --no-report leaves it out; leave one of them out")
-    if options["budget"] is not None and options["no_report"]:
+    if run["budget"] is not None and not run["report"]:
         raise OptionError("--budget limits the measuring and --no-report leaves it out; leave one of them out")
-    if options["sign"] is None:
+    if sign is None:
         return None
-    seed = options["seed"] if options["seed"] is not None or recipe is None else recipe.seed
+    seed = run["seed"] if run["seed"] is not None or recipe is None else recipe.seed
     refuse_to_sign_rehearsal(rehearsal=seed is not None)
-    return signer_at(options["sign"], output)
+    return signer_at(sign, output)
 
 
-def _recipe(options: dict[str, Any]) -> Recipe | None:
-    from sfumato.recipe import Recipe
+def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path | None) -> None:
+    """Refuse a key that is lacking, doubled, in the wrong place or of no use before the work is done."""
+    from sfumato.geometry.keyfile import check_key_path
+    from sfumato.methods import METHODS, is_keyed
 
-    if options["recipe_file"] is None:
-        return None
-    told = (*METHOD_OPTIONS, "level", "strata", "target", "identifier", "public", "schema_file")
-    double = [name for name in told if options[name]]
-    if double:
-        name = double[0].removesuffix("_file").replace("_", "-")
-        raise OptionError(f"--recipe already says what --{name} says; edit the recipe or leave one out")
-    return Recipe.load(options["recipe_file"])
-
-
-def _run(console: Console, table: Any, recipe: Recipe | None, options: dict[str, Any], *, native: bool) -> Release:
-    from sfumato.publish.sanitize import sanitize
-    from sfumato.tables.schema import Schema
-
-    schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
-    level, strata, seed, holdout = options["level"], options["strata"], options["seed"], _holdout(options)
-    if recipe is not None:
-        schema, level, strata = recipe.schema, recipe.level, recipe.strata
-        seed = recipe.seed if seed is None else seed
-        holdout = recipe.holdout if holdout is None else holdout
-    mechanism = mechanism_of(recipe, options)
-    policy = _policy(recipe, options)
-    with console.progress():
-        return sanitize(
-            table,
-            mechanism,
-            schema=schema,
-            target=options["target"],
-            level=level,
-            strata=strata,
-            identifiers=options["identifier"],
-            public=options["public"],
-            holdout=holdout,
-            seed=seed,
-            report=not options["no_report"],
-            budget=options["budget"],
-            native=native,
-            spreadsheet_safe=options["spreadsheet_safe"],
-            policy=policy,
-            despite_policy=options["despite_policy"],
-            command=command_words() if recipe is None else (),
-        )
+    keyed = [each for each in METHODS if is_keyed(each)]
+    if method not in keyed:
+        if key is not None or new_key is not None:
+            raise OptionError(f"only the methods {', '.join(keyed)} take a key; leave it out")
+        return
+    if (key is None) == (new_key is None):
+        raise OptionError(f"the method {method!r} takes either --key FILE or --new-key FILE; give one of them")
+    if new_key is not None:
+        check_key_path(new_key, apart_from=output)
+    elif key is not None and output.resolve() in key.resolve().parents:
+        raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
 
 
-def _policy(recipe: Recipe | None, options: dict[str, Any]) -> str | None:
-    """Name or file of the policy; a recipe's, where none is named, must be built in."""
-    from sfumato.publish import BUILT_IN
-
-    if options["policy"] is not None or recipe is None or recipe.policy is None:
-        return None if options["policy"] is None else str(options["policy"])
-    if recipe.policy not in BUILT_IN:
-        raise OptionError(f"the recipe was judged by the policy {shown(recipe.policy)}; name its file with --policy")
-    return recipe.policy
-
-
-def _in_chunks(
-    console: Console, source: str, output: Path, recipe: Recipe | None, signer: Signer | None, options: dict[str, Any]
+def _refuse_in_chunks(
+    source: str, form: str | None, *, chunked: bool, query: str | None, needs: dict[str, Any]
 ) -> None:
-    """Release a file that is never read whole."""
-    from sfumato.publish.sanitize import sanitize_file
-    from sfumato.scale.source import form_of
-    from sfumato.tables.schema import Schema
-
-    _refuse_in_chunks(source, recipe, options)
-    schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
-    seed = options["seed"]
-    if recipe is not None:
-        schema, seed = recipe.schema, recipe.seed if seed is None else seed
-    with console.progress():
-        release = sanitize_file(
-            source,
-            output,
-            mechanism_of(recipe, options),
-            schema=schema,
-            target=options["target"],
-            identifiers=options["identifier"],
-            public=options["public"],
-            new_key=options["new_key_file"],
-            batch_rows=options["batch_rows"],
-            seed=seed,
-            report=not options["no_report"],
-            budget=options["budget"],
-            encoding=options["encoding"],
-            sign=signer,
-            overwrite=options["overwrite"],
-            spreadsheet_safe=options["spreadsheet_safe"],
-            policy=_policy(recipe, options),
-            despite_policy=options["despite_policy"],
-        )
-    _tell(console, release, output, form_of(Path(source)), signer)
-
-
-def _refuse_in_chunks(source: str, recipe: Recipe | None, options: dict[str, Any]) -> None:
     """Refuse what needs all rows at once, before anything is read."""
     from sfumato.scale.source import form_of
 
-    if not options["chunked"]:
+    if not chunked:
         raise OptionError("--batch-rows is for files that go through in batches; add --chunked or leave it out")
-    if source == "-" or "://" in source or options["query"] is not None:
+    if source == "-" or "://" in source or query is not None:
         raise OptionError("--chunked reads a file, some of it twice; write standard input or the query to a file first")
     for name in ("holdout", "level", "strata"):
-        if options[name] is not None or getattr(recipe, name, None) is not None:
+        if needs[name] is not None or getattr(needs["recipe"], name, None) is not None:
             raise OptionError(f"--{name} needs all rows at once; leave it out, or leave out --chunked")
-    form = form_of(Path(source))
-    if options["spreadsheet_safe"] and form.format.value != "csv":
+    read = form_of(Path(source))
+    if needs["spreadsheet_safe"] and read.format.value != "csv":
         raise OptionError("--spreadsheet-safe is for CSV; convert the file first, or leave it out")
-    if options["format_"] not in (None, form.format.value):
+    if form not in (None, read.format.value):
         raise OptionError("--chunked writes the format that it reads; leave out --format, or convert the file first")
 
 
-def _holdout(options: dict[str, Any]) -> Any:
-    text = options["holdout"]
+def _holdout(text: str | None, encoding: str) -> Any:
     if text is None:
         return None
     try:
         return float(text)
     except ValueError:
-        return read_input(text, encoding=options["encoding"], query=None)[0]
+        return read_input(text, encoding=encoding, query=None)[0]
 
 
 def _tell(console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None) -> None:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import keeping_owner_part, policy_options, read_input, signer_at
+from sfumato.cli.options import COUNT, FILE, keeping_owner_part, options, read_input, signer_at
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
-    from sfumato.recipe import Recipe
     from sfumato.stream import Acknowledged, Batch, Session, Status
 
 __all__ = ["stream"]
@@ -23,6 +22,23 @@ __all__ = ["stream"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _EVERY = 1.0  # seconds between two words about progress
+
+_state = click.option("--state", required=True, metavar="FILE|URL", help="Where the state lies.")
+_pending_key = click.option(
+    "--pending-key",
+    type=FILE,
+    help="Key file for records that wait, with --pending encrypted: 32 bytes or more, mode 600.",
+)
+_measure_key = click.option(
+    "--measure-key", type=FILE, help="Key file of rows kept for measuring: 32 bytes or more, mode 600."
+)
+_source = click.option(
+    "--source", default="", metavar="NAME", help="Name of the source, where two may hold the very same rows."
+)
+
+
+def _choice(name: str, *choices: str, words: str) -> Callable[[F], F]:
+    return click.option(name, type=click.Choice(choices), default=choices[0], show_default=True, help=words)
 
 
 @click.group()
@@ -35,73 +51,27 @@ def stream() -> None:
     """
 
 
-def _state_option(function: F) -> F:
-    return click.option("--state", required=True, metavar="FILE|URL", help="Where the state lies.")(function)
-
-
-def _key_option(function: F) -> F:
-    return click.option(
-        "--pending-key",
-        type=click.Path(path_type=Path),
-        help="Key file for records that wait, with --pending encrypted: 32 bytes or more, mode 600.",
-    )(function)
-
-
-def _measure_key_option(function: F) -> F:
-    return click.option(
-        "--measure-key",
-        type=click.Path(path_type=Path),
-        help="Key file of rows kept for measuring: 32 bytes or more, mode 600.",
-    )(function)
-
-
-def _source_options(function: F) -> F:
-    function = click.option(
-        "--source", default="", metavar="NAME", help="Name of the source, where two may hold the very same rows."
-    )(function)
-    return click.option("--encoding", default="utf-8", show_default=True, help="How a CSV file is written.")(function)
-
-
 @stream.command("init")
 @click.argument("file", metavar="FILE")
-@_state_option
-@click.option(
-    "--schema", "schema_file", type=click.Path(path_type=Path), help="Schema; what it declares binds all rows."
-)
-@click.option("--level", metavar="COL|N|RULE", help="Privacy level: a column, a number, or 'age > 60: 12, else: 5'.")
+@_state
+@options("level", "target", "identifier", schema="Schema; what it declares binds all rows.")
 @click.option("--k", type=click.IntRange(min=2), help="Lowest level of all.  [default: 10, with --level 2]")
-@click.option("--target", metavar="COL", help="The class or response that will be mined.")
-@click.option("--identifier", multiple=True, metavar="COL", help="A column to drop; repeatable.")
-@click.option("--init-number", type=click.IntRange(min=1), help="Begin with so many rows of FILE.  [default: all]")
-@click.option(
-    "--grouping",
-    type=click.Choice(["compact", "paper"]),
-    default="compact",
-    show_default=True,
-    help="Of the first rows.",
+@click.option("--init-number", type=COUNT, help="Begin with so many rows of FILE.  [default: all]")
+@_choice("--grouping", "compact", "paper", words="Of the first rows.")
+@_choice(
+    "--split", "strict", "paper", words="Split groups never below the highest level inside, or by the average level."
 )
-@click.option(
-    "--split",
-    type=click.Choice(["strict", "paper"]),
-    default="strict",
-    show_default=True,
-    help="Split groups never below the highest level inside, or by the average level.",
+@_choice(
+    "--pending", "memory", "encrypted", words="Keep records that wait in memory only, or in the state under a key."
 )
-@click.option(
-    "--pending",
-    type=click.Choice(["memory", "encrypted"]),
-    default="memory",
-    show_default=True,
-    help="Keep records that wait in memory only, or in the state under a key.",
-)
-@_key_option
+@_pending_key
 @click.option("--pending-limit", type=click.IntRange(min=0), default=10_000, show_default=True, help="Most that wait.")
 @click.option(
     "--measure-rows",
-    type=click.IntRange(min=1),
+    type=COUNT,
     help="Keep at most so many rows encrypted to measure by, and as many people out.  [default: none]",
 )
-@_measure_key_option
+@_measure_key
 @click.option(
     "--measure-share",
     type=click.FloatRange(min=0.0, max=0.5),
@@ -109,14 +79,21 @@ def _source_options(function: F) -> F:
     show_default=True,
     help="Share of rows that is kept out, with --measure-rows.",
 )
-@click.option("--batch-rows", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rows of a batch.")
-@click.option("--seed", type=click.IntRange(min=0), help="Rehearse: reproducible, and marked as not for release.")
-@click.option(
-    "--recipe", "recipe_file", type=click.Path(path_type=Path), help="Begin as another stream: its recipe.toml."
-)
-@_source_options
+@click.option("--batch-rows", type=COUNT, default=5_000, show_default=True, help="Rows of a batch.")
+@options("seed", recipe="Begin as another stream: its recipe.toml.")
+@_source
+@options("encoding")
 @verb
-def init(console: Console, file: str, state: str, **options: Any) -> None:
+def init(
+    console: Console,
+    file: str,
+    state: str,
+    *,
+    schema: Path | None,
+    measure_rows: int | None,
+    encoding: str,
+    **told: Any,
+) -> None:
     """Make a state from the first records, in FILE; they count as ingested.
 
     FILE is a .csv, .csv.gz, .parquet, .arrow or .feather file, or - for CSV on standard input.
@@ -124,46 +101,13 @@ def init(console: Console, file: str, state: str, **options: Any) -> None:
     from sfumato.engines.stream import init_stream
     from sfumato.tables.schema import Schema
 
-    recipe = None if options["recipe_file"] is None else _recipe(options)
-    schema = None if options["schema_file"] is None else Schema.load(options["schema_file"])
-    table, form = read_input(file, encoding=options["encoding"], query=None)
+    known = None if schema is None else Schema.load(schema)
+    table, form = read_input(file, encoding=encoding, query=None)
     with console.progress():
-        init_stream(
-            state,
-            table,
-            schema=schema,
-            target=options["target"],
-            level=options["level"],
-            identifiers=options["identifier"],
-            k=options["k"] or (10 if options["level"] is None else 2),
-            grouping=options["grouping"],
-            split=options["split"],
-            init_number=options["init_number"],
-            pending=options["pending"],
-            pending_key=options["pending_key"],
-            pending_limit=options["pending_limit"],
-            measure_rows=options["measure_rows"] or 0,
-            measure_key=options["measure_key"],
-            measure_share=options["measure_share"],
-            batch_rows=options["batch_rows"],
-            source=options["source"],
-            seed=options["seed"],
-            form=form,
-            recipe=recipe,
-        )
-    if schema is not None:
-        _note_observed(console, schema, {options["level"], *options["identifier"]})
+        init_stream(state, table, schema=known, measure_rows=measure_rows or 0, form=form, **told)
+    if known is not None:
+        _note_observed(console, known, {told["level"], *told["identifiers"]})
     _tell(console, state)
-
-
-def _recipe(options: dict[str, Any]) -> Recipe:
-    from sfumato.recipe import Recipe
-
-    double = [name for name in ("schema_file", "level", "k", "target", "identifier", "seed") if options[name]]
-    if double:
-        name = double[0].removesuffix("_file").replace("_", "-")
-        raise OptionError(f"--recipe already says what --{name} says; edit the recipe or leave one out")
-    return Recipe.load(options["recipe_file"])
 
 
 def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> None:
@@ -183,17 +127,30 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
 
 @stream.command("ingest")
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
-@_state_option
-@_key_option
-@_measure_key_option
-@click.option("--batch-rows", type=click.IntRange(min=1), help="As at init; any other is refused.")
-@click.option("--stdin-format", type=click.Choice(["csv", "jsonl"]), help="Of standard input.  [default: as it begins]")
+@_state
+@_pending_key
+@_measure_key
+@click.option("--batch-rows", type=COUNT, help="As at init; any other is refused.")
+@click.option(
+    "--stdin-format", "form", type=click.Choice(["csv", "jsonl"]), help="Of standard input.  [default: as it begins]"
+)
 @click.option("--follow", is_flag=True, help="Wait for more at the end of a Redis stream, until interrupted.")
 @click.option("--group", default="sfumato", show_default=True, help="Consumer group on a Redis server.")
 @click.option("--acknowledge", is_flag=True, help="Print the id of each batch on stderr once it is on disk.")
-@_source_options
+@_source
+@options("encoding")
 @verb
-def ingest(console: Console, inputs: tuple[str, ...], state: str, **options: Any) -> None:
+def ingest(
+    console: Console,
+    inputs: tuple[str, ...],
+    state: str,
+    *,
+    pending_key: Path | None,
+    measure_key: Path | None,
+    batch_rows: int | None,
+    acknowledge: bool,
+    **told: Any,
+) -> None:
     """Take in rows; each batch is on disk before the next is read.
 
     INPUT is a file of .csv, .csv.gz, .parquet, .arrow or .feather, a folder of such files, - for CSV or JSON lines on
@@ -202,21 +159,21 @@ def ingest(console: Console, inputs: tuple[str, ...], state: str, **options: Any
     """
     from sfumato.stream import Session
 
-    with Session.open(state, pending_key=options["pending_key"], measure_key=options["measure_key"]) as session:
+    with Session.open(state, pending_key=pending_key, measure_key=measure_key) as session:
         rows = session.settings.batch_rows
-        if options["batch_rows"] not in (None, rows):
+        if batch_rows not in (None, rows):
             raise OptionError(
                 f"this state cuts its sources into batches of {rows} rows; another size would make known rows look "
                 "new, so leave out --batch-rows"
             )
-        words = _Words(console, acknowledge=options["acknowledge"])
+        words = _Words(console, acknowledge=acknowledge)
         try:
-            done = session.ingest(_batches(session, inputs, options), tell=words)
+            done = session.ingest(_batches(session, inputs, told), tell=words)
         except KeyboardInterrupt:
             click.echo(
                 f"sfumato: interrupted; the {words.batches} batches before are on disk, run it again to go on", err=True
             )
-            sys.exit(0 if options["follow"] else 1)
+            sys.exit(0 if told["follow"] else 1)
         status = session.status()
     console.say(
         f"{done.rows} new rows in {done.batches} batches: {done.absorbed} joined a group, {done.pending} had to wait, "
@@ -227,8 +184,8 @@ def ingest(console: Console, inputs: tuple[str, ...], state: str, **options: Any
     console.result({"ingested": done, **vars(status)})
 
 
-def _batches(session: Session, inputs: tuple[str, ...], options: dict[str, Any]) -> Iterator[Batch]:
-    """Give the batches of the inputs one after the other."""
+def _batches(session: Session, inputs: tuple[str, ...], told: dict[str, Any]) -> Iterator[Batch]:
+    """Batches of the inputs one after the other."""
     from sfumato.stream.connectors import Reading, read_batches
 
     for place in inputs:
@@ -237,11 +194,7 @@ def _batches(session: Session, inputs: tuple[str, ...], options: dict[str, Any])
             columns=session.codec.schema.names,
             known=session.known,
             awaited=session.awaited,
-            source=options["source"],
-            encoding=options["encoding"],
-            form=options["stdin_format"],
-            follow=options["follow"],
-            group=options["group"],
+            **told,
         )
         yield from read_batches(place, reading)
 
@@ -265,26 +218,14 @@ class _Words:
 
 
 @stream.command("publish")
-@_state_option
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
-@click.option("--format", "form", type=click.Choice(["csv", "parquet", "arrow"]), help="[default: the first rows']")
-@click.option("--no-report", is_flag=True, help="Do not measure.")
-@_measure_key_option
-@policy_options
-@click.option("--sign", type=click.Path(path_type=Path), help="Private key (Ed25519) to sign the certificate with.")
-@click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
+@_state
+@click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")
+@options("no_report", form="[default: the first rows']")
+@_measure_key
+@options("policy", "despite_policy", "sign", "overwrite")
 @verb
 def publish(
-    console: Console,
-    state: str,
-    output: Path,
-    form: str | None,
-    no_report: bool,
-    measure_key: Path | None,
-    policy: str | None,
-    despite_policy: bool,
-    sign: Path | None,
-    overwrite: bool,
+    console: Console, state: str, output: Path, no_report: bool, sign: Path | None, overwrite: bool, **told: Any
 ) -> None:
     """Begin an epoch and write its release: new rows where enough records are fresh, the earlier rows elsewhere.
 
@@ -295,17 +236,8 @@ def publish(
 
     try:
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
-            release = publish_stream(
-                state,
-                output,
-                form=form,
-                report=not no_report,
-                overwrite=overwrite,
-                sign=signer_at(sign, output),
-                measure_key=measure_key,
-                policy=policy,
-                despite_policy=despite_policy,
-            )
+            signer = signer_at(sign, output)
+            release = publish_stream(state, output, report=not no_report, overwrite=overwrite, sign=signer, **told)
     except KeyboardInterrupt:
         click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)
         sys.exit(1)
@@ -323,8 +255,8 @@ def publish(
 
 @stream.command("attack")
 @click.argument("releases", metavar="RELEASE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@_state_option
-@_measure_key_option
+@_state
+@_measure_key
 @verb
 def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key: Path | None) -> None:
     """Take published epochs from each other, as somebody does who keeps them all, and tell what that gives away.
@@ -357,7 +289,7 @@ def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key
 
 
 @stream.command("forget")
-@_state_option
+@_state
 @verb
 def forget(console: Console, state: str) -> None:
     """Delete the rows kept for measuring from a state, for good; needs no key.
@@ -373,7 +305,7 @@ def forget(console: Console, state: str) -> None:
 
 
 @stream.command("status")
-@_state_option
+@_state
 @verb
 def status(console: Console, state: str) -> None:
     """Check a state as a whole and tell how it stands."""

@@ -8,20 +8,16 @@ from pathlib import Path
 import rich_click as click
 
 from sfumato.cli.console import Console, tell_error, verb
-from sfumato.cli.options import most_bytes_option
+from sfumato.cli.options import FILE, options
 
 __all__ = ["verify"]
 
 
 @click.command()
 @click.argument("folder", metavar="FOLDER/release", type=click.Path(path_type=Path))
-@click.option(
-    "--signer",
-    type=click.Path(path_type=Path),
-    help="Public key of who must have signed it: PEM, or a line ssh-ed25519 ...",
-)
-@most_bytes_option(
-    "Bytes that the table may have and unpack to.  [default: what the certified rows need, at most 64 GiB]"
+@click.option("--signer", type=FILE, help="Public key of who must have signed it: PEM, or a line ssh-ed25519 ...")
+@options(
+    most_bytes="Bytes that the table may have and unpack to.  [default: what the certified rows need, at most 64 GiB]"
 )
 @verb
 def verify(console: Console, folder: Path, signer: Path | None, most_bytes: int | None) -> None:
@@ -30,21 +26,12 @@ def verify(console: Console, folder: Path, signer: Path | None, most_bytes: int 
     Exits with 3 if something does not hold. It proves that nothing was changed since; who made it only with --signer
     and a key that you have from them by another way than the release.
     """
-    from sfumato.publish import verify_release
+    import sfumato as sf
 
-    checks = verify_release(folder, signer=signer, most_bytes=most_bytes)
-    holds = all(check.holds for check in checks)
-    for check in checks:
-        word = "FAILS" if not check.holds else "holds" if check.checked else "open"
-        console.say(f"{word:<6} {check.name}: {check.detail}")
-    console.say("The release holds." if holds else "The release does not hold.")
-    console.result(
-        {
-            "holds": holds,
-            "checks": checks,
-        }
-    )
-    if not holds:
-        failing = ", ".join(check.name for check in checks if not check.holds)
+    found = sf.verify(folder, signer=signer, most_bytes=most_bytes)
+    console.say(found.describe())
+    console.result({"holds": found.holds, "checks": found.checks})
+    if not found:
+        failing = ", ".join(check.name for check in found if not check.holds)
         tell_error(f"sfumato: the release does not hold ({failing}); do not use it")
         sys.exit(3)

@@ -68,7 +68,7 @@ def try_on_sample(
     source: str | Path,
     mechanism: Geometric,
     *,
-    schema: Schema | None = None,
+    schema: Schema | str | Path | None = None,
     target: str | None = None,
     identifiers: Iterable[str] = (),
     public: Iterable[str] = (),

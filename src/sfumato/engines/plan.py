@@ -6,6 +6,7 @@ import dataclasses
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def settle(
     arrow: pa.Table,
     mechanism: Mechanism,
     *,
-    schema: Schema | None = None,
+    schema: Schema | str | Path | None = None,
     target: str | None = None,
     level: str | int | None = None,
     strata: str | None = None,
@@ -126,14 +127,14 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
 
 def schema_of(
     arrow: pa.Table,
-    schema: Schema | None,
+    schema: Schema | str | Path | None,
     target: str | None,
     identifiers: Iterable[str] = (),
     public: Iterable[str] = (),
     *,
     keep_empty: bool = False,
 ) -> Schema:
-    """Take the given schema or infer one, then give columns the roles that were told.
+    """The given schema, its file read, or an inferred one; with the roles that were told.
 
     Columns without any value are dropped with a word, unless they are kept because other owners may have values.
     """
@@ -142,6 +143,8 @@ def schema_of(
     identifiers, public = tuple(identifiers), tuple(public)
     if schema is None:
         schema = _infer_rest(arrow, identifiers, public)
+    elif not isinstance(schema, Schema):
+        schema = Schema.load(schema)
     check_columns(arrow, schema)
     order = {name: place for place, name in enumerate(arrow.column_names)}
     schema = Schema(tuple(sorted(schema.fields, key=lambda field: order[field.name])))

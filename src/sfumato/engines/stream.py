@@ -49,11 +49,11 @@ def init_stream(
     state: str | Path,
     table: Any,
     *,
-    schema: Schema | None = None,
+    schema: Schema | str | Path | None = None,
     target: str | None = None,
     level: str | int | None = None,
     identifiers: Iterable[str] = (),
-    k: int = 10,
+    k: int | None = None,
     grouping: str = "compact",
     split: str = "strict",
     init_number: int | None = None,
@@ -67,7 +67,7 @@ def init_stream(
     source: str = "",
     seed: int | None = None,
     form: FileForm | None = None,
-    recipe: Recipe | None = None,
+    recipe: Recipe | str | Path | None = None,
 ) -> None:
     """Begin a stream: condense the first records statically and write a state [AY05, sec. 3].
 
@@ -77,13 +77,13 @@ def init_stream(
         A new file, or ``postgresql://USER@HOST/NAME``.
     table : pandas, polars or pyarrow table
         Holds the first *InitNumber* records. They count as ingested: the same rows given again are known.
-    schema : Schema, optional
+    schema : Schema or path, optional
         What it says of domains binds every row of the stream; what it leaves open does not, except that a category must
         be listed or occur in the first records. By default proposed from the first records, whose bounds bind nothing.
     target, level, identifiers
         As in `sfumato.sanitize`.
-    k : int
-        The floor of all levels.
+    k : int, optional
+        The floor of all levels; by default 10, or 2 where ``level`` says what records ask for.
     grouping : str
         How the first records are grouped: ``"compact"`` searches for groups of low sum of squares, ``"paper"`` is
         ConstructGroups [AY05, fig. 2].
@@ -112,12 +112,16 @@ def init_stream(
         Makes a rehearsal.
     form : FileForm, optional
         How published tables are written, by default as CSV.
-    recipe : Recipe, optional
-        Of an earlier stream: its schema, levels, k, grouping, split and seed are taken in place of all that is told
-        here of them; decimals are those of the new first records.
+    recipe : Recipe or path, optional
+        Of an earlier stream: its schema, levels, k, grouping, split and seed are taken; decimals are those of the new
+        first records.
     """
     if recipe is not None:
+        given = {"schema": schema, "level": level, "k": k, "target": target, "identifier": identifiers, "seed": seed}
+        if double := [name for name, value in given.items() if value is not None and value != ()]:
+            raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
         schema, level, seed, k, grouping, split = _replayed(recipe)
+    k = (10 if level is None else 2) if k is None else k
     if (pending == "encrypted") != (pending_key is not None):
         raise OptionError("a key goes with waiting records that are encrypted; give --pending encrypted with a key")
     if (measure_rows > 0) != (measure_key is not None):
@@ -185,8 +189,9 @@ def forget_rows(state: str | Path) -> Status:
         return session.status()
 
 
-def _replayed(recipe: Recipe) -> tuple[Schema, str | int | None, int | None, int, str, str]:
+def _replayed(given: Recipe | str | Path) -> tuple[Schema, str | int | None, int | None, int, str, str]:
     """What the recipe of a stream says: schema, levels, seed, k, grouping and split."""
+    recipe = given if isinstance(given, Recipe) else Recipe.load(given)
     told = recipe.parameters
     if recipe.method != "stream":
         raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a stream; run it with sanitize")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Breach", "Worst", "breach", "percent", "posterior", "posterior_of", "verdict", "worst_outputs"]
+__all__ = ["Breach", "Worst", "answer_breach", "percent", "posterior", "posterior_of", "verdict", "worst_outputs"]
 
 _TIE = 1e-12  # probabilities this near to each other differ by rounding alone
 
@@ -157,7 +157,7 @@ class Breach:
         return downward_bound(self.gamma, self.prior)
 
 
-def breach(spec: NoiseSpec, prior: NDArray[np.float64], about: str, output: Any = None) -> Breach:
+def answer_breach(spec: NoiseSpec, prior: NDArray[np.float64], about: str, output: Any = None) -> Breach:
     """Compute what an answer tells about a property; without an answer, what the worst one tells.
 
     Examples
@@ -166,7 +166,7 @@ def breach(spec: NoiseSpec, prior: NDArray[np.float64], about: str, output: Any 
     >>> from sfumato.laws.domains import Integers
     >>> spec = NoiseSpec(Integers(0, 1000), {"name": "keep-or-replace", "keep": 0.2})
     >>> prior = np.array([0.01] + [0.00099] * 1000)  # the example of JS07
-    >>> round(breach(spec, prior, "x == 0", 0).posterior, 3)
+    >>> round(answer_breach(spec, prior, "x == 0", 0).posterior, 3)
     0.716
     """
     operator, mask = spec.operator, holds(about, spec.domain)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from sfumato.errors import OptionError
+from sfumato.laws.enhance import Pairs
 from sfumato.perturb.additive import AdditiveNoise
 from sfumato.perturb.multiplicative import MultiplicativeNoise
 
@@ -19,7 +19,7 @@ def make_noise(
     correlated: bool = False,
     enhance: float = 0.0,
     enhance_size: float = 1.0,
-    enhance_laws: Iterable[Any] = (),
+    enhance_laws: Pairs = (),
     pass_categories: bool = False,
 ) -> AdditiveNoise | MultiplicativeNoise:
     """Build noise of a kind; without a size it takes that kind's own.
@@ -33,7 +33,7 @@ def make_noise(
         "law": law,
         "enhance": enhance,
         "enhance_size": enhance_size,
-        "enhance_laws": tuple(enhance_laws),
+        "enhance_laws": enhance_laws,
         "pass_categories": pass_categories,
     }
     if size is not None:

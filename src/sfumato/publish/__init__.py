@@ -8,7 +8,7 @@ from sfumato.publish.judge import PolicyNotMet, Ruling, Verdict, judge
 from sfumato.publish.policy import BUILT_IN, PURPOSES, Policy
 from sfumato.publish.release import Release, refuse_to_sign_rehearsal
 from sfumato.publish.signature import Signer, Verifier
-from sfumato.publish.verify import Check, certificate_beside, verify_release
+from sfumato.publish.verify import Check, Verification, certificate_beside, verify_release
 
 __all__ = [
     "BUILT_IN",
@@ -22,6 +22,7 @@ __all__ = [
     "Ruling",
     "Signer",
     "Verdict",
+    "Verification",
     "Verifier",
     "certificate_beside",
     "check_evaluation_folder",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sfumato.assess.report import Report
 from sfumato.assess.verdict import Exceeded
 from sfumato.facts import Fact, Grouped, Joint, Maintained
+from sfumato.methods import all_parameters
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.recipe import Recipe
 
@@ -16,11 +17,6 @@ __all__ = ["what_to_try", "words_of"]
 _HOLD_OUT, _HOLD_OUT_MORE = 0.3, 0.5
 _STEPS = (4, 10)  # by how much larger groups are tried
 _GROUPS = 25  # a group size to begin with where the method has none
-_FLAGS = ("--correlated", "--pass-categories", "--pass-missing", "--allow-observed", "--allow-level-1")
-_OF_METHODS = (
-    *("--grouping", "--effort", "--noise", "--law", "--size", "--enhance", "--enhance-size", "--groups", "--b"),
-    *("--response-weight", "--guarantee", "--rho1", "--rho2", "--epsilon", "--spec", "--key", "--new-key", "--public"),
-)
 
 
 def what_to_try(
@@ -122,12 +118,12 @@ def _with(words: Sequence[str], *options: str) -> list[str]:
 def _without(words: Sequence[str], *names: str) -> list[str]:
     """Words of a command without some options and their values."""
     kept: list[str] = []
-    skip = 0
+    skip, widths = 0, _widths()
     for word in words:
         if skip:
             skip -= 1
         elif word in names:
-            skip = 0 if word in _FLAGS else 1
+            skip = widths.get(word, 1)
         else:
             kept.append(word)
     return kept
@@ -135,7 +131,13 @@ def _without(words: Sequence[str], *names: str) -> list[str]:
 
 def _dropped(size: Sequence[str]) -> tuple[str, ...]:
     """Options that do not go with others: those of the old method with a new one."""
-    return (*_OF_METHODS, *_FLAGS) if "--method" in size else ("--groups",)
+    return (*_widths(), "--noise", "--spec", "--key", "--new-key", "--public") if "--method" in size else ("--groups",)
+
+
+def _widths() -> dict[str, int]:
+    """Options of the parameters that methods have, apart from k, and how many words follow each."""
+    told = {name: each for name, each in all_parameters().items() if name != "k"}
+    return {f"--{name.replace('_', '-')}": 0 if each.kind is bool else each.width for name, each in told.items()}
 
 
 def _value(words: Sequence[str], name: str) -> str | None:

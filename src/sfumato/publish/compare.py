@@ -27,7 +27,7 @@ def evaluate(
     original: Any,
     released: Any,
     *,
-    schema: Schema | None = None,
+    schema: Schema | str | Path | None = None,
     target: str | None = None,
     identifiers: Iterable[str] = (),
     public: Iterable[str] = (),
@@ -42,7 +42,7 @@ def evaluate(
     ----------
     original, released : pandas, polars or pyarrow tables
         They need not be of one kind, and types of columns may differ as long as they mean the same.
-    schema : Schema, optional
+    schema : Schema or path, optional
         By default inferred from the original.
     target : str, optional
         The class or response that will be mined.
@@ -84,7 +84,7 @@ def compare_tables(
     original: Any,
     released: Any,
     *,
-    schema: Schema | None = None,
+    schema: Schema | str | Path | None = None,
     target: str | None = None,
     identifiers: Iterable[str] = (),
     public: Iterable[str] = (),

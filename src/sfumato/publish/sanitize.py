@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.condense.mechanism import Condensation
 from sfumato.engines.chunks import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart
 from sfumato.engines.plan import settle
-from sfumato.errors import OptionError, SfumatoError
+from sfumato.errors import OptionError, SfumatoError, shown
+from sfumato.geometry.key import Key
 from sfumato.geometry.keyfile import check_key_path, keeping_key
 from sfumato.mechanism import Mechanism
+from sfumato.methods import DEFAULT_METHOD, all_parameters, is_keyed, make_mechanism
 from sfumato.publish.folder import check_folder, replacing_folder
 from sfumato.publish.judge import asked_policy
-from sfumato.publish.policy import Policy
+from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.publish.publish import check_budget, publish
 from sfumato.publish.release import Release, signer_of
 from sfumato.publish.signature import Signer
+from sfumato.recipe import Recipe
 from sfumato.replacing import reason
 from sfumato.scale.source import form_of
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.schema import Schema
 
-__all__ = ["sanitize", "sanitize_file"]
+__all__ = ["load_recipe", "sanitize", "sanitize_file"]
+
+_COLUMNS = {"identifiers": "identifier", "public": "public"}
 
 
 def sanitize(
     table: Any,
     mechanism: Mechanism | None = None,
     *,
-    schema: Schema | None = None,
+    method: str | None = None,
+    recipe: Recipe | str | Path | None = None,
+    schema: Schema | str | Path | None = None,
     target: str | None = None,
     level: str | int | None = None,
     strata: str | None = None,
@@ -48,16 +54,22 @@ def sanitize(
     policy: Policy | str | Path | None = None,
     despite_policy: bool = False,
     command: Sequence[str] = (),
+    **parameters: Any,
 ) -> Release:
-    """Sanitize a table: give back one that can be mined in its place, certified and measured.
+    """A table that can be mined in place of this one, certified and measured.
 
     Parameters
     ----------
     table : pandas, polars or pyarrow table
     mechanism : Mechanism, optional
-        By default ``Condensation()``.
-    schema : Schema, optional
-        By default inferred; print ``Schema.infer(table)`` to see every decision.
+        In place of a method and its parameters.
+    method : str, optional
+        Name of a method as on the command line; by default ``"condense"``.
+    recipe : Recipe or path, optional
+        Of an earlier run: says all that it says, so that only a key, rows to hold out, a seed and a policy may be told
+        beside it.
+    schema : Schema or path, optional
+        By default inferred; print ``sf.inspect(table)`` to see every decision.
     target : str, optional
         The class or response that will be mined.
     level : str or int, optional
@@ -86,6 +98,9 @@ def sanitize(
         Release it all the same where it does not; the certificate says so.
     command : sequence of str
         Words of the command line that asked for it, for what to try next.
+    **parameters
+        Of the method, by the names of its mechanism's fields. Where nothing is said of ``k``, a condensation takes 10,
+        or 2 where ``level`` says what records ask for. ``key`` may be the file of one.
 
     Returns
     -------
@@ -101,16 +116,24 @@ def sanitize(
     --------
     >>> import pyarrow as pa
     >>> table = pa.table({"age": list(range(20, 60)), "sex": ["f", "m"] * 20})
-    >>> release = sanitize(table, Condensation(k=5), seed=1, report=False)
+    >>> release = sanitize(table, k=5, seed=1, report=False)
     >>> release.table.num_rows, release.certificate.levels["smallest_group"] >= 5
     (40, True)
     """
+    if recipe is not None:
+        given = {"mechanism": mechanism, "method": method, "schema": schema, "level": level, "strata": strata}
+        columns = {"target": target, "identifiers": identifiers, "public": public}
+        recipe = load_recipe(recipe, {**parameters, **given, **columns})
+        method, parameters = recipe.method, {**recipe.parameters, **parameters}
+        schema, level, strata = recipe.schema, recipe.level, recipe.strata
+        holdout, seed = _first(holdout, recipe.holdout), _first(seed, recipe.seed)
+        policy = _policy_of(recipe) if policy is None else policy
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     arrow, origin = to_arrow(table)
     plan = settle(
         arrow,
-        Condensation() if mechanism is None else mechanism,
+        _chosen(mechanism, method, parameters, level, schema, replayed=recipe is not None),
         schema=schema,
         target=target,
         level=level,
@@ -139,9 +162,11 @@ def sanitize(
 def sanitize_file(
     source: str | Path,
     folder: str | Path,
-    mechanism: Mechanism,
+    mechanism: Mechanism | None = None,
     *,
-    schema: Schema | None = None,
+    method: str | None = None,
+    recipe: Recipe | str | Path | None = None,
+    schema: Schema | str | Path | None = None,
     target: str | None = None,
     identifiers: Iterable[str] = (),
     public: Iterable[str] = (),
@@ -157,6 +182,7 @@ def sanitize_file(
     spreadsheet_safe: bool = False,
     policy: Policy | str | Path | None = None,
     despite_policy: bool = False,
+    **parameters: Any,
 ) -> Release:
     """Move a file of any length by a key and write a whole release folder, certified and measured.
 
@@ -168,9 +194,11 @@ def sanitize_file(
         A .parquet, .csv, .csv.gz, .arrow or .feather file; the released table is of the same format.
     folder : path
         For ``release/`` and ``owner/``.
-    mechanism : Mechanism
+    mechanism : Mechanism, optional
         Translation, Scaling, Rotation or Hybrid: with a key, or without one together with ``new_key``.
-    schema : Schema, optional
+    method, recipe, **parameters
+        In place of a mechanism, as in `sanitize`.
+    schema : Schema or path, optional
         By default proposed from the sample; bounds and steps seen there do not bind the other rows.
     target, identifiers, public
         As in `sanitize`.
@@ -204,9 +232,18 @@ def sanitize_file(
     PolicyNotMet
         Where the policy is not met, or it cannot be told; neither folder nor key is written.
     """
+    if recipe is not None:
+        given = {"mechanism": mechanism, "method": method, "schema": schema}
+        columns = {"target": target, "identifiers": identifiers, "public": public}
+        recipe = load_recipe(recipe, {**parameters, **given, **columns})
+        for name in ("holdout", "level", "strata"):
+            if getattr(recipe, name) is not None:
+                raise OptionError(f"the recipe says {name!r}, which needs all rows at once; a file goes in batches")
+        method, parameters, schema = recipe.method, {**recipe.parameters, **parameters}, recipe.schema
+        seed, policy = _first(seed, recipe.seed), _policy_of(recipe) if policy is None else policy
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
-    mover = in_chunks(mechanism)
+    mover = in_chunks(_chosen(mechanism, method, parameters, None, schema, replayed=recipe is not None))
     check_folder(folder, overwrite=overwrite)
     _check_key(mover, new_key, folder)
     signer, form = signer_of(sign, rehearsal=seed is not None), form_of(Path(source))
@@ -239,3 +276,52 @@ def _check_key(mechanism: Geometric, new_key: str | Path | None, folder: str | P
         raise OptionError("a file is moved either by the mechanism's key or by a new one; give a key or new_key")
     if new_key is not None:
         check_key_path(new_key, apart_from=folder)
+
+
+def _chosen(
+    mechanism: Mechanism | None,
+    method: str | None,
+    parameters: Mapping[str, Any],
+    level: str | int | None,
+    schema: object | None,
+    *,
+    replayed: bool,
+) -> Mechanism:
+    """Mechanism that was given, or the one of the method's name and parameters."""
+    if mechanism is not None:
+        if method is not None or parameters:
+            name = next(iter(parameters), "method")
+            raise OptionError(f"a mechanism was given, which says what {name!r} says; leave one of them out")
+        return mechanism
+    method, told = method or DEFAULT_METHOD, dict(parameters)
+    if not replayed and method in ("condense", "condense-paper") and told.get("k") is None:
+        told["k"] = _usual_k(level, schema, allow_level_1=told.get("allow_level_1") is True)
+    if is_keyed(method) and isinstance(told.get("key"), str | Path):
+        told["key"] = Key.load(told["key"])
+    return make_mechanism(method, told)
+
+
+def _usual_k(level: str | int | None, schema: object | None, *, allow_level_1: bool) -> int:
+    if level is None and schema is None:
+        return 10
+    return 1 if allow_level_1 else 2 if level is not None else 10
+
+
+def load_recipe(recipe: Recipe | str | Path, told: Mapping[str, Any]) -> Recipe:
+    """Recipe that is to be run again, read once it is sure that nothing else says what it says."""
+    for name in ("mechanism", "method", *all_parameters(), "level", "strata", "target", *_COLUMNS, "schema"):
+        if told.get(name) not in (None, (), []):
+            option = _COLUMNS.get(name, name).replace("_", "-")
+            raise OptionError(f"--recipe already says what --{option} says; edit the recipe or leave one out")
+    return recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
+
+
+def _policy_of(recipe: Recipe) -> str | None:
+    """Policy that a recipe was judged by; only one that is built in is known by its name."""
+    if recipe.policy is not None and recipe.policy not in BUILT_IN:
+        raise OptionError(f"the recipe was judged by the policy {shown(recipe.policy)}; name its file with --policy")
+    return recipe.policy
+
+
+def _first(told: Any, otherwise: Any) -> Any:
+    return otherwise if told is None else told

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.documents import read_bytes, read_text
@@ -16,15 +18,41 @@ from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
 from sfumato.randomness import Mode
 from sfumato.tables.schema import Schema
 
-__all__ = ["Check", "certificate_beside", "verify_release"]
+__all__ = ["Check", "Verification", "certificate_beside", "verify_release"]
 
 
 _MOST_NAMED = 5
 
 
+@dataclass(frozen=True)
+class Verification:
+    """What a reviewer found: true where the release holds."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no check failed; one that could not be made is not a failure."""
+        return all(check.holds for check in self.checks)
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __iter__(self) -> Iterator[Check]:
+        return iter(self.checks)
+
+    def describe(self) -> str:
+        """Each check on a line, and what they come to."""
+        lines = [
+            f"{'FAILS' if not check.holds else 'holds' if check.checked else 'open':<6} {check.name}: {check.detail}"
+            for check in self.checks
+        ]
+        return "\n".join([*lines, "The release holds." if self.holds else "The release does not hold."])
+
+
 def verify_release(
     folder: str | Path, *, signer: str | Path | None = None, most_bytes: int | None = None
-) -> list[Check]:
+) -> Verification:
     """Check hashes, certificate against table, all that it says against its facts, and the rehearsal mark.
 
     Parameters
@@ -49,7 +77,7 @@ def verify_release(
     try:
         certificate = _read_certificate(data)
     except AlteredCertificate as altered:
-        return [*checks, Check("certificate", False, str(altered))]
+        return Verification((*checks, Check("certificate", False, str(altered))))
     checks.append(_files(path, certificate, most_bytes or MOST_BYTES))
     checks.extend(_table(path, certificate, most_bytes))
     checks.extend(agreement_checks(certificate))
@@ -61,7 +89,7 @@ def verify_release(
             "a rehearsal: made with a seed, not for release" if rehearsal else "randomness from the operating system",
         )
     )
-    return checks
+    return Verification(tuple(checks))
 
 
 def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:

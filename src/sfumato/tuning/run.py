@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from sfumato import __version__
 from sfumato.assess.study import Study, study_of
 from sfumato.condense.classwise import ClasswiseCondensation, choose_size, classes_of
 from sfumato.condense.mechanism import Condensation
@@ -28,6 +28,7 @@ from sfumato.tuning.metrics import Metric, Score, choose_metric, has_classes
 from sfumato.tuning.model import Mark, Plan, Tuning
 from sfumato.tuning.search import brute_force, equal_steps, rule_based_search
 from sfumato.tuning.trials import Split, Trial, try_size
+from sfumato.version import __version__
 
 __all__ = ["tune"]
 
@@ -43,7 +44,7 @@ def tune(
     *,
     target: str | None = None,
     method: str | None = None,
-    schema: Schema | None = None,
+    schema: Schema | str | Path | None = None,
     level: str | int | None = None,
     strata: str | None = None,
     identifiers: Iterable[str] = (),

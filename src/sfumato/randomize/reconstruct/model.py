@@ -44,6 +44,8 @@ class Reconstruction:
     notes : tuple of str
     cells : Cells
         The domain and where it is cut.
+    missing : int
+        Cells that were skipped, because nothing was sent in them.
     """
 
     probability: NDArray[np.float64]
@@ -58,6 +60,7 @@ class Reconstruction:
     method: str
     notes: tuple[str, ...]
     cells: Cells = field(repr=False)
+    missing: int = 0
 
     @property
     def values(self) -> tuple[str | int | float, ...] | None:

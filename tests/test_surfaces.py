@@ -1,0 +1,195 @@
+"""Python, the command line and a recipe reach every parameter of every method by one name, and mean the same by it."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import rich_click as click
+
+import sfumato as sf
+from sfumato.cli.main import app
+from sfumato.cli.sanitize import WORDS, parameters_told
+from sfumato.errors import OptionError
+from sfumato.geometry.key import Add, Key
+from sfumato.laws.domains import Labels
+from sfumato.mechanism import parameters_of
+from sfumato.methods import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
+from sfumato.recipe import Recipe
+
+SPEC = sf.NoiseSpec(Labels(("no", "yes")), {"name": "keep-or-replace", "keep": 0.75})
+TABLE = pa.table(
+    {"age": [20 + 7 * row % 31 for row in range(40)], "pay": [1000.5 + 13 * row % 17 for row in range(40)]}
+)
+PUBLIC = {name: getattr(sf, name) for name in sf.__all__}
+MECHANISMS: list[Any] = [each for each in PUBLIC.values() if isinstance(each, type) and hasattr(each, "traits")]
+VERBS = [name for name, each in PUBLIC.items() if name.islower() and not isinstance(each, str)]
+VALUES: dict[str, tuple[tuple[str, ...], Any]] = {
+    "k": (("7",), 7),
+    "grouping": (("holistic",), "holistic"),
+    "effort": (("thorough",), "thorough"),
+    "allow_level_1": ((), True),
+    "response_weight": (("0.25",), 0.25),
+    "tolerance": (("0.3",), 0.3),
+    "kind": (("multiplicative",), "multiplicative"),
+    "law": (("uniform",), "uniform"),
+    "size": (("0.4",), 0.4),
+    "correlated": ((), True),
+    "enhance": (("0.2",), 0.2),
+    "enhance_size": (("2.5",), 2.5),
+    "enhance_laws": (("age=laplace",), (("age", "laplace"),)),
+    "groups": (("3",), 3),
+    "b": (("0.5",), 0.5),
+    "guarantee": (("record",), "record"),
+    "rho1": (("0.01",), 0.01),
+    "rho2": (("0.5",), 0.5),
+    "epsilon": (("1.5",), 1.5),
+    "specs": (("smokes=SPEC",), (("smokes", SPEC.canonical),)),
+    "pass_missing": ((), True),
+    "allow_observed": ((), True),
+    "shifts": (("age=-5,5.5",), (("age", -5.0, 5.5),)),
+    "deviations": (("-2", "1"), (-2.0, 1.0)),
+    "factors": (("pay=0.5,0.9",), (("pay", 0.5, 0.9),)),
+    "factor": (("0.25", "4"), (0.25, 4.0)),
+    "degrees": (("-10", "90"), (-10.0, 90.0)),
+    "units": (("pay=1000",), (("pay", 1000.0),)),
+    "pairs": (("disjoint",), "disjoint"),
+    "pass_categories": ((), True),
+}
+NEEDED = {"enhance_laws": {"enhance": 0.2}, "rho2": {"rho1": 0.01}}
+NEEDED_OF_METHOD = {"randomize": {"epsilon": 1.0}}
+CASES = [(method, name) for method in METHODS for name in parameters_of_method(method)]
+
+
+def told(method: str, name: str) -> dict[str, Any]:
+    """The parameter by a value that is not its default, and what it cannot go without."""
+    return {**NEEDED_OF_METHOD.get(method, {}), **NEEDED.get(name, {}), name: VALUES[name][1]}
+
+
+def on_the_command_line(parameters: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Parameters that the command reads when they are given as its options."""
+    (folder / "spec.toml").write_text(SPEC.to_toml(), encoding="utf-8")
+    words = ["in.csv", "-o", "out"]
+    for name, value in parameters.items():
+        spelt = VALUES[name][0] if value == VALUES[name][1] else (str(value),)
+        words += [f"--{name.replace('_', '-')}", *(word.replace("SPEC", str(folder / "spec.toml")) for word in spelt)]
+    command = app.get_command(click.Context(app), "sanitize")
+    assert command is not None
+    return parameters_told(command.make_context("sanitize", words).params)
+
+
+def test_every_field_of_every_mechanism_is_a_parameter_of_its_method_and_an_option() -> None:
+    assert len(MECHANISMS) == 10
+    reached = {method: set(parameters_of_method(method)) for method in METHODS}
+    for mechanism in MECHANISMS:
+        method = mechanism.method if isinstance(mechanism.method, str) else None
+        fields = {field.name for field in dataclasses.fields(mechanism)}
+        holding = [each for each, names in reached.items() if fields <= names and method in (None, each)]
+        assert holding, mechanism
+    assert set(WORDS) == set(VALUES) == set(all_parameters())
+
+
+@pytest.mark.parametrize(("method", "name"), CASES)
+def test_a_parameter_is_reached_from_everywhere(method: str, name: str, tmp_path: Path) -> None:
+    parameters = told(method, name)
+    made = make_mechanism(method, parameters)
+    assert getattr(made, name) == VALUES[name][1]
+    assert make_mechanism(method, on_the_command_line(parameters, tmp_path)) == made
+    schema = sf.inspect(TABLE)
+    recipe = Recipe(made.method, parameters_of(made), schema)
+    again = Recipe.from_toml(recipe.to_toml())
+    replayed = make_mechanism(again.method, again.parameters)
+    assert replayed == made
+    assert Recipe(replayed.method, parameters_of(replayed), again.schema).to_toml() == recipe.to_toml()
+
+
+@pytest.mark.parametrize("name", ["shifts", "units", "enhance_laws"])
+@pytest.mark.parametrize("text", ["age", "=1", "age=", "age=1,2,3", "age=,"])
+def test_a_value_of_a_column_that_is_none_is_refused(name: str, text: str) -> None:
+    nothing = dict.fromkeys(WORDS)
+    with pytest.raises(OptionError, match=f"--{name.replace('_', '-')} takes a column and its value, as in"):
+        parameters_told({**nothing, name: (text,)})
+
+
+def test_parameters_stand_for_the_mechanism() -> None:
+    release = sf.sanitize(TABLE, k=7, effort="fast", seed=1, report=False)
+    same = sf.sanitize(TABLE, sf.Condensation(k=7, effort="fast"), seed=1, report=False)
+    assert release.recipe.parameters == same.recipe.parameters
+    assert release.table == same.table
+    assert sf.sanitize(TABLE, level=4, effort="fast", seed=1, report=False).recipe.parameters["k"] == 2
+    with pytest.raises(OptionError, match="a mechanism was given, which says what 'k' says"):
+        sf.sanitize(TABLE, sf.Condensation(), k=7)
+    with pytest.raises(OptionError, match="the method 'condense' has no parameter 'colour'"):
+        sf.sanitize(TABLE, colour="red")
+
+
+def test_a_key_may_be_the_file_of_one(tmp_path: Path) -> None:
+    (tmp_path / "key.toml").write_text(Key((Add("age", 5.0), Add("pay", 7.0))).to_toml(), encoding="utf-8")
+    release = sf.sanitize(TABLE, method="translate", key=tmp_path / "key.toml", seed=1, report=False)
+    assert sorted(release.table["age"].to_pylist()) == sorted(5 + age for age in TABLE["age"].to_pylist())
+    assert [method for method in METHODS if is_keyed(method)] == ["translate", "scale", "rotate", "hybrid"]
+
+
+def test_a_recipe_is_run_again_and_says_all_that_it_says(tmp_path: Path) -> None:
+    first = sf.sanitize(TABLE, k=4, effort="fast", seed=1, report=False, level=5, holdout=0.2)
+    (tmp_path / "recipe.toml").write_text(first.recipe.to_toml(), encoding="utf-8")
+    again = sf.sanitize(TABLE, recipe=tmp_path / "recipe.toml", report=False)
+    assert again.table == first.table
+    assert again.recipe == first.recipe
+    with pytest.raises(OptionError, match="--recipe already says what --k says"):
+        sf.sanitize(TABLE, recipe=first.recipe, k=5)
+    with pytest.raises(OptionError, match="--recipe already says what --level says"):
+        sf.sanitize(TABLE, recipe=first.recipe, level=5)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in sf.__all__ if name.islower() and name.isidentifier() and name[0] != "_"]
+)
+def test_a_verb_is_a_function_whatever_was_imported_before(name: str) -> None:
+    import sfumato.cli.main
+    import sfumato.stream.session
+    import sfumato.tuning.run  # noqa: F401
+
+    verb = getattr(sf, name)
+    assert inspect.isfunction(verb)
+    assert verb.__doc__
+
+
+def test_what_inspect_finds_is_a_schema_that_sanitize_takes_as_a_file(tmp_path: Path) -> None:
+    schema = sf.inspect(TABLE, target="pay")
+    (tmp_path / "schema.toml").write_text(schema.to_toml(), encoding="utf-8")
+    release = sf.sanitize(TABLE, schema=tmp_path / "schema.toml", k=4, effort="fast", seed=1, report=False)
+    assert release.schema.target is not None
+    assert release.schema.target.name == "pay"
+
+
+def test_what_is_saved_can_be_verified(tmp_path: Path) -> None:
+    sf.sanitize(TABLE, k=4, effort="fast", report=False).save(tmp_path / "out")
+    found = sf.verify(tmp_path / "out" / "release")
+    assert found
+    assert found.holds
+    assert found.describe().endswith("The release holds.")
+    with (tmp_path / "out" / "release" / "table.csv").open("a", encoding="utf-8") as file:
+        file.write("1,2\n")
+    assert not sf.verify(tmp_path / "out" / "release")
+
+
+def test_a_column_of_randomized_answers_is_reconstructed_from_a_frame() -> None:
+    table = pa.table({"smokes": ["no"] * 400 + ["yes"] * 600 + [None] * 3})
+    found = sf.reconstruct(table, "smokes", SPEC, seed=1)
+    assert found.probability.round(2).tolist() == [0.3, 0.7]
+    assert found.missing == 3
+
+
+def test_the_breach_calculator_takes_the_words_of_the_command_line() -> None:
+    found = sf.breach(SPEC, property="x == yes", output="yes", rho2=0.9)
+    document = found.to_json()
+    assert document["posterior"] == pytest.approx(0.75)
+    assert document["gamma"] == pytest.approx(3.0)
+    assert document["verdict"] in found.describe()
+    with pytest.raises(OptionError, match="add --property"):
+        sf.breach(SPEC, output="yes")
