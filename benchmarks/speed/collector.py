@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
-from sfumato.collect.store import Store  # noqa: E402
+from sfumato.collect.store import AnswerStore  # noqa: E402
 from sfumato.collect.tokens import check_token, mark, mint, seal  # noqa: E402
 from tests.collect.postgres import postgres_cluster, postgres_programs  # noqa: E402
 from tests.collect.process import Load, bodies_for, collector, send_all  # noqa: E402
@@ -58,7 +58,7 @@ def run_load(port: int, bodies: list[bytes], clients: int, at: tuple[int, Callab
 
 
 def make_tokens(db: str, number: int) -> list[str]:
-    store = Store.open(db)
+    store = AnswerStore.open(db)
     made = list(mint(store.key, number))
     store.close()
     return made
@@ -79,7 +79,7 @@ def sustained(db: str, folder: Path, plan: Plan) -> dict[str, Any]:
         load = run_load(running.port, bodies[plan.warm_up :], plan.clients)
         spent = server_seconds(running.process.pid) - before
     seconds = np.array(list(load.seconds.values()))
-    store = Store.open(db)
+    store = AnswerStore.open(db)
     count, _ = store.counts()
     store.close()
     return {
@@ -120,15 +120,11 @@ def killed(db: str, folder: Path, plan: Plan) -> dict[str, Any]:
 
 def look_for(db: str, answers: list[tuple[str, int]]) -> tuple[int, int, int]:
     """Count the answers that are not in the database, and those that are, by tokens and by counts."""
-    import sqlalchemy as sa
-
-    from sfumato.collect.tables import USED
-
-    store = Store.open(db)
+    store = AnswerStore.open(db)
     key = store.key
     count, tallies = store.counts()
     with store._reading() as connection:
-        there = {bytes(row.mark): bytes(row.seal) for row in connection.execute(sa.select(USED))}
+        there = dict(connection.execute("select mark, seal from sfumato_used"))
     store.close()
     lost = 0
     for token, code in answers:

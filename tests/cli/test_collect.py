@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("sqlalchemy", reason="sfumato[collect] is not installed")
+pytest.importorskip("starlette", reason="sfumato[collect] is not installed")
 pytest.importorskip("uvicorn", reason="sfumato[collect] is not installed")
 
-from sfumato.collect.store import Store, Submission
+from sfumato.collect.store import AnswerStore, Submission
 from sfumato.collect.survey import Question, Survey
 from sfumato.laws.domains import Labels
 from sfumato.laws.spec import NoiseSpec
@@ -74,7 +74,7 @@ def test_a_survey_from_specification_to_estimate(run: Run, served: tuple[Running
 
 
 def test_the_estimate_has_the_keys_of_a_reconstruction(run: Run, db: str) -> None:
-    store = Store.open(db)
+    store = AnswerStore.open(db)
     store.set_survey(Survey((Question("answer", SMOKES),), "Smoking").to_document())
     rng = np.random.default_rng(4)
     codes = SMOKES.operator.randomize((rng.random(5000) < 0.25).astype(np.int64), rng).tolist()

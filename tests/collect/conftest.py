@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("sqlalchemy", reason="sfumato[collect] is not installed: no database to test")
 pytest.importorskip("uvicorn", reason="sfumato[collect] is not installed: no collector to test")
+pytest.importorskip("starlette", reason="sfumato[collect] is not installed: no collector to test")
 
-from sfumato.collect.store import Store
+from sfumato.collect.store import AnswerStore
+from sfumato.database import connect, locate
 from tests.collect.postgres import postgres_cluster, postgres_programs
 from tests.collect.process import Running, collector, tokens
 
@@ -31,19 +33,15 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "survey.db")
     url: str = request.getfixturevalue("postgres")
-    import sqlalchemy as sa
-
-    from sfumato.collect.tables import TABLES
-
-    engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
-    TABLES.drop_all(engine)
-    engine.dispose()
+    with closing(connect(locate(url))) as connection:
+        for name in ("survey", "used", "counts"):
+            connection.execute(f"drop table if exists sfumato_{name}")
     return url
 
 
 @pytest.fixture
-def store(place: str) -> Iterator[Store]:
-    opened = Store.open(place)
+def store(place: str) -> Iterator[AnswerStore]:
+    opened = AnswerStore.open(place)
     yield opened
     opened.close()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sfumato.collect.store import Store
+from sfumato.collect.store import AnswerStore
 from sfumato.collect.tokens import mint
 
 COMMAND = [sys.executable, "-m", "sfumato.cli", "collect"]
@@ -61,7 +61,7 @@ class Running:
 
 def tokens(db: str, number: int) -> list[str]:
     """Make tokens, as the command does."""
-    store = Store.open(db)
+    store = AnswerStore.open(db)
     try:
         return list(mint(store.key, number))
     finally:

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from sfumato.collect.plan import law_plan, question_plan
-from sfumato.collect.store import Store, Submission
+from sfumato.collect.pages import law_plan, question_plan
+from sfumato.collect.store import AnswerStore, Submission
 from sfumato.collect.survey import Question
 from sfumato.laws.domains import Integers, Labels, Reals, Universe
 from sfumato.laws.spec import NoiseSpec
@@ -164,7 +164,7 @@ def test_what_is_sent_is_the_randomized_answer_and_follows_the_law(browser: Any,
     drawn = np.array([sum(body["answers"]["answer"] == value for body in bodies) for value in values])
     assert drawn.sum() == count
     assert count < 45 or fits(drawn, np.array([0.2, 0.2, 0.2, 0.4]))  # too few to tell; the samplers are tested below
-    store = Store.open(str(tmp_path / "survey.db"))
+    store = AnswerStore.open(str(tmp_path / "survey.db"))
     assert store.counts() == (count, {0: {code: int(n) for code, n in enumerate(drawn) if n}})
     store.close()
 
@@ -539,7 +539,7 @@ def test_what_is_no_number_of_the_domain_has_no_place(typed: str, script: Any) -
 @pytest.fixture(scope="module")
 def filled(survey: Running, home: Path) -> Running:
     """Enough answers for the dashboard."""
-    store = Store.open(str(home / "survey.db"))
+    store = AnswerStore.open(str(home / "survey.db"))
     rng = np.random.default_rng(8)
     specs = [NoiseSpec.from_toml(text) for text in (PETS, AGE, PAY)]
     columns = [each.operator.randomize(rng.binomial(each.domain.size - 1, 0.4, 3000), rng).tolist() for each in specs]

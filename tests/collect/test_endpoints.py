@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from sfumato.collect.store import Store
+from sfumato.collect.store import AnswerStore
 from tests.collect.process import Running, collector, tokens
 
 
 def stored(folder: Path) -> int:
-    store = Store.open(str(folder / "survey.db"), create=False)
+    store = AnswerStore.open(str(folder / "survey.db"), create=False)
     count, _ = store.counts()
     store.close()
     return count
@@ -257,7 +257,7 @@ def test_several_questions_are_answered_under_one_token_that_cannot_be_hammered(
         found = [running.answer(three, age=5, smokes="no") for _ in range(15)]
         assert found[:10] == [200] * 10
         assert 429 in found
-    store = Store.open(db)
+    store = AnswerStore.open(db)
     assert store.counts() == (3, {0: {-4: 1, 3: 1, 5: 1}, 1: {0: 1, 1: 2}})
     store.close()
 

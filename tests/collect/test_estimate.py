@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.collect.estimate import estimate, figures
-from sfumato.collect.live import Live
-from sfumato.collect.store import Store, Submission
+from sfumato.collect.estimate import LiveEstimate, estimate, figures
+from sfumato.collect.store import AnswerStore, Submission
 from sfumato.collect.survey import Question, Survey
 from sfumato.errors import TooFew
 from sfumato.laws.domains import Integers, Labels
@@ -23,8 +22,8 @@ SURVEY = Survey((Question("smokes", SMOKES), Question("age", AGE)))
 TRUTH = np.array([0.6, 0.3, 0.1])
 
 
-def filled(path: Path, people: int, rng: np.random.Generator) -> Store:
-    store = Store.open(str(path))
+def filled(path: Path, people: int, rng: np.random.Generator) -> AnswerStore:
+    store = AnswerStore.open(str(path))
     smokes = SMOKES.operator.randomize(rng.choice(3, people, p=TRUTH), rng)
     age = AGE.operator.randomize(rng.binomial(60, 0.4, people), rng)
     rows = zip(smokes.tolist(), age.tolist(), strict=True)
@@ -63,7 +62,7 @@ def test_the_dashboard_shows_nothing_below_its_least_count_and_moves_by_steps(tm
     store = filled(tmp_path / "survey.db", 999, rng)
 
     async def watch() -> list[dict[str, object]]:
-        live = Live(store, SURVEY, at_least=1000, step=100)
+        live = LiveEstimate(store, SURVEY, at_least=1000, step=100)
         seen = [await look(live)]
         for more in (1, 99, 1):
             filled(tmp_path / "survey.db", more, rng).close()
@@ -71,7 +70,7 @@ def test_the_dashboard_shows_nothing_below_its_least_count_and_moves_by_steps(tm
         await live.stop()
         return seen
 
-    async def look(live: Live) -> dict[str, object]:
+    async def look(live: LiveEstimate) -> dict[str, object]:
         live._next = 0.0
         await live.current()
         if live._making is not None:
@@ -99,7 +98,7 @@ def test_many_viewers_make_one_estimate(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(store, "counts", counted)
 
     async def watch() -> None:
-        live = Live(store, SURVEY)
+        live = LiveEstimate(store, SURVEY)
         await asyncio.gather(*(live.current() for _ in range(50)))
         await asyncio.gather(*(live.current() for _ in range(50)))
         await live.stop()
@@ -112,11 +111,11 @@ def test_many_viewers_make_one_estimate(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_law_that_cannot_be_taken_back_is_said_on_the_dashboard(tmp_path: Path) -> None:
     spec = NoiseSpec(Integers(0, 2**47), {"name": "shift-modulo", "reach": 2**46})
     survey = Survey((Question("answer", spec),))
-    store = Store.open(str(tmp_path / "survey.db"))
+    store = AnswerStore.open(str(tmp_path / "survey.db"))
     store.add([Submission(secrets.token_bytes(32), secrets.token_bytes(16), (code,)) for code in range(60)])
 
     async def watch() -> dict[str, object]:
-        live = Live(store, survey)
+        live = LiveEstimate(store, survey)
         seen = await live.current()
         await live.stop()
         return seen

@@ -9,10 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
-from sfumato.collect.store import Store
-from sfumato.collect.tables import USED
+from sfumato.collect.store import AnswerStore
 from sfumato.collect.tokens import check_token, mark, seal
 from tests.collect.process import AGE, COMMAND, Load, bodies_for, collector, send_all, started, tokens
 from tests.examples import at_length, sized
@@ -33,7 +31,7 @@ def test_two_hundred_clients_at_once_are_all_stored(place: str, tmp_path: Path) 
     with collector(place, tmp_path, "--rate", "0") as running:
         found = load(running.port, bodies_for(running.digest, given, codes), 200)
         assert len(found.acknowledged) == count
-    store = Store.open(place)
+    store = AnswerStore.open(place)
     stored, tallies = store.counts()
     store.close()
     assert stored == count
@@ -50,10 +48,10 @@ def test_a_kill_in_mid_load_loses_no_acknowledged_answer(place: str, tmp_path: P
         found = load(running.port, bodies, 50, (killed, running.process.kill))
         assert running.process.wait(timeout=300) == -signal.SIGKILL
     assert killed <= len(found.acknowledged) < sent
-    store = Store.open(place)
+    store = AnswerStore.open(place)
     key = store.key
     with store._reading() as connection:
-        there = {bytes(row.mark): bytes(row.seal) for row in connection.execute(sa.select(USED))}
+        there = dict(connection.execute("select mark, seal from sfumato_used"))
     count, tallies = store.counts()
     data = [check_token(key, token) for token in given]
     lost = [each for each in found.acknowledged if there.get(mark(data[each])) != seal(data[each], (codes[each],))]
@@ -74,7 +72,7 @@ def test_an_end_in_mid_load_is_orderly(stop: signal.Signals, tmp_path: Path) -> 
         found = load(running.port, bodies, 50, (first, lambda: running.process.send_signal(stop)))
         assert running.process.wait(timeout=300) == 0
     assert first <= len(found.acknowledged) < 3000
-    store = Store.open(db)
+    store = AnswerStore.open(db)
     count, _ = store.counts()
     store.close()
     assert count == len(found.acknowledged)
@@ -96,7 +94,7 @@ def test_two_collectors_on_one_database_count_a_token_once(place: str, tmp_path:
             return await asyncio.gather(send_all(one.port, bodies, 20), send_all(two.port, bodies, 20))
 
         assert [len(each.acknowledged) for each in asyncio.run(both())] == [300, 300]
-    store = Store.open(place)
+    store = AnswerStore.open(place)
     assert store.counts() == (300, {0: {7: 300}})
     store.close()
 

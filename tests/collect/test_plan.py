@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.collect.pages import Pages, percent
-from sfumato.collect.plan import law_plan, plan_of, question_plan
+from sfumato.collect.pages import Pages, law_plan, percent, plan_of, question_plan
 from sfumato.collect.survey import Question, Survey
 from sfumato.errors import OptionError
 from sfumato.laws.domains import Integers, Labels, Reals
@@ -78,7 +77,7 @@ def test_a_bound_in_percent_is_never_rounded_down(share: float) -> None:
 
 def test_pages_escape_what_people_write() -> None:
     question = Question("pay", NoiseSpec(Reals(0.0, 1.0, 0.5), {"name": "laplace", "scale": 1}), "</script><b>")
-    page = Pages(Survey((question,), "<i>")).open["/"].body.decode()
+    page = Pages(Survey((question,), "<i>")).open["/"].text
     assert "<i>" not in page
     assert "<b>" not in page
     assert page.count("</script>") == 2

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.collect.store import Store, StoreError, Submission, Verdict
+from sfumato.collect.store import AnswerStore, StoreError, Submission, SubmissionResult
 from sfumato.errors import BadInput, OptionError
 
-NEW, SAME, OTHER = Verdict.NEW, Verdict.SAME, Verdict.OTHER
+NEW, SAME, OTHER = SubmissionResult.NEW, SubmissionResult.SAME, SubmissionResult.OTHER
 
 
 def submission(*codes: int, mark: bytes | None = None) -> Submission:
@@ -21,13 +21,13 @@ def submission(*codes: int, mark: bytes | None = None) -> Submission:
     return Submission(mark, repr(codes).encode().ljust(16)[:16], codes)
 
 
-def test_counts_are_those_of_what_was_added(store: Store) -> None:
+def test_counts_are_those_of_what_was_added(store: AnswerStore) -> None:
     assert store.add([submission(3, -7), submission(3, 2**40), submission(4, -7)]) == [NEW] * 3
     assert store.add([submission(3, 0)]) == [NEW]
     assert store.counts() == (4, {0: {3: 3, 4: 1}, 1: {-7: 2, 2**40: 1, 0: 1}})
 
 
-def test_a_token_counts_once_within_and_across_transactions(store: Store) -> None:
+def test_a_token_counts_once_within_and_across_transactions(store: AnswerStore) -> None:
     first, mark = submission(1), secrets.token_bytes(32)
     one, two = submission(5, mark=mark), submission(6, mark=mark)
     assert store.add([first, first, one, two, one]) == [NEW, SAME, NEW, OTHER, SAME]
@@ -35,19 +35,19 @@ def test_a_token_counts_once_within_and_across_transactions(store: Store) -> Non
     assert store.counts() == (3, {0: {1: 1, 5: 1, 9: 1}})
 
 
-def test_an_empty_batch_is_nothing(store: Store) -> None:
+def test_an_empty_batch_is_nothing(store: AnswerStore) -> None:
     assert store.add([]) == []
     assert store.counts() == (0, {})
 
 
 def test_key_and_survey_outlive_the_process(place: str) -> None:
-    first = Store.open(place)
+    first = AnswerStore.open(place)
     key = first.key
     assert first.survey_document() is None
     first.set_survey({"title": "a"})
     first.set_survey({"title": "\u00e4"})
     first.close()
-    second = Store.open(place, create=False)
+    second = AnswerStore.open(place, create=False)
     assert second.key == key
     assert len(key) == 32
     assert second.survey_document() == {"title": "\u00e4"}
@@ -56,8 +56,8 @@ def test_key_and_survey_outlive_the_process(place: str) -> None:
 
 def test_two_processes_with_the_same_tokens_count_each_once(place: str) -> None:
     batches = [[submission(each % 7) for each in range(40)] for _ in range(10)]
-    verdicts: dict[int, list[Verdict]] = {0: [], 1: []}
-    stores = [Store.open(place), Store.open(place)]
+    verdicts: dict[int, list[SubmissionResult]] = {0: [], 1: []}
+    stores = [AnswerStore.open(place), AnswerStore.open(place)]
 
     def work(which: int) -> None:
         for batch in batches:
@@ -77,7 +77,7 @@ def test_two_processes_with_the_same_tokens_count_each_once(place: str) -> None:
         each.close()
 
 
-def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
+def test_a_failed_transaction_leaves_nothing(store: AnswerStore) -> None:
     with pytest.raises(StoreError, match="could not be written"):
         store.add([submission(1), submission(2**80)])  # the second does not fit into the database
     assert store.counts() == (0, {})
@@ -85,7 +85,7 @@ def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
 
 def test_the_order_of_arrival_is_not_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "survey.db"
-    store = Store.open(str(path))
+    store = AnswerStore.open(str(path))
     sent = [submission(each) for each in range(50)]
     for each in sent:
         store.add([each])
@@ -99,16 +99,16 @@ def test_the_order_of_arrival_is_not_in_the_file(tmp_path: Path) -> None:
 
 
 def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
-    store = Store.open(f"sqlite:///{tmp_path / 'survey.db'}")
+    store = AnswerStore.open(f"sqlite:///{tmp_path / 'survey.db'}")
     store.add([submission(1)])
     assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
     store.close()
 
 
 def test_commits_are_written_through_to_the_disk(tmp_path: Path) -> None:
-    store = Store.open(str(tmp_path / "survey.db"))
-    with store._engine.connect() as connection:
-        found = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
+    store = AnswerStore.open(str(tmp_path / "survey.db"))
+    with store._writing() as connection:
+        found = [connection.execute(f"pragma {name}")[0][0] for name in ("journal_mode", "synchronous")]
     assert found == ["wal", 2]
     store.close()
 
@@ -125,30 +125,30 @@ def test_commits_are_written_through_to_the_disk(tmp_path: Path) -> None:
 )
 def test_a_place_that_cannot_be_is_refused(place: str, words: str) -> None:
     with pytest.raises(OptionError, match=words):
-        Store.open(place)
+        AnswerStore.open(place)
 
 
 def test_reading_makes_no_file(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="there is no database"):
-        Store.open(str(tmp_path / "survey.db"), create=False)
+        AnswerStore.open(str(tmp_path / "survey.db"), create=False)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_no_database_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "survey.db").write_bytes(b"age,name\n" * 1000)
     with pytest.raises(BadInput, match="could not be opened"):
-        Store.open(str(tmp_path / "survey.db"))
+        AnswerStore.open(str(tmp_path / "survey.db"))
 
 
 def test_neither_name_nor_error_holds_the_password(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
     with pytest.raises(BadInput) as refusal:
-        Store.open("postgresql://survey:geheim@127.0.0.1:1/none")
+        AnswerStore.open("postgresql://survey:geheim@127.0.0.1:1/none")
     assert "geheim" not in str(refusal.value)
     assert refusal.value.__cause__ is None
 
 
-def test_two_surveys_do_not_begin_in_one_database(store: Store) -> None:
+def test_two_surveys_do_not_begin_in_one_database(store: AnswerStore) -> None:
     assert store.set_survey({"digest": "a", "title": "x"}) == {"digest": "a", "title": "x"}
     assert store.set_survey({"digest": "b", "title": "y"}) == {"digest": "a", "title": "x"}
     assert store.survey_document() == {"digest": "a", "title": "x"}
@@ -157,22 +157,22 @@ def test_two_surveys_do_not_begin_in_one_database(store: Store) -> None:
 
 
 def test_a_full_disk_refuses_and_keeps_what_was_stored(tmp_path: Path) -> None:
-    store = Store.open(str(tmp_path / "survey.db"))
-    with store._engine.connect() as connection:  # the pool gives the same connection again
-        connection.exec_driver_sql("PRAGMA max_page_count = 12")
+    store = AnswerStore.open(str(tmp_path / "survey.db"))
+    with store._reading() as connection:  # the pool gives the same connection again
+        connection.execute("pragma max_page_count = 12")
     store.add([submission(1)])
     with pytest.raises(StoreError, match="not full"):
         store.add([submission(each) for each in range(2000)])
     assert store.counts() == (1, {0: {1: 1}})
-    with store._engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA max_page_count = 1000")
+    with store._reading() as connection:
+        connection.execute("pragma max_page_count = 1000")
     assert store.add([submission(1)]) == [NEW]
     store.close()
 
 
 def test_a_file_that_took_the_name_of_the_database_is_not_it(tmp_path: Path) -> None:
     path = tmp_path / "survey.db"
-    store = Store.open(str(path))
+    store = AnswerStore.open(str(path))
     store.add([submission(1)])
     path.rename(tmp_path / "moved.db")
     path.touch()
@@ -189,5 +189,27 @@ def test_looking_into_another_database_changes_nothing_of_it(tmp_path: Path) -> 
     connection.close()
     before = path.read_bytes()
     with pytest.raises(OptionError, match="holds no survey"):
-        Store.open(str(path), create=False)
+        AnswerStore.open(str(path), create=False)
     assert path.read_bytes() == before
+
+
+def test_a_survey_of_version_0_1_goes_on(tmp_path: Path) -> None:
+    """Its tables were made by SQLAlchemy."""
+    path, mark = tmp_path / "survey.db", secrets.token_bytes(32)
+    with sqlite3.connect(path) as connection:
+        for table in (
+            "survey (\n\tname VARCHAR(32) NOT NULL, \n\tvalue BLOB NOT NULL, \n\tPRIMARY KEY (name)\n)\n",
+            "used (\n\tmark BLOB NOT NULL, \n\tseal BLOB NOT NULL, \n\tPRIMARY KEY (mark)\n)\n",
+            "counts (\n\tquestion INTEGER NOT NULL, \n\toutput BIGINT NOT NULL, \n\tanswers BIGINT NOT NULL, "
+            "\n\tPRIMARY KEY (question, output)\n)\n",
+        ):
+            connection.execute(f"CREATE TABLE sfumato_{table} WITHOUT ROWID")
+        connection.execute("INSERT INTO sfumato_survey VALUES ('key', ?)", (bytes(32),))
+        connection.execute("INSERT INTO sfumato_used VALUES (?, ?)", (mark, submission(4).seal))
+        connection.execute("INSERT INTO sfumato_counts VALUES (0, 4, 1)")
+    connection.close()
+    store = AnswerStore.open(str(path))
+    assert store.key == bytes(32)
+    assert store.add([submission(4, mark=mark), submission(5, mark=mark), submission(4)]) == [SAME, OTHER, NEW]
+    assert store.counts() == (2, {0: {4: 2}})
+    store.close()

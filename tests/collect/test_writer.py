@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from sfumato.collect import writer as module
-from sfumato.collect.logs import Log
-from sfumato.collect.store import Store, StoreError, Submission, Verdict
-from sfumato.collect.writer import Writer
+from sfumato.collect.store import AnswerStore, StoreError, Submission, SubmissionResult
+from sfumato.collect.writer import AnswerWriter, Log
 
 
 def submission() -> Submission:
@@ -22,10 +21,10 @@ def submission() -> Submission:
 
 def test_no_line_of_the_log_is_about_one_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SECONDS_A_LINE", 0.0)
-    text, store = io.StringIO(), Store.open(str(tmp_path / "survey.db"))
+    text, store = io.StringIO(), AnswerStore.open(str(tmp_path / "survey.db"))
 
     async def work() -> None:
-        writer = Writer(store, Log(text))
+        writer = AnswerWriter(store, Log(text))
         writer.start()
         for _ in range(25):
             await writer.add(submission())
@@ -38,13 +37,13 @@ def test_no_line_of_the_log_is_about_one_answer(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_failed_commit_is_told_and_held_against_the_database_until_one_succeeds(tmp_path: Path) -> None:
-    store = Store.open(str(tmp_path / "survey.db"))
+    store = AnswerStore.open(str(tmp_path / "survey.db"))
     path, seen = tmp_path / "survey.db", []
 
     async def work() -> None:
-        writer = Writer(store, Log(quiet=True))
+        writer = AnswerWriter(store, Log(quiet=True))
         writer.start()
-        assert await writer.add(submission()) is Verdict.NEW
+        assert await writer.add(submission()) is SubmissionResult.NEW
         path.rename(tmp_path / "away.db")
         seen.append(writer.failing)
         for _ in range(2):
@@ -52,7 +51,7 @@ def test_a_failed_commit_is_told_and_held_against_the_database_until_one_succeed
                 await writer.add(submission())
         seen.append(writer.failing)
         (tmp_path / "away.db").rename(path)
-        assert await writer.add(submission()) is Verdict.NEW
+        assert await writer.add(submission()) is SubmissionResult.NEW
         seen.append(writer.failing)
         await writer.stop()
         with pytest.raises(StoreError, match="has stopped"):
@@ -67,11 +66,11 @@ def test_a_failed_commit_is_told_and_held_against_the_database_until_one_succeed
 def test_nobody_is_left_waiting_when_the_task_ends_by_an_unforeseen_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store.open(str(tmp_path / "survey.db"))
+    store = AnswerStore.open(str(tmp_path / "survey.db"))
     monkeypatch.setattr(store, "add", lambda _batch: (_ for _ in ()).throw(MemoryError))
 
     async def work() -> None:
-        writer = Writer(store, Log(quiet=True))
+        writer = AnswerWriter(store, Log(quiet=True))
         writer.start()
         with pytest.raises(StoreError, match="has stopped"):
             await asyncio.wait_for(writer.add(submission()), 20)

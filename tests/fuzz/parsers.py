@@ -11,17 +11,17 @@ from typing import Any
 from unittest import mock
 
 import pyarrow as pa
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from sfumato.collect import client
-from sfumato.collect.access import Access
-from sfumato.collect.app import Collector
-from sfumato.collect.app import Settings as CollectorSettings
-from sfumato.collect.http import Refused, Request, parse_json
-from sfumato.collect.kept import KeptAnswers
-from sfumato.collect.opening import url_of
-from sfumato.collect.store import Verdict, read_survey_document
+from sfumato.collect.app import Collector, DashboardAccess, client_of, host_of, parse_body
+from sfumato.collect.client import KeptAnswers
+from sfumato.collect.limits import CollectorSettings
+from sfumato.collect.store import SubmissionResult, read_survey_document
 from sfumato.collect.survey import Question, Survey
 from sfumato.collect.tokens import check_token
+from sfumato.database import locate
 from sfumato.geometry.key import Key
 from sfumato.laws.domains import Integers, Labels
 from sfumato.laws.priors import read_prior
@@ -144,25 +144,17 @@ def _fetched(data: bytes) -> Survey:
 
 def _answer(data: bytes) -> Any:
     """Take an answer as the collector does, up to where it is stored."""
-    document = parse_json(data)
-    if not isinstance(document, dict):
-        raise Refused(400, "no object")
     collector = Collector.__new__(Collector)
     collector._key, collector._survey = _TOKEN_KEY, _survey()
-    return collector._submission(document)
+    return collector._submission(parse_body(data))
 
 
 def _request(data: bytes) -> Any:
     """Take headers as the collector does, one a line, the address of the client first."""
     first, *lines = data.split(b"\n")
     headers = [(name.lower(), value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
-    scope = {"headers": headers, "client": (first.decode("latin-1"), 1), "scheme": "http"}
-
-    async def receive() -> Any:
-        return {"type": "http.disconnect"}
-
-    request = Request.of(scope, receive)
-    return request.client, request.name, Access("secret").allows(request)
+    request = Request({"type": "http", "headers": headers, "client": (first.decode("latin-1"), 1), "scheme": "http"})
+    return client_of(request), host_of(request), DashboardAccess("secret").allows(request)
 
 
 def _kept(path: Path) -> Any:
@@ -182,8 +174,8 @@ class _Stored:
 
     key = _TOKEN_KEY
 
-    async def add(self, _submission: Any) -> Verdict:
-        return Verdict.NEW
+    async def add(self, _submission: Any) -> SubmissionResult:
+        return SubmissionResult.NEW
 
 
 @cache
@@ -269,10 +261,10 @@ PARSERS = (
     Parser("survey-in-store", read_survey_document, as_json),
     Parser("survey-address", as_text(_address)),
     Parser("http", _http),
-    Parser("answer", _answer, refuses=(Refused,)),
+    Parser("answer", _answer, refuses=(HTTPException,)),
     Parser("request", _request),
     Parser("kept-answer", as_file(f"{hashlib.sha256(b'token').hexdigest()[:32]}.json", _kept)),
-    Parser("database-url", as_text(url_of)),
+    Parser("database-url", as_text(locate)),
     Parser("snapshot", _snapshot, examples=300),
     *PEERS,
     *STATES,

@@ -24,10 +24,9 @@ from sfumato.stream.format import Entry, Head, entry_digest
 from sfumato.stream.groups import rows_of_entries
 from sfumato.stream.kept_rows import KeptRow, open_kept_rows
 from sfumato.stream.pool import Vault
-from sfumato.stream.seal import PAGE, seal
 from sfumato.stream.session import Session
 from sfumato.stream.settings import EpochLine, Progress, Settings, document_of, entry_of
-from sfumato.stream.sqlite import SqliteStore
+from sfumato.stream.store import PAGE, StateStore, seal
 from sfumato.stream.waiting import open_vault
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_from_document, codec_to_document
@@ -66,7 +65,7 @@ def _state(data: bytes) -> Any:
         if tab and kind != "head":
             entries[kind, key] = Entry(kind, key, _body(body))
     head = Head(0, 0, "").following(sum(map(entry_digest, entries.values())))
-    book = Book(_Entries([*entries.values(), head.to_entry()]))
+    book = Book(_Entries([*entries.values(), head.to_entry()]))  # type: ignore[arg-type]
     settings = document_of(Settings, book.body("settings"))
     waiting = open_vault(settings, _key() if settings.pending == "encrypted" else None)
     measuring = open_kept_rows(settings, None if settings.measure_key is None else _key(), forgotten=False)
@@ -98,7 +97,7 @@ def _file_of_state(path: Path) -> list[Entry]:
     data = path.read_bytes()
     path.write_bytes(data + bytes(-len(data) % PAGE))
     seal(path)
-    store = SqliteStore.open(path, write=False)
+    store = StateStore.open(path, write=False)
     try:
         return list(store.read())
     finally:

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import sfumato as sf
 from sfumato import replacing
 from sfumato.assess.report import Report
-from sfumato.collect.kept import Kept, KeptAnswers
+from sfumato.collect.client import KeptAnswer, KeptAnswers
 from sfumato.engines.stream import init_stream
 from sfumato.errors import SfumatoError
 from sfumato.geometry.key import Add, Key
@@ -103,7 +103,7 @@ def a_key(folder: Path) -> None:
 
 
 def keep(folder: Path) -> None:
-    KeptAnswers(folder).keep("token", Kept("https://survey.example", "0" * 64, {"age": 3}))
+    KeptAnswers(folder).keep("token", KeptAnswer("https://survey.example", "0" * 64, {"age": 3}))
 
 
 def begin(folder: Path) -> None:

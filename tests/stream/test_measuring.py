@@ -27,7 +27,7 @@ from sfumato.stream.epochs import renew
 from sfumato.stream.families import UNKNOWN, families_left
 from sfumato.stream.kept_rows import OUTSIDE, SAMPLE, KeptRow
 from sfumato.stream.settings import entry_of
-from sfumato.stream.sqlite import SqliteStore
+from sfumato.stream.store import StateStore
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 from tests.stream.test_canary import everything, forms
 
@@ -123,7 +123,7 @@ def test_a_batch_that_could_not_be_written_keeps_nobody(
     take(state, TABLE.slice(0, 240), measure_key=key)
     before = kept(state, key)
     with monkeypatch.context() as patch:
-        patch.setattr(SqliteStore, "commit", lambda *_: (_ for _ in ()).throw(SfumatoError("the disk is full")))
+        patch.setattr(StateStore, "commit", lambda *_: (_ for _ in ()).throw(SfumatoError("the disk is full")))
         with pytest.raises(SfumatoError, match="disk is full"):
             take(state, TABLE, measure_key=key)
     assert kept(state, key) == before

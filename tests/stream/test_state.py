@@ -19,7 +19,7 @@ from sfumato.errors import OptionError, SfumatoError
 from sfumato.stream import Session, StateError, cut_batches
 from sfumato.stream.book import Book
 from sfumato.stream.format import Entry
-from sfumato.stream.seal import unseal
+from sfumato.stream.store import unseal
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 
 TABLE = people(400)

@@ -68,6 +68,13 @@ def collect() -> None:
     "--max-body", default=16_384, show_default=True, type=click.IntRange(256, 1 << 20), help="Bytes of an answer."
 )
 @click.option(
+    "--connections",
+    default=1_000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Connections that one address may hold open at once.",
+)
+@click.option(
     "--at-least",
     default=50,
     show_default=True,
@@ -87,17 +94,17 @@ def serve(
 
     The log on standard error is one JSON object a line, without answers, tokens and addresses.
     """
-    from sfumato.collect.app import Settings
-    from sfumato.collect.logs import Log
-    from sfumato.collect.reading import read_survey
-    from sfumato.collect.server import Place, serve
-    from sfumato.collect.store import Store
+    from sfumato.collect.limits import CollectorSettings
+    from sfumato.collect.server import ListenAddress, serve
+    from sfumato.collect.store import AnswerStore
+    from sfumato.collect.survey import read_survey
+    from sfumato.collect.writer import Log
 
     survey = read_survey(specs, texts, title)
-    place = Place(options["host"], options["port"], options["tls_cert"], options["tls_key"], options["proxy"])
+    place = ListenAddress(options["host"], options["port"], options["tls_cert"], options["tls_key"], options["proxy"])
     password, made = _password(options["password_file"])
-    settings = Settings(
-        password, place.secure, options["rate"], options["max_body"], options["at_least"], names=place.names
+    settings = CollectorSettings(
+        password, options["rate"], options["max_body"], options["at_least"], options["connections"], place.names
     )
 
     def ready(url: str) -> None:
@@ -110,7 +117,7 @@ def serve(
         shown = {"password": password} if made else {}
         console.result({"url": url, "dashboard": f"{url}dashboard", "digest": survey.digest, **shown})
 
-    store = Store.open(db)
+    store = AnswerStore.open(db)
     try:
         serve(survey, store, place, settings, Log(quiet=console.quiet), ready)
         count, _ = store.counts()
@@ -134,12 +141,12 @@ def tokens(console: Console, db: str, number: int, output: Path, url: str | None
     They are signed and not stored: hand them out and delete the file. Whoever knows which person got which token can
     link that person to their randomized answer.
     """
-    from sfumato.collect.store import Store
+    from sfumato.collect.store import AnswerStore
     from sfumato.collect.tokens import mint
 
     if output.exists() and not overwrite:
         raise OptionError(f"the file {str(output)!r} exists; choose another, or replace it with --overwrite")
-    store = Store.open(db)
+    store = AnswerStore.open(db)
     try:
         key = store.key
     finally:
@@ -179,7 +186,7 @@ def answer(console: Console, url: str, token: str | None, values: tuple[str, ...
     specification is not the expected one or promises too little.
     """
     from sfumato.collect import Connection, KeptAnswers, answer_survey, check_survey
-    from sfumato.collect.kept import default_folder
+    from sfumato.collect.client import default_folder
 
     base, _, fragment = url.partition("#")
     token = (token or fragment).strip()
@@ -211,11 +218,11 @@ def estimate(console: Console, db: str) -> None:
     Exits with 3 if there are too few answers for the noise of any question.
     """
     from sfumato.collect.estimate import estimate, figures
-    from sfumato.collect.store import Store
+    from sfumato.collect.store import AnswerStore
     from sfumato.collect.survey import Survey
     from sfumato.errors import TooFew
 
-    store = Store.open(db, create=False)
+    store = AnswerStore.open(db, create=False)
     try:
         document = store.survey_document()
         count, tallies = store.counts()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.collect.client import Answered, Connection, NotSent, answer_survey, check_survey
-from sfumato.collect.kept import KeptAnswers
+from sfumato.collect.client import Answered, Connection, KeptAnswers, NotSent, answer_survey, check_survey
 from sfumato.collect.survey import Question, Survey
 
 __all__ = ["Answered", "Connection", "KeptAnswers", "NotSent", "Question", "Survey", "answer_survey", "check_survey"]

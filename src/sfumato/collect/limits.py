@@ -1,4 +1,4 @@
-"""Rate limits: a bucket for each client that fills at a rate and empties with every request."""
+"""Limits of a collector: what it is told, and a bucket for each client that fills at a rate."""
 
 from __future__ import annotations
 
@@ -6,10 +6,42 @@ import ipaddress
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 
-__all__ = ["RateLimit", "network_of"]
+__all__ = ["AT_LEAST", "CollectorSettings", "RateLimit", "network_of"]
+
+AT_LEAST = 50
+"""Answers from which on figures are shown."""
 
 _MOST = 100_000  # clients that are remembered; beyond, those not seen for longest begin anew
+
+
+@dataclass(frozen=True)
+class CollectorSettings:
+    """Limits of a collector.
+
+    Parameters
+    ----------
+    password : str
+        Of the dashboard.
+    rate : float
+        Requests with answers or passwords that one address may send, a second; 0 is no limit.
+    most_bytes : int
+        Of a body.
+    at_least : int
+        Answers from which on the dashboard shows figures.
+    connections : int
+        That one address may hold open at once.
+    names : frozenset of str
+        Names that requests may ask for; none is any.
+    """
+
+    password: str = field(repr=False)
+    rate: float = 20.0
+    most_bytes: int = 16_384
+    at_least: int = AT_LEAST
+    connections: int = 1_000
+    names: frozenset[str] = frozenset()
 
 
 class RateLimit:
@@ -29,7 +61,7 @@ class RateLimit:
         self._full_at: OrderedDict[Hashable, float] = OrderedDict()  # when each bucket will be full again
 
     def wait_for(self, client: Hashable) -> float:
-        """Count a request and give 0, or give the seconds after which the next one will be let through."""
+        """Count a request: 0, or the seconds after which the next one will be let through."""
         if self._rate <= 0:
             return 0.0
         wait, full_at = self._next(client)
@@ -40,11 +72,11 @@ class RateLimit:
         return wait
 
     def would_wait(self, client: Hashable) -> float:
-        """Give what `wait_for` would, without counting."""
+        """What `wait_for` would give, without counting."""
         return self._next(client)[0] if self._rate > 0 else 0.0
 
     def _next(self, client: Hashable) -> tuple[float, float]:
-        """Give the wait of one more request, and when the bucket would be full again after it."""
+        """Wait of one more request, and when the bucket would be full again after it."""
         now = self._clock()
         full_at = max(now, self._full_at.get(client, now)) + 1.0 / self._rate
         wait = full_at - now - self._burst / self._rate
@@ -52,7 +84,7 @@ class RateLimit:
 
 
 def network_of(address: str) -> str:
-    """Give what is counted as one client: an IPv4 address, or the network of an IPv6 one, who has 2^64 of them.
+    """What is counted as one client: an IPv4 address, or the network of an IPv6 one, who has 2^64 of them.
 
     Examples
     --------

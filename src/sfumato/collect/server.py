@@ -1,38 +1,64 @@
-"""The collector as a process: a socket, perhaps TLS, and an end that loses nothing."""
+"""The collector as a process: a socket, perhaps TLS, connections that are not held for nothing, an orderly end.
+
+Uvicorn waits for ever for the first line, and for headers without end, and counts no connections by address; a few
+thousand such connections would keep everybody else out.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import socket
 import ssl
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from sfumato.collect.app import Collector, Settings
-from sfumato.collect.logs import Log
-from sfumato.collect.store import Store
+from sfumato.collect.limits import CollectorSettings, network_of
+from sfumato.collect.store import AnswerStore
 from sfumato.collect.survey import Survey
+from sfumato.collect.writer import Log
 from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning
 
-if TYPE_CHECKING:
-    import uvicorn
+__all__ = ["GuardedConnection", "ListenAddress", "OpenConnections", "join_survey", "serve", "watched"]
 
-__all__ = ["Place", "join_survey", "serve"]
-
+_PATIENCE = 15.0  # seconds in which a head must have come
+_MOST_BYTES = 65_536  # of a head that is not complete
 _BACKLOG = 2048
 _MOST_CONNECTIONS = 2000
 _OWN_FILES = 100  # that the database, the log and others need beside connections
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2: with forward secrecy only; those of TLS 1.3 are not chosen here
 _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
+_CONNECTION = "sfumato_connection"
+_WORDS = b'{"error": "too many connections from one address; close some, or wait a little"}'
+_TOO_MANY = (
+    b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\nretry-after: 15\r\nconnection: close\r\n"
+    b"content-length: %d\r\n\r\n%s" % (len(_WORDS), _WORDS)
+)
+
+# nothing from elsewhere, nothing inline, no frame around it, no form that a browser sends by itself
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+_HEADERS = (
+    ("content-security-policy", _POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+    ("cache-control", "no-store"),
+)
 
 
 @dataclass(frozen=True)
-class Place:
+class ListenAddress:
     """Where a collector listens.
 
     Parameters
@@ -89,7 +115,7 @@ class Place:
             )
 
 
-def join_survey(store: Store, survey: Survey) -> None:
+def join_survey(store: AnswerStore, survey: Survey) -> None:
     """Begin a survey in a database, or go on with the one that is there.
 
     Raises
@@ -105,50 +131,47 @@ def join_survey(store: Store, survey: Survey) -> None:
 
 
 def serve(
-    survey: Survey, store: Store, place: Place, settings: Settings, log: Log, ready: Callable[[str], None]
+    survey: Survey,
+    store: AnswerStore,
+    place: ListenAddress,
+    settings: CollectorSettings,
+    log: Log,
+    ready: Callable[[str], None],
 ) -> None:
     """Serve until the process is told to end (Ctrl-C or SIGTERM); answers on their way are stored first.
 
     Parameters
     ----------
     survey : Survey
-    store : Store
-    place : Place
-    settings : Settings
+    store : AnswerStore
+    place : ListenAddress
+    settings : CollectorSettings
     log : Log
     ready : callable
         Told the address once connections are accepted.
     """
     try:
         import uvicorn
-    except ModuleNotFoundError:
-        raise OptionError("the collector needs uvicorn; install sfumato[collect]") from None
+
+        from sfumato.collect.app import Collector
+    except ModuleNotFoundError as error:
+        raise OptionError(f"the collector needs {error.name}; install sfumato[collect]") from None
     place.check()
     join_survey(store, survey)
     listening = _listen(place)
     port = listening.getsockname()[1]
     log.write("started", port=port, questions=len(survey.questions), tls=int(place.secure))
     ready(f"{'https' if place.secure else 'http'}://{_name(place.host)}:{port}/")
-    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended
-        uvicorn.Server(_config(Collector(survey, store, settings, log), place)).run(sockets=[listening])
-    listening.close()
-    log.write("stopped")
-
-
-def _config(collector: Collector, place: Place) -> uvicorn.Config:
-    import uvicorn
-
-    from sfumato.collect.wire import PatientProtocol
-
-    return uvicorn.Config(
-        collector,
-        http=PatientProtocol,
+    config = uvicorn.Config(
+        watched(Collector(survey, store, settings, log)),
+        http=_protocol(OpenConnections(settings.connections, place.proxy)),
         lifespan="on",
         log_config=None,
         access_log=False,
         log_level="critical",
         server_header=False,
         date_header=False,
+        headers=[*_HEADERS, *([("strict-transport-security", "max-age=31536000")] if place.secure else [])],
         ws="none",
         ssl_certfile=None if place.certificate is None else str(place.certificate),
         ssl_keyfile=None if place.key is None else str(place.key),
@@ -160,9 +183,172 @@ def _config(collector: Collector, place: Place) -> uvicorn.Config:
         timeout_keep_alive=15,
         timeout_graceful_shutdown=30,
     )
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended
+        uvicorn.Server(config).run(sockets=[listening])
+    listening.close()
+    log.write("stopped")
 
 
-def _listen(place: Place) -> socket.socket:
+class OpenConnections:
+    """How many connections each address holds open, and whether it may open another.
+
+    Parameters
+    ----------
+    most : int
+        From one address, or one network of IPv6.
+    proxy : str, optional
+        Address or network that many come through, and that is not counted.
+    """
+
+    def __init__(self, most: int, proxy: str | None = None) -> None:
+        self._most = most
+        self._proxy = None if proxy is None else ipaddress.ip_network(proxy)
+        self._open: Counter[str] = Counter()
+
+    def enter(self, address: str) -> bool:
+        """Count a connection; False where it is one too many."""
+        self._open[network_of(address)] += 1
+        return self._open[network_of(address)] <= self._most or self._is_proxy(address)
+
+    def leave(self, address: str) -> None:
+        """Count a connection that has ended."""
+        self._open[network_of(address)] -= 1
+        if self._open[network_of(address)] <= 0:
+            del self._open[network_of(address)]
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            return self._proxy is not None and ipaddress.ip_address(address) in self._proxy
+        except ValueError:
+            return False
+
+
+class GuardedConnection(asyncio.Protocol):
+    """One connection in front of uvicorn's HTTP: its head must come in time, and be of modest size.
+
+    Parameters
+    ----------
+    connections : OpenConnections
+    http : asyncio.Protocol
+        Answers requests. It is told in which connection they came, see `watched`.
+    """
+
+    def __init__(self, connections: OpenConnections, http: Callable[[GuardedConnection], asyncio.Protocol]) -> None:
+        self._connections, self._http = connections, http(self)
+        self._loop = asyncio.get_running_loop()
+        self._address = ""
+        self._refused = False
+        self._answering, self._bytes = 0, 0
+        self._since: float | None = None  # a head began to come, or was waited for
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        self._address = str(peer[0]) if isinstance(peer, tuple) else ""
+        self._refused = not self._connections.enter(self._address)
+        if self._refused:
+            transport.write(_TOO_MANY)
+            transport.close()
+            return
+        self._http.connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take in a part of a request."""
+        if self._refused:
+            return
+        self._http.data_received(data)
+        if not self._answering:
+            self._bytes += len(data)
+            self._wait()
+            if self._bytes > _MOST_BYTES:
+                self._loop.call_soon(self._check_size)  # by then a head that was complete is being answered
+
+    def eof_received(self) -> bool | None:
+        """Take note that no more comes."""
+        return None if self._refused else self._http.eof_received()
+
+    def pause_writing(self) -> None:
+        """Hold back what is sent."""
+        self._http.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Send again."""
+        self._http.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._connections.leave(self._address)
+        self._since = None
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._refused:
+            self._http.connection_lost(exc)
+
+    def answer_began(self) -> None:
+        """Take note that a head has come and is being answered."""
+        self._answering += 1
+        self._since, self._bytes = None, 0
+
+    def answer_ended(self) -> None:
+        """Take note that an answer was sent."""
+        self._answering -= 1
+
+    def _wait(self) -> None:
+        if self._since is None:
+            self._since = self._loop.time()
+        if self._timer is None:
+            self._timer = self._loop.call_later(_PATIENCE, self._look)
+
+    def _look(self) -> None:
+        """Give up a head that has not come; one that began to come later has the rest of its time."""
+        self._timer = None
+        if self._since is None:
+            return
+        left = self._since + _PATIENCE - self._loop.time()
+        if left > 0:
+            self._timer = self._loop.call_later(left, self._look)
+        else:
+            self._transport.close()
+
+    def _check_size(self) -> None:
+        if self._bytes > _MOST_BYTES:
+            self._transport.close()
+
+
+def watched(app: Any) -> Any:
+    """Application that tells a `GuardedConnection` which of its requests are being answered."""
+
+    async def wrapped(scope: Any, receive: Any, send: Any) -> None:
+        connection = scope.get("state", {}).get(_CONNECTION)
+        if connection is None:
+            await app(scope, receive, send)
+            return
+        connection.answer_began()
+        try:
+            await app(scope, receive, send)
+        finally:
+            connection.answer_ended()
+
+    return wrapped
+
+
+def _protocol(connections: OpenConnections) -> Any:
+    """What uvicorn makes for each connection."""
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    def made(*, app_state: dict[str, Any], **told: Any) -> GuardedConnection:
+        def http(own: GuardedConnection) -> asyncio.Protocol:
+            return AutoHTTPProtocol(app_state={**app_state, _CONNECTION: own}, **told)  # type: ignore[call-arg]
+
+        return GuardedConnection(connections, http)
+
+    return made
+
+
+def _listen(place: ListenAddress) -> socket.socket:
     try:
         found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
@@ -182,7 +368,7 @@ def _listen(place: Place) -> socket.socket:
 
 
 def _most_connections() -> int:
-    """Give how many connections are taken at once: no more than there may be open files, else all of them stall."""
+    """Connections that are taken at once: no more than there may be open files, else all of them stall."""
     try:
         import resource
     except ModuleNotFoundError:  # not on Windows

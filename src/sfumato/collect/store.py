@@ -1,4 +1,4 @@
-"""The answers of a survey in a database: SQLite by default, PostgreSQL by its URL, one layer for both.
+"""The answers of a survey in a database: a file of SQLite by default, PostgreSQL by its URL.
 
 What is stored is not a list of people's answers: one table says how often each randomized value came, another holds the
 marks of used tokens and the seals of their answers, in the order of hashes and not of arrival.
@@ -6,32 +6,46 @@ marks of used tokens and the seals of their answers, in the order of hashes and 
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sfumato.collect.opening import identity, make_engine, prepare_file, prepare_tables, url_of
 from sfumato.collect.tokens import KEY_BYTES
+from sfumato.database import Connection, DatabaseFault, Location, Pool, connect, file_identity, locate
 from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
-from sfumato.errors import BadInput, SfumatoError
+from sfumato.errors import BadInput, OptionError, SfumatoError
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+__all__ = ["AnswerStore", "StoreError", "Submission", "SubmissionResult", "read_survey_document"]
 
-__all__ = ["Store", "StoreError", "Submission", "Verdict", "read_survey_document"]
+_BUSY = 30.0  # seconds to wait for another process that writes
+_ROWS = 400  # of a statement; SQLite takes 999 values in each of its versions
+
+# the key of the tokens and the survey's document; used tokens; how often each randomized value came.
+# SQLite orders used tokens by hash: no row number tells the order of arrival
+_TABLES = """
+create table if not exists sfumato_survey (name varchar(32) not null, value {bytes} not null, primary key (name)){end}
+create table if not exists sfumato_used (mark {bytes} not null, seal {bytes} not null, primary key (mark)){end}
+create table if not exists sfumato_counts
+    (question integer not null, output bigint not null, answers bigint not null, primary key (question, output)){end}
+"""
+_PUT = "insert into sfumato_survey (name, value) values (%s, %s) on conflict do nothing"
+_COUNT = (
+    "insert into sfumato_counts (question, output, answers) values (%s, %s, %s) "
+    "on conflict (question, output) do update set answers = sfumato_counts.answers + excluded.answers"
+)
 
 
 class StoreError(SfumatoError):
     """The database did not do what it was asked; nothing of the transaction stays."""
 
 
-class Verdict(Enum):
-    """What became of a submission."""
+class SubmissionResult(Enum):
+    """What became of a submission: counted, a retry of what was counted, or refused for another answer was."""
 
     NEW = "new"
     SAME = "same"
@@ -47,35 +61,28 @@ class Submission:
     codes: tuple[int, ...]
 
 
-class Store:
+class AnswerStore:
     """The database of one survey. Several processes may work on it.
 
     Parameters
     ----------
-    engine : sqlalchemy.Engine
-        Of a database that has the tables; `open` gives one.
-    file : Path, optional
-        Where SQLite keeps it. Answers that go to a file that was deleted meanwhile are lost, so it is looked at.
+    location : Location
+        Of a database that has the tables; see `open`. Answers that go to a file that was deleted meanwhile are lost, so
+        it is looked at.
+    create : bool
+        Whether it may be changed; what is only read may be anybody's.
     """
 
-    def __init__(self, engine: Engine, file: Path | None = None) -> None:
-        from sfumato.collect.tables import add_counts, claim, put_new
-
-        self._engine = engine
-        self._file = file
-        self._identity = identity(file)
-        self._claim, self._add, self._put = (make(engine.dialect.name) for make in (claim, add_counts, put_new))
+    def __init__(self, location: Location, *, create: bool = True) -> None:
+        self._location, self._create = location, create
+        self._identity = None if location.file is None else file_identity(location.file)
+        self._pool = Pool(self._connect)
 
     def __repr__(self) -> str:
-        return f"Store({self.name!r})"
-
-    @property
-    def name(self) -> str:
-        """Where it lies, without a password."""
-        return self._engine.url.render_as_string(hide_password=True)
+        return f"AnswerStore({self._location.name!r})"
 
     @classmethod
-    def open(cls, place: str, *, create: bool = True) -> Store:
+    def open(cls, place: str, *, create: bool = True) -> AnswerStore:
         """Open a database by its URL, or an SQLite file by its path; a new file is for its owner only.
 
         Parameters
@@ -85,46 +92,47 @@ class Store:
         create : bool
             Whether to make the file and the tables where there are none.
         """
-        url = url_of(place)
-        file = prepare_file(url, create=create) if url.get_backend_name() == "sqlite" else None
-        engine = make_engine(url, create=create)
-        with _errors("opened", BadInput):
-            prepare_tables(engine, create=create)
-        return cls(engine, file)
+        location = locate(place)
+        if location.file is not None:
+            _prepare_file(location, create=create)
+        store = cls(location, create=create)
+        with _plain_errors("opened", BadInput), closing(store._connect()) as connection:
+            if not connection.has_table("sfumato_survey"):
+                if not create:
+                    raise OptionError(
+                        "this database holds no survey; begin one with 'sfumato collect serve' or 'tokens'"
+                    )
+                _create_tables(connection)
+        return store
 
     def close(self) -> None:
         """Let go of all connections."""
-        self._engine.dispose()
+        self._pool.close()
 
     @property
     def key(self) -> bytes:
         """The key that signs tokens; made at the first call."""
-        return self._once("key", secrets.token_bytes(KEY_BYTES))
+        with self._writing() as connection:
+            connection.execute(_PUT, ("key", secrets.token_bytes(KEY_BYTES)))
+            return _value(connection, "key") or b""
 
     def survey_document(self) -> dict[str, Any] | None:
-        """Give the document of the survey, None before one was set."""
-        from sfumato.collect.tables import META
-
+        """Document of the survey, None before one was set."""
         with self._reading() as connection:
-            found = connection.scalar(META.select().with_only_columns(META.c.value).where(META.c.name == "survey"))
-        return None if found is None else read_survey_document(bytes(found))
+            found = _value(connection, "survey")
+        return None if found is None else read_survey_document(found)
 
     def set_survey(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Store the document of the survey and give the one that stands: one with another digest is left as it is."""
-        from sfumato.collect.tables import META
-
+        """Store the document of the survey; the one that stands then, for one with another digest is left as it is."""
         text = write_json(document).encode()
-        with (
-            self._writing() as connection
-        ):  # in one transaction: two that begin at once do not both believe it is theirs
-            connection.execute(self._put, {"name": "survey", "value": text})
-            found = connection.scalar(META.select().with_only_columns(META.c.value).where(META.c.name == "survey"))
-            standing = read_survey_document(bytes(found)) if found is not None else dict(document)
+        with self._writing() as connection:  # so that two that begin at once do not both believe it is theirs
+            connection.execute(_PUT, ("survey", text))
+            standing = read_survey_document(_value(connection, "survey") or text)
             if standing.get("digest") == document.get("digest"):
-                connection.execute(META.update().where(META.c.name == "survey").values(value=text))
+                connection.execute("update sfumato_survey set value = %s where name = %s", (text, "survey"))
         return standing
 
-    def add(self, batch: Sequence[Submission]) -> list[Verdict]:
+    def add(self, batch: Sequence[Submission]) -> list[SubmissionResult]:
         """Store submissions in one transaction and say what became of each; at the return they are on disk.
 
         A token counts once. Of several answers under one token the first stands; the same answer again is a retry.
@@ -133,100 +141,123 @@ class Store:
         for each in batch:
             first.setdefault(each.mark, each)
         with self._writing() as connection:
-            new = self._claim_marks(connection, first)
+            new = _claim(connection, first)
             tally = Counter(place for mark in new for place in enumerate(first[mark].codes))
-            if tally:
-                rows = [{"question": q, "output": y, "answers": n} for (q, y), n in sorted(tally.items())]
-                connection.execute(self._add, rows)
-            seals = self._seals(connection, [mark for mark in first if mark not in new])
-        verdicts = []
+            connection.execute_many(_COUNT, [(*place, number) for place, number in sorted(tally.items())])
+            seals = _seals(connection, [mark for mark in first if mark not in new])
+        results = []
         for each in batch:
             if each.mark in new:
                 new.remove(each.mark)  # the first of its token; all after it are retries or others
                 seals[each.mark] = each.seal
-                verdicts.append(Verdict.NEW)
+                results.append(SubmissionResult.NEW)
             else:
-                verdicts.append(Verdict.SAME if seals[each.mark] == each.seal else Verdict.OTHER)
-        return verdicts
+                results.append(SubmissionResult.SAME if seals[each.mark] == each.seal else SubmissionResult.OTHER)
+        return results
 
     def counts(self) -> tuple[int, dict[int, dict[int, int]]]:
-        """Give the number of used tokens, and for each question how often each output came, of one moment."""
-        import sqlalchemy as sa
-
-        from sfumato.collect.tables import COUNTS, USED
-
+        """Number of used tokens, and for each question how often each output came, of one moment."""
         tallies: dict[int, dict[int, int]] = {}
         with self._reading() as connection:
-            used = connection.scalar(sa.select(sa.func.count()).select_from(USED)) or 0
-            for question, output, answers in connection.execute(sa.select(COUNTS)):
+            used = connection.execute("select count(*) from sfumato_used")[0][0]
+            for question, output, answers in connection.execute("select question, output, answers from sfumato_counts"):
                 tallies.setdefault(question, {})[output] = answers
         return used, tallies
 
     def ping(self) -> None:
         """Ask the database whether it answers."""
-        from sfumato.collect.tables import META
-
         with self._reading() as connection:
-            connection.execute(META.select().with_only_columns(META.c.name))
+            connection.execute("select name from sfumato_survey")
 
-    def _claim_marks(self, connection: Connection, first: Mapping[bytes, Submission]) -> set[bytes]:
-        # in the order of marks: two processes with the same tokens wait for each other and never in a circle
-        rows = [{"mark": mark, "seal": first[mark].seal} for mark in sorted(first)]
-        return {bytes(mark) for mark in connection.scalars(self._claim, rows)} if rows else set()
-
-    def _seals(self, connection: Connection, marks: list[bytes]) -> dict[bytes, bytes]:
-        import sqlalchemy as sa
-
-        from sfumato.collect.tables import USED
-
-        if not marks:
-            return {}
-        found = connection.execute(sa.select(USED.c.mark, USED.c.seal).where(USED.c.mark.in_(marks)))
-        return {bytes(mark): bytes(seal) for mark, seal in found}
-
-    def _once(self, name: str, value: bytes) -> bytes:
-        """Store a value unless there is one, and give what is there."""
-        from sfumato.collect.tables import META
-
-        with self._writing() as connection:
-            connection.execute(self._put, {"name": name, "value": value})
-            found = connection.scalar(META.select().with_only_columns(META.c.value).where(META.c.name == name))
-        return bytes(found) if found is not None else value
+    def _connect(self) -> Connection:
+        connection = connect(self._location, busy=_BUSY)
+        if not connection.server:
+            if self._create:  # it stays in the file
+                connection.execute("pragma journal_mode = wal")
+            connection.execute("pragma synchronous = full")
+        return connection
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         self._check_file()
-        with (
-            _errors("written"),
-            self._engine.connect().execution_options(writes=True) as connection,
-            connection.begin(),
-        ):
+        with _plain_errors("written"), self._pool.transaction(write=True) as connection:
             yield connection
         self._check_file()  # what was written to a file without a name is not stored
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         self._check_file()
-        with _errors("read"), self._engine.connect() as connection, connection.begin():
-            if self._engine.dialect.name == "postgresql":
-                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        with _plain_errors("read"), self._pool.transaction(write=False) as connection:
             yield connection
 
     def _check_file(self) -> None:
-        if self._file is not None and identity(self._file) != self._identity:
+        file = self._location.file
+        if file is not None and file_identity(file) != self._identity:
             raise StoreError("the file of the survey's database was deleted or replaced; put it back and start again")
 
 
-@contextmanager
-def _errors(done: str, kind: type[SfumatoError] = StoreError) -> Iterator[None]:
-    """Turn errors of the database, whose words quote statements and values, into a sentence."""
-    import sqlalchemy as sa
+def _prepare_file(location: Location, *, create: bool) -> None:
+    """Make a new file for its owner only; the files beside it take its mode."""
+    if location.file is None or location.file.exists():
+        return
+    if not create:
+        raise OptionError(f"there is no database {location.name!r}; begin it with 'sfumato collect serve' or 'tokens'")
+    try:
+        os.close(os.open(location.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise OptionError(f"the database {location.name!r} cannot be made ({reason}); choose another place") from None
 
+
+def _create_tables(connection: Connection) -> None:
+    kinds = {"bytes": "bytea", "end": ";"} if connection.server else {"bytes": "blob", "end": " without rowid;"}
+    try:
+        with connection.transaction(write=True):
+            for statement in _TABLES.format(**kinds).split(";")[:-1]:
+                connection.execute(statement)
+    except DatabaseFault:
+        if not connection.has_table("sfumato_survey"):  # else another process made them in this moment
+            raise
+
+
+def _value(connection: Connection, name: str) -> bytes | None:
+    found = connection.execute("select value from sfumato_survey where name = %s", (name,))
+    return bytes(found[0][0]) if found else None
+
+
+def _claim(connection: Connection, first: Mapping[bytes, Submission]) -> set[bytes]:
+    """Write down the marks of tokens that are not there yet, and tell which."""
+    new: set[bytes] = set()
+    # in the order of marks: two processes with the same tokens wait for each other and never in a circle
+    for marks in _chunks(sorted(first)):
+        values = ", ".join(["(%s, %s)"] * len(marks))
+        claim = f"insert into sfumato_used (mark, seal) values {values} on conflict do nothing returning mark"  # noqa: S608
+        new |= {row[0] for row in connection.execute(claim, [each for m in marks for each in (m, first[m].seal)])}
+    return new
+
+
+def _seals(connection: Connection, marks: list[bytes]) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    for some in _chunks(marks):
+        among = ", ".join(["%s"] * len(some))
+        found |= dict(connection.execute(f"select mark, seal from sfumato_used where mark in ({among})", some))  # noqa: S608
+    return found
+
+
+def _chunks(marks: list[bytes]) -> Iterator[list[bytes]]:
+    return (marks[first : first + _ROWS] for first in range(0, len(marks), _ROWS))
+
+
+@contextmanager
+def _plain_errors(done: str, kind: type[SfumatoError] = StoreError) -> Iterator[None]:
     try:
         yield
-    except (sa.exc.SQLAlchemyError, OverflowError) as error:
-        name = type(getattr(error, "orig", None) or error).__name__
-        raise kind(f"the survey's database could not be {done} ({name}); check that it is there and not full") from None
+    except DatabaseFault as fault:
+        raise kind(
+            f"the survey's database could not be {done} ({fault.name}); check that it is there and not full"
+        ) from None
 
 
 def read_survey_document(body: bytes) -> dict[str, Any]:

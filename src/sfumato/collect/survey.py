@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from sfumato.documents import Unparsable, plain, typed, write_json
@@ -18,11 +19,9 @@ from sfumato.laws.domains import Labels
 from sfumato.laws.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.laws.spec import NoiseSpec
 
-__all__ = ["ONLY", "Question", "Survey"]
+__all__ = ["Question", "Survey", "read_survey"]
 
-ONLY = "answer"
-"""Name of the question of a survey that has one."""
-
+_ONLY = "answer"  # name of the question of a survey that has one
 _FORMAT = 1
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _MOST_QUESTIONS = 50
@@ -51,7 +50,7 @@ class Question:
         return {}
 
     def encode(self, value: Any) -> int:
-        """Give the output code of a released value; the commonest are remembered.
+        """Output code of a released value; the commonest are remembered.
 
         Raises
         ------
@@ -145,11 +144,11 @@ class Survey:
         return sum(question.spec.epsilon for question in self.questions)
 
     def bound(self, rho1: float) -> float:
-        """Give the most that a property of prior probability rho1 can be believed after all answers."""
+        """The most that a property of prior probability rho1 can be believed after all answers."""
         return upward_bound(self.gamma, rho1)
 
     def encode(self, answers: Mapping[str, Any]) -> tuple[int, ...]:
-        """Give the output codes of released answers, one for each question.
+        """Output codes of released answers, one for each question.
 
         Raises
         ------
@@ -162,7 +161,7 @@ class Survey:
         return tuple(question.encode(answers[question.name]) for question in self.questions)
 
     def to_document(self) -> dict[str, Any]:
-        """Give the form that server and client share, in plain JSON types."""
+        """The form that server and client share, in plain JSON types."""
         asked = tuple(_Asked(name=each.name, text=each.text, spec=each.spec.to_document()) for each in self.questions)
         document: dict[str, Any] = plain(_Written(_FORMAT, self.title, self.digest, asked))
         return document
@@ -189,6 +188,41 @@ class Survey:
         return survey
 
 
+def read_survey(specs: Sequence[str], texts: Sequence[str], title: str) -> Survey:
+    """Read a survey from the files of its specifications.
+
+    Parameters
+    ----------
+    specs : sequence of str
+        ``FILE`` for a single question, ``NAME=FILE`` for each of several.
+    texts : sequence of str
+        What is asked: ``NAME=TEXT``, or ``TEXT`` for a single question.
+    title : str
+    """
+    files = [_named(spec) for spec in specs]
+    if len(files) > 1 and any(name is None for name, _ in files):
+        raise OptionError("several specifications need names; write --spec NAME=FILE for each")
+    names = [name or _ONLY for name, _ in files]
+    asked: dict[str, str] = {}
+    for text in texts:
+        name, _, rest = text.partition("=")
+        if name in names:
+            asked[name] = rest
+        elif len(names) == 1:
+            asked[names[0]] = text
+        else:
+            raise OptionError("a --question is for none of the specifications; write --question NAME=TEXT")
+    questions = (
+        Question(name, NoiseSpec.read(path), asked.get(name, "")) for name, (_, path) in zip(names, files, strict=True)
+    )
+    return Survey(tuple(questions), title)
+
+
+def _named(spec: str) -> tuple[str | None, str]:
+    name, equals, path = spec.partition("=")
+    return (name, path) if equals and not Path(spec).exists() else (None, spec)
+
+
 def _check_printable(text: str) -> None:
     """Refuse a text that could move the cursor of a terminal: a server's texts are shown to respondents."""
     if len(text) > _MOST_LETTERS or not text.isprintable():
@@ -196,7 +230,7 @@ def _check_printable(text: str) -> None:
 
 
 def _credible(spec: NoiseSpec, code: int) -> bool:
-    """Tell whether noise without an end can have come so far: one answer at infinity would spoil the estimate of all.
+    """Whether noise without an end can have come so far: one answer at infinity would spoil the estimate of all.
 
     What is refused has a chance below 10^-27.
     """

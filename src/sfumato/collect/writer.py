@@ -1,20 +1,24 @@
 """Group commit: answers that come while a transaction is on its way to the disk share the next one.
 
 A single commit to disk takes milliseconds whether it holds one answer or hundreds. So one task writes, all others wait
-for their verdict, and nobody is told "accepted" before the transaction is on disk.
+for their result, and nobody is told "accepted" before the transaction is on disk.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TextIO
 
-from sfumato.collect.logs import Log
-from sfumato.collect.store import Store, StoreError, Submission, Verdict
+from sfumato.collect.store import AnswerStore, StoreError, Submission, SubmissionResult
+from sfumato.documents import write_json
 from sfumato.errors import SfumatoError
 
-__all__ = ["Crowded", "Writer"]
+__all__ = ["AnswerWriter", "Crowded", "Log"]
 
 _MOST_AT_ONCE = 1000
 _MOST_WAITING = 20_000
@@ -23,28 +27,58 @@ _ANSWERS_A_LINE = 10  # at least: a line for each commit would say when each ans
 _SORE = 30.0  # seconds for which a commit that failed is held against the database
 
 
+class Log:
+    """Writes one JSON object a line: what happened and how often, never an answer, a token or an address.
+
+    Stored answers are logged as a count now and then: a line for each would say when somebody answered.
+
+    Parameters
+    ----------
+    stream : text stream or None
+        None is standard error, as it is when a line is written.
+    quiet : bool
+        Write nothing.
+    """
+
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        self._stream = stream
+        self._quiet = quiet
+
+    def write(self, event: str, **details: str | int | float) -> None:
+        """Write one line; details are names, counts and times only.
+
+        A log that cannot be written (a full disk, a closed pipe) does not keep answers from being stored.
+        """
+        if self._quiet:
+            return
+        moment = datetime.now(UTC).isoformat(timespec="seconds")
+        line = write_json({"time": moment, "event": event, **details}, escaped=True)
+        with suppress(OSError, ValueError):
+            print(line, file=self._stream or sys.stderr, flush=True)
+
+
 class Crowded(SfumatoError):
     """More answers wait for the disk than it can take."""
 
 
-class Writer:
+class AnswerWriter:
     """The one task of a process that stores answers.
 
     Parameters
     ----------
-    store : Store
+    store : AnswerStore
     log : Log
     """
 
-    def __init__(self, store: Store, log: Log) -> None:
+    def __init__(self, store: AnswerStore, log: Log) -> None:
         self._store = store
         self._log = log
-        self._waiting: list[tuple[Submission, asyncio.Future[Verdict]]] = []
+        self._waiting: list[tuple[Submission, asyncio.Future[SubmissionResult]]] = []
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="answers")
         self._task: asyncio.Task[None] | None = None
         self._ending = False
-        self._batch: list[tuple[Submission, asyncio.Future[Verdict]]] = []
+        self._batch: list[tuple[Submission, asyncio.Future[SubmissionResult]]] = []
         self._failed = -_SORE
         self._answers, self._commits, self._slowest, self._reported = 0, 0, 0.0, time.monotonic()
 
@@ -70,7 +104,7 @@ class Writer:
             await self._task
         self._thread.shutdown()
 
-    async def add(self, submission: Submission) -> Verdict:
+    async def add(self, submission: Submission) -> SubmissionResult:
         """Store a submission and say what became of it, once that is on disk.
 
         Raises
@@ -84,7 +118,7 @@ class Writer:
             raise StoreError("the collector has stopped; send it again later")
         if len(self._waiting) >= _MOST_WAITING:
             raise Crowded("too many answers wait to be stored; send it again later")
-        done: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[SubmissionResult] = asyncio.get_running_loop().create_future()
         self._waiting.append((submission, done))
         self._wake.set()
         return await done
@@ -100,23 +134,23 @@ class Writer:
                     began = time.perf_counter()
                     rows = [each for each, _ in self._batch]
                     try:
-                        verdicts = await loop.run_in_executor(self._thread, self._store.add, rows)
+                        results = await loop.run_in_executor(self._thread, self._store.add, rows)
                     except StoreError as error:
                         self._failed = time.monotonic()
                         self._log.write("commit failed", answers=len(rows))
                         self._fail(self._batch, str(error))
                         continue
-                    self._tell(verdicts, time.perf_counter() - began)
+                    self._tell(results, time.perf_counter() - began)
         finally:  # whatever ends it, nobody is left waiting
             self._fail([*self._batch, *self._waiting], "the collector has stopped; send it again later")
             self._report()
 
-    def _tell(self, verdicts: list[Verdict], seconds: float) -> None:
+    def _tell(self, results: list[SubmissionResult], seconds: float) -> None:
         self._failed = -_SORE
-        new = verdicts.count(Verdict.NEW)
-        for (_, done), verdict in zip(self._batch, verdicts, strict=True):
+        new = results.count(SubmissionResult.NEW)
+        for (_, done), result in zip(self._batch, results, strict=True):
             if not done.done():  # the client may have gone away
-                done.set_result(verdict)
+                done.set_result(result)
         if not new:
             return
         self._answers, self._commits = self._answers + new, self._commits + 1
@@ -130,7 +164,7 @@ class Writer:
             self._log.write("stored", answers=self._answers, commits=self._commits, slowest_milliseconds=slowest)
         self._answers, self._commits, self._slowest, self._reported = 0, 0, 0.0, time.monotonic()
 
-    def _fail(self, batch: list[tuple[Submission, asyncio.Future[Verdict]]], words: str) -> None:
+    def _fail(self, batch: list[tuple[Submission, asyncio.Future[SubmissionResult]]], words: str) -> None:
         for _, done in batch:
             if not done.done():
                 done.set_exception(StoreError(words))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sfumato.stream.format import HEAD, Entry, Head, StateError, damaged, entry_digest
-from sfumato.stream.store import Store, create_store, open_store
+from sfumato.stream.store import StateStore
 
 __all__ = ["Book"]
 
@@ -18,10 +18,10 @@ class Book:
 
     Parameters
     ----------
-    store : Store
+    store : StateStore
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: StateStore) -> None:
         self._store = store
         self._digests: dict[str, dict[str, int]] = {}
         self._bodies: dict[tuple[str, str], bytes] = {}
@@ -32,7 +32,7 @@ class Book:
         """Write a new state that holds these entries."""
         entries = list(entries)
         head = Head(0, 0, "").following(sum(map(entry_digest, entries)))
-        create_store(place, [*entries, head.to_entry()])
+        StateStore.create(place, [*entries, head.to_entry()])
 
     @classmethod
     def open(cls, place: str | Path, *, write: bool) -> Book:
@@ -43,7 +43,7 @@ class Book:
         StateError
             Where there is none, where it is damaged, or where another process writes to it.
         """
-        store = open_store(place, write=write)
+        store = StateStore.open(place, write=write)
         try:
             return cls(store)
         except BaseException:

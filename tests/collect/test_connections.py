@@ -1,16 +1,22 @@
-"""Connections on which no request comes: they are closed, and others are not."""
+"""Connections on which no request comes, and too many from one address: they are closed, and others are not."""
 
 from __future__ import annotations
 
 import asyncio
 import selectors
+import socket
+import time
+from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from sfumato.collect import wire
+from sfumato.collect import server
+from sfumato.collect.server import OpenConnections, watched
+from tests.collect.process import collector
 
 PAUSE = 0.4
 
@@ -44,12 +50,13 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 async def read(pieces: list[bytes], every: float) -> bytes:
     """Send pieces with pauses between them and give all that comes back until the end."""
-    config = uvicorn.Config(app, lifespan="off", log_config=None, timeout_keep_alive=1, server_header=False)
+    config = uvicorn.Config(watched(app), lifespan="off", log_config=None, timeout_keep_alive=1, server_header=False)
     config.load()
     state, loop = ServerState(), asyncio.get_running_loop()
-    server = await loop.create_server(lambda: wire.PatientProtocol(config, state, {}), "127.0.0.1", 0)
-    async with server:
-        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    make = server._protocol(OpenConnections(10))
+    listening = await loop.create_server(lambda: make(config=config, server_state=state, app_state={}), "127.0.0.1", 0)
+    async with listening:
+        reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
         found = asyncio.ensure_future(asyncio.wait_for(reader.read(), 20))
         for piece in pieces:
             writer.write(piece)
@@ -79,6 +86,44 @@ HEAD = [b"GET / HTTP/1.1\r\n", b"host: x\r\n", b"\r\n"]
 def test_only_a_head_that_comes_in_time_is_answered(
     pieces: list[bytes], every: float, answered: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wire, "_PATIENCE", PAUSE)
+    monkeypatch.setattr(server, "_PATIENCE", PAUSE)
     with asyncio.Runner(loop_factory=Jumping) as runner:
         assert runner.run(read(pieces, every)).count(b"200 OK") == answered
+
+
+def test_one_address_does_not_shut_out_another(tmp_path: Path) -> None:
+    idle = []
+    try:
+        with collector(str(tmp_path / "survey.db"), tmp_path, "--rate", "0", "--connections", "5") as running:
+            for _ in range(5):
+                idle.append(socket.create_connection(("127.0.0.1", running.port), timeout=300))
+                assert running_from("127.0.0.2", running.port) == 200
+            assert running_from("127.0.0.1", running.port) == 429
+            idle.pop().close()
+            while running_from("127.0.0.1", running.port) == 429:  # until the end of the other was seen
+                time.sleep(0.02)
+            assert running_from("127.0.0.1", running.port) == 200
+    finally:
+        for each in idle:
+            each.close()
+
+
+def running_from(address: str, port: int) -> int:
+    connection = HTTPConnection("127.0.0.1", port, timeout=300, source_address=(address, 0))
+    connection.request("GET", "/health")
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_connections_are_counted_by_address_or_network_and_those_of_a_proxy_are_not() -> None:
+    connections = OpenConnections(2, "10.0.0.0/8")
+    assert [connections.enter("192.0.2.1") for _ in range(3)] == [True, True, False]
+    connections.leave("192.0.2.1")
+    connections.leave("192.0.2.1")
+    assert connections.enter("192.0.2.1")
+    assert [connections.enter(f"2001:db8::{each}") for each in range(3)] == [True, True, False]
+    assert all(connections.enter("10.1.2.3") for _ in range(10))
+    for _ in range(10):
+        connections.leave("10.1.2.3")
+    assert "10.1.2.3" not in connections._open
