@@ -4,8 +4,14 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato.errors import LevelError, OptionError
@@ -74,3 +80,52 @@ def test_bad_levels_are_refused(levels: list[float], words: str) -> None:
 def test_an_unknown_grouping_is_refused() -> None:
     with pytest.raises(OptionError, match="grouping"):
         clone(Condenser(grouping="magic")).fit(table())
+
+
+def test_a_row_becomes_the_centroid_of_its_nearest_group() -> None:
+    values = table(90)
+    condenser = Condenser(k=6, random_state=0).fit(values)
+    others = np.random.default_rng(5).normal(size=(40, 4))
+    nearest = ((others[:, None] - condenser.groups_.mean[None]) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(condenser.transform(others), condenser.groups_.mean[nearest])
+    np.testing.assert_array_equal(condenser.transform(others), condenser.transform(others))
+
+
+def test_it_stands_in_a_pipeline_and_its_size_is_searched_for() -> None:
+    values = table(240)
+    classes = np.where(values[:, 0] + values[:, 1] > 0, "high", "low")
+    steps = make_pipeline(StandardScaler(), Condenser(random_state=0, effort="fast"), LogisticRegression())
+    assert cross_val_score(steps, values, classes, cv=3).min() > 0.7
+    search = GridSearchCV(steps, {"condenser__k": [5, 20]}, cv=3).fit(values, classes)
+    assert search.best_params_["condenser__k"] in (5, 20)
+    assert search.predict(values[:3]).shape == (3,)
+    levels = np.full(240, 30)
+    fitted = steps.fit(values, classes, condenser__privacy_levels=levels)
+    assert fitted[1].groups_.count.min() >= 30
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_frame_comes_out_where_one_went_in(library: Any) -> None:
+    frame = library.DataFrame({"age": table(60)[:, 0], "pay": table(60)[:, 1]})
+    kind = "pandas" if library is pd else "polars"
+    condenser = Condenser(k=5, random_state=0).set_output(transform=kind)
+    moved = condenser.fit_transform(frame)
+    assert isinstance(moved, library.DataFrame)
+    assert list(moved.columns) == ["age", "pay"]
+    for rows in (condenser.sample(), condenser.sample(7), condenser.fit_resample(frame, ["a"] * 30 + ["b"] * 30)[0]):
+        assert isinstance(rows, library.DataFrame)
+        assert list(rows.columns) == ["age", "pay"]
+    assert len(condenser.sample(7)) == 7
+    assert isinstance(Condenser(k=5).fit(frame.to_numpy()).sample(), np.ndarray)
+
+
+def test_as_many_rows_as_are_asked_for_are_drawn_from_groups_in_proportion() -> None:
+    values = np.concatenate([np.full((80, 1), 0.0), np.full((20, 1), 9.0)])
+    condenser = Condenser(k=10, random_state=0).fit(values)
+    drawn = condenser.sample(1_000)
+    assert drawn.shape == (1_000, 1)
+    assert int((drawn > 5).sum()) == 200
+    assert condenser.sample(3).shape == (3, 1)
+    for n in (0, -1, 2.5, True):
+        with pytest.raises(OptionError, match="whole number above 0"):
+            condenser.sample(n)

@@ -35,7 +35,7 @@ from sfumato.publish.signature import Signature, Signer, Verifier
 from sfumato.publish.verify import verify_release
 from sfumato.recipe import Recipe
 from sfumato.scale.source import open_source
-from sfumato.sklearn.snapshot import read_snapshot
+from sfumato.sklearn.dynamic import read_snapshot
 from sfumato.tables.files import read_file
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.schema import Schema

@@ -36,7 +36,7 @@ _OWN = {
     "parties/spu.py SpuEngine._ask": "frames of this party's own engine, which engine-frame tries",
     "parties/words.py grown": "bytes that grew from a secret here",
     "privacy/certificate.py certify": "what was written a moment before",
-    "sklearn/snapshot.py write_snapshot": "what was written a moment before",
+    "sklearn/dynamic.py write_snapshot": "what was written a moment before",
 }
 """Functions that read nothing from outside, and what they read."""
 

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sfumato.condense.mechanism import effective_levels
 from sfumato.condense.partition import partition
-from sfumato.groups import Groups, summarize
-from sfumato.sklearn.arguments import draw_rows, generator_of, levels_of_rows
+from sfumato.errors import LevelError, OptionError
+from sfumato.groups import Groups, generate, summarize
+from sfumato.records import Block, BlockKind
+from sfumato.tables.frames import Origin, restore, to_arrow
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["Condenser"]
+__all__ = ["Condenser", "framed", "generator_of", "levels_of_rows", "origin_of", "sample_rows"]
 
 
-class Condenser(BaseEstimator):  # type: ignore[misc]
+class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Group condensation of a numeric matrix, with a privacy level for each row [AY05].
 
-    Distances are taken as the matrix comes: standardize it first, for instance in a pipeline.
+    Distances are taken as the matrix comes: standardize it first, for instance in a pipeline. There it stands before a
+    classifier: what is learnt is learnt of centroids. `sample` and `fit_resample` draw synthetic rows, in a frame of
+    the kind that was fitted; what leaves should be made by `sfumato.sanitize`, which certifies it.
 
     Parameters
     ----------
@@ -75,29 +81,46 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
         """
         values = np.asarray(validate_data(self, X, dtype=np.float64, ensure_min_samples=self.k))
         self._group(values, np.zeros(len(values), dtype=np.int64), privacy_levels)
+        self._origin = origin_of(self, X)
         return self
 
+    def transform(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """Each row as the centroid of its nearest group; preprocessing, not a release.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        values = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return np.asarray(self.groups_.mean[pairwise_distances_argmin(values, self.groups_.mean)])
+
     def fit_resample(self, X: Any, y: Any, *, privacy_levels: Any = None) -> tuple[Any, Any]:  # noqa: N803
-        """Group the rows of each class and give synthetic rows with their classes in place of the real ones.
+        """Synthetic rows with their classes in place of the real ones, drawn from groups of one class each.
 
         No group mixes classes, so the class of every synthetic row is certain.
         """
         values, y = validate_data(self, X, y, dtype=np.float64)
         classes, strata = np.unique(y, return_inverse=True)
         self._group(np.asarray(values), strata.astype(np.int64), privacy_levels)
+        self._origin = origin_of(self, X)
         rng = self._generator(1)
         rows = draw_rows(self.groups_, rng)
         of_group = np.zeros(len(self.groups_), dtype=np.int64)
         of_group[self.labels_] = strata
         order = rng.permutation(len(rows))
-        return rows[order], classes[np.repeat(of_group, self.groups_.count)[order]]
+        return framed(self, rows[order]), classes[np.repeat(of_group, self.groups_.count)[order]]
 
-    def sample(self) -> NDArray[np.float64]:
-        """Draw as many synthetic rows as there were real ones, in random order."""
+    def sample(self, n: int | None = None) -> Any:
+        """Synthetic rows in random order.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; by default as many as there were real ones.
+        """
         check_is_fitted(self)
-        rng = self._generator(1)
-        rows = draw_rows(self.groups_, rng)
-        return rows[rng.permutation(len(rows))]
+        return framed(self, sample_rows(self.groups_, n, self._generator(1)))
 
     def _group(self, values: NDArray[np.float64], strata: NDArray[np.int64], privacy_levels: Any) -> None:
         levels = levels_of_rows(privacy_levels, len(values), self.k)
@@ -109,3 +132,67 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
 
     def _generator(self, step: int) -> np.random.Generator:
         return generator_of(self.random_state, step)
+
+
+def generator_of(random_state: Any, step: int) -> np.random.Generator:
+    """Generator of one step: seeded where a state was given, else a release's own randomness."""
+    if random_state is None:
+        from sfumato.randomness import Randomness
+
+        return Randomness().generator("estimator")
+    seed = check_random_state(random_state).randint(2**31 - 1)
+    return np.random.default_rng([int(seed), step])
+
+
+def levels_of_rows(levels: Any, n: int, k: int) -> NDArray[np.int64]:
+    """Level that holds for each row; the floor k is at least 2, for a row that stands alone is published."""
+    if k < 2:
+        raise LevelError(f"k is {k}, which is no protection; take k of at least 2")
+    return effective_levels(_whole_levels(levels, n), k, allow_level_1=False)
+
+
+def _whole_levels(levels: Any, n: int) -> NDArray[np.int64]:
+    """Read privacy levels, one a row, none missing; zeros, which ask for nothing, where there are none."""
+    if levels is None:
+        return np.zeros(n, dtype=np.int64)
+    numbers = np.asarray(levels, dtype=np.float64)
+    if numbers.shape != (n,):
+        raise LevelError(f"privacy_levels has shape {numbers.shape} for {n} rows; give one level a row")
+    odd = int((~np.isfinite(numbers) | (numbers != np.rint(numbers))).sum())
+    if odd:
+        raise LevelError(f"{odd} privacy levels are missing or not whole numbers; levels are whole numbers from 2")
+    return numbers.astype(np.int64)
+
+
+def draw_rows(groups: Groups, rng: np.random.Generator) -> NDArray[np.float64]:
+    """As many rows as the groups have records, group after group; every coordinate is a number."""
+    d = groups.mean.shape[1]
+    layout = tuple(Block(f"x{column}", BlockKind.NUMBER, column, column + 1, (0.0,)) for column in range(d))
+    return generate(groups, layout, rng)
+
+
+def sample_rows(groups: Groups, n: int | None, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Rows in random order, n of them or as many as the groups have records; each group in proportion to its size."""
+    if n is None:
+        rows = draw_rows(groups, rng)
+        return rows[rng.permutation(len(rows))]
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise OptionError(
+            "the number of rows to draw is a whole number above 0; leave it out for as many as there were"
+        )
+    draws = [sample_rows(groups, None, rng) for _ in range(-(-int(n) // int(groups.count.sum())))]
+    return np.concatenate(draws)[:n]
+
+
+def origin_of(estimator: Any, X: Any) -> Origin | None:  # noqa: N803
+    """Kind of frame that a matrix came in; None for what has no names of columns."""
+    return None if getattr(estimator, "feature_names_in_", None) is None else to_arrow(X[:0])[1]
+
+
+def framed(estimator: Any, rows: NDArray[np.float64]) -> Any:
+    """Rows as a frame of the kind that was fitted, where it was one."""
+    origin = getattr(estimator, "_origin", None)
+    if origin is None:
+        return rows
+    names = [str(name) for name in estimator.feature_names_in_]
+    return restore(pa.table(list(rows.T), names=names), origin, frozenset(names))

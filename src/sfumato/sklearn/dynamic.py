@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import zipfile
+import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.condense.beginning import can_begin
+from sfumato.condense.maintained import MaintainerState
 from sfumato.condense.maintainer import Maintainer
 from sfumato.condense.partition import partition
+from sfumato.documents import from_json, write_json
 from sfumato.errors import LevelError, OptionError, TableError
-from sfumato.sklearn.arguments import draw_rows, generator_of, levels_of_rows
-from sfumato.sklearn.snapshot import Snapshot, read_snapshot, write_snapshot
+from sfumato.sklearn.condenser import framed, generator_of, levels_of_rows, origin_of, sample_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sfumato.groups import Groups
 
-__all__ = ["DynamicCondenser"]
+__all__ = ["DynamicCondenser", "Snapshot", "read_snapshot", "write_snapshot"]
 
+_MAGIC = b"sfumato condenser 1\n"
+_DIGEST = 32
+_NO_SNAPSHOT = (  # a file in it that is encrypted or packed by another method is a RuntimeError
+    *(KeyError, TypeError, ValueError, EOFError, RuntimeError, OSError, OverflowError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 _PARAMETERS = ("k", "init_number", "split", "grouping", "pending_limit", "random_state")
 
 
@@ -102,6 +113,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         values = np.asarray(validate_data(self, X, dtype=np.float64, ensure_min_samples=self.k))
         levels = self._levels(privacy_levels, len(values))
         self._forget()
+        self._origin = origin_of(self, X)
         self._learn(values, levels)
         if not len(self._maintainer.ids):
             self._begin(len(values))
@@ -122,6 +134,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         levels = self._levels(privacy_levels, len(values))
         if first:
             self._forget()
+            self._origin = origin_of(self, X)
         self._learn(values, levels)
         return self
 
@@ -172,14 +185,13 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return len(self._held_levels) + self._maintainer.pending
 
-    def sample(self) -> NDArray[np.float64]:
-        """Draw as many synthetic rows as there are rows in groups, in random order."""
-        groups, rng = self.groups_, generator_of(self.random_state, 1)
-        rows = draw_rows(groups, rng)
-        return rows[rng.permutation(len(rows))]
+    def sample(self, n: int | None = None) -> Any:
+        """Synthetic rows in random order, n of them or as many as there are rows in groups."""
+        rows = sample_rows(self.groups_, n, generator_of(self.random_state, 1))
+        return framed(self, rows)
 
     def snapshot(self) -> bytes:
-        """Give everything that later results depend on, as bytes; for the owner alone, since waiting rows are inside.
+        """Everything that later results depend on, as bytes; for the owner alone, since waiting rows are inside.
 
         The form is arrays and JSON under a digest, and holds no code.
         """
@@ -222,7 +234,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         return levels_of_rows(asked, n, self.k)
 
     def _in_order(self, x: Mapping[Any, Any]) -> list[Any]:
-        """Give the numbers of a mapping in the order of the features."""
+        """Numbers of a mapping in the order of the features."""
         names = list(getattr(self, "feature_names_in_", x if not hasattr(self, "_maintainer") else ()))
         if not names:
             raise TableError("earlier rows came without names; give the numbers in order")
@@ -279,3 +291,62 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
                 f"more than {most} rows have come and none asks for a level as low as their number, so no group can be "
                 "made; lower the levels"
             )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Snapshot:
+    """Parameters, names of features, rows that are held for the first groups, and the state of the groups."""
+
+    parameters: dict[str, Any]
+    names: tuple[str, ...] | None
+    values: NDArray[np.float64]
+    levels: NDArray[np.int64]
+    state: MaintainerState
+
+    def __repr__(self) -> str:
+        return "Snapshot(owner only)"
+
+
+@dataclass(frozen=True)
+class _About:
+    """What a snapshot says beside its arrays."""
+
+    parameters: dict[str, Any]
+    names: tuple[str, ...] | None
+    state: dict[str, Any]
+
+
+def write_snapshot(snapshot: Snapshot) -> bytes:
+    """Write everything; the same state gives the same bytes."""
+    state = {field.name: getattr(snapshot.state, field.name) for field in fields(MaintainerState)}
+    arrays = {f"state {name}": value for name, value in state.items() if isinstance(value, np.ndarray)}
+    numbers = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
+    about = _About(snapshot.parameters, snapshot.names, numbers)
+    body = io.BytesIO()
+    text = np.frombuffer(write_json(about, escaped=True).encode(), dtype=np.uint8)
+    given: dict[str, Any] = {"about": text, "values": snapshot.values, "levels": snapshot.levels, **arrays}
+    np.savez(body, **given)
+    return _MAGIC + hashlib.sha256(body.getvalue()).digest() + body.getvalue()
+
+
+def read_snapshot(data: bytes) -> Snapshot:
+    """Read what `write_snapshot` wrote.
+
+    Raises
+    ------
+    TableError
+        For bytes that are not a whole snapshot of this form.
+    """
+    start = len(_MAGIC) + _DIGEST
+    if data[: len(_MAGIC)] != _MAGIC:
+        raise TableError("these bytes are no snapshot of a condenser of this version; bring one")
+    if hashlib.sha256(data[start:]).digest() != data[len(_MAGIC) : start]:
+        raise TableError("the snapshot is damaged or only half copied; bring a whole one")
+    try:
+        with np.load(io.BytesIO(data[start:]), allow_pickle=False) as held:
+            about = from_json(_About, held["about"].tobytes())
+            arrays = {name.removeprefix("state "): held[name] for name in held.files if name.startswith("state ")}
+            state = MaintainerState(**arrays, **about.state)
+            return Snapshot(about.parameters, about.names, held["values"], held["levels"], state)
+    except _NO_SNAPSHOT:
+        raise TableError("the snapshot was written by another version; use that one") from None

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sfumato.geometry.draw import Ranges
 from sfumato.geometry.hybrid import hybrid, invert
 from sfumato.geometry.key import Key
-from sfumato.sklearn.arguments import generator_of
+from sfumato.sklearn.condenser import generator_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,7 +103,7 @@ class GeometricTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         return hybrid(values, self.key_, self._names())
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Give back what was moved."""
+        """Rows as they were before they were moved."""
         from sklearn.utils import check_array
 
         check_is_fitted(self)
