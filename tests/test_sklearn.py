@@ -128,4 +128,4 @@ def test_as_many_rows_as_are_asked_for_are_drawn_from_groups_in_proportion() -> 
     assert condenser.sample(3).shape == (3, 1)
     for n in (0, -1, 2.5, True):
         with pytest.raises(OptionError, match="whole number above 0"):
-            condenser.sample(n)
+            condenser.sample(n)  # type: ignore[arg-type]

@@ -444,7 +444,7 @@ def test_the_findings_are_a_frame_of_other_libraries() -> None:
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame["name"]) == [finding.name for finding in report.findings]
     assert polars.from_arrow(report.to_frame()).shape == frame.shape
-    with pytest.raises(OptionError, match="ask for 'arrow' or 'pandas'"):
+    with pytest.raises(OptionError, match="ask for 'arrow', 'pandas' or 'polars'"):
         report.to_frame("excel")  # type: ignore[arg-type]
 
 

@@ -14,6 +14,7 @@ from sfumato.assess.gains import Gain, gains
 from sfumato.assess.verdict import Verdict
 from sfumato.assess.words import measured_sentence, show, spoken_name
 from sfumato.errors import OptionError
+from sfumato.tables.frames import frame_of
 
 __all__ = ["Edition", "Figure", "Finding", "Report"]
 
@@ -41,6 +42,10 @@ class Report:
         Rows of people held out whom attacks were compared with.
     verdict : Verdict or None
         What a policy says to it; None where none was asked.
+    certificate : dict or None
+        Document of the certificate of the release, which its pages show.
+    frame : {"arrow", "pandas", "polars"}
+        Kind of frame that the original came in.
     """
 
     findings: tuple[Finding, ...]
@@ -52,6 +57,8 @@ class Report:
     notes: tuple[str, ...] = ()
     rows_held_out: int = 0
     verdict: Verdict | None = None
+    certificate: dict[str, Any] | None = None
+    frame: str = "arrow"
 
     def __repr__(self) -> str:
         return f"Report({len(self.findings)} findings, {len(self.figures)} figures)"
@@ -88,28 +95,27 @@ class Report:
         edition : {"owner", "public"}
             The public edition holds public findings and figures only.
         certificate : dict, optional
-            The certificate's JSON document: what was promised and what must not be said.
+            The certificate's JSON document: what was promised and what must not be said; by default its own.
         """
         if edition not in ("owner", "public"):
             raise OptionError("a report has two editions; ask for 'owner' or 'public'")
         from sfumato.assess.page import write_page
 
-        return write_page(self, edition=edition, certificate=certificate)
+        return write_page(self, edition=edition, certificate=certificate or self.certificate)
 
-    def to_frame(self, kind: Literal["arrow", "pandas"] = "arrow") -> Any:
-        """Give the findings as a table, one a row, for the owner.
+    def to_frame(self, kind: Literal["arrow", "pandas", "polars"] | None = None) -> Any:
+        """The findings as a table, one a row, for the owner.
 
         Parameters
         ----------
-        kind : {"arrow", "pandas"}
-            A pyarrow table, which needs nothing that is not installed with this package, or a pandas frame. Others
-            read the Arrow table themselves, for example ``polars.from_arrow(report.to_frame())``.
+        kind : {"arrow", "pandas", "polars"}, optional
+            By default the kind of frame that the original came in; a pyarrow table where that is not known.
         """
-        if kind not in ("arrow", "pandas"):
-            raise OptionError(f"a report gives no {kind!r} frame; ask for 'arrow' or 'pandas', or read the Arrow table")
+        if kind not in (None, "arrow", "pandas", "polars"):
+            raise OptionError(f"a report gives no {kind!r} frame; ask for 'arrow', 'pandas' or 'polars'")
         documents = [finding.to_json() for finding in self.findings]
         table = pa.table({name: [_cell(each, key, end) for each in documents] for name, key, end in _COLUMNS}, _SCHEMA)
-        return table if kind == "arrow" else table.to_pandas()
+        return frame_of(table, kind or self.frame)
 
     def plot(self, name: str) -> Figure:
         """Give a figure by its name; a notebook shows it, and its ``to_svg()`` is a file.

@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.documents import Unparsable, parse_json, plain, write_json
 from sfumato.errors import BadInput
 from sfumato.facts import Fact, Grouped, Maintained, fact_from_json, fact_to_json
+from sfumato.notebook import html_table
 from sfumato.privacy.claims import Claim, Refused, draw_claims
 from sfumato.privacy.document import AlteredCertificate, Written, read_written
 
@@ -46,6 +47,16 @@ class Certificate:
             f"Certificate({self.method}, {self.randomness}, {self.rows_out} rows, {len(self.claims)} claims, "
             f"{len(self.refused)} refused)"
         )
+
+    def _repr_html_(self) -> str:
+        rehearsal = "" if self.randomness == "release" else " (REHEARSAL, not for release)"
+        title = f"Certificate of {self.method}: {self.rows_in} records in, {self.rows_out} rows out{rehearsal}"
+        may = [
+            (claim.kind, claim.claim, f"assuming that {claim.assumes}" if claim.assumes else "")
+            for claim in self.claims
+        ]
+        must_not = [("must not be said", each.claim, each.because) for each in self.refused]
+        return html_table(title, [*may, *must_not], ("", "statement", "assumes, or why not"))
 
     @property
     def levels(self) -> dict[str, int]:

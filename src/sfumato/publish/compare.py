@@ -100,7 +100,7 @@ def compare_tables(
     asked = asked_policy(policy)
     if isinstance(holdout, int | float):
         raise OptionError("the table is released already, so no share can be held out now; give the rows held out")
-    before, after = to_arrow(original)[0], to_arrow(released)[0]
+    (before, origin), after = to_arrow(original), to_arrow(released)[0]
     dropped = dropped_columns(certificate, before.column_names)
     evaluation = measure_released(
         before,
@@ -112,7 +112,8 @@ def compare_tables(
         judged=asked is not None,
         rng=Randomness(seed).generator("assess"),
     )
-    if asked is None:
-        return evaluation
-    facts = () if certificate is None else certificate.facts
-    return dataclasses.replace(evaluation, report=judge_report(evaluation.report, facts, asked, command=command))
+    facts, document = ((), None) if certificate is None else (certificate.facts, certificate.to_document())
+    report = dataclasses.replace(evaluation.report, certificate=document, frame=origin.kind)
+    if asked is not None:
+        report = judge_report(report, facts, asked, command=command)
+    return dataclasses.replace(evaluation, report=report)

@@ -75,6 +75,8 @@ def publish(
         rows_out=outcome.rows_out,
         schema_sha256=outcome.schema.public_part().digest,
     )
+    if measured is not None:
+        measured = dataclasses.replace(measured, certificate=certificate.to_document())
     release = Release(
         outcome.table,
         recipe.schema,

@@ -14,6 +14,7 @@ from sfumato.documents import write_json
 from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.facts import is_quoted
 from sfumato.mechanism import Workings
+from sfumato.notebook import html_table
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.files import sha256_of, write_text
 from sfumato.publish.folder import replacing_folder
@@ -76,6 +77,24 @@ class Release:
 
     def __repr__(self) -> str:
         return f"Release({self.certificate!r})"
+
+    def _repr_html_(self) -> str:
+        certificate, levels = self.certificate, self.certificate.levels
+        told = [("made by", certificate.method), ("rows", f"{certificate.rows_in} in, {certificate.rows_out} out")]
+        if levels:
+            smallest = f"{levels['groups']}, the smallest of {levels['smallest_group']}"
+            told += [("groups", smallest), ("levels", f"{levels['asked_min']} to {levels['asked_max']}, all met")]
+        if certificate.randomness != Mode.RELEASE.value:
+            told.append(("REHEARSAL", "made with a seed, not for release"))
+        claims = f"{len(certificate.claims)} claims, {len(certificate.refused)} that must not be made"
+        told.append(("certificate", f"{claims}: release.certificate"))
+        if self.report is None:
+            told.append(("report", "nothing was measured"))
+        else:
+            verdict = "" if self.report.verdict is None else f"{self.report.verdict.sentence()} "
+            told.append(("report", f"{verdict}{len(self.report.findings)} findings: release.report"))
+        where = 'release.save("folder") writes it' if self.folder is None else str(self.folder)
+        return html_table("Release", [*told, ("folder", where)])
 
     @property
     def key(self) -> Key | None:

@@ -153,6 +153,8 @@ def sanitize(
         despite_policy=despite_policy,
         command=command,
     )
+    if release.report is not None:
+        release = dataclasses.replace(release, report=dataclasses.replace(release.report, frame=origin.kind))
     if native or isinstance(outcome.comparison, Apart):
         return release
     free = outcome.comparison.codec.retyped(outcome.comparison.released)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sfumato.errors import TableError
 
-__all__ = ["Origin", "restore", "to_arrow"]
+__all__ = ["Origin", "frame_of", "restore", "to_arrow"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,6 +30,11 @@ class Origin:
 
     def __repr__(self) -> str:
         return f"Origin({self.library})"
+
+    @property
+    def kind(self) -> str:
+        """Kind of frame, as `frame_of` has it."""
+        return self.library if self.library in ("pandas", "polars") else "arrow"
 
 
 def to_arrow(frame: Any) -> tuple[pa.Table, Origin]:
@@ -112,9 +117,7 @@ def restore(table: pa.Table, origin: Origin, free: frozenset[str] = frozenset())
         fields = (table.schema if name in free else origin.empty.schema for name in table.column_names)
         return table.cast(pa.schema([of.field(name) for of, name in zip(fields, table.column_names, strict=True)]))
     if origin.library == "polars":
-        import narwhals as nw
-
-        frame = nw.from_arrow(table, backend="polars").to_native()
+        frame = frame_of(table, "polars")
         kinds = origin.empty.schema
         series = [frame.to_series(place) for place in range(frame.width)]  # by place: a name may look like a pattern
         return type(frame)([each if each.name in free else each.cast(kinds[each.name]) for each in series])
@@ -123,6 +126,15 @@ def restore(table: pa.Table, origin: Origin, free: frozenset[str] = frozenset())
         for name in table.column_names
     }
     return type(origin.empty)(columns)
+
+
+def frame_of(table: pa.Table, kind: str) -> Any:
+    """An Arrow table as a frame: arrow, pandas or polars."""
+    if kind == "polars":
+        import narwhals as nw
+
+        return nw.from_arrow(table, backend="polars").to_native()
+    return table.to_pandas() if kind == "pandas" else table
 
 
 def _pandas_column(column: pa.ChunkedArray, name: str, origin: Origin) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sfumato.documents import read_text
 from sfumato.errors import OptionError, SchemaError, printable, shown
+from sfumato.notebook import html_table
 from sfumato.tables.field import FATE, Bound, Category, DateStep, Domain, Field, Kind, Role
 from sfumato.tables.toml import fields_from_toml, fields_to_toml
 
@@ -85,7 +86,7 @@ class Schema:
         return next((field for field in self.fields if field.role is Role.TARGET), None)
 
     def with_role(self, role: Role, *names: str) -> Schema:
-        """Give a role to columns; a target or level that another column had becomes confidential there."""
+        """Schema with a role given to columns; a target or level that another column had becomes confidential there."""
         chosen = {self[name].name for name in names}
         single = role in (Role.TARGET, Role.LEVEL) and bool(chosen)
         fields = []
@@ -101,11 +102,11 @@ class Schema:
         return Schema(tuple(fields))
 
     def without_reasons(self) -> Schema:
-        """Give the schema without the reasons of its decisions, as it comes back from a file."""
+        """Schema without the reasons of its decisions, as it comes back from a file."""
         return Schema(tuple(dataclasses.replace(field, reason="") for field in self.fields))
 
     def public_part(self) -> Schema:
-        """Give what leaves with the release: released columns with declared domains only."""
+        """What leaves with the release: released columns with declared domains only."""
         return Schema(
             tuple(
                 dataclasses.replace(field, domain=field.domain if field.domain.declared else Domain(), reason="")
@@ -121,6 +122,14 @@ class Schema:
         domains : bool
             Show bounds too. Observed bounds are data: only for the owner's eyes.
         """
+        head, rows = self._lines(domains=domains)
+        widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+        return "\n".join(
+            "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip()
+            for row in [head, *rows]
+        )
+
+    def _lines(self, *, domains: bool) -> tuple[list[str], list[list[str]]]:
         head = ["column", "role", "kind", *(["domain"] if domains else []), "what happens", "why"]
         rows = [
             [
@@ -133,11 +142,11 @@ class Schema:
             ]
             for field in self.fields
         ]
-        widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-        return "\n".join(
-            "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip()
-            for row in [head, *rows]
-        )
+        return head, rows
+
+    def _repr_html_(self) -> str:
+        head, rows = self._lines(domains=False)
+        return html_table(f"Schema of {len(self)} columns", rows, head)
 
     @property
     def digest(self) -> str:
