@@ -29,8 +29,8 @@ from sfumato.engines.stream import init_stream  # noqa: E402
 from sfumato.laws.domains import Integers  # noqa: E402
 from sfumato.laws.spec import NoiseSpec  # noqa: E402
 from sfumato.randomize.reconstruct import reconstruct  # noqa: E402
-from sfumato.stream import Session  # noqa: E402
-from sfumato.stream.connectors import Reading, read_batches  # noqa: E402
+from sfumato.stream import StreamSession  # noqa: E402
+from sfumato.stream.connectors import ReadOptions, read_batches  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "hot_paths.md"
 TURNS = 2
@@ -98,14 +98,14 @@ def ingestion(folder: str, rows: int = 20_000, first: int = 2_000) -> HotPath:
     pa.csv.write_csv(table.slice(first), Path(folder) / "rows.csv")
     names = iter(range(10 * TURNS))
 
-    def begun() -> Session:
+    def begun() -> StreamSession:
         state = Path(folder) / f"{next(names)}.state"
         init_stream(state, table.slice(0, first), k=K, seed=1)
-        return Session.open(state)
+        return StreamSession.open(state)
 
     def ours() -> float:
         with begun() as session:
-            reading = Reading(rows=session.settings.batch_rows, columns=session.codec.schema.names)
+            reading = ReadOptions(rows=session.settings.batch_rows, columns=session.codec.schema.names)
             return spent(lambda: session.ingest(read_batches(str(Path(folder) / "rows.csv"), reading)))
 
     def alone() -> float:

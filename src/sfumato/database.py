@@ -25,11 +25,11 @@ from urllib.parse import urlsplit
 from sfumato.errors import OptionError, SfumatoError
 
 __all__ = [
-    "Connection",
+    "ConnectionPool",
+    "DatabaseConnection",
     "DatabaseFault",
     "FileLock",
     "Location",
-    "Pool",
     "Reason",
     "connect",
     "file_identity",
@@ -111,7 +111,7 @@ def locate(place: str | Path) -> Location:
     return Location(None, f"{scheme}://{rest}")
 
 
-class Connection:
+class DatabaseConnection:
     """One connection to a database, on which transactions begin where `begin` says."""
 
     def __init__(self, raw: Any, errors: type[Exception] = sqlite3.Error) -> None:
@@ -183,8 +183,8 @@ class Connection:
         return statement if self.server else statement.replace("%s", "?")
 
 
-def connect(location: Location, *, write: bool = True, busy: float = 10.0) -> Connection:
-    """Connection to a database that is there; ``busy`` are the seconds to wait for another process.
+def connect(location: Location, *, write: bool = True, busy: float = 10.0) -> DatabaseConnection:
+    """DatabaseConnection to a database that is there; ``busy`` are the seconds to wait for another process.
 
     Raises
     ------
@@ -200,13 +200,15 @@ def connect(location: Location, *, write: bool = True, busy: float = 10.0) -> Co
                 "PostgreSQL needs the package psycopg; install sfumato[stream] or sfumato[collect]"
             ) from None
         with _faults(psycopg.Error):
-            return Connection(psycopg.connect(location.url, autocommit=True, connect_timeout=10), psycopg.Error)
+            return DatabaseConnection(psycopg.connect(location.url, autocommit=True, connect_timeout=10), psycopg.Error)
     uri = f"{location.file.absolute().as_uri()}?mode={'rw' if write else 'ro'}"
     with _faults(sqlite3.Error):
-        return Connection(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=busy, check_same_thread=False))
+        return DatabaseConnection(
+            sqlite3.connect(uri, uri=True, isolation_level=None, timeout=busy, check_same_thread=False)
+        )
 
 
-class Pool:
+class ConnectionPool:
     """Connections to one database that threads take in turn.
 
     Parameters
@@ -215,12 +217,12 @@ class Pool:
         Makes a connection.
     """
 
-    def __init__(self, make: Callable[[], Connection]) -> None:
+    def __init__(self, make: Callable[[], DatabaseConnection]) -> None:
         self._make = make
-        self._free: list[Connection] = []
+        self._free: list[DatabaseConnection] = []
 
     @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[Connection]:
+    def transaction(self, *, write: bool) -> Iterator[DatabaseConnection]:
         """A connection on which a transaction has begun: all of the block or nothing of it."""
         connection = self._begun(write=write)
         try:
@@ -237,7 +239,7 @@ class Pool:
         while self._free:
             self._free.pop().close()
 
-    def _begun(self, *, write: bool) -> Connection:
+    def _begun(self, *, write: bool) -> DatabaseConnection:
         """Take a connection; one that the server has ended meanwhile is replaced."""
         while self._free:
             connection = self._free.pop()

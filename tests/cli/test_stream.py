@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.stream import Session
+from sfumato.stream import StreamSession
 from tests.cli.conftest import Run
 
 SCHEMA = """format = 1
@@ -121,7 +121,7 @@ def test_one_sentence_and_exit_code_2_for_what_cannot_be_used(begun: Path, run: 
 
 
 def test_a_stream_that_another_process_writes_to_is_refused_and_can_be_looked_at(begun: Path, run: Run) -> None:
-    with Session.open(begun / "s.db"):
+    with StreamSession.open(begun / "s.db"):
         done = run("stream", "publish", "--state", begun / "s.db", "-o", begun / "out", "--no-report")
         assert done.code == 2
         assert "another process writes" in done.err

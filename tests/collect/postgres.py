@@ -15,7 +15,7 @@ from tests.ports import free_port
 
 
 def postgres_programs() -> Path | None:
-    """Give the folder of initdb and pg_ctl, as on the path or as Debian's package puts them."""
+    """Folder of initdb and pg_ctl, as on the path or as Debian's package puts them."""
     folders = [*Path("/usr/lib/postgresql").glob("*/bin"), *map(Path, os.environ.get("PATH", "").split(os.pathsep))]
     return next((each for each in folders if (each / "initdb").exists() and (each / "pg_ctl").exists()), None)
 

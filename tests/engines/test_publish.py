@@ -31,7 +31,7 @@ from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
 from sfumato.recipe import Recipe
-from sfumato.stream import Session, cut_batches
+from sfumato.stream import StreamSession, cut_batches
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.goldens.runs import numbers, people
@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, undrawn: None) -> Path:
     init_stream(place / "state.db", table.slice(0, 100), identifiers=["name"], level="level", k=5)
     signer = Signer(Ed25519PrivateKey.generate())
     for epoch in (1, 2):
-        with Session.open(place / "state.db") as session:
+        with StreamSession.open(place / "state.db") as session:
             session.ingest(cut_batches([table.slice(100 * epoch, 100)], session.settings.batch_rows))
         publish_stream(place / "state.db", place / f"epoch-{epoch}", form="parquet", sign=signer)
     (place / "key").write_text(signer.fingerprint)
@@ -89,7 +89,7 @@ def test_an_epoch_is_signed_in_the_format_asked_for_and_holds(folder: Path) -> N
 def test_a_recipe_begins_a_stream_as_the_first_was_begun(folder: Path, tmp_path: Path) -> None:
     recipe = Recipe.load(folder / "epoch-2" / "owner" / "recipe.toml")
     init_stream(tmp_path / "state.db", people(300).slice(0, 100), recipe=recipe)
-    with Session.open(folder / "state.db") as first, Session.open(tmp_path / "state.db") as second:
+    with StreamSession.open(folder / "state.db") as first, StreamSession.open(tmp_path / "state.db") as second:
         for name in ("k", "split", "grouping", "level", "decimals"):
             assert getattr(first.settings, name) == getattr(second.settings, name)
         assert first.codec.schema.names == second.codec.schema.names
@@ -156,7 +156,7 @@ def test_an_epoch_that_does_not_meet_its_policy_is_kept_and_leaves_despite_it(fo
     assert "--measure-key FILE" in refused.value.verdict.to_try[0]
     refused.value.save_owner(tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["owner"]
-    with Session.open(folder / "state.db", write=False) as session:
+    with StreamSession.open(folder / "state.db", write=False) as session:
         assert not session.status().delivered
     release = publish_stream(folder / "state.db", tmp_path / "two", policy="research", despite_policy=True)
     assert any(isinstance(fact, DespitePolicy) for fact in release.certificate.facts)

@@ -14,20 +14,17 @@ import pyarrow as pa
 
 from sfumato import documents
 from sfumato.errors import BadInput
-from sfumato.stream.book import Book
-from sfumato.stream.connectors.lines import read_lines
-from sfumato.stream.connectors.reading import Reading
-from sfumato.stream.connectors.redis_stream import RedisPlace, read_redis
+from sfumato.stream.connectors import ReadOptions, read_lines
+from sfumato.stream.entries import Head, StateEntry, entry_digest
 from sfumato.stream.epochs import Publication
-from sfumato.stream.families import entry_of_left, families_left
-from sfumato.stream.format import Entry, Head, entry_digest
-from sfumato.stream.groups import rows_of_entries
-from sfumato.stream.kept_rows import KeptRow, open_kept_rows
-from sfumato.stream.pool import Vault
-from sfumato.stream.session import Session
-from sfumato.stream.settings import EpochLine, Progress, Settings, document_of, entry_of
+from sfumato.stream.groups import entry_of_left, families_left, rows_of_entries
+from sfumato.stream.measuring import KeptRow, open_kept_rows
+from sfumato.stream.pending import Vault, open_vault
+from sfumato.stream.redis_streams import RedisPlace, read_redis
+from sfumato.stream.session import StreamSession
+from sfumato.stream.settings import EpochLine, Progress, StreamSettings, document_of, entry_of
+from sfumato.stream.state import State
 from sfumato.stream.store import PAGE, StateStore, seal
-from sfumato.stream.waiting import open_vault
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_from_document, codec_to_document
 from tests.fuzz.fuzzing import Parser
@@ -43,13 +40,13 @@ class _Entries:
 
     name, acknowledged = "state", None
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[StateEntry]) -> None:
         self._entries = list(entries)
 
-    def read(self, kind: str | None = None) -> Iterator[Entry]:
+    def read(self, kind: str | None = None) -> Iterator[StateEntry]:
         return (entry for entry in self._entries if kind in (None, entry.kind))
 
-    def commit(self, put: Iterable[Entry], drop: Iterable[tuple[str, str]], number: int) -> None:
+    def commit(self, put: Iterable[StateEntry], drop: Iterable[tuple[str, str]], number: int) -> None:
         """Nothing is kept."""
 
     def close(self) -> None:
@@ -58,18 +55,18 @@ class _Entries:
 
 def _state(data: bytes) -> Any:
     """Open a state whose entries, one a line, are hostile under a digest that is right, and look at all of it."""
-    entries: dict[tuple[str, str], Entry] = {}
+    entries: dict[tuple[str, str], StateEntry] = {}
     for line in data.decode("utf-8", "replace").split("\n"):
         kind, _, rest = line.partition("\t")
         key, tab, body = rest.partition("\t")
         if tab and kind != "head":
-            entries[kind, key] = Entry(kind, key, _body(body))
+            entries[kind, key] = StateEntry(kind, key, _body(body))
     head = Head(0, 0, "").following(sum(map(entry_digest, entries.values())))
-    book = Book(_Entries([*entries.values(), head.to_entry()]))  # type: ignore[arg-type]
-    settings = document_of(Settings, book.body("settings"))
+    book = State(_Entries([*entries.values(), head.to_entry()]))  # type: ignore[arg-type]
+    settings = document_of(StreamSettings, book.body("settings"))
     waiting = open_vault(settings, _key() if settings.pending == "encrypted" else None)
     measuring = open_kept_rows(settings, None if settings.measure_key is None else _key(), forgotten=False)
-    session = Session(book, waiting, measuring)
+    session = StreamSession(book, waiting, measuring)
     session.measured_by()
     session.left()
     session.tables_delivered()
@@ -92,7 +89,7 @@ def _body(text: str) -> bytes:
     return bytes.fromhex(digits[: len(digits) // 2 * 2])
 
 
-def _file_of_state(path: Path) -> list[Entry]:
+def _file_of_state(path: Path) -> list[StateEntry]:
     """Read a file of entries that is hostile, under a seal that is right."""
     data = path.read_bytes()
     path.write_bytes(data + bytes(-len(data) % PAGE))
@@ -141,7 +138,7 @@ def _entry(found: Any) -> bytes:
 
 
 def _lines(data: bytes) -> list[str]:
-    return [identity for identity, _ in islice(read_lines(io.BytesIO(data), Reading(rows=2)), 50)]
+    return [identity for identity, _ in islice(read_lines(io.BytesIO(data), ReadOptions(rows=2)), 50)]
 
 
 class _Server:
@@ -176,7 +173,7 @@ def _redis(data: bytes) -> Any:
     last, _, stands = first.partition(b" ")
     known = {f"redis people {stands.decode('utf-8', 'replace')}": 2}
     with mock.patch.object(RedisPlace, "connect", return_value=_Server(last, lines)):
-        batches = read_redis("redis://here/people", Reading(rows=2, known=known))
+        batches = read_redis("redis://here/people", ReadOptions(rows=2, known=known))
         return [(identity, table.num_rows) for identity, table in islice(batches, 20)]
 
 
@@ -184,7 +181,7 @@ STATES = (
     Parser("stream-state", _state, examples=300),
     Parser("stream-file", as_file("state", _file_of_state), examples=300),
     Parser("stream-head", lambda data: Head.from_body(data, "state"), lambda head: head.to_entry().body),
-    Parser("stream-settings", _settings(Settings), _entry),
+    Parser("stream-settings", _settings(StreamSettings), _entry),
     Parser("stream-progress", _settings(Progress), _entry),
     Parser("stream-epoch", _settings(EpochLine), _entry),
     Parser("stream-codec", _codec, _codec_again, refuses=(BadInput, documents.Unparsable)),

@@ -29,7 +29,7 @@ from sfumato.parties.plan import JointPlan
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
-from sfumato.stream import Session, cut_batches
+from sfumato.stream import StreamSession, cut_batches
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
 FROZEN = Path(__file__).parent / "folders"
@@ -97,7 +97,7 @@ def _stream(epochs: int) -> Run:
             state, table = Path(work, "state.db"), people(300)
             init_stream(state, table.slice(0, 100), identifiers=["name"], level="level", k=5, seed=7)
             for epoch in range(epochs):
-                with Session.open(state) as session:
+                with StreamSession.open(state) as session:
                     rows = table.slice(100 * (epoch + 1), 100)
                     session.ingest(cut_batches([rows], session.settings.batch_rows))
                 publish_stream(state, folder, report=report, overwrite=True)

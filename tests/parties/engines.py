@@ -54,7 +54,7 @@ def start_engines(
 
 
 def split(values: NDArray[np.int64]) -> tuple[Words, Words]:
-    """Give two uniform shares."""
+    """Two uniform shares."""
     mask = np.random.default_rng().integers(0, 1 << 64, size=values.shape, dtype=np.uint64)
     return mask, values.astype(np.int64).view(np.uint64) - mask
 

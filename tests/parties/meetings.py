@@ -26,7 +26,7 @@ def write_made(folder: Path, name: str, made: Made) -> tuple[Path, Path]:
 
 
 def make_places(folder: Path, names: tuple[str, ...] = ("ann", "ben", "cat"), **changes: Any) -> list[Place]:
-    """Give each party its place, with certificates that they have pinned for each other."""
+    """Place of each party, with certificates that they have pinned for each other."""
     made = {name: self_signed(name, HOST) for name in names}
     files = {name: write_made(folder, name, one) for name, one in made.items()}
     peers = tuple(Peer(name, Address(HOST, free_port()), made[name].fingerprint) for name in names)

@@ -31,7 +31,7 @@ def standardized(values: Matrix) -> Matrix:
 
 
 def number_columns(count: int, first: int = 0) -> Layout:
-    """Give so many columns of numbers."""
+    """So many columns of numbers."""
     return tuple(Block(f"x{first + j}", BlockKind.NUMBER, j, j + 1, (0.0,)) for j in range(count))
 
 
@@ -76,7 +76,7 @@ class Part:
 
 
 def split_numbers(values: Matrix, parties: int) -> list[Part]:
-    """Give each owner some columns of numbers."""
+    """Some columns of numbers for each owner."""
     parts, first = [], 0
     for columns in np.array_split(np.arange(values.shape[1]), parties):
         parts.append(Part(values[:, columns], number_columns(len(columns), first)))
@@ -98,12 +98,12 @@ class Run:
         return self.results[0]
 
     def tossed(self, label: str) -> np.random.Generator:
-        """Give the public generator of a rehearsal again."""
+        """Public generator of a rehearsal, once more."""
         (entry,) = (each for each in self.transcript.entries if each.action == "tossed" and each.label == label)
         return Randomness(self.seed).generator(f"{label}, {entry.number}")
 
     def opened(self, label: str) -> list[NDArray[np.int64]]:
-        """Give all that was opened under a name."""
+        """All that was opened under a name."""
         return [
             self.transcript.values[entry.number]
             for entry in self.transcript.entries
@@ -111,7 +111,7 @@ class Run:
         ]
 
     def rows(self) -> tuple[Matrix, NDArray[np.int64]]:
-        """Give the released rows and their groups as they were before the shuffle, group after group."""
+        """Released rows and their groups as they were before the shuffle, group after group."""
         order = self.tossed("order of the released rows").permutation(len(self.result.values))
         values, labels = np.empty_like(self.result.values), np.empty_like(self.result.labels)
         values[order], labels[order] = self.result.values, self.result.labels

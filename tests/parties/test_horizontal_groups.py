@@ -44,7 +44,7 @@ def plan_of(parties: int, centres: str, rounds: int = 20) -> JointPlan:
 def run_groups(
     together: Together, parts: list[Matrix], g: int, centres: str, rounds: int, seed: int | None = None
 ) -> list[tuple[Whole, Whole, Whole, Whole, int]]:
-    """Give each party's rows in steps, first centres, groups, sizes and rounds."""
+    """Each party's rows in steps, first centres, groups, sizes and rounds."""
     layout, n = numbers(parts[0].shape[1]), sum(map(len, parts))
     weights = np.full(len(layout), 1.0 / len(layout))
 

@@ -42,7 +42,7 @@ some_cases = examples(25, few=5)
 
 
 def mixed_parts(seed: int, n: int = 60) -> list[Part]:
-    """Give three owners: mixed columns, one column of numbers, and three."""
+    """Three owners: mixed columns, one column of numbers, and three."""
     rng = np.random.default_rng(seed)
     values, layout = mixed_columns(rng, n)
     numbers = random_numbers(rng, n, 4)
@@ -179,7 +179,7 @@ def test_an_opening_planted_into_the_protocol_fails_the_run(together: Together) 
 def refusals(
     together: Together, kind: type[SfumatoError], parts: list[Part], mechanism: LaplacePCA, **options: object
 ) -> list[SfumatoError]:
-    """Give the error of each party; every one finds it itself, none has it from another."""
+    """Error of each party; every one finds it itself, none has it from another."""
     plan = JointPlan("vertical", NAMES[: len(parts)], mechanism, **options)  # type: ignore[arg-type]
 
     def play(session: Session, rank: int) -> SfumatoError | None:

@@ -147,7 +147,7 @@ def test_ranges_are_those_of_each_component_of_each_group(together: Together, se
 
 
 def _laplace_sum(x: Matrix) -> Matrix:
-    """Give the distribution function of the sum of two Laplace draws of scale 1."""
+    """Distribution function of the sum of two Laplace draws of scale 1."""
     tail = (2.0 + np.abs(x)) * np.exp(-np.abs(x)) / 4.0
     return np.where(x < 0, tail, 1.0 - tail)
 

@@ -31,8 +31,8 @@ from sfumato.publish.evaluation import Evaluation
 from sfumato.publish.joint_folder import written_together
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
-from sfumato.stream.book import Book
-from sfumato.stream.format import Entry
+from sfumato.stream.entries import StateEntry
+from sfumato.stream.state import State
 from sfumato.tables.files import FileForm, FileFormat
 from tests.examples import sized
 from tests.faulty_files import FaultyFiles, short_files
@@ -108,7 +108,7 @@ def keep(folder: Path) -> None:
 
 def begin(folder: Path) -> None:
     if not (folder / "state").exists():
-        Book.create(folder / "state", [Entry("settings", "", b"{}"), Entry("group", "1", bytes(40_000))])
+        State.create(folder / "state", [StateEntry("settings", "", b"{}"), StateEntry("group", "1", bytes(40_000))])
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.engines.stream import init_stream
-from sfumato.stream import Session, cut_batches
+from sfumato.stream import StreamSession, cut_batches
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
 
@@ -54,17 +54,17 @@ def begin(state: Path | str, table: pa.Table, first: int = 100, **options: Any) 
 
 def take(state: Path | str, table: pa.Table, **options: Any) -> Any:
     """Ingest a table in a session of its own."""
-    with Session.open(state, **options) as session:
+    with StreamSession.open(state, **options) as session:
         return session.ingest(cut_batches([table], ROWS))
 
 
 def look(state: Path | str) -> Any:
-    with Session.open(state, write=False) as session:
+    with StreamSession.open(state, write=False) as session:
         return session.status()
 
 
 def groups_of(state: Path | str, **options: Any) -> dict[str, bytes]:
-    """Give every array of the groups as bytes."""
-    with Session.open(state, write=False, **options) as session:
+    """Every array of the groups as bytes."""
+    with StreamSession.open(state, write=False, **options) as session:
         rows = session.maintainer.rows()
         return {name: np.ascontiguousarray(array).tobytes() for name, array in vars(rows).items()}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.publish.stream import publish_stream
-from sfumato.stream import Session, cut_batches
+from sfumato.stream import StreamSession, cut_batches
 from tests.stream.cases import ROWS, begin, people
 
 JOINS, WAITS, KEPT_OUT = 31.415926535897, 27.182818284590, -161.80339887498
@@ -53,7 +53,7 @@ def test_no_cell_of_a_record_is_found_in_the_state(tmp_path: Path, pending: str)
     opened: dict[str, Any] = {"pending_key": key} if told else {}
     table = marked()
     begin(home / "s.db", table, seed=None, **told)
-    with Session.open(home / "s.db", **opened) as session:
+    with StreamSession.open(home / "s.db", **opened) as session:
         scale = session.codec.columns[0]
         coordinates = [(pay - scale.mean) / scale.scale for pay in (JOINS, WAITS, KEPT_OUT)]
         session.ingest(cut_batches([table], ROWS))
@@ -81,7 +81,7 @@ def test_the_search_for_cells_finds_those_that_are_there(tmp_path: Path) -> None
 def test_no_earlier_state_of_a_group_is_left_in_a_state_at_rest(tmp_path: Path) -> None:
     table, seen = people(250), set()
     begin(tmp_path / "s.db", table)
-    with Session.open(tmp_path / "s.db") as session:
+    with StreamSession.open(tmp_path / "s.db") as session:
         for row in range(100, 250):
             session.ingest([(f"row {row}", table.slice(row, 1))])
             seen |= {mean.tobytes() for mean in session.maintainer.rows().mean}

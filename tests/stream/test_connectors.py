@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from sfumato.cli.main import app
 from sfumato.errors import OptionError, TableError
-from sfumato.stream import Session, cut_batches
-from sfumato.stream.connectors import Reading, read_batches
-from sfumato.stream.connectors.lines import read_lines
+from sfumato.stream import StreamSession, cut_batches
+from sfumato.stream.connectors import ReadOptions, read_batches, read_lines
 from tests.examples import sized
 from tests.stream.cases import ROWS, begin, groups_of, look, people
 from tests.stream.standing import take_from
@@ -46,7 +45,7 @@ def ids(batches: Any) -> list[str]:
 
 
 def read(data: bytes, **told: Any) -> list[tuple[str, pa.Table]]:
-    return list(read_lines(io.BytesIO(data), Reading(rows=ROWS, **told)))
+    return list(read_lines(io.BytesIO(data), ReadOptions(rows=ROWS, **told)))
 
 
 def test_files_of_all_kinds_are_cut_alike(tmp_path: Path) -> None:
@@ -55,7 +54,7 @@ def test_files_of_all_kinds_are_cut_alike(tmp_path: Path) -> None:
     pa.parquet.write_table(texts(TABLE), parquet, row_group_size=17)
     with pa.OSFile(str(arrow), "wb") as sink, pa.ipc.new_file(sink, texts(TABLE).schema) as writer:
         writer.write_table(texts(TABLE), max_chunksize=23)
-    found = [ids(read_batches(path, Reading(rows=ROWS))) for path in (csv, parquet, arrow)]
+    found = [ids(read_batches(path, ReadOptions(rows=ROWS))) for path in (csv, parquet, arrow)]
     assert found[0] == found[1] == found[2] == ids(cut_batches([texts(TABLE)], ROWS))
     assert found[0] == ids(read(csv.read_bytes()))
 
@@ -77,7 +76,7 @@ def test_a_folder_gives_its_files_by_name_and_new_ones_the_next_time(tmp_path: P
     assert look(state).rows == 300
     whole = tmp_path / "whole.db"
     begin(whole, TABLE)
-    with Session.open(whole) as session:
+    with StreamSession.open(whole) as session:
         for first in (100, 150, 200):
             session.ingest(cut_batches([TABLE.slice(first, 100 if first == 200 else 50)], ROWS, source=str(first)))
     assert groups_of(state) == groups_of(whole)
@@ -99,9 +98,9 @@ def test_two_files_with_the_same_rows_both_count_and_the_file_that_a_state_was_b
 
 def test_a_folder_without_tables_and_a_file_that_is_not_there_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="no table in the folder"):
-        list(read_batches(tmp_path, Reading(rows=ROWS)))
+        list(read_batches(tmp_path, ReadOptions(rows=ROWS)))
     with pytest.raises(TableError, match="there is no file"):
-        list(read_batches(tmp_path / "a.csv", Reading(rows=ROWS)))
+        list(read_batches(tmp_path / "a.csv", ReadOptions(rows=ROWS)))
 
 
 @given(st.integers(1, sized(20, 60)), st.integers(0, sized(45, 300)))
@@ -113,7 +112,7 @@ def test_json_lines_and_csv_on_standard_input_hold_the_same_rows(rows: int, end:
         return
     expected = list(cut_batches([table], rows))
     for data in (lines_of(table), csv_of(table)):
-        found = list(read_lines(io.BytesIO(data), Reading(rows=rows)))
+        found = list(read_lines(io.BytesIO(data), ReadOptions(rows=rows)))
         assert ids(found) == ids(expected)
         assert all(one.equals(other) for (_, one), (_, other) in zip(found, expected, strict=True))
 
@@ -165,7 +164,7 @@ def test_a_full_batch_leaves_before_the_next_line_is_there() -> None:
             buffer[: len(line)] = line
             return len(line)
 
-    batches = read_lines(io.BufferedReader(Endless(), 9), Reading(rows=20))
+    batches = read_lines(io.BufferedReader(Endless(), 9), ReadOptions(rows=20))
     assert next(batches)[1].num_rows == 20
 
 
@@ -173,7 +172,7 @@ def test_standard_input_is_read_as_it_is_told_and_other_forms_are_refused() -> N
     ((_, table),) = read(b"{x\n1\n", form="csv")
     assert table.to_pylist() == [{"{x": "1"}]
     with pytest.raises(OptionError, match="choose csv or jsonl"):
-        Reading(rows=1, form="xml")
+        ReadOptions(rows=1, form="xml")
     with pytest.raises(OptionError, match="no encoding"):
         read(b"a\n1\n", encoding="nothing")
     assert read("å;b\n1;ü\n".encode("latin-1"), encoding="latin-1")[0][1].to_pylist() == [{"å": "1", "b": "ü"}]

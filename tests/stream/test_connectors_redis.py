@@ -17,9 +17,9 @@ import pytest
 
 from sfumato.cli.main import app
 from sfumato.errors import OptionError, TableError
-from sfumato.stream import Session, StateError
-from sfumato.stream.connectors import Reading, read_batches
-from sfumato.stream.connectors.redis_stream import RedisPlace
+from sfumato.stream import StateError, StreamSession
+from sfumato.stream.connectors import ReadOptions, read_batches
+from sfumato.stream.redis_streams import RedisPlace
 from tests.stream.cases import ROWS, begin, groups_of, look, people
 from tests.stream.redis_server import Server
 from tests.stream.standing import standing, take_from
@@ -87,7 +87,7 @@ def test_the_batch_is_on_disk_before_the_server_hears_of_it(server: Server, stre
     state, url = tmp_path / "s.db", place(server, stream)
     begin(state, TABLE)
     seen: list[tuple[int, bytes | None]] = []
-    with Session.open(state) as session:
+    with StreamSession.open(state) as session:
         session.ingest(
             read_batches(url, standing(session)),
             tell=lambda _: seen.append((look(state).rows, acknowledged(server, stream))),
@@ -104,7 +104,7 @@ def test_a_kill_between_commit_and_acknowledgement_counts_nothing_twice(
     state, url = tmp_path / "s.db", place(server, stream)
     begin(state, TABLE)
     code = (
-        "import os, signal, sys; from pathlib import Path; from sfumato.stream import Session\n"
+        "import os, signal, sys; from pathlib import Path; from sfumato.stream import StreamSession\n"
         "from sfumato.stream.connectors import read_batches; from tests.stream.standing import standing, take_from\n"
         f"state, url, moment = Path({str(state)!r}), {url!r}, {moment!r}\n"
         "def die(): os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -116,7 +116,7 @@ def test_a_kill_between_commit_and_acknowledgement_counts_nothing_twice(
         "def tell(done):\n"
         "    global count; count += 1\n"
         "    if count == 3: die()\n"
-        "session = Session.open(state)\n"
+        "session = StreamSession.open(state)\n"
         "session.ingest(batches(), tell=tell)"
     )
     killed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
@@ -141,7 +141,7 @@ def test_a_server_that_crashes_loses_nothing_and_is_told_without_the_password(tm
         add(own, "people", TABLE.slice(100))
         url = f"{own.url}/people"
         begin(state, TABLE)
-        with Session.open(state) as session:
+        with StreamSession.open(state) as session:
             batches = read_batches(url, standing(session))
             session.ingest([next(batches)])
             own.kill()
@@ -167,7 +167,7 @@ def test_waiting_records_in_memory_come_back_from_the_stream(server: Server, str
     take_from(state, url)
     status = look(state)
     assert status.awaiting_replay == status.pending > 0
-    with Session.open(state) as session:
+    with StreamSession.open(state) as session:
         session.ingest(read_batches(url, standing(session)))
         assert session.status().awaiting_replay == 0
         assert session.maintainer.pending == status.pending
@@ -220,7 +220,7 @@ def test_fields_that_lack_or_are_no_text_or_unknown_keep_single_rows_out(server:
 def test_a_followed_stream_gives_entries_as_they_come(server: Server, stream: str, tmp_path: Path) -> None:
     state, url = tmp_path / "s.db", place(server, stream)
     begin(state, TABLE)
-    with Session.open(state) as session:
+    with StreamSession.open(state) as session:
         batches = read_batches(url, standing(session, follow=True, columns=None))
     assert sum(next(batches)[1].num_rows for _ in range(8)) == 300
 
@@ -239,7 +239,7 @@ def test_a_followed_stream_gives_entries_as_they_come(server: Server, stream: st
 def test_what_is_no_stream_is_refused(server: Server) -> None:
     server.client().set("text", "31337")
     with pytest.raises(TableError, match="did not do what it was asked") as caught:
-        list(read_batches(f"{server.url}/text", Reading(rows=ROWS)))
+        list(read_batches(f"{server.url}/text", ReadOptions(rows=ROWS)))
     assert "31337" not in str(caught.value)
 
 
@@ -249,7 +249,7 @@ def test_what_is_no_stream_is_refused(server: Server) -> None:
 )  # fmt: skip
 def test_urls_that_are_not_understood_are_refused(url: str) -> None:
     with pytest.raises(OptionError, match="an input by URL is redis"):
-        list(read_batches(url, Reading(rows=ROWS)))
+        list(read_batches(url, ReadOptions(rows=ROWS)))
 
 
 def test_urls_may_name_a_database_a_user_and_odd_streams() -> None:
@@ -286,4 +286,4 @@ def test_the_command_reads_a_stream_and_goes_on_after_a_kill(
 def test_without_the_client_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(OptionError, match=r"pip install 'sfumato\[stream\]'"):
-        list(read_batches("redis://host/people", Reading(rows=ROWS)))
+        list(read_batches("redis://host/people", ReadOptions(rows=ROWS)))

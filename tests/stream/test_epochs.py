@@ -20,7 +20,7 @@ from sfumato.privacy.claims import draw_claims
 from sfumato.publish import verify_release
 from sfumato.publish.release import Release
 from sfumato.publish.stream import publish_stream
-from sfumato.stream import Session, cut_batches
+from sfumato.stream import StreamSession, cut_batches
 from sfumato.stream.epochs import Publication, renew
 from sfumato.tables.files import read_file
 from tests.stream.cases import ROWS, begin, look, people, take
@@ -50,7 +50,7 @@ def test_a_family_changes_only_when_enough_fresh_records_have_come(tmp_path: Pat
     before: dict[int, pa.Table] = {}
     renewed = 0
     for end in (100, 101, 120, 140, 200, 320, 500, 900):
-        with Session.open(state) as session:
+        with StreamSession.open(state) as session:
             session.ingest(cut_batches([TABLE.slice(0, end)], ROWS))
             rows = session.maintainer.rows()
             now, ledger = session.publish()
@@ -100,7 +100,7 @@ def test_one_arrival_changes_nothing_that_is_published(tmp_path: Path) -> None:
 
 def test_without_epochs_every_family_leaves_every_time(tmp_path: Path) -> None:
     begin(tmp_path / "s.db", TABLE)
-    with Session.open(tmp_path / "s.db") as session:
+    with StreamSession.open(tmp_path / "s.db") as session:
         chance = np.random.default_rng(1)
         first, _ = renew(session.maintainer, None, session.codec, 1, chance, gated=False)
         session.ingest(cut_batches([TABLE.slice(0, 101)], ROWS))
@@ -111,7 +111,7 @@ def test_without_epochs_every_family_leaves_every_time(tmp_path: Path) -> None:
 
 def test_nothing_that_may_leave_is_refused(tmp_path: Path) -> None:
     begin(tmp_path / "s.db", TABLE)
-    with Session.open(tmp_path / "s.db") as session:
+    with StreamSession.open(tmp_path / "s.db") as session:
         codec = session.codec
         with pytest.raises(PrivacyRefusal, match=r"no family .*there are no groups"):
             renew(Maintainer(session.settings.d), None, codec, 1, np.random.default_rng(0))
@@ -156,7 +156,7 @@ def test_an_epoch_whose_folder_could_not_be_written_is_written_by_the_next_call(
     state = tmp_path / "s.db"
     begin(state, TABLE, seed=None)
     take(state, TABLE)
-    with Session.open(state) as session:
+    with StreamSession.open(state) as session:
         kept, _ = session.publish()  # and the process ends here
     assert not look(state).delivered
     release = publish_stream(state, tmp_path / "out", report=False)
@@ -170,7 +170,7 @@ def test_a_full_disk_keeps_the_epoch_and_leaves_no_folder(tmp_path: Path) -> Non
     state = tmp_path / "s.db"
     begin(state, people(6_000, share=0.0), 6_000, seed=None)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Session.open(state) as session:
+    with StreamSession.open(state) as session:
         session.publish()
     resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, limits[1]))
     try:

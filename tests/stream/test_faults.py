@@ -19,7 +19,7 @@ import pytest
 from sfumato.cli.main import app
 from sfumato.publish import verify_release
 from sfumato.publish.stream import publish_stream
-from sfumato.stream.book import Book
+from sfumato.stream.state import State
 from tests.examples import sized
 from tests.stream.cases import SCHEMA, groups_of, look, people, take
 from tests.stream.cases import begin as begin_small
@@ -47,7 +47,7 @@ def begin(folder: Path, rows: int, name: str) -> tuple[Path, Path]:
 
 
 def batches_on_disk(state: Path) -> set[str]:
-    book = Book.open(state, write=False)
+    book = State.open(state, write=False)
     try:
         return set(book.keys("batch"))
     finally:

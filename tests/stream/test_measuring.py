@@ -21,12 +21,12 @@ from sfumato.facts import RowsKept
 from sfumato.publish import verify_release
 from sfumato.publish.epoch_attack import attack_epochs, attack_tables
 from sfumato.publish.stream import publish_stream
-from sfumato.stream import Acknowledged, Session, StateError, cut_batches
-from sfumato.stream.book import Book
+from sfumato.stream import Acknowledged, StateError, StreamSession, cut_batches
 from sfumato.stream.epochs import renew
-from sfumato.stream.families import UNKNOWN, families_left
-from sfumato.stream.kept_rows import OUTSIDE, SAMPLE, KeptRow
+from sfumato.stream.groups import UNKNOWN, families_left
+from sfumato.stream.measuring import OUTSIDE, SAMPLE, KeptRow
 from sfumato.stream.settings import entry_of
+from sfumato.stream.state import State
 from sfumato.stream.store import StateStore
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 from tests.stream.test_canary import everything, forms
@@ -48,8 +48,8 @@ def key_in(folder: Path, name: str = "measure.key") -> Path:
 
 
 def kept(state: Path, key: Path) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
-    """Give batch and row of those sampled and of those outside."""
-    with Session.open(state, write=False, measure_key=key) as session:
+    """Batch and row of those sampled and of those outside."""
+    with StreamSession.open(state, write=False, measure_key=key) as session:
         return tuple(  # type: ignore[return-value]
             {(row.batch, row.row) for row in (session.kept._read(kind, rank) for rank in session.kept._ranks[kind])}
             for kind in (SAMPLE, OUTSIDE)
@@ -57,13 +57,13 @@ def kept(state: Path, key: Path) -> tuple[set[tuple[str, int]], set[tuple[str, i
 
 
 def total_of_groups(state: Path) -> np.ndarray:
-    with Session.open(state, write=False) as session:
+    with StreamSession.open(state, write=False) as session:
         groups = session.maintainer.groups
     return np.asarray((groups.count[:, None] * groups.mean).sum(axis=0))
 
 
 def values_of(state: Path, table: pa.Table) -> np.ndarray:
-    with Session.open(state, write=False) as session:
+    with StreamSession.open(state, write=False) as session:
         return session._encode(table)[0]
 
 
@@ -81,7 +81,7 @@ def test_what_is_kept_is_bounded_and_those_outside_are_in_no_group(tmp_path: Pat
     sampled, outside = kept(tmp_path / "s.db", key)
     assert (len(sampled), len(outside)) == (status.rows_kept, status.outside)
     assert not sampled & outside
-    with Session.open(tmp_path / "s.db", write=False, measure_key=key) as session:
+    with StreamSession.open(tmp_path / "s.db", write=False, measure_key=key) as session:
         aside = session.measured_by()
     assert aside is not None
     inside = values_of(tmp_path / "s.db", TABLE).sum(axis=0) - aside.outside.sum(axis=0)
@@ -103,7 +103,7 @@ def test_whoever_was_killed_between_two_batches_goes_on_as_if_nothing_had_been(t
     home, left = tmp_path / "home", tmp_path / "left"
     home.mkdir()
     begin(home / "s.db", TABLE, measure_rows=20, measure_key=key)
-    with Session.open(home / "s.db", measure_key=key) as session:
+    with StreamSession.open(home / "s.db", measure_key=key) as session:
 
         def copy(done: Acknowledged) -> None:
             shutil.copytree(home, left / done.batch)
@@ -136,7 +136,7 @@ def test_a_batch_that_is_refused_in_the_middle_leaves_the_session_as_it_was(tmp_
     state = tmp_path / "s.db"
     begin(state, TABLE, pending_limit=2, measure_rows=20, measure_key=key)
     high = TABLE.slice(100, 80).set_column(5, "level", pa.array([3] * 60 + [500] * 20))
-    with Session.open(state, measure_key=key) as session:
+    with StreamSession.open(state, measure_key=key) as session:
         before = session.status()
         with pytest.raises(PrivacyRefusal, match="more than 2 records would wait"):
             session.ingest([("high", high)])
@@ -153,7 +153,7 @@ def test_those_who_come_back_in_and_wait_are_found_again_by_a_replay(tmp_path: P
     status = look(state)
     assert status.records + status.pending + status.outside == 600
     assert status.awaiting_replay > 0
-    with Session.open(state, measure_key=key) as session:
+    with StreamSession.open(state, measure_key=key) as session:
         session.ingest(cut_batches([table], ROWS))
         assert session.status().awaiting_replay == 0
         assert session.status().pending == status.pending
@@ -172,7 +172,7 @@ def test_as_many_of_a_whole_sample_are_behind_the_release_as_it_has_rows(tmp_pat
     begin(state, table, measure_rows=1_000, measure_key=key, split="strict")
     for epoch in (1, 2, 3):
         take(state, table.slice(0, 100 + 250 * epoch), measure_key=key)
-        with Session.open(state, measure_key=key) as session:
+        with StreamSession.open(state, measure_key=key) as session:
             publication, _ = session.publish()
             session.delivered()
             sampled = session.measured_by()
@@ -191,7 +191,7 @@ def test_nothing_kept_can_be_read_without_the_key(tmp_path: Path, key: Path) -> 
     home.mkdir()
     table = TABLE.set_column(1, "pay", pa.array([mark, *TABLE.column("pay").to_pylist()[1:]]))
     begin(home / "s.db", table, seed=None, measure_rows=1_000, measure_key=key)
-    with Session.open(home / "s.db", measure_key=key) as session:
+    with StreamSession.open(home / "s.db", measure_key=key) as session:
         session.ingest(cut_batches([table.slice(0, 200)], ROWS))
         pay = session.codec.columns[0]
         place = (mark - pay.mean) / pay.scale
@@ -203,13 +203,13 @@ def test_nothing_kept_can_be_read_without_the_key(tmp_path: Path, key: Path) -> 
     looked_for = [form for number in (mark, place) for form in forms(number) if len(form) >= 8]  # not by chance
     assert not [form for form in looked_for if form in written]
     with pytest.raises(StateError, match="the key is not the one that the rows kept for measuring were encrypted with"):
-        Session.open(home / "s.db", measure_key=key_in(tmp_path, "other.key"))
+        StreamSession.open(home / "s.db", measure_key=key_in(tmp_path, "other.key"))
 
 
 def test_the_two_keys_go_with_their_own_use_even_where_they_are_one_file(tmp_path: Path, key: Path) -> None:
     state = tmp_path / "s.db"
     begin(state, TABLE, measure_rows=9, measure_key=key, pending="encrypted", pending_key=key)
-    with Session.open(state, write=False, measure_key=key, pending_key=key) as session:
+    with StreamSession.open(state, write=False, measure_key=key, pending_key=key) as session:
         (lock, check) = (session.settings.pending_key, session.settings.measure_key)
         assert session.kept._vault is not None
         with pytest.raises(StateError):
@@ -234,7 +234,7 @@ def test_rows_are_kept_with_a_key_or_not_at_all(tmp_path: Path, key: Path) -> No
 
 def test_a_state_that_keeps_no_rows_says_nothing_of_it_and_is_as_before(tmp_path: Path) -> None:
     begin(tmp_path / "s.db", TABLE)
-    with Session.open(tmp_path / "s.db", write=False) as session:
+    with StreamSession.open(tmp_path / "s.db", write=False) as session:
         assert b"measure" not in entry_of("settings", session.settings).body
         assert session.settings == dataclasses.replace(session.settings, measure_rows=0)
 
@@ -244,7 +244,7 @@ def test_what_is_forgotten_is_gone_and_the_stream_goes_on(tmp_path: Path, key: P
     begin(state, TABLE, measure_rows=20, measure_key=key)
     take(state, TABLE.slice(0, 300), measure_key=key)
     before = look(state)
-    book = Book.open(state, write=False)
+    book = State.open(state, write=False)
     closed = [book.body(kind, rank) for kind in (SAMPLE, OUTSIDE) for rank in book.keys(kind)]
     book.close()
     assert len(closed) == 40
@@ -258,7 +258,7 @@ def test_what_is_forgotten_is_gone_and_the_stream_goes_on(tmp_path: Path, key: P
     assert after.records + after.pending + after.outside == after.rows == 600
     assert (after.rows_kept, after.outside) == (0, before.outside)
     with pytest.raises(OptionError, match="were forgotten in this state; leave out --measure-key"):
-        Session.open(state, measure_key=key)
+        StreamSession.open(state, measure_key=key)
     assert forget_rows(state) == after
     certificate = publish_stream(state, tmp_path / "out", report=False).certificate
     assert RowsKept(0, before.outside, True) in certificate.facts
@@ -286,7 +286,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, undrawn: None) -> Path:
     key = key_in(place)
     init_stream(place / "s.db", table.slice(0, 200), k=5, seed=1, measure_rows=150, measure_key=key)
     for epoch in (1, 2):
-        with Session.open(place / "s.db", measure_key=key) as session:
+        with StreamSession.open(place / "s.db", measure_key=key) as session:
             session.ingest(cut_batches([table.slice(250 * epoch - 50, 250)], session.settings.batch_rows))
         publish_stream(place / "s.db", place / f"epoch-{epoch}", measure_key=key, report=epoch == 2)
     return place
@@ -355,7 +355,7 @@ def test_the_attack_tells_categories_where_every_arrival_is_published(
     monkeypatch.setattr(sfumato.stream.session, "renew", partial(renew, gated=gated))
     begin(tmp_path / "s.db", TABLE, measure_rows=1_000, measure_key=key, measure_share=0.0)
     tables = {}
-    with Session.open(tmp_path / "s.db", measure_key=key) as session:
+    with StreamSession.open(tmp_path / "s.db", measure_key=key) as session:
         for epoch in range(1, 31):
             tables[epoch] = session.publish()[0].table
             session.delivered()

@@ -17,7 +17,7 @@ import pytest
 from sfumato.errors import OptionError
 from sfumato.publish import verify_release
 from sfumato.publish.stream import publish_stream
-from sfumato.stream import Session, StateError, cut_batches
+from sfumato.stream import StateError, StreamSession, cut_batches
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 
 TABLE = people(400)
@@ -91,12 +91,12 @@ def test_a_stream_in_postgresql_is_the_one_in_a_file_bit_for_bit(url: str, tmp_p
 def test_a_kill_in_postgresql_loses_nothing_and_counts_nothing_twice(url: str) -> None:
     begin(url, TABLE)
     code = (
-        "import os, signal; from sfumato.stream import Session, cut_batches; from tests.stream.cases import *\n"
+        "import os, signal; from sfumato.stream import StreamSession, cut_batches; from tests.stream.cases import *\n"
         "count = 0\n"
         "def tell(done):\n"
         "    global count; count += 1\n"
         "    if count == 6: os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"Session.open({url!r}).ingest(cut_batches([people(400)], ROWS), tell=tell)"
+        f"StreamSession.open({url!r}).ingest(cut_batches([people(400)], ROWS), tell=tell)"
     )
     killed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -111,9 +111,9 @@ def test_a_second_writer_and_a_second_state_are_refused(url: str) -> None:
     begin(url, TABLE)
     with pytest.raises(OptionError, match="already"):
         begin(url, TABLE)
-    with Session.open(url) as first:
+    with StreamSession.open(url) as first:
         with pytest.raises(StateError, match="another process writes"):
-            Session.open(url)
+            StreamSession.open(url)
         assert look(url).rows == 100
         first.ingest(cut_batches([TABLE], ROWS))
     assert look(url).rows == 400

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.engines.stream import init_stream
 from sfumato.errors import BadInput, LevelError, OptionError, PrivacyRefusal
-from sfumato.stream import Session, StateError, cut_batches
+from sfumato.stream import StateError, StreamSession, cut_batches
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
 from tests.examples import examples
@@ -103,7 +103,7 @@ def test_waiting_records_in_memory_come_back_with_their_batch_and_are_exactly_th
     state = uninterrupted(tmp_path / "s.db")
     status = look(state)
     assert status.pending == status.awaiting_replay > 0
-    with Session.open(state) as session:
+    with StreamSession.open(state) as session:
         assert session.maintainer.pending == 0
         session.ingest(cut_batches([TABLE.slice(0, 320)], ROWS))
         some = session.status()
@@ -111,7 +111,7 @@ def test_waiting_records_in_memory_come_back_with_their_batch_and_are_exactly_th
         session.ingest(cut_batches([TABLE], ROWS))
         assert session.status().awaiting_replay == 0
         held = session.maintainer.state().pending_values
-    with Session.open(uninterrupted(tmp_path / "whole.db"), write=False) as fresh:
+    with StreamSession.open(uninterrupted(tmp_path / "whole.db"), write=False) as fresh:
         fresh.ingest(cut_batches([TABLE], ROWS))
         expected = fresh.maintainer.state().pending_values
     np.testing.assert_array_equal(held, expected)
@@ -133,7 +133,7 @@ def test_waiting_records_join_when_a_group_has_grown(tmp_path: Path) -> None:
     state = uninterrupted(tmp_path / "s.db", table, split="strict")
     status = look(state)
     assert status.records + status.pending == 900
-    with Session.open(state, write=False) as session:
+    with StreamSession.open(state, write=False) as session:
         rows = session.maintainer.rows()
     assert (rows.count >= rows.level_max).all()
 
@@ -144,12 +144,12 @@ def test_a_stream_that_was_told_nothing_keeps_every_level_in_every_group(tmp_pat
     begin(tmp_path / "paper.db", table)
     for name in ("usual.db", "paper.db"):
         take(tmp_path / name, table)
-    with Session.open(tmp_path / "usual.db", write=False) as session:
+    with StreamSession.open(tmp_path / "usual.db", write=False) as session:
         assert (session.settings.grouping, session.settings.split) == ("compact", "strict")
         rows = session.maintainer.rows()
         assert session.maintainer.splits > 0
     assert (rows.count >= rows.level_max).all()
-    with Session.open(tmp_path / "paper.db", write=False) as session:
+    with StreamSession.open(tmp_path / "paper.db", write=False) as session:
         assert session.maintainer.violations > 0  # which is why it must be named
 
 
@@ -171,7 +171,7 @@ def test_records_that_wait_for_a_replay_keep_their_room_in_the_pool(tmp_path: Pa
         take(tmp_path / "s.db", late)
     assert look(tmp_path / "s.db") == before
     low = TABLE.slice(112, 30).set_column(5, "level", pa.array([3] * 30))
-    with Session.open(tmp_path / "s.db") as session:
+    with StreamSession.open(tmp_path / "s.db") as session:
         with pytest.raises(PrivacyRefusal):
             session.ingest([("late", late)])
         assert session.ingest([("low", low), *cut_batches([early], ROWS)]).absorbed == 30  # the session goes on
@@ -224,14 +224,14 @@ def test_levels_come_from_rules_and_numbers_too(tmp_path: Path) -> None:
     table = TABLE.drop_columns(["level"])
     schema = type(SCHEMA)(SCHEMA.fields[:-1])
     begin(tmp_path / "r.db", table, schema=schema, level="age > 80: 9, sex == f: 5, else: 4")
-    with Session.open(tmp_path / "r.db") as session:
+    with StreamSession.open(tmp_path / "r.db") as session:
         session.ingest(cut_batches([table], 7))  # fewer rows than the highest level
         top = session.maintainer.groups.level_max
     assert set(top.tolist()) <= {4, 5, 9}
     assert top.max() == 9
     begin(tmp_path / "n.db", table, schema=schema, level=6)
     take(tmp_path / "n.db", table)
-    with Session.open(tmp_path / "n.db", write=False) as session:
+    with StreamSession.open(tmp_path / "n.db", write=False) as session:
         assert set(session.maintainer.groups.level_max.tolist()) == {6}
 
 
@@ -249,7 +249,7 @@ def test_a_table_with_other_columns_is_refused_whole(tmp_path: Path) -> None:
 
 def test_two_sources_with_the_same_rows_are_told_apart_by_name(tmp_path: Path) -> None:
     begin(tmp_path / "s.db", TABLE)
-    with Session.open(tmp_path / "s.db") as session:
+    with StreamSession.open(tmp_path / "s.db") as session:
         assert session.ingest(cut_batches([TABLE], ROWS)).rows == 500
         assert session.ingest(cut_batches([TABLE], ROWS, source="north")).rows == 600
         assert session.ingest(cut_batches([TABLE], ROWS, source="north")).rows == 0
@@ -258,7 +258,7 @@ def test_two_sources_with_the_same_rows_are_told_apart_by_name(tmp_path: Path) -
 def test_ids_of_any_form_make_replays_harmless(tmp_path: Path) -> None:
     begin(tmp_path / "s.db", TABLE)
     given = [(f"offset {number}", table) for number, (_, table) in enumerate(cut_batches([TABLE.slice(100)], ROWS))]
-    with Session.open(tmp_path / "s.db") as session:
+    with StreamSession.open(tmp_path / "s.db") as session:
         session.ingest(given[:5])
         assert session.ingest(given).repeated == 5 * ROWS
         with pytest.raises(StateError, match="a batch that had 40 rows has 39 now"):
@@ -294,6 +294,6 @@ def test_a_key_is_asked_for_checked_and_refused_where_it_is_of_no_use(tmp_path: 
 
 
 def test_nothing_that_is_printed_of_a_session_holds_a_cell(tmp_path: Path) -> None:
-    with Session.open(uninterrupted(tmp_path / "s.db")) as session:
-        assert repr(session).startswith("Session(")
+    with StreamSession.open(uninterrupted(tmp_path / "s.db")) as session:
+        assert repr(session).startswith("StreamSession(")
         assert "person" not in repr(session.status())

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import OptionError, SfumatoError
-from sfumato.stream import Session, StateError, cut_batches
-from sfumato.stream.book import Book
-from sfumato.stream.format import Entry
+from sfumato.stream import StateError, StreamSession, cut_batches
+from sfumato.stream.entries import StateEntry
+from sfumato.stream.state import State
 from sfumato.stream.store import unseal
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 
@@ -36,8 +36,8 @@ def state(tmp_path: Path) -> Path:
 def crash(state: Path, table: object = TABLE) -> None:
     """Take in rows in a process that ends without closing anything."""
     code = (
-        "import os, sys; from sfumato.stream import Session, cut_batches; from tests.stream.cases import *\n"
-        f"session = Session.open({str(state)!r}); session.ingest(cut_batches([people(400)], ROWS)); os._exit(9)"
+        "import os, sys; from sfumato.stream import StreamSession, cut_batches; from tests.stream.cases import *\n"
+        f"session = StreamSession.open({str(state)!r}); session.ingest(cut_batches([people(400)], ROWS)); os._exit(9)"
     )
     root = Path(__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 9
@@ -70,7 +70,7 @@ def test_one_byte_changed_anywhere_is_refused(state: Path) -> None:
         state.write_bytes(damaged)
         for write in (False, True):
             with pytest.raises(StateError, match=r"damaged or only half copied|not of format|not the state"):
-                Session.open(state, write=write)
+                StreamSession.open(state, write=write)
         assert state.read_bytes() == bytes(damaged)
 
 
@@ -81,7 +81,7 @@ def test_a_file_cut_off_anywhere_is_refused(state: Path) -> None:
         state.write_bytes(whole[:length])
         (state.parent / "s.db.lock").unlink(missing_ok=True)
         with pytest.raises(StateError, match="damaged or only half copied"):
-            Session.open(state)
+            StreamSession.open(state)
 
 
 def test_after_a_crash_all_files_together_are_whole_and_any_part_of_them_is_refused(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_page_that_a_kill_cut_short_is_taken_from_the_log(tmp_path: Path) -> N
     begin(tmp_path / "s.db", TABLE)
     crashed = tmp_path / "crashed"
     crashed.mkdir()
-    with Session.open(tmp_path / "s.db") as session:
+    with StreamSession.open(tmp_path / "s.db") as session:
         session.ingest(cut_batches([TABLE], ROWS))
         expected = session.status().digest
         for path in tmp_path.glob("s.db*"):
@@ -123,7 +123,7 @@ def test_a_page_that_a_kill_cut_short_is_taken_from_the_log(tmp_path: Path) -> N
     with (crashed / "s.db").open("ab") as file:
         file.write(os.urandom(4096))  # of a new page of 16 KB
     assert look(crashed / "s.db").digest == expected
-    with Session.open(crashed / "s.db"):
+    with StreamSession.open(crashed / "s.db"):
         pass
     assert look(crashed / "s.db").digest == expected  # sealed again
     assert not (crashed / "s.db-wal").exists()
@@ -134,7 +134,7 @@ def test_an_older_copy_is_not_taken_for_the_state(state: Path) -> None:
     take(state, people(500, seed=8))
     state.write_bytes(older)
     with pytest.raises(StateError, match=r"lacks the last 1\d commits that were acknowledged"):
-        Session.open(state)
+        StreamSession.open(state)
 
 
 def test_a_sealed_state_travels_alone(state: Path, tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def test_entries_of_two_moments_are_not_one_state(state: Path) -> None:
 
 
 def test_a_second_writer_is_refused_and_readers_are_not(state: Path) -> None:
-    with Session.open(state) as first:
+    with StreamSession.open(state) as first:
         with pytest.raises(StateError, match="another process writes to the state"):
-            Session.open(state)
+            StreamSession.open(state)
         assert look(state).batches == first.status().batches
         first.ingest(cut_batches([people(80, seed=9)], ROWS))
         assert look(state).rows == first.status().rows == 480
@@ -173,19 +173,19 @@ def test_a_second_writer_is_refused_and_readers_are_not(state: Path) -> None:
 
 
 def test_a_reader_sees_one_moment_while_another_writes(state: Path) -> None:
-    with Session.open(state) as writer:
-        reader = Book.open(state, write=False)
+    with StreamSession.open(state) as writer:
+        reader = State.open(state, write=False)
         writer.ingest(cut_batches([people(200, seed=9)], ROWS))
         before = reader.read_large("group")
         reader.close()
-        later = Book.open(state, write=False)
+        later = State.open(state, write=False)
         assert len(later.read_large("group")) == len(writer.maintainer.ids) > len(before)
         later.close()
 
 
 def test_a_step_that_failed_half_way_ends_the_session(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = groups_of(state)
-    with Session.open(state) as session:
+    with StreamSession.open(state) as session:
         with monkeypatch.context() as patched:
             patched.setattr("sfumato.stream.session.entries_of_rows", lambda rows: 1 / 0)
             with pytest.raises(ZeroDivisionError):
@@ -199,23 +199,23 @@ def test_a_step_that_failed_half_way_ends_the_session(state: Path, monkeypatch: 
 
 def test_other_files_and_no_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="there is no state"):
-        Session.open(tmp_path / "nothing.db")
+        StreamSession.open(tmp_path / "nothing.db")
     (tmp_path / "text.db").write_text("x" * 50_000, encoding="utf-8")
     with pytest.raises(StateError, match="not an SQLite file"):
-        Session.open(tmp_path / "text.db")
+        StreamSession.open(tmp_path / "text.db")
     db = sqlite3.connect(tmp_path / "other.db")
     db.execute("create table entry (kind text, key text, body blob)")
     db.close()
     with pytest.raises(StateError):
-        Session.open(tmp_path / "other.db")
+        StreamSession.open(tmp_path / "other.db")
 
 
 def test_a_state_of_another_format_is_refused(state: Path) -> None:
-    book = Book.open(state, write=True)
-    book.commit([Entry("settings", "", b'{"newer": 1}')])
+    book = State.open(state, write=True)
+    book.commit([StateEntry("settings", "", b'{"newer": 1}')])
     book.close()
     with pytest.raises(StateError, match="another version"):
-        Session.open(state)
+        StreamSession.open(state)
 
 
 def test_a_state_is_never_written_over(state: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_state_is_never_written_over(state: Path) -> None:
 
 
 def test_the_files_of_a_state_are_the_owners(state: Path) -> None:
-    with Session.open(state) as session:
+    with StreamSession.open(state) as session:
         session.ingest(cut_batches([people(80, seed=9)], ROWS))
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in state.parent.iterdir()}
     assert {"s.db", "s.db-wal", "s.db.lock"} <= set(modes)
@@ -240,7 +240,7 @@ def test_a_full_disk_stops_ingestion_and_loses_nothing(tmp_path: Path) -> None:
     take(whole, TABLE)
     room = 4 * 16_384
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Session.open(state) as session:
+    with StreamSession.open(state) as session:
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
         try:
             with pytest.raises(SfumatoError, match="the disk is full or fails"):

@@ -15,7 +15,7 @@ from sfumato.cli.options import COUNT, FILE, keeping_owner_part, options, read_i
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
-    from sfumato.stream import Acknowledged, Batch, Session, Status
+    from sfumato.stream import Acknowledged, Batch, Status, StreamSession
 
 __all__ = ["stream"]
 
@@ -157,9 +157,9 @@ def ingest(
     standard input, or redis://HOST[:PORT][/DB]/STREAM. Stopped at any moment, run it again on the same input: what was
     counted is not counted twice. Rows with a cell outside the declared domain are kept out and counted.
     """
-    from sfumato.stream import Session
+    from sfumato.stream import StreamSession
 
-    with Session.open(state, pending_key=pending_key, measure_key=measure_key) as session:
+    with StreamSession.open(state, pending_key=pending_key, measure_key=measure_key) as session:
         rows = session.settings.batch_rows
         if batch_rows not in (None, rows):
             raise OptionError(
@@ -184,12 +184,12 @@ def ingest(
     console.result({"ingested": done, **vars(status)})
 
 
-def _batches(session: Session, inputs: tuple[str, ...], told: dict[str, Any]) -> Iterator[Batch]:
+def _batches(session: StreamSession, inputs: tuple[str, ...], told: dict[str, Any]) -> Iterator[Batch]:
     """Batches of the inputs one after the other."""
-    from sfumato.stream.connectors import Reading, read_batches
+    from sfumato.stream.connectors import ReadOptions, read_batches
 
     for place in inputs:
-        reading = Reading(
+        reading = ReadOptions(
             rows=session.settings.batch_rows,
             columns=session.codec.schema.names,
             known=session.known,
@@ -313,9 +313,9 @@ def status(console: Console, state: str) -> None:
 
 
 def _tell(console: Console, state: str) -> None:
-    from sfumato.stream import Session
+    from sfumato.stream import StreamSession
 
-    with Session.open(state, write=False) as session:
+    with StreamSession.open(state, write=False) as session:
         found = session.status()
     _say_status(console, found)
     console.result(vars(found))

@@ -303,7 +303,7 @@ class GuardedConnection(asyncio.Protocol):
             self._timer = self._loop.call_later(_PATIENCE, self._look)
 
     def _look(self) -> None:
-        """Give up a head that has not come; one that began to come later has the rest of its time."""
+        """Close where a head has not come; one that began to come later has the rest of its time."""
         self._timer = None
         if self._since is None:
             return

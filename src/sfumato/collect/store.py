@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any
 
 from sfumato.collect.tokens import KEY_BYTES
-from sfumato.database import Connection, DatabaseFault, Location, Pool, connect, file_identity, locate
+from sfumato.database import ConnectionPool, DatabaseConnection, DatabaseFault, Location, connect, file_identity, locate
 from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.errors import BadInput, OptionError, SfumatoError
 
@@ -76,7 +76,7 @@ class AnswerStore:
     def __init__(self, location: Location, *, create: bool = True) -> None:
         self._location, self._create = location, create
         self._identity = None if location.file is None else file_identity(location.file)
-        self._pool = Pool(self._connect)
+        self._pool = ConnectionPool(self._connect)
 
     def __repr__(self) -> str:
         return f"AnswerStore({self._location.name!r})"
@@ -169,7 +169,7 @@ class AnswerStore:
         with self._reading() as connection:
             connection.execute("select name from sfumato_survey")
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> DatabaseConnection:
         connection = connect(self._location, busy=_BUSY)
         if not connection.server:
             if self._create:  # it stays in the file
@@ -178,14 +178,14 @@ class AnswerStore:
         return connection
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def _writing(self) -> Iterator[DatabaseConnection]:
         self._check_file()
         with _plain_errors("written"), self._pool.transaction(write=True) as connection:
             yield connection
         self._check_file()  # what was written to a file without a name is not stored
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def _reading(self) -> Iterator[DatabaseConnection]:
         self._check_file()
         with _plain_errors("read"), self._pool.transaction(write=False) as connection:
             yield connection
@@ -211,7 +211,7 @@ def _prepare_file(location: Location, *, create: bool) -> None:
         raise OptionError(f"the database {location.name!r} cannot be made ({reason}); choose another place") from None
 
 
-def _create_tables(connection: Connection) -> None:
+def _create_tables(connection: DatabaseConnection) -> None:
     kinds = {"bytes": "bytea", "end": ";"} if connection.server else {"bytes": "blob", "end": " without rowid;"}
     try:
         with connection.transaction(write=True):
@@ -222,12 +222,12 @@ def _create_tables(connection: Connection) -> None:
             raise
 
 
-def _value(connection: Connection, name: str) -> bytes | None:
+def _value(connection: DatabaseConnection, name: str) -> bytes | None:
     found = connection.execute("select value from sfumato_survey where name = %s", (name,))
     return bytes(found[0][0]) if found else None
 
 
-def _claim(connection: Connection, first: Mapping[bytes, Submission]) -> set[bytes]:
+def _claim(connection: DatabaseConnection, first: Mapping[bytes, Submission]) -> set[bytes]:
     """Write down the marks of tokens that are not there yet, and tell which."""
     new: set[bytes] = set()
     # in the order of marks: two processes with the same tokens wait for each other and never in a circle
@@ -238,7 +238,7 @@ def _claim(connection: Connection, first: Mapping[bytes, Submission]) -> set[byt
     return new
 
 
-def _seals(connection: Connection, marks: list[bytes]) -> dict[bytes, bytes]:
+def _seals(connection: DatabaseConnection, marks: list[bytes]) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     for some in _chunks(marks):
         among = ", ".join(["%s"] * len(some))

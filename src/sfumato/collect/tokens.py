@@ -46,7 +46,7 @@ def mint(key: bytes, count: int) -> Iterator[str]:
 
 
 def check_token(key: bytes, token: str) -> bytes:
-    """Give the bytes of a token that this key signed.
+    """Bytes of a token that this key signed.
 
     Raises
     ------

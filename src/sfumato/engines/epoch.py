@@ -23,8 +23,8 @@ from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
 from sfumato.records import BlockKind
 from sfumato.stream.epochs import Publication
-from sfumato.stream.kept_rows import Sampled
-from sfumato.stream.session import Session
+from sfumato.stream.measuring import Sampled
+from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import EpochLine
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
@@ -48,7 +48,7 @@ class EpochWorkings(Watched):
     ledger: tuple[EpochLine, ...] = ()
 
 
-def run_epoch(session: Session) -> Outcome:
+def run_epoch(session: StreamSession) -> Outcome:
     """Begin an epoch of a stream, or take up the one that was begun and not delivered."""
     before = session.left()
     publication, ledger = session.publish()
@@ -78,7 +78,7 @@ def run_epoch(session: Session) -> Outcome:
 
 
 def _comparison(
-    session: Session, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None
+    session: StreamSession, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None
 ) -> Comparison | Apart:
     """The rows kept for measuring on which published rows rest, beside these; or why there are none."""
     codec, settings = session.codec, session.settings
@@ -106,7 +106,7 @@ def _comparison(
     )
 
 
-def _why_apart(session: Session, behind: int) -> str:
+def _why_apart(session: StreamSession, behind: int) -> str:
     if not session.kept.asked:
         return "a stream keeps no raw rows, unless it is begun with --measure-rows"
     if session.kept.forgotten:
@@ -117,7 +117,7 @@ def _why_apart(session: Session, behind: int) -> str:
 
 
 def _watched(
-    session: Session, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None, epoch: int
+    session: StreamSession, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None, epoch: int
 ) -> dict[str, Any]:
     """What the difference of the last two epochs is tried on, where there are two and rows are kept."""
     if sampled is None or earlier is None:
@@ -145,7 +145,11 @@ def _rounded(table: pa.Table, decimals: dict[str, int]) -> pa.Table:
 
 
 def _facts(
-    session: Session, publication: Publication, table: pa.Table, ledger: tuple[EpochLine, ...], randomness: Randomness
+    session: StreamSession,
+    publication: Publication,
+    table: pa.Table,
+    ledger: tuple[EpochLine, ...],
+    randomness: Randomness,
 ) -> tuple[Fact, ...]:
     """State what was done; warn where groups are so small that their statistics are their members."""
     settings, schema, layout = session.settings, session.codec.schema, session.codec.layout
@@ -183,7 +187,7 @@ def _facts(
     )
 
 
-def _kept(session: Session) -> tuple[Fact, ...]:
+def _kept(session: StreamSession) -> tuple[Fact, ...]:
     kept = session.kept
     return (RowsKept(kept.rows, kept.outside, kept.forgotten),) if kept.asked else ()
 

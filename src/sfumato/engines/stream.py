@@ -19,13 +19,12 @@ from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
 from sfumato.stream.batches import cut_batches
-from sfumato.stream.create import create_state
-from sfumato.stream.kept_rows import entries_of_first, first_outside
-from sfumato.stream.pool import Purpose, Vault
+from sfumato.stream.groups import create_state
+from sfumato.stream.measuring import entries_of_first, first_outside
+from sfumato.stream.pending import Purpose, Vault
 from sfumato.stream.screen import screen
-from sfumato.stream.session import Session
-from sfumato.stream.settings import Settings
-from sfumato.stream.status import Status
+from sfumato.stream.session import StreamSession
+from sfumato.stream.settings import Status, StreamSettings
 from sfumato.tables.cells import decimals_of_step
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
@@ -155,7 +154,7 @@ def init_stream(
     decimals = {} if schema is not None else _decimals(settled)
     if recipe is not None:
         decimals = _decimals(Schema.infer(arrow.select([field.name for field in settled.encoded])))
-    settings = Settings(
+    settings = StreamSettings(
         state_id=state_id, sfumato=__version__, d=values.shape[1], k=k, split=split, grouping=grouping, level=level,
         seed=seed, pending=pending, pending_limit=pending_limit, pending_key=lock, batch_rows=batch_rows,
         format=form.format.value, delimiter=form.delimiter, decimals=decimals, measure_rows=measure_rows,
@@ -184,7 +183,7 @@ def forget_rows(state: str | Path) -> Status:
     Those who were never taken in stay out, and are counted. What an earlier copy, a backup, a snapshot of the disk or
     the log of a database server holds is not reached.
     """
-    with Session.open(state) as session:
+    with StreamSession.open(state) as session:
         session.forget()
         return session.status()
 

@@ -51,7 +51,7 @@ LEAKS: dict[str, Leak] = {
 
 
 def align_keys(session: Session, keys: Sequence[Any] | pa.ChunkedArray | pa.Array) -> NDArray[np.int64]:
-    """Give the order that brings this owner's rows into the order of all: ``rows[order]``.
+    """Order that brings this owner's rows into the order of all: ``rows[order]``.
 
     All parties call it together. The order is that of the keys' HMACs, so it tells nothing of the keys.
 

@@ -106,7 +106,7 @@ def self_signed(name: str, host: str) -> Made:
 
 
 def fingerprint_of(path: Path) -> str:
-    """Give the SHA-256 fingerprint of a certificate file, in hexadecimal.
+    """SHA-256 fingerprint of a certificate file, in hexadecimal.
 
     Of several certificates in the file the first counts, as in TLS.
     """
@@ -134,7 +134,7 @@ def read_fingerprint(text: str) -> str | None:
 
 
 def tls_contexts(identity: Identity) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Give the contexts for those who connect to this party and for those it connects to.
+    """Contexts for those who connect to this party and for those it connects to.
 
     TLS 1.3 alone; both sides must show a certificate that the authority signed or, without one, that is one of the
     trusted. Which party it is, the fingerprint says.

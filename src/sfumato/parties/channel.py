@@ -139,7 +139,7 @@ class LocalChannel:
 
 
 def local_channels(names: tuple[str, ...], *, timeout: float = 60.0) -> tuple[LocalChannel, ...]:
-    """Give each of the parties its end of channels between threads.
+    """End of each party of channels between threads.
 
     Examples
     --------

@@ -189,7 +189,7 @@ def _column_squares(session: Session, columns: list[ReadColumn], means: list[flo
 
 
 def _to_limbs(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give numbers as several whole ones: of 2^-40, of 2^-80 and so on."""
+    """Numbers as several whole ones: of 2^-40, of 2^-80 and so on."""
     limbs, rest = [], values
     for _ in range(_LIMBS):
         rest = np.ldexp(rest, _LIMB)
@@ -227,7 +227,7 @@ def _column(
 
 
 def _mean_and_scale(read: ReadColumn, grid: Grid, share: float, deviation: float) -> tuple[float, float]:
-    """Give mean and deviation in places of the grid, as `sfumato.tables.grid.mean_and_scale` does for one owner."""
+    """Mean and deviation in places of the grid, as `sfumato.tables.grid.mean_and_scale` does for one owner."""
     low, size = read.low, read.size
     if deviation <= _SAME * share:
         deviation = 0.0

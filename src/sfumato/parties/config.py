@@ -121,7 +121,7 @@ class PartyConfig:
         return replace(self, plan=replace(self.plan, seed=seed))
 
     def settings(self) -> dict[str, Any]:
-        """Give what all parties must have alike, as plain values.
+        """What all parties must have alike, as plain values.
 
         Of a horizontal partition the public part of the schema belongs to it.
         """
@@ -142,7 +142,7 @@ class PartyConfig:
         return settings
 
     def place(self, version: str) -> Place:
-        """Give what the network needs to know, beside the version of the package."""
+        """What the network needs to know, beside the version of the package."""
         settings = self.settings()
         own = (self.rank, self.peers, self.run, self.identity, self.listen)
         return Place(*own, settings, version, self.timeout, self.wait, self.step)

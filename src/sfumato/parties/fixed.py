@@ -18,7 +18,7 @@ _FINEST = 40  # a double has no more behind a number of some thousands
 
 
 def bits_for(bound: float, *, products: int = 1) -> int:
-    """Give the bits behind the point that leave room for numbers up to a bound.
+    """Bits behind the point that leave room for numbers up to a bound.
 
     Parameters
     ----------
@@ -54,5 +54,5 @@ def encode(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
 
 
 def decode(places: NDArray[np.int64], bits: int) -> NDArray[np.float64]:
-    """Give the numbers back."""
+    """Numbers that were encoded."""
     return np.ldexp(np.asarray(places, dtype=np.int64).astype(np.float64), -bits)

@@ -78,7 +78,7 @@ class Hello:
 
 
 def digest_of(settings: Mapping[str, Any]) -> str:
-    """Give the SHA-256 of settings, whatever the order of their keys."""
+    """SHA-256 of settings, whatever the order of their keys."""
     text = write_json(settings, "canonical")
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -51,7 +51,7 @@ _UNIT = 1.0 + 2.0**-20  # no coordinate of an axis is larger than its length, wh
 
 
 def group_sizes(mechanism: LaplacePCA, n: int) -> tuple[int, int]:
-    """Give the level that groups must reach and the number of groups, or refuse a level that n records cannot reach.
+    """Level that groups must reach and the number of groups; refuses a level that n records cannot reach.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def group_sizes(mechanism: LaplacePCA, n: int) -> tuple[int, int]:
 
 
 def next_to_fill(counts: NDArray[np.int64], final: NDArray[np.bool_], size: int) -> int | None:
-    """Give the smallest cluster now that is not final, where it lacks records; of equal ones the first.
+    """Smallest cluster now that is not final, where it lacks records; of equal ones the first.
 
     The order of lines 5 and 6 of [BCG10, alg. 2] with errata BCG10.4.
 
@@ -157,7 +157,7 @@ def told_axes(session: Session, statistics: Statistics, layout: Layout, label: s
 
 
 def _axes(covariance: NDArray[np.float64], layout: Layout) -> NDArray[np.float64]:
-    """Give all axes, those last that cannot vary: the categories of a column sum to one.
+    """All axes, those last that cannot vary: the categories of a column sum to one.
 
     Fixed point blurs the covariance a little, so these directions are put in by hand: as eigenvectors of a negative
     eigenvalue, which none of a covariance comes near.
@@ -176,7 +176,7 @@ def varying_ranges(ranges: NDArray[np.int64], summands: int) -> NDArray[np.int64
 
 
 def component_scales(varying: NDArray[np.int64], b: float) -> NDArray[np.float64]:
-    """Give the scale of the noise on each component of each group, in steps [BCG10, lines 17 and 23]."""
+    """Scale of the noise on each component of each group, in steps [BCG10, lines 17 and 23]."""
     scales = noise_scales(varying, b)
     for scale in np.unique(scales[scales > 0]).tolist():
         DiscreteLaplace(scale)  # refuses a scale that is out of proportion

@@ -171,7 +171,7 @@ def group_statistics(session: Session, values: Matrix, own: Whole, sizes: Whole)
 
 
 def _sums(values: Matrix, own: Whole, origin: Matrix) -> tuple[Matrix, Matrix]:
-    """Give sums and sums of products of this owner's groups about public points; 0 for absent groups."""
+    """Sums and sums of products of this owner's groups about public points; 0 for absent groups."""
     g, d = origin.shape
     first, second = np.zeros((g, d)), np.zeros((g, d, d))
     present = np.flatnonzero(own)

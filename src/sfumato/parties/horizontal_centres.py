@@ -65,7 +65,7 @@ class Centres(Protocol):
     """The g centres of the clusters, opened or not."""
 
     def nearest(self) -> Whole:
-        """Give the cluster of each of this owner's rows, of equally near centres the first."""
+        """Cluster of each of this owner's rows, of equally near centres the first."""
 
     def move(self, labels: Whole, sizes: Whole) -> None:
         """Put each centre at the mean of its cluster; that of an empty one stays."""
@@ -166,7 +166,7 @@ class HiddenCentres:
         return np.asarray(_own_part(session, pool.counts, chosen, "moved", 1) == 1)
 
     def _scores(self) -> Shared:
-        """Give |C_j|^2 - 2 x.C_j of all rows and centres by one product; the rest of a distance is the row's alone."""
+        """|C_j|^2 - 2 x.C_j of all rows and centres by one product; the rest of a distance is the row's alone."""
         if self._scored is None:
             session, (g, d), n = self._session, self._shape, self._pool.n
             assert self._centres is not None  # the first centres are compared in the clear
@@ -185,7 +185,7 @@ class HiddenCentres:
 
 
 def _scores(rows: Whole, centres: Whole) -> Whole:
-    """Give |C_j|^2 - 2 x.C_j, exact: squared distances without the row's own length."""
+    """|C_j|^2 - 2 x.C_j, exact: squared distances without the row's own length."""
     return np.asarray((centres**2).sum(axis=1) - 2 * (rows @ centres.T))
 
 

@@ -132,7 +132,7 @@ def _sizes(session: Session, labels: Whole, g: int, n: int) -> Whole:
 
 
 def _any_changed(session: Session, changed: int) -> bool:
-    """Tell whether any row of any owner changed its cluster, and not how many."""
+    """Whether any row of any owner changed its cluster, and not how many."""
     total = shared_sum(session, np.array([changed], dtype=np.int64), "rows that change")
     bit = session.open(session.less_than(session.scale(total, 0), total), "changed")
     return bit is not None and bool(possible(bit, 0, 1, "changed")[0])

@@ -81,7 +81,7 @@ _CENTRES = {
 
 
 def leaks(centres: str) -> dict[str, Leak]:
-    """Give everything that the protocol shows, by label: with open centres or with hidden ones.
+    """Everything that the protocol shows, by label: with open centres or with hidden ones.
 
     Examples
     --------

@@ -216,7 +216,7 @@ class Link:
                 await self.seen.wait()
 
     def beat(self) -> None:
-        """Give a sign of life, and say whom this party waits for."""
+        """Say that this party lives, and whom this party waits for."""
         with contextlib.suppress(Lost):  # whoever listens there notes it
             self.wire.send(Frame.BEAT, b"".join(rank.to_bytes(_RANK, "big") for rank in self._mail.awaited))
 

@@ -233,7 +233,7 @@ class NetworkChannel:
             await self._tunnel.incoming(rank, wire)
 
     async def _pulse(self) -> None:
-        """Give signs of life, and notice who has stopped giving them."""
+        """Send signs of life, and notice who has stopped giving them."""
         every = self._every
         patience = self._place.timeout - every  # so that it is told within the timeout
         last = time.monotonic()

@@ -62,7 +62,7 @@ class Engine(Protocol):
     sent: int
 
     def run(self, operation: Operation, inputs: Sequence[Words | None]) -> tuple[Words | None, ...]:
-        """Give fresh shares of the results for shares of the inputs.
+        """Fresh shares of the results for shares of the inputs.
 
         The first and the last party hold shares; a third one that helps to compute passes and gets None.
         """
@@ -72,7 +72,7 @@ class Engine(Protocol):
 
 
 def result_shapes(operation: Operation) -> tuple[Shape, ...]:
-    """Give the shapes of what comes out, or refuse shapes that do not fit."""
+    """Shapes of what comes out; refuses shapes that do not fit."""
     name, shapes, count = operation.name, operation.shapes, operation.count
     if name == "less_than" and len(shapes) == 2 and shapes[0] == shapes[1]:
         return (shapes[0],)

@@ -30,7 +30,7 @@ _MOST_WAIT = 600.0  # seconds that a thread waits for the others
 
 
 def computing_parties(engine: str, parties: int) -> tuple[int, ...]:
-    """Give the parties that compute: the first and the last, and for ABY3 the second too."""
+    """Parties that compute: the first and the last, and for ABY3 the second too."""
     return (0, 1, parties - 1) if engine == "aby3" else (0, parties - 1)
 
 
@@ -89,7 +89,7 @@ def plain_sessions(
     seed: int | None = None,
     keep: bool = True,
 ) -> tuple[PlainSession, ...]:
-    """Give each party of one process its session, its channel and its engine."""
+    """Session, channel and engine of each party of one process."""
     computing = computing_parties(engine, len(names))
     table = _Table(computing)
     made = []

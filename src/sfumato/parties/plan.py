@@ -102,7 +102,7 @@ class JointPlan:
         )
 
     def document(self) -> dict[str, Any]:
-        """Give the settings as plain values, for comparing them and for the certificate."""
+        """Settings as plain values, for comparing them and for the certificate."""
         document: dict[str, Any] = plain(self)
         mechanism: dict[str, Any] = document.pop("mechanism")
         return document | mechanism

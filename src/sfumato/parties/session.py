@@ -83,19 +83,19 @@ class Session(Protocol):
         """Reshape, then transpose if axes are given."""
 
     def less_than(self, left: Shared, right: Shared) -> Shared:
-        """Give 1 where left is less, else 0."""
+        """1 where left is less, else 0."""
 
     def argmin(self, shared: Shared) -> Shared:
-        """Give the place of the least of each row, of equal ones the first."""
+        """Place of the least of each row, of equal ones the first."""
 
     def extremes(self, shared: Shared) -> tuple[Shared, Shared]:
-        """Give the minimum and the maximum of each column."""
+        """Minimum and maximum of each column."""
 
     def top(self, shared: Shared, count: int, bits: int) -> Shared:
         """Mark the smallest with 1; numbers lie from 0 to below 2^bits, of equal ones the lower places are taken."""
 
     def cross(self, left: Shared, right: Shared) -> Shared:
-        """Give left^T right modulo 2^64; of three axes for each place of the first."""
+        """Left^T right modulo 2^64; of three axes for each place of the first."""
 
     def open(self, shared: Shared, label: str, to: tuple[int, ...] | None = None) -> Whole | None:
         """Show numbers to some parties, by default to all; None at the others."""
@@ -107,10 +107,10 @@ class Session(Protocol):
         """Send the owner's message to all; it holds so many numbers."""
 
     def public_rng(self, label: str) -> np.random.Generator:
-        """Give a generator that all parties have alike and none could choose."""
+        """Generator that all parties have alike and none could choose."""
 
     def private_rng(self, purpose: str) -> np.random.Generator:
-        """Give a generator that only this party has."""
+        """Generator that only this party has."""
 
     def secret(self, label: str) -> bytes:
-        """Give 32 bytes that all parties have and nobody else; the first party draws them."""
+        """32 bytes that all parties have and nobody else; the first party draws them."""

@@ -152,15 +152,15 @@ class ShareSession:
         return Shared(left.shape, function(left._words, right._words))
 
     def less_than(self, left: Shared, right: Shared) -> Shared:
-        """Give 1 where left is less, else 0."""
+        """1 where left is less, else 0."""
         return self._run(Operation("less_than", (left.shape, right.shape)), left, right)[0]
 
     def argmin(self, shared: Shared) -> Shared:
-        """Give the place of the least of each row, of equal ones the first."""
+        """Place of the least of each row, of equal ones the first."""
         return self._run(Operation("argmin", (shared.shape,)), shared)[0]
 
     def extremes(self, shared: Shared) -> tuple[Shared, Shared]:
-        """Give the minimum and the maximum of each column."""
+        """Minimum and maximum of each column."""
         low, high = self._run(Operation("extremes", (shared.shape,)), shared)
         return low, high
 
@@ -169,7 +169,7 @@ class ShareSession:
         return self._run(Operation("top", (shared.shape,), count=count, bits=bits), shared)[0]
 
     def cross(self, left: Shared, right: Shared) -> Shared:
-        """Give left^T right modulo 2^64; of three axes for each place of the first."""
+        """Left^T right modulo 2^64; of three axes for each place of the first."""
         return self._run(Operation("cross", (left.shape, right.shape)), left, right)[0]
 
     def _run(self, operation: Operation, *inputs: Shared) -> tuple[Shared, ...]:
@@ -238,7 +238,7 @@ class ShareSession:
         return payload
 
     def public_rng(self, label: str) -> np.random.Generator:
-        """Give a generator that all parties have alike; each promises its part before it sees another's."""
+        """Generator that all parties have alike; each promises its part before it sees another's."""
         entry = self._log("tossed", label, (1,), tuple(range(self.parties)))
         if self._randomness.seed is not None:
             return self._randomness.generator(f"{label}, {entry}")
@@ -256,11 +256,11 @@ class ShareSession:
         return np.random.Generator(ChaCha(key=int.from_bytes(key, "little"), rounds=20))
 
     def private_rng(self, purpose: str) -> np.random.Generator:
-        """Give a generator that only this party has."""
+        """Generator that only this party has."""
         return self._randomness.generator(f"{purpose}, party {self.rank}")
 
     def secret(self, label: str) -> bytes:
-        """Give bytes that all parties have and nobody else; the first party draws them and sends them to each."""
+        """Bytes that all parties have and nobody else; the first party draws them and sends them to each."""
         entry = self._log("tossed", label, (1,), tuple(range(self.parties)))
         if self._randomness.seed is not None:
             return self._randomness.generator(f"{label}, {entry}").bytes(SECRET_BYTES)
@@ -278,7 +278,7 @@ class ShareSession:
         return [own if other == self.rank else self._channel.receive(other, kind) for other in range(self.parties)]
 
     def _agree_on_secrets(self) -> None:
-        """Give every two parties a secret of their own: the lower draws it."""
+        """Secret that this party has with each other one: the lower of two draws it."""
         for other in range(self.rank + 1, self.parties):
             self._secrets[other] = secrets.token_bytes(SECRET_BYTES)
             self._channel.send(other, "secret", self._secrets[other])

@@ -128,7 +128,7 @@ class SpuEngine:
         self._ask(start, longest=timeout)
 
     def run(self, operation: Operation, inputs: Sequence[Words | None]) -> tuple[Words | None, ...]:
-        """Give fresh shares of the results for shares of the inputs; see `Engine`."""
+        """Fresh shares of the results for shares of the inputs; see `Engine`."""
         held = [array for array in inputs if array is not None]
         if [array.shape for array in held] != ([] if self._helps else list(operation.shapes)):
             raise ValueError(f"{operation.name!r} needs shares of {operation.shapes} at the first and the last party")
@@ -250,7 +250,7 @@ class SpuEngine:
 
 
 def _plain_shape(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Give the shape in which the worker knows an operation: vectors to compare, stacks of matrices to multiply."""
+    """Shape in which the worker knows an operation: vectors to compare, stacks of matrices to multiply."""
     if name == "less_than":
         return (int(np.prod(shape, dtype=np.int64)),)
     if name == "cross" and len(shape) == 2:

@@ -38,7 +38,7 @@ class Distances:
     whole: int
 
     def to(self, centres: NDArray[np.float64], rows: slice | NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the parts of the distances of some rows to each centre, (rows, g)."""
+        """Parts of the distances of some rows to each centre, (rows, g)."""
         some = self.scaled[rows]
         apart = np.zeros((len(some), len(centres)))
         for row, centre in zip(some.T, centres.T, strict=True):
@@ -145,7 +145,7 @@ def _nearest(session: Session, near: Distances, centres: NDArray[np.float64]) ->
 
 
 def _means(scaled: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the mean of each cluster in this owner's columns, and of an empty one the centre that it had."""
+    """Mean of each cluster in this owner's columns, and of an empty one the centre that it had."""
     sizes = np.bincount(labels, minlength=len(centres))
     sums = np.column_stack([np.bincount(labels, weights=column, minlength=len(centres)) for column in scaled.T])
     return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)

@@ -178,7 +178,7 @@ def add_noise(
 
 
 def with_fills(layout: Layout, statistics: Statistics) -> Layout:
-    """Give each column the coordinates of its missing cells: the mean over all groups, which they pull nowhere."""
+    """Coordinates of the missing cells of each column: the mean over all groups, which they pull nowhere."""
     total = np.zeros(statistics.mean.shape[1])
     for size, mean in zip(statistics.sizes.tolist(), statistics.mean, strict=True):  # in one order on every machine
         total += size * mean

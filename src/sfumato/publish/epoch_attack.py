@@ -19,7 +19,7 @@ from sfumato.errors import OptionError, shown
 from sfumato.facts import EpochPublished, is_quoted
 from sfumato.publish.verify import certificate_beside, verify_release
 from sfumato.randomness import Randomness
-from sfumato.stream.session import Session
+from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import EpochLine
 from sfumato.tables.files import read_file
 from sfumato.tables.spreadsheet import unquote_formulas
@@ -95,7 +95,7 @@ def attack_epochs(
     """
     if len(releases) < 2:
         raise OptionError("a difference is taken of two epochs or more; name their folders 'release', in order")
-    with Session.open(state, write=False, measure_key=measure_key) as session:
+    with StreamSession.open(state, write=False, measure_key=measure_key) as session:
         tables: dict[int, pa.Table] = {}
         for release in map(Path, releases):
             epoch, table = _read(release, session.ledger, session.tables_delivered())
@@ -105,7 +105,7 @@ def attack_epochs(
         return attack_tables(session, tables)
 
 
-def attack_tables(session: Session, tables: Mapping[int, pa.Table]) -> EpochAttack:
+def attack_tables(session: StreamSession, tables: Mapping[int, pa.Table]) -> EpochAttack:
     """Take tables that a stream has published from each other, by epoch."""
     epochs, codec = sorted(tables), session.codec
     seen = [Shown.of_rows(codec.encode(tables[epoch], unseen="mean").values) for epoch in epochs]
@@ -134,7 +134,7 @@ def _fewest(ledger: Sequence[EpochLine], first: int, last: int) -> int | None:
     return min((line.fresh for line in ledger if first < line.epoch <= last and line.renewed), default=None)
 
 
-def _why_not(session: Session) -> str:
+def _why_not(session: StreamSession) -> str:
     if session.kept.active:
         return "the rows kept for measuring are encrypted; give their key with --measure-key"
     if session.kept.forgotten:

@@ -11,7 +11,7 @@ from sfumato.publish.policy import Policy
 from sfumato.publish.publish import publish
 from sfumato.publish.release import Release, signer_of
 from sfumato.publish.signature import Signer
-from sfumato.stream.session import Session
+from sfumato.stream.session import StreamSession
 from sfumato.tables.files import FileForm, FileFormat
 
 __all__ = ["publish_stream"]
@@ -63,7 +63,7 @@ def publish_stream(
     """
     check_folder(folder, overwrite=overwrite)
     asked = asked_policy(policy, report=report, despite=despite_policy)
-    with Session.open(state, measure_key=measure_key) as session:
+    with StreamSession.open(state, measure_key=measure_key) as session:
         settings = session.settings
         signer = signer_of(sign, rehearsal=settings.seed is not None)
         usual = FileForm(FileFormat(settings.format), settings.delimiter)

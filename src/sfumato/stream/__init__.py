@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sfumato.stream.batches import Batch, batch_id, cut_batches
-from sfumato.stream.format import StateError
-from sfumato.stream.session import Session
-from sfumato.stream.status import Acknowledged, Ingested, Status
+from sfumato.stream.entries import StateError
+from sfumato.stream.session import StreamSession
+from sfumato.stream.settings import Acknowledged, Ingested, Status
 
-__all__ = ["Acknowledged", "Batch", "Ingested", "Session", "StateError", "Status", "batch_id", "cut_batches"]
+__all__ = ["Acknowledged", "Batch", "Ingested", "StateError", "Status", "StreamSession", "batch_id", "cut_batches"]

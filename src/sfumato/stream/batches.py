@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import TableError
+from sfumato.stream.entries import StateEntry, StateError, whole_number
+from sfumato.stream.state import State
 from sfumato.tables.cells import is_text, plain
 
-__all__ = ["Batch", "batch_id", "cut_batches", "place_of"]
+__all__ = ["Batch", "KnownBatches", "batch_id", "cut_batches", "place_of"]
 
 Batch = tuple[str, pa.Table]
 """An id and the rows it stands for; the id never stands for other rows."""
 
+_BATCH = "batch"
+
 
 def batch_id(ordinal: int, table: pa.Table, *, source: str = "") -> str:
-    """Give the id of a batch: the name of its source, its place there, and a digest of columns and cells.
+    """Id of a batch: the name of its source, its place there, and a digest of columns and cells.
 
     Chunks, dictionaries and the bytes under missing cells do not count, so the id does not depend on how the rows were
     read. Two sources with the same rows give the same ids unless they are named apart.
@@ -47,7 +52,7 @@ def batch_id(ordinal: int, table: pa.Table, *, source: str = "") -> str:
 
 
 def place_of(identity: str) -> tuple[str, int] | None:
-    """Give the source and the place in it that an id of `batch_id` tells, None of other ids.
+    """Source, and the place in it, that an id of `batch_id` tells, None of other ids.
 
     Examples
     --------
@@ -87,7 +92,7 @@ def cut_batches(tables: Iterable[pa.Table | pa.RecordBatch], rows: int, *, sourc
 
 
 def _parts(array: pa.Array) -> Iterator[bytes | memoryview]:
-    """Give the bytes that tell an array's cells, the missing ones marked and otherwise blank."""
+    """Bytes that tell an array's cells, the missing ones marked and otherwise blank."""
     yield np.packbits(array.is_null().to_numpy(zero_copy_only=False)).tobytes()
     if pa.types.is_boolean(array.type) or pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
         zero = pa.scalar(False if pa.types.is_boolean(array.type) else 0, array.type)
@@ -100,3 +105,53 @@ def _parts(array: pa.Array) -> Iterator[bytes | memoryview]:
     yield np.diff(ends).tobytes()
     if data is not None and len(filled):
         yield memoryview(data)[int(ends[0]) : int(ends[-1])]
+
+
+class KnownBatches:
+    """Ids of batches with the number of rows of each."""
+
+    def __init__(self, state: State) -> None:
+        self._rows: dict[str, int] = {}
+        self._lengths: dict[tuple[str, int] | None, set[int]] = {}
+        for key in state.keys(_BATCH):
+            self.add(key, whole_number(state.body(_BATCH, key)))
+
+    def __contains__(self, identity: str) -> bool:
+        return identity in self._rows
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        """The ids, with the rows of each; grows as batches are counted."""
+        return MappingProxyType(self._rows)
+
+    @staticmethod
+    def entry(identity: str, rows: int) -> StateEntry:
+        """Write a batch down."""
+        return StateEntry(_BATCH, identity, str(rows).encode())
+
+    def add(self, identity: str, rows: int) -> None:
+        """Know a batch from now on."""
+        self._rows[identity] = rows
+        self._lengths.setdefault(place_of(identity), set()).add(rows)
+
+    def check(self, identity: str, table: pa.Table) -> None:
+        """Refuse a known batch that is not as long as it was."""
+        if self._rows[identity] != table.num_rows:
+            raise StateError(
+                f"a batch that had {self._rows[identity]} rows has {table.num_rows} now; give it its own id"
+            )
+
+    def beginnings(self, identity: str, table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+        """Find the known batches that this one goes on from, the shortest first.
+
+        A file that grows ends in a short batch that is longer the next time: its first rows are known then.
+        """
+        place = place_of(identity)
+        if place is None:
+            return
+        for rows in sorted(self._lengths.get(place, ())):
+            if rows < table.num_rows:
+                part = table.slice(0, rows)
+                known = batch_id(place[1], part, source=place[0])
+                if known in self._rows:
+                    yield known, part

@@ -12,7 +12,7 @@ from sfumato.condense.maintainer import Maintainer
 from sfumato.documents import from_json, write_json
 from sfumato.errors import PrivacyRefusal
 from sfumato.groups import generate
-from sfumato.stream.format import Entry, StateError
+from sfumato.stream.entries import StateEntry, StateError
 from sfumato.stream.settings import EpochLine
 from sfumato.tables.codec import Codec
 
@@ -53,15 +53,15 @@ class Publication:
         table = self.table.take(pa.array(np.concatenate([np.empty(0, dtype=np.int64), *rows])))
         return Publication(table, self.family[kept], self.count[kept], self.level_max[kept], self.pseudo[kept])
 
-    def to_entries(self) -> list[Entry]:
+    def to_entries(self) -> list[StateEntry]:
         """Write the publication into the state."""
         marks = _Marks(*(each.tolist() for each in (self.family, self.count, self.level_max, self.pseudo)))
-        entries = [Entry("families", "", write_json(marks).encode())]
+        entries = [StateEntry("families", "", write_json(marks).encode())]
         for number, first in enumerate(range(0, max(1, self.table.num_rows), _ROWS)):
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, self.table.schema) as writer:
                 writer.write_table(self.table.slice(first, _ROWS).combine_chunks())
-            entries.append(Entry("published", f"{number:06d}", sink.getvalue().to_pybytes()))
+            entries.append(StateEntry("published", f"{number:06d}", sink.getvalue().to_pybytes()))
         return entries
 
     @classmethod

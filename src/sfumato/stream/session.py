@@ -17,56 +17,61 @@ from sfumato.condense.mechanism import effective_levels
 from sfumato.documents import Unparsable, parse_json
 from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.randomness import Randomness
-from sfumato.stream.batches import Batch
-from sfumato.stream.book import Book
+from sfumato.stream.batches import Batch, KnownBatches
+from sfumato.stream.entries import StateEntry, StateError, whole_number
 from sfumato.stream.epochs import Publication, renew
-from sfumato.stream.families import absorb_traced
-from sfumato.stream.format import Entry, StateError, whole_number
-from sfumato.stream.groups import GROUP, entries_of_rows, state_on_disk
-from sfumato.stream.kept_rows import FORGOTTEN, KeptRows, Sampled, open_kept_rows
-from sfumato.stream.known import Known
-from sfumato.stream.pool import Vault
+from sfumato.stream.groups import GROUP, absorb_traced, entries_of_rows, state_on_disk
+from sfumato.stream.measuring import FORGOTTEN, KeptRows, Sampled, open_kept_rows
+from sfumato.stream.pending import PendingRecords, Vault, open_vault
 from sfumato.stream.screen import screen
-from sfumato.stream.settings import EpochLine, Progress, Settings, document_of, entry_of
-from sfumato.stream.status import Acknowledged, Ingested, Status, status_of
-from sfumato.stream.waiting import WaitingRoom, open_vault
+from sfumato.stream.settings import (
+    Acknowledged,
+    EpochLine,
+    Ingested,
+    Progress,
+    Status,
+    StreamSettings,
+    document_of,
+    entry_of,
+)
+from sfumato.stream.state import State
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_from_document
 
-__all__ = ["Session"]
+__all__ = ["StreamSession"]
 
 _QUARANTINE = "quarantine"
 _EPOCH = "epoch"
 _DELIVERED = "delivered"
 
 
-class Session:
+class StreamSession:
     """A state that is open.
 
     Parameters
     ----------
-    book : Book
+    state : State
     vault : Vault or None
         The key of waiting records, where they are encrypted. `sfumato.engines.stream.init_stream` makes a state.
     measuring : Vault or None
         The key of rows kept for measuring.
     """
 
-    def __init__(self, book: Book, vault: Vault | None = None, measuring: Vault | None = None) -> None:
-        self._book = book
-        self.settings = document_of(Settings, book.body("settings"))
-        self.codec = _codec(book.body("codec"))
-        self._progress = document_of(Progress, book.body("progress"))
-        self._known = Known(book)
-        self._room = WaitingRoom(book, self.settings, vault)
-        self.kept = KeptRows(book, self.settings, measuring)
+    def __init__(self, state: State, vault: Vault | None = None, measuring: Vault | None = None) -> None:
+        self._state = state
+        self.settings = document_of(StreamSettings, state.body("settings"))
+        self.codec = _codec(state.body("codec"))
+        self._progress = document_of(Progress, state.body("progress"))
+        self._known = KnownBatches(state)
+        self._pending = PendingRecords(state, self.settings, vault)
+        self.kept = KeptRows(state, self.settings, measuring)
         self.maintainer = self._maintainer_on_disk()
         self._ahead = False
 
     def __repr__(self) -> str:
-        return f"Session({self._book.name!r}, batches={len(self._known.rows)})"
+        return f"StreamSession({self._state.name!r}, batches={len(self._known.rows)})"
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> StreamSession:
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -80,7 +85,7 @@ class Session:
         write: bool = True,
         pending_key: str | Path | None = None,
         measure_key: str | Path | None = None,
-    ) -> Session:
+    ) -> StreamSession:
         """Open a state, checked as a whole.
 
         Parameters
@@ -100,13 +105,13 @@ class Session:
         OptionError
             Where the key does not go with the state.
         """
-        book = Book.open(place, write=write)
+        state = State.open(place, write=write)
         try:
-            settings = document_of(Settings, book.body("settings"))
-            measuring = open_kept_rows(settings, measure_key, forgotten=bool(book.keys(FORGOTTEN)))
-            return cls(book, open_vault(settings, pending_key), measuring)
+            settings = document_of(StreamSettings, state.body("settings"))
+            measuring = open_kept_rows(settings, measure_key, forgotten=bool(state.keys(FORGOTTEN)))
+            return cls(state, open_vault(settings, pending_key), measuring)
         except BaseException:
-            book.close()
+            state.close()
             raise
 
     @property
@@ -117,11 +122,11 @@ class Session:
     @property
     def awaited(self) -> frozenset[str]:
         """Ids among them whose waiting records were in memory only, and come back when the batch is given again."""
-        return self._room.awaited
+        return self._pending.awaited
 
     def close(self) -> None:
         """Let go of the state; a file is sealed."""
-        self._book.close()
+        self._state.close()
 
     def ingest(self, batches: Iterable[Batch], *, tell: Callable[[Acknowledged], None] | None = None) -> Ingested:
         """Take in batches, one after the other; each is on disk before it is told and the next is asked for.
@@ -139,7 +144,7 @@ class Session:
         PrivacyRefusal
             Where too many records would wait; the batches before stay.
         """
-        if self.settings.pending == "encrypted" and not self._room.is_open:
+        if self.settings.pending == "encrypted" and not self._pending.is_open:
             raise OptionError("records that wait are encrypted in this state; give the key with --pending-key")
         if self.kept.active and not self.kept.is_open:
             raise OptionError(
@@ -171,7 +176,7 @@ class Session:
         done, families = self._absorb(came.values, came.levels)
         self._check_room(len(levels))
         out = fresh.num_rows - len(screened.rows)
-        put, drop = self._room.settle(self.maintainer, came.who, came.values, came.levels)
+        put, drop = self._pending.settle(self.maintainer, came.who, came.values, came.levels)
         more, less = self.kept.settle(came, families, self._progress.epoch)
         progress = dataclasses.replace(
             self._progress,
@@ -179,28 +184,28 @@ class Session:
             rows=self._progress.rows + fresh.num_rows,
             quarantined=self._progress.quarantined + out,
             last_batch=identity,
-            late=self._room.away > 0,
+            late=self._pending.away > 0,
         )
-        put += [*more, Known.entry(identity, table.num_rows), *self._quarantined(screened.counts)]
+        put += [*more, KnownBatches.entry(identity, table.num_rows), *self._quarantined(screened.counts)]
         self._write(progress, put, [*drop, *less])
         self._known.add(identity, table.num_rows)
         self.kept.committed()
         aside = len(came.aside) - len(came.returned)
         return Acknowledged(identity, fresh.num_rows, skip, done.absorbed, done.pending, out, aside)
 
-    def _write(self, progress: Progress, put: list[Entry], drop: list[tuple[str, str]]) -> None:
+    def _write(self, progress: Progress, put: list[StateEntry], drop: list[tuple[str, str]]) -> None:
         """Put groups, progress and the rest on disk in one step."""
         written, retired = self.maintainer.changed()
         progress = dataclasses.replace(
             progress,
             next_id=int(self.maintainer.ids[-1]) + 1,  # the last piece of the last split is always there
             splits=self.maintainer.splits,
-            next_place=self._room.next_place,
+            next_place=self._pending.next_place,
         )
         put = [*put, *entries_of_rows(self.maintainer.rows(written)), entry_of("progress", progress)]
         drop = [*drop, *((GROUP, str(identity)) for identity in retired.tolist())]
         self._ahead = True
-        self._book.commit(put, drop)
+        self._state.commit(put, drop)
         self._ahead = False
         self._progress = progress
 
@@ -222,7 +227,7 @@ class Session:
 
     def _check_room(self, records: int) -> None:
         """Refuse a batch where too many would wait, those counted in that wait for a replay; they must find room."""
-        if self.maintainer.pending + self._room.away > self.settings.pending_limit:
+        if self.maintainer.pending + self._pending.away > self.settings.pending_limit:
             self.maintainer = self._maintainer_on_disk()
             self._ahead = False
             raise refusal_of(self.settings.pending_limit, records)
@@ -231,25 +236,27 @@ class Session:
         if self._ahead:
             raise StateError("the last step could not be written, so the state must be opened again; do so")
 
-    def _quarantined(self, counts: dict[str, int]) -> list[Entry]:
+    def _quarantined(self, counts: dict[str, int]) -> list[StateEntry]:
         known = self._quarantine()
-        return [Entry(_QUARANTINE, name, str(known.get(name, 0) + count).encode()) for name, count in counts.items()]
+        return [
+            StateEntry(_QUARANTINE, name, str(known.get(name, 0) + count).encode()) for name, count in counts.items()
+        ]
 
     def _quarantine(self) -> dict[str, int]:
-        return {key: whole_number(self._book.body(_QUARANTINE, key)) for key in sorted(self._book.keys(_QUARANTINE))}
+        return {key: whole_number(self._state.body(_QUARANTINE, key)) for key in sorted(self._state.keys(_QUARANTINE))}
 
     def _known_part(self, identity: str, table: pa.Table) -> int:
         """Count the rows at the beginning of a batch that were taken in as a shorter batch, before its source grew."""
         longest = 0
         for known, part in self._known.beginnings(identity, table):
-            self._room.recall(known, part, self._encode)
+            self._pending.recall(known, part, self._encode)
             longest = part.num_rows
         return longest
 
     def _recall(self, identity: str, table: pa.Table) -> Acknowledged:
         """Take a batch that is known: nothing is counted, and its waiting records are at hand again."""
         self._known.check(identity, table)
-        self._room.recall(identity, table, self._encode)
+        self._pending.recall(identity, table, self._encode)
         self._known_part(identity, table)
         return Acknowledged(identity, 0, table.num_rows, 0, 0, 0)
 
@@ -265,21 +272,21 @@ class Session:
 
         If others have joined meanwhile a group may be large enough by now, so they come as new arrivals do.
         """
-        if not self._room.recalled:
+        if not self._pending.recalled:
             return
         if not self._progress.late:
             self.maintainer = self._maintainer_on_disk()
             return
-        came, values, levels = self._room.arrivals()
+        came, values, levels = self._pending.arrivals()
         self._ahead = True  # those who came are nowhere else in memory
         self.maintainer.absorb(values, levels)
         places = [waiting.place for waiting in came]
-        put, drop = self._room.settle(self.maintainer, came.__getitem__, values, levels, places)
-        self._write(dataclasses.replace(self._progress, late=self._room.away > 0), put, drop)
+        put, drop = self._pending.settle(self.maintainer, came.__getitem__, values, levels, places)
+        self._write(dataclasses.replace(self._progress, late=self._pending.away > 0), put, drop)
 
     def _maintainer_on_disk(self) -> Maintainer:
         """Build the groups as they are on disk, with all waiting records in the pool that are at hand."""
-        state = state_on_disk(self._book, self.settings, self._progress, *self._room.pool())
+        state = state_on_disk(self._state, self.settings, self._progress, *self._pending.pool())
         return Maintainer.from_state(state)
 
     def publish(self) -> tuple[Publication, tuple[EpochLine, ...]]:
@@ -289,7 +296,7 @@ class Session:
         """
         self._check_whole()
         if not self._progress.delivered:
-            return self._published(), self._ledger()
+            return self._published(), self.ledger
         epoch = self._progress.epoch + 1
         rng = Randomness(self.settings.seed).generator(f"epoch {epoch}")
         earlier = self._published() if self._progress.epoch else None
@@ -300,14 +307,14 @@ class Session:
             self._ahead = False  # nothing left
             raise
         entries = publication.to_entries()
-        old = {("published", key) for key in self._book.keys("published")}
+        old = {("published", key) for key in self._state.keys("published")}
         drop = sorted(old - {(entry.kind, entry.key) for entry in entries})
         progress = dataclasses.replace(self._progress, epoch=epoch, delivered=False)
         left = self.kept.left(
             publication.family[line.repeated :].tolist(), publication.family[: line.repeated].tolist(), epoch
         )
         self._write(progress, [*entries, *left, entry_of(_EPOCH, line, f"{epoch:08d}")], drop)
-        return publication, self._ledger()
+        return publication, self.ledger
 
     def left(self) -> Publication | None:
         """What has left last, before a new epoch is begun; None where nothing has, or its folder is not written yet."""
@@ -315,14 +322,14 @@ class Session:
 
     def delivered(self, table: str | None = None) -> None:
         """Note that what `publish` gave has been written out, and the SHA-256 of the file of its table."""
-        told = [] if table is None else [Entry(_DELIVERED, f"{self._progress.epoch:08d}", table.encode())]
+        told = [] if table is None else [StateEntry(_DELIVERED, f"{self._progress.epoch:08d}", table.encode())]
         self._write(dataclasses.replace(self._progress, delivered=True), told, [])
 
     def tables_delivered(self) -> dict[int, str]:
         """SHA-256 of the files of tables that were written out, by epoch."""
         return {
-            whole_number(key): self._book.body(_DELIVERED, key).decode("ascii", "replace")
-            for key in self._book.keys(_DELIVERED)
+            whole_number(key): self._state.body(_DELIVERED, key).decode("ascii", "replace")
+            for key in self._state.keys(_DELIVERED)
         }
 
     def measured_by(self) -> Sampled | None:
@@ -335,32 +342,47 @@ class Session:
         if not self.kept.asked:
             raise OptionError("this state keeps no rows for measuring; there is nothing to forget")
         if self.kept.active:
-            self._book.commit(*self.kept.forget())
+            self._state.commit(*self.kept.forget())
             self.kept.committed()
 
     @property
     def ledger(self) -> tuple[EpochLine, ...]:
         """Line of each epoch so far."""
-        return self._ledger()
+        lines = sorted(self._state.keys(_EPOCH))
+        return tuple(document_of(EpochLine, self._state.body(_EPOCH, key)) for key in lines)
 
     def _published(self) -> Publication:
-        return Publication.from_entries(self._book.body("families"), self._book.read_large("published"))
-
-    def _ledger(self) -> tuple[EpochLine, ...]:
-        return tuple(document_of(EpochLine, self._book.body(_EPOCH, key)) for key in sorted(self._book.keys(_EPOCH)))
+        return Publication.from_entries(self._state.body("families"), self._state.read_large("published"))
 
     def status(self) -> Status:
-        """Tell how the stream stands."""
-        return status_of(
-            self.maintainer,
-            self.settings,
-            self._progress,
-            self._ledger(),
-            pending=self._room.count,
-            away=self._room.away,
+        """How the stream stands."""
+        marks, progress, settings = self.maintainer.publish_marks(), self._progress, self.settings
+        return Status(
+            records=self.maintainer.records,
+            groups=len(self.maintainer.ids),
+            pseudo_groups=int(self.maintainer.pseudo.sum()),
+            splits=self.maintainer.splits,
+            pending=self._pending.count,
+            awaiting_replay=self._pending.away if settings.pending == "memory" else 0,
+            quarantined=progress.quarantined,
             quarantine=self._quarantine(),
-            digest=self._book.digest,
-            kept=self.kept,
+            rows=progress.rows,
+            batches=progress.batches,
+            last_batch=progress.last_batch,
+            epoch=progress.epoch,
+            delivered=progress.delivered,
+            families=len(marks.family),
+            families_due=int(marks.due.sum()),
+            ledger=self.ledger,
+            k=settings.k,
+            split=settings.split,
+            randomness=Randomness(settings.seed).mode.value,
+            pending_mode=settings.pending,
+            batch_rows=settings.batch_rows,
+            digest=self._state.digest,
+            outside=self.kept.outside,
+            rows_kept=self.kept.rows,
+            rows_forgotten=self.kept.forgotten,
         )
 
 

@@ -1,4 +1,4 @@
-"""What a stream was told when it began, how far it has come, and the lines of its ledger of epochs."""
+"""What a stream was told, how far it has come, the lines of its ledger, and what it tells: counts, never a cell."""
 
 from __future__ import annotations
 
@@ -8,14 +8,26 @@ from typing import TypeVar
 
 from sfumato.documents import UNLESS_DEFAULT, from_json, write_json
 from sfumato.errors import OptionError
-from sfumato.stream.format import Entry, StateError
-from sfumato.stream.pool import MODES
+from sfumato.stream.entries import StateEntry, StateError
 
-__all__ = ["EpochLine", "Progress", "Settings", "document_of", "entry_of"]
+__all__ = [
+    "MODES",
+    "Acknowledged",
+    "EpochLine",
+    "Ingested",
+    "Progress",
+    "Status",
+    "StreamSettings",
+    "document_of",
+    "entry_of",
+]
+
+MODES = ("memory", "encrypted")
+"""How waiting records are kept: in memory only, or in the state under a key."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class StreamSettings:
     """What does not change while a stream lives.
 
     ``pending_key`` is how the state tells a wrong key: an encrypted nothing, None where no key is used.
@@ -90,12 +102,12 @@ class EpochLine:
     fresh: int
 
 
-D = TypeVar("D", Settings, Progress, EpochLine)
+D = TypeVar("D", StreamSettings, Progress, EpochLine)
 
 
-def entry_of(kind: str, thing: Settings | Progress | EpochLine, key: str = "") -> Entry:
+def entry_of(kind: str, thing: StreamSettings | Progress | EpochLine, key: str = "") -> StateEntry:
     """Write one of these as an entry; of measuring only what was asked for, as states of before know nothing of it."""
-    return Entry(kind, key, write_json(thing).encode())
+    return StateEntry(kind, key, write_json(thing).encode())
 
 
 def document_of(shape: type[D], body: bytes) -> D:
@@ -110,3 +122,70 @@ def document_of(shape: type[D], body: bytes) -> D:
         return from_json(shape, body)
     except ValueError:
         raise StateError("the state was written by another version; use that one") from None
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """One batch that is on disk: counts only.
+
+    ``repeated`` rows were known already, from this batch or a shorter one that it goes on from. ``outside`` rows were
+    set aside for measuring, less those who were taken in for them.
+    """
+
+    batch: str
+    rows: int
+    repeated: int
+    absorbed: int
+    pending: int
+    quarantined: int
+    outside: int = 0
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What came of some batches: new ones, known ones, and the rows of the new ones."""
+
+    batches: int
+    known: int
+    rows: int
+    repeated: int
+    absorbed: int
+    pending: int
+    quarantined: int
+    outside: int = 0
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a stream stands: counts only.
+
+    ``pending`` records wait for a group large enough; of ``awaiting_replay`` of them the state knows the batch and the
+    row only, and they wait until that batch is given again. ``outside`` came and were never taken in, for measuring;
+    ``rows_kept`` of those taken in are kept encrypted for it. With ``rows_forgotten`` both were deleted.
+    """
+
+    records: int
+    groups: int
+    pseudo_groups: int
+    splits: int
+    pending: int
+    awaiting_replay: int
+    quarantined: int
+    quarantine: dict[str, int]
+    rows: int
+    batches: int
+    last_batch: str | None
+    epoch: int
+    delivered: bool
+    families: int
+    families_due: int
+    ledger: tuple[EpochLine, ...]
+    k: int
+    split: str
+    randomness: str
+    pending_mode: str
+    batch_rows: int
+    digest: str
+    outside: int
+    rows_kept: int
+    rows_forgotten: bool

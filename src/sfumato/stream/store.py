@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from sfumato.database import Connection, DatabaseFault, FileLock, Location, Reason, connect, locate
+from sfumato.database import DatabaseConnection, DatabaseFault, FileLock, Location, Reason, connect, locate
 from sfumato.errors import OptionError, SfumatoError
 from sfumato.replacing import reason, rename_synced, work_folder
-from sfumato.stream.format import APPLICATION_ID, FORMAT, Entry, StateError, damaged
+from sfumato.stream.entries import APPLICATION_ID, FORMAT, StateEntry, StateError, damaged
 
 __all__ = ["PAGE", "StateStore", "seal", "unseal"]
 
@@ -40,7 +40,9 @@ class StateStore:
     process at any moment. One state a file, or a schema of a database in PostgreSQL.
     """
 
-    def __init__(self, location: Location, connection: Connection, lock: FileLock | None, *, write: bool) -> None:
+    def __init__(
+        self, location: Location, connection: DatabaseConnection, lock: FileLock | None, *, write: bool
+    ) -> None:
         self._location, self._connection, self._lock, self._write = location, connection, lock, write
         self._table = _table(location)
         self._closed = False
@@ -57,7 +59,7 @@ class StateStore:
             return None if self._lock is None else self._lock.acknowledged
 
     @classmethod
-    def create(cls, place: str | Path, entries: Iterable[Entry]) -> None:
+    def create(cls, place: str | Path, entries: Iterable[StateEntry]) -> None:
         """Write a new state, whole or not at all.
 
         Raises
@@ -107,7 +109,7 @@ class StateStore:
                 lock.release()
             raise
 
-    def read(self, kind: str | None = None) -> Iterator[Entry]:
+    def read(self, kind: str | None = None) -> Iterator[StateEntry]:
         """Entries of one moment, of one kind or all."""
         where, which = ("", ()) if kind is None else (" where kind = %s", (kind,))
         query = f"select kind, key, body from {self._table}{where} order by kind, key"  # noqa: S608
@@ -118,12 +120,12 @@ class StateStore:
                 for row in self._connection.scan(query, which):
                     if not (isinstance(row[0], str) and isinstance(row[1], str) and isinstance(row[2], bytes)):
                         raise damaged(self.name, "an entry is of another type")
-                    yield Entry(*row)
+                    yield StateEntry(*row)
             finally:
                 if self._write:
                     self._connection.roll_back()
 
-    def commit(self, put: Iterable[Entry], drop: Iterable[tuple[str, str]], number: int) -> None:
+    def commit(self, put: Iterable[StateEntry], drop: Iterable[tuple[str, str]], number: int) -> None:
         """Write and remove entries in one step, which is commit number so many; at the return they are on disk."""
         with _plain_errors(self._location):
             with self._connection.transaction(write=True):
@@ -169,13 +171,13 @@ def _put(table: str) -> str:
     )
 
 
-def _fill(connection: Connection, location: Location, entries: Iterable[Entry]) -> None:
+def _fill(connection: DatabaseConnection, location: Location, entries: Iterable[StateEntry]) -> None:
     columns = _COLUMNS.format(bytes="bytea" if connection.server else "blob")
     connection.execute(f"create table {_table(location)} {columns}")
     connection.execute_many(_put(_table(location)), entries)
 
 
-def _create_file(path: Path, entries: Iterable[Entry]) -> None:
+def _create_file(path: Path, entries: Iterable[StateEntry]) -> None:
     """Write a new file under a temporary name, seal it and give it its name."""
     if path.exists() or path.is_symlink() or _lock_path(path).exists():
         raise OptionError(f"there is a state {str(path)!r} already; choose another name, or remove it first")
@@ -195,7 +197,7 @@ def _create_file(path: Path, entries: Iterable[Entry]) -> None:
         rename_synced(work, path)
 
 
-def _prepare(connection: Connection, location: Location, *, write: bool) -> None:
+def _prepare(connection: DatabaseConnection, location: Location, *, write: bool) -> None:
     """Check that a state is there; make ready to write it, or to read all of one moment, whoever writes meanwhile."""
     if connection.server:
         if not connection.has_table(_table(location)):

@@ -28,7 +28,7 @@ class FrameError(ValueError):
 
 
 def pack(header: dict[str, Any], arrays: Sequence[Words] = ()) -> Iterator[bytes]:
-    """Give the pieces of a frame, in the order in which they are written."""
+    """Pieces of a frame, in the order in which they are written."""
     words = [np.ascontiguousarray(array, dtype="<u8") for array in arrays]
     text = json.dumps({**header, "shapes": [list(array.shape) for array in arrays]}).encode()
     _check_shapes([array.shape for array in arrays])

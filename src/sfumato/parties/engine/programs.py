@@ -24,7 +24,7 @@ _CELLS = 1 << 17  # numbers of one piece: bounds the memory, to about 1.4 GB a p
 
 
 def program(name: str, bits: int) -> Callable[..., tuple[Any, ...]]:
-    """Give the function of an operation, from secret inputs to the tuple of secret results.
+    """Function of an operation, from secret inputs to the tuple of secret results.
 
     ``top`` takes beside them how many it marks, which is public.
     """

@@ -111,7 +111,7 @@ def _write(out: int, header: dict[str, Any], arrays: list[Words]) -> int:
 
 
 def _written() -> int:
-    """Give the bytes that this process has written so far, to the network above all; 0 where the system is silent."""
+    """Bytes that this process has written so far, to the network above all; 0 where the system is silent."""
     try:
         lines = Path("/proc/self/io").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The form of a stream's state: entries of kind, key and bytes under one digest, which every commit carries on.
+"""Entries of a stream's state: kind, key and bytes under one digest, which every commit carries on.
 
 The digest is the sum of the entries' own SHA-256, so a commit costs what it changes and a reader checks the whole: an
 entry that is lost, altered or of another moment shows. It detects damage; it is no protection from a forger.
@@ -14,7 +14,17 @@ from typing import NamedTuple
 from sfumato.documents import parse_json, write_json
 from sfumato.errors import BadInput
 
-__all__ = ["APPLICATION_ID", "FORMAT", "HEAD", "Entry", "Head", "StateError", "damaged", "entry_digest", "whole_number"]
+__all__ = [
+    "APPLICATION_ID",
+    "FORMAT",
+    "HEAD",
+    "Head",
+    "StateEntry",
+    "StateError",
+    "damaged",
+    "entry_digest",
+    "whole_number",
+]
 
 FORMAT = 1
 """Version of the form; a state of another one is refused."""
@@ -34,7 +44,7 @@ class StateError(BadInput):
 
 
 def damaged(name: str, why: str) -> StateError:
-    """Give the error of a state that is not whole."""
+    """Error of a state that is not whole."""
     return StateError(f"the state {name!r} is damaged or only half copied ({why}); bring back a whole copy of it")
 
 
@@ -57,7 +67,7 @@ def whole_number(written: str | bytes) -> int:
     return int(text)
 
 
-class Entry(NamedTuple):
+class StateEntry(NamedTuple):
     """One thing that is remembered."""
 
     kind: str
@@ -65,8 +75,8 @@ class Entry(NamedTuple):
     body: bytes
 
 
-def entry_digest(entry: Entry) -> int:
-    """Give the digest of an entry, for adding up."""
+def entry_digest(entry: StateEntry) -> int:
+    """Digest of an entry, for adding up."""
     head = f"{len(entry.kind)} {entry.kind} {len(entry.key)} {entry.key} ".encode()
     return int.from_bytes(hashlib.sha256(head + entry.body).digest(), "big")
 
@@ -80,17 +90,17 @@ class Head:
     chain: str
 
     def following(self, change: int) -> Head:
-        """Give the head of the next commit, whose entries' digests add up to so much more."""
+        """Head of the next commit, whose entries' digests add up to so much more."""
         digest = (self.digest + change) % _MODULUS
         chain = hashlib.sha256(f"{self.chain} {self.number + 1} {digest:064x}".encode()).hexdigest()
         return Head(self.number + 1, digest, chain)
 
-    def to_entry(self) -> Entry:
+    def to_entry(self) -> StateEntry:
         """Write the head, with a check of its own."""
         text = f"{FORMAT} {self.number} {self.digest:064x} {self.chain}"
         document = {"format": FORMAT, "number": self.number, "digest": f"{self.digest:064x}", "chain": self.chain}
         document["check"] = hashlib.sha256(text.encode()).hexdigest()
-        return Entry(*HEAD, write_json(document).encode())
+        return StateEntry(*HEAD, write_json(document).encode())
 
     @classmethod
     def from_body(cls, body: bytes, name: str) -> Head:

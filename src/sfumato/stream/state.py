@@ -1,19 +1,19 @@
-"""The book of a stream: all entries of its state, checked as a whole when it is opened and changed in whole commits."""
+"""The state of a stream: all its entries, checked as a whole when it is opened and changed in whole commits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from sfumato.stream.format import HEAD, Entry, Head, StateError, damaged, entry_digest
+from sfumato.stream.entries import HEAD, Head, StateEntry, StateError, damaged, entry_digest
 from sfumato.stream.store import StateStore
 
-__all__ = ["Book"]
+__all__ = ["State"]
 
 _LARGE = ("group", "published")  # kinds that are read again when they are needed
 
 
-class Book:
+class State:
     """Entries under one digest.
 
     Parameters
@@ -28,14 +28,14 @@ class Book:
         self._head = self._read_all()
 
     @classmethod
-    def create(cls, place: str | Path, entries: Iterable[Entry]) -> None:
+    def create(cls, place: str | Path, entries: Iterable[StateEntry]) -> None:
         """Write a new state that holds these entries."""
         entries = list(entries)
         head = Head(0, 0, "").following(sum(map(entry_digest, entries)))
         StateStore.create(place, [*entries, head.to_entry()])
 
     @classmethod
-    def open(cls, place: str | Path, *, write: bool) -> Book:
+    def open(cls, place: str | Path, *, write: bool) -> State:
         """Open a state and check it.
 
         Raises
@@ -66,14 +66,14 @@ class Book:
         return f"{self._head.digest:064x}"
 
     def body(self, kind: str, key: str = "") -> bytes:
-        """Give the bytes of one entry."""
+        """Bytes of one entry."""
         try:
             return self._bodies[kind, key]
         except KeyError:
             raise damaged(self.name, f"it has no {kind}") from None
 
     def keys(self, kind: str) -> list[str]:
-        """Give the keys of a kind."""
+        """Keys of a kind."""
         return list(self._digests.get(kind, ()))
 
     def read_large(self, kind: str) -> dict[str, bytes]:
@@ -87,13 +87,13 @@ class Book:
             raise damaged(self.name, "an entry is lost")
         return found
 
-    def commit(self, put: Iterable[Entry] = (), drop: Iterable[tuple[str, str]] = ()) -> None:
+    def commit(self, put: Iterable[StateEntry] = (), drop: Iterable[tuple[str, str]] = ()) -> None:
         """Change entries in one step; at the return it is on disk.
 
         Entries that are the same as before are not written again, nor are any dropped that are not there.
         """
         last = {(entry.kind, entry.key): entry for entry in put}
-        changed: list[tuple[Entry, int]] = []
+        changed: list[tuple[StateEntry, int]] = []
         change = 0
         for place, entry in last.items():
             digest, before = entry_digest(entry), self._digest(*place)
@@ -117,7 +117,7 @@ class Book:
     def _digest(self, kind: str, key: str) -> int:
         return self._digests.get(kind, {}).get(key, 0)
 
-    def _keep(self, entry: Entry, digest: int) -> None:
+    def _keep(self, entry: StateEntry, digest: int) -> None:
         self._digests.setdefault(entry.kind, {})[entry.key] = digest
         if entry.kind not in _LARGE:
             self._bodies[entry.kind, entry.key] = entry.body

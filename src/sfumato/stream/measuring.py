@@ -17,21 +17,13 @@ from numpy.typing import NDArray
 
 from sfumato.errors import OptionError
 from sfumato.stream.batches import Batch
-from sfumato.stream.book import Book
-from sfumato.stream.families import LEFT, UNKNOWN, entry_of_left, families_left
-from sfumato.stream.format import Entry, StateError
-from sfumato.stream.pool import Purpose, Vault, Waiting, from_hex
-from sfumato.stream.settings import Settings
+from sfumato.stream.entries import StateEntry, StateError
+from sfumato.stream.groups import LEFT, UNKNOWN, entry_of_left, families_left
+from sfumato.stream.pending import PendingRecord, Purpose, Vault, from_hex
+from sfumato.stream.settings import StreamSettings
+from sfumato.stream.state import State
 
-__all__ = [
-    "Admitted",
-    "KeptRow",
-    "KeptRows",
-    "Sampled",
-    "entries_of_first",
-    "first_outside",
-    "open_kept_rows",
-]
+__all__ = ["Admitted", "KeptRow", "KeptRows", "Sampled", "entries_of_first", "first_outside", "open_kept_rows"]
 
 SAMPLE, OUTSIDE, FORGOTTEN = "kept-sample", "kept-outside", "kept-forgotten"
 """Kinds of entries: rows taken in, rows not taken in, and how many of these were forgotten."""
@@ -96,12 +88,12 @@ class Admitted:
     aside: tuple[tuple[str, KeptRow], ...] = ()
     returned: tuple[tuple[str, KeptRow], ...] = ()
 
-    def who(self, place: int) -> Waiting:
+    def who(self, place: int) -> PendingRecord:
         """Batch and row of the record at this place, should it have to wait."""
         if place < len(self.returned):
             back = self.returned[place][1]
-            return Waiting(-1, back.batch, back.row)
-        return Waiting(-1, self.batch, int(self.rows[place - len(self.returned)]))
+            return PendingRecord(-1, back.batch, back.row)
+        return PendingRecord(-1, self.batch, int(self.rows[place - len(self.returned)]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,17 +120,17 @@ class KeptRows:
 
     Parameters
     ----------
-    book : Book
-    settings : Settings
+    state : State
+    settings : StreamSettings
     vault : Vault or None
         Without it nothing can be added, read or let back into the stream.
     """
 
-    def __init__(self, book: Book, settings: Settings, vault: Vault | None) -> None:
-        self._book, self._vault, self._d = book, vault, settings.d
+    def __init__(self, state: State, settings: StreamSettings, vault: Vault | None) -> None:
+        self._state, self._vault, self._d = state, vault, settings.d
         self._most, self._share = settings.measure_rows, settings.measure_share
-        self.forgotten = bool(book.keys(FORGOTTEN))
-        self._ranks = {kind: sorted(book.keys(kind)) for kind in (SAMPLE, OUTSIDE)}
+        self.forgotten = bool(state.keys(FORGOTTEN))
+        self._ranks = {kind: sorted(state.keys(kind)) for kind in (SAMPLE, OUTSIDE)}
 
     @property
     def active(self) -> bool:
@@ -163,7 +155,7 @@ class KeptRows:
     @property
     def outside(self) -> int:
         """Rows that came and are not taken in, those forgotten included."""
-        return int(self._book.body(FORGOTTEN)) if self.forgotten else len(self._ranks[OUTSIDE])
+        return int(self._state.body(FORGOTTEN)) if self.forgotten else len(self._ranks[OUTSIDE])
 
     def admit(self, batch: str, rows: Counts, values: Matrix, levels: Counts, after: int) -> Admitted:
         """Choose who of a batch stays outside, and who comes back in for them; nothing is changed yet."""
@@ -192,7 +184,7 @@ class KeptRows:
             returned,
         )
 
-    def settle(self, came: Admitted, families: Counts, after: int) -> tuple[list[Entry], list[tuple[str, str]]]:
+    def settle(self, came: Admitted, families: Counts, after: int) -> tuple[list[StateEntry], list[tuple[str, str]]]:
         """Entries to write and to drop once a batch was taken in; ``families`` are those that its records joined."""
         if not self.active or self._vault is None:
             return [], []
@@ -212,16 +204,16 @@ class KeptRows:
 
     def committed(self) -> None:
         """Take note of what is on disk now."""
-        self.forgotten = bool(self._book.keys(FORGOTTEN))
-        self._ranks = {kind: sorted(self._book.keys(kind)) for kind in (SAMPLE, OUTSIDE)}
+        self.forgotten = bool(self._state.keys(FORGOTTEN))
+        self._ranks = {kind: sorted(self._state.keys(kind)) for kind in (SAMPLE, OUTSIDE)}
 
-    def forget(self) -> tuple[list[Entry], list[tuple[str, str]]]:
+    def forget(self) -> tuple[list[StateEntry], list[tuple[str, str]]]:
         """Entries to write and to drop so that no row is left."""
-        gone = [(kind, key) for kind in (SAMPLE, OUTSIDE, LEFT) for key in self._book.keys(kind)]
-        return [Entry(FORGOTTEN, "", str(self.outside).encode())], gone
+        gone = [(kind, key) for kind in (SAMPLE, OUTSIDE, LEFT) for key in self._state.keys(kind)]
+        return [StateEntry(FORGOTTEN, "", str(self.outside).encode())], gone
 
-    def left(self, families: Iterable[int], staying: Iterable[int], epoch: int) -> list[Entry]:
-        """Entry that tells when each family left last: these now, those that stay when they did before."""
+    def left(self, families: Iterable[int], staying: Iterable[int], epoch: int) -> list[StateEntry]:
+        """StateEntry that tells when each family left last: these now, those that stay when they did before."""
         if not self.active:
             return []
         before = self._left()
@@ -250,18 +242,18 @@ class KeptRows:
         )
 
     def _left(self) -> dict[int, int]:
-        return families_left(self._book.body(LEFT)) if self._book.keys(LEFT) else {}
+        return families_left(self._state.body(LEFT)) if self._state.keys(LEFT) else {}
 
-    def _entry(self, kind: str, rank: str, row: KeptRow) -> Entry:
+    def _entry(self, kind: str, rank: str, row: KeptRow) -> StateEntry:
         assert self._vault is not None  # asked before
         return _entry(self._vault, kind, rank, row)
 
     def _read(self, kind: str, rank: str) -> KeptRow:
         assert self._vault is not None  # asked before
-        return KeptRow.from_bytes(self._vault.unlock(f"{kind} {rank}", self._book.body(kind, rank)), self._d)
+        return KeptRow.from_bytes(self._vault.unlock(f"{kind} {rank}", self._state.body(kind, rank)), self._d)
 
 
-def open_kept_rows(settings: Settings, measure_key: str | Path | None, *, forgotten: bool) -> Vault | None:
+def open_kept_rows(settings: StreamSettings, measure_key: str | Path | None, *, forgotten: bool) -> Vault | None:
     """Read the key of rows kept for measuring, if one is given; refuse one that is of no use or not the one.
 
     Raises
@@ -292,7 +284,7 @@ def entries_of_first(
     most: int,
     inside: tuple[Counts, Matrix, Counts, Counts],
     outside: tuple[Counts, Matrix, Counts],
-) -> list[Entry]:
+) -> list[StateEntry]:
     """Entries of the rows kept of the first records.
 
     Parameters
@@ -336,5 +328,5 @@ def _is_outside(rank: str, share: float) -> bool:
     return int(rank[:16], 16) < share * _ROOM
 
 
-def _entry(vault: Vault, kind: str, rank: str, row: KeptRow) -> Entry:
-    return Entry(kind, rank, vault.lock(f"{kind} {rank}", row.to_bytes()))
+def _entry(vault: Vault, kind: str, rank: str, row: KeptRow) -> StateEntry:
+    return StateEntry(kind, rank, vault.lock(f"{kind} {rank}", row.to_bytes()))

@@ -17,8 +17,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from sfumato.errors import OptionError, TableError
 from sfumato.stream.batches import Batch
-from sfumato.stream.connectors.reading import Reading, table_of_fields
-from sfumato.stream.format import StateError
+from sfumato.stream.connectors import ReadOptions, table_of_fields
+from sfumato.stream.entries import StateError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,8 +101,8 @@ class RedisPlace:
         )
 
 
-def read_redis(url: str, reading: Reading) -> Iterator[Batch]:
-    """Give the batches of a Redis stream from where the state stands; each is acknowledged once it is on disk.
+def read_redis(url: str, reading: ReadOptions) -> Iterator[Batch]:
+    """Batches of a Redis stream from where the state stands; each is acknowledged once it is on disk.
 
     First come the batches whose records wait and must be given again, as long as the stream still holds them. A record
     is an entry, and its fields are the entry's, as texts.
@@ -138,8 +138,8 @@ def read_redis(url: str, reading: Reading) -> Iterator[Batch]:
             client.close()
 
 
-def _once_more(client: Any, place: RedisPlace, reading: Reading) -> Iterator[Batch]:
-    """Give batches again whose records wait."""
+def _once_more(client: Any, place: RedisPlace, reading: ReadOptions) -> Iterator[Batch]:
+    """Batches whose records wait, once more."""
     gone = 0
     for identity in sorted(_own_ids(reading.awaited, place, reading), key=_range_of):
         first, last = _range_of(identity)
@@ -152,7 +152,7 @@ def _once_more(client: Any, place: RedisPlace, reading: Reading) -> Iterator[Bat
         _warn(place, f"no longer holds all entries of {gone} batches whose records wait; they go on waiting")
 
 
-def _stand(client: Any, place: RedisPlace, reading: Reading) -> EntryId:
+def _stand(client: Any, place: RedisPlace, reading: ReadOptions) -> EntryId:
     """Find the last entry that the state has counted, and compare it with what the stream holds."""
     if not client.exists(place.stream):
         raise TableError(f"there is no stream {place.stream!r} on the server; check its name, or add the first entry")
@@ -170,7 +170,7 @@ def _stand(client: Any, place: RedisPlace, reading: Reading) -> EntryId:
 
 
 def _lost(told: dict[str, Any], position: EntryId, read: int) -> bool:
-    """Tell whether entries were deleted, or trimmed off the old end, that lay behind the last one that was read."""
+    """Whether entries were deleted, or trimmed off the old end, that lay behind the last one that was read."""
     if _entry_id(told.get("max-deleted-entry-id", b"0-0")) > position:
         return True
     first = told.get("first-entry")
@@ -178,7 +178,7 @@ def _lost(told: dict[str, Any], position: EntryId, read: int) -> bool:
     return bool(trimmed_beyond and told.get("entries-added", 0) - told["length"] > read)
 
 
-def _acknowledge(client: Any, place: RedisPlace, reading: Reading, position: EntryId) -> None:
+def _acknowledge(client: Any, place: RedisPlace, reading: ReadOptions, position: EntryId) -> None:
     """Let the consumer group stand at the last entry that is on disk."""
     import redis
 
@@ -188,12 +188,12 @@ def _acknowledge(client: Any, place: RedisPlace, reading: Reading, position: Ent
         client.xgroup_create(place.stream, reading.group, id=_text(position))
 
 
-def _prefix(place: RedisPlace, reading: Reading) -> str:
+def _prefix(place: RedisPlace, reading: ReadOptions) -> str:
     """Begin the id of a batch; the server is not named, for it may move."""
     return f"{reading.source}:redis {place.stream} " if reading.source else f"redis {place.stream} "
 
 
-def _own_ids(ids: Iterable[str], place: RedisPlace, reading: Reading) -> list[str]:
+def _own_ids(ids: Iterable[str], place: RedisPlace, reading: ReadOptions) -> list[str]:
     prefix = _prefix(place, reading)
     return [
         identity for identity in ids if identity.startswith(prefix) and _RANGE.fullmatch(identity.removeprefix(prefix))
@@ -216,7 +216,7 @@ def _text(entry: EntryId) -> str:
     return f"{entry[0]}-{entry[1]}"
 
 
-def _table(entries: list[tuple[bytes, dict[bytes, bytes]]], reading: Reading) -> pa.Table:
+def _table(entries: list[tuple[bytes, dict[bytes, bytes]]], reading: ReadOptions) -> pa.Table:
     """Read entries as rows; bytes that are no text lie in no domain, so their row will be kept out and counted."""
     records = [
         {name.decode("utf-8", "replace"): cell.decode("utf-8", "replace") for name, cell in fields.items()}
