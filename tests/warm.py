@@ -25,7 +25,7 @@ def warm_all() -> None:
     import tests.conftest  # noqa: F401 - how property tests draw
     from benchmarks.model_tree import ModelTree
     from sfumato.cli.warm import warm
-    from sfumato.condense.wide import in_fewer_columns
+    from sfumato.condense.compact import in_fewer_columns
     from tests.condense import test_centroid_index, test_dynamic, test_trees
     from tests.condense.streams import draw_arrivals
 
@@ -45,7 +45,7 @@ def warm_all() -> None:
     test_dynamic.test_a_group_splits_at_equality_also_after_odd_splits_have_made_fractions()
     test_dynamic.test_the_strict_test_asks_for_twice_the_highest_level()
     test_centroid_index.test_the_index_answers_like_brute_force_while_centroids_move_and_split()
-    test_centroid_index.test_the_sheet_answers_like_brute_force_while_centroids_move_and_split()
+    test_centroid_index.test_the_cache_answers_like_brute_force_while_centroids_move_and_split()
     test_trees.test_the_first_principal_cut_is_across_the_longest_axis()
     test_trees.test_another_seed_gives_another_random_tree()
 

@@ -37,7 +37,7 @@ from benchmarks.papers.bcg10_report import write  # noqa: E402
 from sfumato.assess.risk.interval import counterparts, interval_privacy  # noqa: E402
 from sfumato.condense.partition import partition  # noqa: E402
 from sfumato.groups import redraw, response_weights  # noqa: E402
-from sfumato.groups.holistic import holistic_groups  # noqa: E402
+from sfumato.groups.kmeans import holistic_groups  # noqa: E402
 from sfumato.perturb.laplace_pca import LaplacePCA, perturb_groups  # noqa: E402
 from sfumato.records import Block, BlockKind, Records  # noqa: E402
 

@@ -182,7 +182,7 @@ def draw(case_of: Callable[[str, str], Case], path: Path) -> None:
     from matplotlib.figure import Figure
 
     mpl.rcParams.update({"svg.hashsalt": "sfumato", "svg.fonttype": "none", "font.size": 8})
-    sheet = Figure(figsize=(8, 4.6), layout="constrained")
+    cache = Figure(figsize=(8, 4.6), layout="constrained")
     shown = (
         ("Poisson, mean 300", "R2 +-100"),
         ("binomial, 1000 at 0.4", "R2 +-100"),
@@ -194,7 +194,7 @@ def draw(case_of: Callable[[str, str], Case], path: Path) -> None:
         rng = np.random.default_rng(place)
         sent = case.spec.operator.randomize(rng.choice(1001, size=20_000, p=case.truth), rng)
         found = reconstruct(case.spec.decode_output(sent), case.spec, intervals=50, rng=rng)
-        axes = sheet.add_subplot(2, 2, place + 1)
+        axes = cache.add_subplot(2, 2, place + 1)
         edges = found.edges
         assert edges is not None
         axes.stairs(np.histogram(sent, edges)[0] / len(sent), edges, color="#999999", label="randomized")
@@ -205,7 +205,7 @@ def draw(case_of: Callable[[str, str], Case], path: Path) -> None:
         axes.set_yticks([])
         if place == 0:
             axes.legend(frameon=False)
-    sheet.savefig(path, metadata={"Date": None})
+    cache.savefig(path, metadata={"Date": None})
 
 
 def main() -> None:

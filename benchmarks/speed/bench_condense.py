@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from sfumato.condense.construct import construct_groups
-from sfumato.condense.segment import segment
+from sfumato.condense.paper import construct_groups, segment
 from sfumato.groups import Groups, generate, summarize
 from sfumato.records import Block, BlockKind, Layout
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from sfumato.groups import k_means
-from sfumato.groups.holistic import holistic_groups
+from sfumato.groups.kmeans import holistic_groups
 from sfumato.groups.modified import fill_clusters, modified_groups
 
 ROWS, DIM, K = 5_000, 10, 10

@@ -142,7 +142,7 @@ METHODS = {
         _ours("compact", "thorough"), "sfumato compact, thorough", source="sfumato.condense.compact"
     ),
     "mdav": Method(_ours("mdav"), "sfumato exact MDAV", quadratic=True, source="sfumato.condense.mdav"),
-    "paper": Method(_ours("paper"), "AY05 ConstructGroups", quadratic=True, source="sfumato.condense.construct"),
+    "paper": Method(_ours("paper"), "AY05 ConstructGroups", quadratic=True, source="sfumato.condense.paper"),
     "kdtree": Method(_kdtree, "yardstick: KDTree k-NN", package="scikit-learn"),
     "naive": Method(_naive, "naive condensation", quadratic=True, package="numpy"),
     "kmeans": Method(_kmeans, "KMeans(n/k)", quadratic=True, package="scikit-learn", guaranteed=False),

@@ -36,9 +36,9 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.speed.stream_peers import PEERS, Peer, compare  # noqa: E402
 from sfumato.compiled import compiled, fixed  # noqa: E402
 from sfumato.condense.centroid_index import Index, closest_in_index  # noqa: E402
+from sfumato.condense.closest import BLOCK, DistanceCache, cache_size, closest_cached, empty_cache, fill_cache  # noqa: E402
 from sfumato.condense.maintainer import Maintainer  # noqa: E402
-from sfumato.condense.sheet import BLOCK, Sheet, blank_sheet, closest_on_sheet, numbers_on, write_sheet  # noqa: E402
-from sfumato.condense.slots import Store  # noqa: E402
+from sfumato.condense.slots import Slots  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
 K, BATCH = 10, 1_000
@@ -123,7 +123,7 @@ def measure(kind: str, d: int, groups: int, rounds: int) -> Row:
     def by_product() -> int:
         return len([int((squares - 2 * centres @ x).argmin()) for x in asked])
 
-    means = "sheet" if maintainer._search._sheets else "index"
+    means = "cache" if maintainer._search._caching else "index"
     search_only = searcher(maintainer, draw(kind, batch, d, rng), means)
     arrival, search, search_a, search_b = least_time([ours, search_only, plain, by_product], rounds)
     held = sum(array[: len(centres)].nbytes for array in maintainer._store) / 1e6
@@ -132,28 +132,35 @@ def measure(kind: str, d: int, groups: int, rounds: int) -> Row:
 
 @compiled
 def ask_all(
-    store: Store, index: Index, sheet: Sheet, values: Floats, first: int, last: int, x: Floats, found: NDArray[np.int64]
+    store: Slots,
+    index: Index,
+    cache: DistanceCache,
+    values: Floats,
+    first: int,
+    last: int,
+    x: Floats,
+    found: NDArray[np.int64],
 ) -> None:
     """Find the closest groups of records, and change nothing."""
     for i in range(first, last):
         x[:] = values[i]
         found[i] = (
-            closest_on_sheet(sheet, store, i, x, K) if sheet.near.shape[0] else closest_in_index(index, store, x, K)
+            closest_cached(cache, store, i, x, K) if cache.near.shape[0] else closest_in_index(index, store, x, K)
         )
 
 
 def searcher(maintainer: Maintainer, values: Floats, means: str) -> Callable[[], int]:
     """Give a call that only searches, the way the maintainer does at present."""
     values, found = fixed(values, np.float64), np.empty(len(values), dtype=np.int64)
-    paper = np.empty(numbers_on(2 * len(maintainer.ids) + 1_000, BLOCK))
+    paper = np.empty(cache_size(2 * len(maintainer.ids) + 1_000, BLOCK))
 
     def search() -> int:
-        store, index, sheet = maintainer._store, maintainer._search.index, blank_sheet()
+        store, index, cache = maintainer._store, maintainer._search.index, empty_cache()
         for first in range(0, len(values), BLOCK):
             last = min(len(values), first + BLOCK)
-            if means == "sheet":
-                sheet = write_sheet(sheet, store, maintainer._g, values, first, last, paper)
-            ask_all(store, index, sheet, values, first, last, np.empty(maintainer.d), found)
+            if means == "cache":
+                cache = fill_cache(cache, store, maintainer._g, values, first, last, paper)
+            ask_all(store, index, cache, values, first, last, np.empty(maintainer.d), found)
         return len(values)
 
     search()

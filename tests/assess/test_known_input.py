@@ -19,9 +19,9 @@ from sfumato.assess.risk.security import SECURITY
 from sfumato.assess.utility.clustering import CLUSTERING
 from sfumato.facts import Transformed
 from sfumato.geometry.draw import KINDS, PAIRS, Ranges
-from sfumato.geometry.hybrid import hybrid
 from sfumato.geometry.key import Key
 from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.geometry.transformations import hybrid
 from sfumato.privacy.claims import draw_claims
 from tests.assess.moved import claimed, clustered, draw, moved, wine
 from tests.assess.privacy_studies import case, check_sound, found, value

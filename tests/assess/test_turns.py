@@ -10,8 +10,8 @@ from scipy.stats import ortho_group
 
 from sfumato.assess.attacks.turns import find_turns, turn_back
 from sfumato.geometry.draw import PAIRS, Ranges
-from sfumato.geometry.hybrid import hybrid
 from sfumato.geometry.key import Key
+from sfumato.geometry.transformations import hybrid
 
 
 def turned(seed: int, d: int, pairs: str) -> tuple[np.ndarray, np.ndarray]:

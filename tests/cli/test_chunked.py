@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from scipy.optimize import linear_sum_assignment
 
 from sfumato.engines import chunks
-from sfumato.geometry.hybrid import invert
 from sfumato.geometry.key import Key
+from sfumato.geometry.transformations import invert
 from sfumato.publish.sanitize import sanitize_file
 from tests.cli.conftest import Run
 

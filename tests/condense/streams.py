@@ -18,7 +18,7 @@ from sfumato.condense.dynamic import (
     splits_strictly,
 )
 from sfumato.condense.maintainer import Maintainer, MaintainerState
-from sfumato.condense.slots import Store
+from sfumato.condense.slots import Slots
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -73,7 +73,7 @@ def assert_same_state(one: MaintainerState, other: MaintainerState) -> None:
 
 
 @compiled
-def brute_stream(store: Store, groups: int, strict: bool, values: Floats, levels: Whole) -> int:
+def brute_stream(store: Slots, groups: int, strict: bool, values: Floats, levels: Whole) -> int:
     """Maintain groups by looking at every centroid; records that no group can take are left out. Gives the groups."""
     d, following = values.shape[1], store.ids[:groups].max() + 1
     x, width = np.empty(d), padded(d)

@@ -1,4 +1,4 @@
-"""The index and the sheet give the answers of brute force, to the bit, however centroids move and split."""
+"""The index and the cache give the answers of brute force, to the bit, however centroids move and split."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.compiled import fixed
-from sfumato.condense import centroid_index, dynamic, nearest_centroid, sheet
-from sfumato.condense.centroid_index import LEAVES, LOOSE, WIDTH, Index
-from sfumato.condense.index_build import build_index
+from sfumato.condense import centroid_index, closest, dynamic
+from sfumato.condense.centroid_index import LEAVES, LOOSE, WIDTH, Index, build_index
+from sfumato.condense.closest import cache_size, empty_cache, fill_cache
 from sfumato.condense.maintainer import Maintainer
-from sfumato.condense.sheet import blank_sheet, numbers_on, write_sheet
-from sfumato.condense.slots import Store, empty_store
+from sfumato.condense.slots import Slots, empty_slots
 from tests.condense.streams import Floats, assert_same_state, brute_stream, draw_arrivals
 from tests.examples import examples
 from tests.kernels import kept
@@ -21,7 +20,7 @@ from tests.kernels import kept
 closest_in_index, is_stale = kept(centroid_index.closest_in_index), kept(centroid_index.is_stale)
 insert, move = kept(centroid_index.insert), kept(centroid_index.move)
 settle_counts = kept(centroid_index.settle_counts)
-closest_on_sheet, rewrite_column = kept(sheet.closest_on_sheet), kept(sheet.rewrite_column)
+closest_cached, rewrite_column = kept(closest.closest_cached), kept(closest.rewrite_column)
 closest_eligible = kept(dynamic.closest_eligible)
 seeds = st.integers(0, 2**32 - 1)
 
@@ -41,14 +40,14 @@ def draw_points(rng: np.random.Generator, n: int, d: int) -> Floats:
     return values
 
 
-def draw_store(rng: np.random.Generator, g: int, slots: int, d: int) -> Store:
-    store = empty_store(slots, d)
+def draw_store(rng: np.random.Generator, g: int, slots: int, d: int) -> Slots:
+    store = empty_slots(slots, d)
     store.mean[:slots] = draw_points(rng, slots, d)
     store.count[:slots], store.ids[:slots] = rng.integers(1, 12, slots), rng.permutation(slots)
     return store
 
 
-def assert_sound(index: Index, store: Store, groups: int) -> None:
+def assert_sound(index: Index, store: Slots, groups: int) -> None:
     """Every group is in one place, and every box above it holds it."""
     seen = []
     for leaf in range(index.numbers[LEAVES] + index.numbers[LOOSE]):
@@ -94,18 +93,18 @@ def test_the_index_answers_like_brute_force_while_centroids_move_and_split(seed:
 
 
 @given(seeds, st.integers(1, 400), st.integers(1, 9), st.integers(1, 30))
-def test_the_sheet_answers_like_brute_force_while_centroids_move_and_split(
+def test_the_cache_answers_like_brute_force_while_centroids_move_and_split(
     seed: int, g: int, d: int, records: int
 ) -> None:
     rng = np.random.default_rng(seed)
     store, groups = draw_store(rng, g, g + 100, d), g
     values = fixed(draw_points(rng, 2 * records, d), np.float64)
-    paper, written = np.empty(2 * numbers_on(g + 100, records)), blank_sheet()
+    memory, written = np.empty(2 * cache_size(g + 100, records)), empty_cache()
     for first in (0, records):
-        written = write_sheet(written, store, groups, values, first, first + records, paper)
+        written = fill_cache(written, store, groups, values, first, first + records, memory)
         for i in range(first, first + records):
             x, level = values[i].copy(), int(rng.integers(1, 16))
-            slot = closest_on_sheet(written, store, i, x, level)
+            slot = closest_cached(written, store, i, x, level)
             assert slot == closest_eligible(store, groups, x, level)
             slot = max(slot, 0)
             store.mean[slot] += 0.1 * (x - store.mean[slot])
@@ -118,24 +117,24 @@ def test_the_sheet_answers_like_brute_force_while_centroids_move_and_split(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("means", ["index", "sheet", "both"])
+@pytest.mark.parametrize("means", ["index", "cache", "both"])
 @examples(25)
 @given(seed=seeds, strict=st.booleans())
 def test_a_long_stream_gives_the_groups_of_brute_force_bit_for_bit(means: str, seed: int, strict: bool) -> None:
     arrivals = draw_arrivals(seed, 1500)
     split = "strict" if strict else "paper"
     found = arrivals.started(k=2, split=split)
-    store, groups = empty_store(2000, found.d), len(found.ids)
+    store, groups = empty_slots(2000, found.d), len(found.ids)
     for name in ("ids", "count", "mean", "triangle", "level_sum", "level_max", "family", "fresh", "fresh_level_max"):
         getattr(store, name)[:groups] = getattr(found.state(), name)
     easy = 2 + arrivals.levels % 2  # 2 and 3, which any group is large enough for
     served = Maintainer.from_state(found.state())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nearest_centroid, "_FEWEST", 1)
+        patch.setattr(closest, "_FEWEST", 1)
         if means != "both":
-            patch.setattr(nearest_centroid, "_SHARE", -1.0 if means == "sheet" else np.inf)
+            patch.setattr(closest, "_SHARE", -1.0 if means == "cache" else np.inf)
         assert found.absorb(arrivals.values, easy).absorbed == 1500
-        assert found._search._sheets == (means == "sheet") or means == "both"
+        assert found._search._caching == (means == "cache") or means == "both"
     served.absorb(arrivals.values, easy)
     groups = brute_stream(store, groups, strict, fixed(arrivals.values, np.float64), fixed(easy, np.int64))
     order = np.argsort(store.ids[:groups])
@@ -161,7 +160,7 @@ def test_a_leaf_that_is_full_hands_new_centroids_to_its_neighbours_and_then_to_l
 def test_clustered_centroids_are_found_by_looking_at_few_of_them() -> None:
     rng = np.random.default_rng(4)
     centres = rng.uniform(-10.0, 10.0, (100, 10))
-    store = empty_store(5000, 10)
+    store = empty_slots(5000, 10)
     store.mean[:] = centres[rng.integers(100, size=5000)] + rng.normal(size=(5000, 10))
     store.count[:], store.ids[:] = 10, np.arange(5000)
     index = build_index(store, 5000)

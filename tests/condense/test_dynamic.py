@@ -11,7 +11,7 @@ from sfumato.compiled import compiled
 from sfumato.condense import dynamic
 from sfumato.condense.axis import leading_axis, padded, rows_of
 from sfumato.condense.dynamic import Work
-from sfumato.condense.slots import Store, empty_store
+from sfumato.condense.slots import Slots, empty_slots
 from sfumato.groups import Groups, split_groups, summarize
 from tests.condense.streams import Floats
 from tests.examples import examples
@@ -24,10 +24,10 @@ splits_by_paper, splits_strictly = kept(dynamic.splits_by_paper), kept(dynamic.s
 seeds = st.integers(0, 2**32 - 1)
 
 
-def store_of(groups: Groups, slots: int) -> Store:
+def store_of(groups: Groups, slots: int) -> Slots:
     g, d = groups.mean.shape
     upper = np.triu_indices(d)
-    store = empty_store(slots, d)
+    store = empty_slots(slots, d)
     store.ids[:g], store.count[:g], store.mean[:g] = np.arange(g), groups.count, groups.mean
     store.triangle[:g] = groups.scatter[:, upper[0], upper[1]]
     store.level_sum[:g], store.level_max[:g] = groups.level_sum, groups.level_max
@@ -35,7 +35,7 @@ def store_of(groups: Groups, slots: int) -> Store:
     return store
 
 
-def groups_in(store: Store, *slots: int) -> Groups:
+def groups_in(store: Slots, *slots: int) -> Groups:
     some = list(slots)
     scatter = rows_of(store.triangle[some], store.mean.shape[1])
     return Groups(store.count[some], store.mean[some], scatter, store.level_sum[some], store.level_max[some])
@@ -143,7 +143,7 @@ def test_merging_the_halves_gives_back_the_group_and_they_are_those_of_split_gro
 
 
 def test_a_group_splits_at_equality_also_after_odd_splits_have_made_fractions() -> None:
-    store = empty_store(1, 1)
+    store = empty_slots(1, 1)
     store.count[0] = 5
     for level_sum, expected in [(12.5, True), (12.5 + 1e-13, True), (12.5 + 1e-9, False), (12.0, True), (13.0, False)]:
         store.level_sum[0] = level_sum
@@ -151,7 +151,7 @@ def test_a_group_splits_at_equality_also_after_odd_splits_have_made_fractions() 
 
 
 def test_the_strict_test_asks_for_twice_the_highest_level() -> None:
-    store = empty_store(1, 1)
+    store = empty_slots(1, 1)
     store.level_max[0] = 5
     for count in range(1, 13):
         store.count[0] = count
@@ -159,7 +159,7 @@ def test_the_strict_test_asks_for_twice_the_highest_level() -> None:
 
 
 def test_a_single_record_never_splits() -> None:
-    store = empty_store(1, 1)
+    store = empty_slots(1, 1)
     store.count[0] = 1
     assert not splits_by_paper(store, 0)
     assert not splits_strictly(store, 0)
@@ -170,7 +170,7 @@ def test_a_single_record_never_splits() -> None:
 def test_the_closest_eligible_centroid_is_that_of_numpy_and_the_lowest_id_of_equals(seed: int) -> None:
     rng = np.random.default_rng(seed)
     g, d = int(rng.integers(1, 40)), int(rng.integers(1, 5))
-    store = empty_store(g, d)
+    store = empty_slots(g, d)
     store.mean[:] = rng.integers(-2, 3, (g, d))  # whole numbers: distances are exact and often equal
     store.count[:], store.ids[:] = rng.integers(1, 9, g), rng.permutation(g)
     x, level = rng.integers(-3, 4, d).astype(np.float64), int(rng.integers(1, 10))

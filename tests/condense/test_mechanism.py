@@ -256,7 +256,7 @@ def test_category_counts_and_missing_cells_of_the_table_survive(
 
 
 def test_chunks_of_groups_make_no_difference_to_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("sfumato.groups.redraw"), "CHUNK", 1)  # one group at a time
+    monkeypatch.setattr(importlib.import_module("sfumato.groups.generate"), "CHUNK", 1)  # one group at a time
     original = separated(clusters=30, size=5)
     released = Condensation(k=5).sanitize(original, rng=np.random.default_rng(1)).records
     assert sorted(cluster_of(released).tolist()) == cluster_of(original).tolist()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.condense.mechanism import effective_levels
 from sfumato.condense.partition import GROUPINGS, partition
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.groups.checks import check_partition
+from sfumato.groups.model import check_partition
 from tests.condense.tables import Table, assert_meets, no_strata, stratified_tables
 from tests.examples import examples, sized
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.condense import compact
+from sfumato.condense.compact import in_fewer_columns
 from sfumato.condense.partition import partition
-from sfumato.condense.wide import in_fewer_columns
 from tests.condense.tables import Floats, draw_values, mixture, no_strata
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.geometry.hybrid import hybrid, invert
 from sfumato.geometry.key import Add, Key, Mult, Rotate
-from sfumato.geometry.rotate import rotate
-from sfumato.geometry.scale import scale
-from sfumato.geometry.translate import translate
+from sfumato.geometry.transformations import hybrid, invert, rotate, scale, translate
 
 COLUMNS = ("age", "salary")
 PEOPLE = np.array(

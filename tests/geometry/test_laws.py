@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 
 from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.geometry.draw import KINDS, PAIRS, Ranges
-from sfumato.geometry.hybrid import hybrid, invert
 from sfumato.geometry.key import Add, Key, Mult, Rotate
-from sfumato.geometry.rotate import rotate
-from sfumato.geometry.scale import scale
-from sfumato.geometry.translate import translate
+from sfumato.geometry.transformations import hybrid, invert, rotate, scale, translate
 
 METHODS = {"translate": translate, "scale": scale, "rotate": rotate, "hybrid": hybrid}
 NAMES = tuple("abcdefg")

@@ -16,10 +16,10 @@ import pytest
 import sfumato as sf
 from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.facts import Enhanced, Shuffled, TargetMoved, Transformed, Untouched
-from sfumato.geometry.hybrid import hybrid, invert
 from sfumato.geometry.key import Add, Key, Mult, Rotate
 from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.geometry.move import KeyedWorkings
+from sfumato.geometry.transformations import hybrid, invert
 from sfumato.mechanism import Mechanism, Sanitized
 from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec

@@ -12,11 +12,10 @@ import pytest
 
 from sfumato.cli.warm import warm
 from sfumato.compiled import is_cached
-from sfumato.condense import segment as segmentation
-from sfumato.condense.segment import segment
+from sfumato.condense import paper
+from sfumato.condense.paper import segment
 from sfumato.groups import generate
-from sfumato.groups.follow import follow
-from sfumato.groups.settle import settle_categories, settle_missing
+from sfumato.groups.discrete import carry_along, place_categories, place_missing
 from tests.groups.drawn_groups import mixed_records
 
 
@@ -25,12 +24,12 @@ def test_after_one_call_every_kernel_lies_in_the_cache() -> None:
     mixed = mixed_records(rng, [5, 6], [(0, 0.2), (3, 0.2)])
     generate(mixed.groups, mixed.layout, rng)
     segment(mixed.values, np.arange(11), 3, rng.permutation(11))
-    assert all(is_cached(kernel) for kernel in (settle_missing, settle_categories, follow, segmentation._form_groups))
+    assert all(is_cached(kernel) for kernel in (place_missing, place_categories, carry_along, paper._form_groups))
 
 
 def test_warming_up_compiles_what_wide_tables_need(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr("sfumato.condense.wide.in_fewer_columns", lambda values: seen.append(values.shape))
+    monkeypatch.setattr("sfumato.condense.compact.in_fewer_columns", lambda values: seen.append(values.shape))
     warm()
     ((rows, columns),) = seen
     assert rows < columns
@@ -38,11 +37,11 @@ def test_warming_up_compiles_what_wide_tables_need(monkeypatch: pytest.MonkeyPat
 
 _COUNTED = """
 import numba
-from sfumato.condense import leaf, leaves, moves, search, start, trees, warm
+from sfumato.condense import leaf, leaves, moves, search, trees, warm
 numba.config.OPT = 0
 warm.compile_search()
 warm.compile_start()
-found = {id(each): each for room in (leaf, leaves, moves, search, start, trees) for each in vars(room).values()}
+found = {id(each): each for room in (leaf, leaves, moves, search, trees) for each in vars(room).values()}
 for each in found.values():
     if hasattr(each, "py_func") and len(each.signatures) > 1:
         print(each.py_func.__qualname__)

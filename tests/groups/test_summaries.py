@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.groups import summarize
-from sfumato.groups.distances import centroids, ssq
+from sfumato.groups.discrete import category_counts, missing_counts, widen_present
 from sfumato.groups.generate import draw_along_eigenvectors
-from sfumato.groups.settle import category_counts, missing_counts, widen_present
+from sfumato.groups.kmeans import centroids, ssq
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind
 from tests.groups.drawn_groups import from_moments
 

@@ -10,10 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.condense.attrition import attrition
-from sfumato.condense.cannibalize import cannibalize
-from sfumato.condense.construct import construct_groups, place_deficient
-from sfumato.condense.segment import segment
+from sfumato.condense.paper import attrition, cannibalize, construct_groups, place_deficient, segment
 from tests.examples import at_length, examples
 from tests.oracles import ay05
 from tests.oracles.ay05 import Group, Point, Tie

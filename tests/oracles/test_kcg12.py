@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.condense.gcd import approximate_gcd
+from sfumato.condense.group_size import approximate_gcd
 from sfumato.errors import LevelError
 from sfumato.groups import k_means, response_weights
-from sfumato.groups.holistic import dissolve_clusters, holistic_groups
+from sfumato.groups.kmeans import dissolve_clusters, holistic_groups
 from sfumato.groups.modified import fill_clusters, modified_groups
 from sfumato.records import Block, BlockKind
 from tests.examples import examples

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.errors import BadInput, LevelError, OptionError, PrivacyRefusal, SchemaError, SfumatoError
-from sfumato.groups.settle import category_counts, missing_counts
+from sfumato.groups.discrete import category_counts, missing_counts
 from sfumato.parties import vertical, vertical_noise
 from sfumato.parties.groupwise import Statistics
 from sfumato.parties.plain import run_together
@@ -278,7 +278,7 @@ def test_counts_of_a_group_follow_from_what_is_told_of_it(together: Together) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vertical, "with_fills", remember)
         joint_run(together, parts, LaplacePCA(groups=1))
-    from sfumato.perturb.settled import _moments
+    from sfumato.groups.discrete import _moments
 
     groups = _moments(kept[0].sizes, kept[0].mean)
     town, lost = filled[0][2], filled[0][3]

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sfumato.condense.gcd import approximate_gcd
+from sfumato.condense.group_size import approximate_gcd
 from sfumato.condense.mechanism import ALGORITHMS, check_k, check_options, effective_levels
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.facts import ClassPure
@@ -47,7 +47,7 @@ class ClasswiseCondensation:
     grouping : {"compact", "mdav", "paper", "modified", "holistic"}, optional
         As in `Condensation`, but compact groups may differ in width, so that dense regions of a class stay whole.
         Without it whichever of ``"compact"`` and the paper's own ``"modified"`` does better in a trial on the records
-        themselves (`sfumato.condense.trial`); the certificate says which, and that it was chosen so.
+        themselves (`sfumato.condense.group_size`); the certificate says which, and that it was chosen so.
     effort : {"fast", "default", "thorough"}
         How long the compact grouping searches.
     allow_level_1 : bool
@@ -88,9 +88,9 @@ class ClasswiseCondensation:
         """
         import numpy as np
 
+        from sfumato.condense.group_size import better_grouping, can_try
         from sfumato.condense.partition import partition
         from sfumato.condense.synthesize import synthesize
-        from sfumato.condense.trial import better_grouping, can_try
         from sfumato.condense.warm import compile_ahead
 
         compile_ahead()

@@ -1,6 +1,6 @@
 """Dynamic maintenance of groups, one function a step [AY05, sec. 3]: closest group, join, split test, split.
 
-The steps are compiled and work in place on a `Store`, so that a batch of arrivals is one call. What a step does to the
+The steps are compiled and work in place on a `Slots`, so that a batch of arrivals is one call. What a step does to the
 statistics does not depend on how arrivals are cut into batches: absorbing a batch is absorbing its records one by one.
 """
 
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sfumato.compiled import compiled, inner, whole
 from sfumato.condense.axis import leading_axis, padded
 from sfumato.condense.centroid_index import SINCE, Index, closest_in_index, insert, is_stale, move, settle_counts
-from sfumato.condense.sheet import Sheet, closest_on_sheet, rewrite_column
-from sfumato.condense.slots import ADMITTED, GAPS, GROUPS, LEAST, NEXT_ID, PENDING, RIPE, SPLITS, Pool, Store
+from sfumato.condense.closest import DistanceCache, closest_cached, rewrite_column
+from sfumato.condense.slots import ADMITTED, GAPS, GROUPS, LEAST, NEXT_ID, PENDING, RIPE, SPLITS, Pool, Slots
 
 __all__ = [
     "Work",
@@ -41,7 +41,7 @@ class Work(NamedTuple):
 
 
 @inner
-def closest_eligible(store: Store, groups: int, x: NDArray[np.float64], level: int) -> int:
+def closest_eligible(store: Slots, groups: int, x: NDArray[np.float64], level: int) -> int:
     """Give the slot of the closest centroid whose group has at least p(i) - 1 records, or -1 [AY05, sec. 3].
 
     Of equally close ones the lowest id. This is the brute force that the index must agree with.
@@ -60,7 +60,7 @@ def closest_eligible(store: Store, groups: int, x: NDArray[np.float64], level: i
 
 
 @inner
-def absorb_record(store: Store, slot: int, x: NDArray[np.float64], level: int, gap: NDArray[np.float64]) -> None:
+def absorb_record(store: Slots, slot: int, x: NDArray[np.float64], level: int, gap: NDArray[np.float64]) -> None:
     """Add a record to the statistics of a group: n, Fs, Sc and Ps, of which mean and scatter are kept (errata AY05.9).
 
     The mean moves by (x - mean) / (n + 1) and the scatter gains n / (n + 1) (x - mean)(x - mean)^T. Cost O(d^2).
@@ -84,21 +84,21 @@ def absorb_record(store: Store, slot: int, x: NDArray[np.float64], level: int, g
 
 
 @inner
-def splits_by_paper(store: Store, slot: int) -> bool:
+def splits_by_paper(store: Slots, slot: int) -> bool:
     """Tell whether n(G) >= 2 Ps(G) / n(G) [AY05, eq. 3.2, errata AY05.2]."""
     n = store.count[slot]
     return bool(n >= 2 and n * n * _ROUNDING >= 2.0 * store.level_sum[slot])
 
 
 @inner
-def splits_strictly(store: Store, slot: int) -> bool:
+def splits_strictly(store: Slots, slot: int) -> bool:
     """Tell whether both pieces will still be as large as the highest level inside; not in the paper."""
     n = store.count[slot]
     return bool(n >= 2 and n >= 2 * store.level_max[slot])
 
 
 @inner
-def split_group(store: Store, slot: int, other: int, first_id: int, work: Work) -> None:
+def split_group(store: Slots, slot: int, other: int, first_id: int, work: Work) -> None:
     """Cut the statistics of a group along its longest axis into two, which get new ids [AY05, sec. 3, fig. 7].
 
     The formulas are those of `sfumato.groups.split_groups` (errata AY05.1 and AY05.3). Fresh records are shared out in
@@ -122,7 +122,7 @@ def split_group(store: Store, slot: int, other: int, first_id: int, work: Work) 
 
 @inner
 def _write_piece(
-    store: Store, slot: int, into: int, count: int, share: float, lambda1: float, e1: NDArray[np.float64]
+    store: Slots, slot: int, into: int, count: int, share: float, lambda1: float, e1: NDArray[np.float64]
 ) -> None:
     """Write scatter and levels of the piece of a group that is ``share`` of its range along e1."""
     d, n, place = e1.shape[0], store.count[slot], 0
@@ -142,9 +142,9 @@ def _write_piece(
 
 @compiled
 def maintain(
-    store: Store,
+    store: Slots,
     index: Index,
-    sheet: Sheet,
+    cache: DistanceCache,
     numbers: NDArray[np.int64],
     pool: Pool,
     strict: bool,
@@ -156,16 +156,16 @@ def maintain(
 ) -> tuple[int, bool]:
     """Absorb the records from ``first`` to ``last``; give the next one, and whether all is done.
 
-    Stops early where slots, columns of the sheet or places of the pool are used up or the index is stale: see to it
+    Stops early where slots, columns of the cache or places of the pool are used up or the index is stale: see to it
     and call again.
-    ``where`` gets the id of the group that each record joined, -1 where it waits. The sheet is used if it is of these
+    ``where`` gets the id of the group that each record joined, -1 where it waits. The cache is used if it is of these
     records, and the index otherwise; the groups do not depend on it.
     """
-    d, on_sheet = values.shape[1], sheet.near.shape[0] > 0
+    d, cached = values.shape[1], cache.near.shape[0] > 0
     x, width = np.empty(d), padded(d)
     work = Work(np.empty(d), np.empty(d), np.empty((d, width)), np.empty((6, width)))
     i = first
-    room = min(store.ids.shape[0], sheet.near.shape[1]) if on_sheet else store.ids.shape[0]
+    room = min(store.ids.shape[0], cache.near.shape[1]) if cached else store.ids.shape[0]
     while numbers[GROUPS] < room and not is_stale(index, numbers[GROUPS]):
         waiting = _first_ripe(pool, numbers)
         if waiting >= 0:
@@ -177,8 +177,8 @@ def maintain(
             if i == last:
                 return i, True
             level = _copy(values, levels, i, x)
-        if on_sheet and waiting < 0:
-            slot = closest_on_sheet(sheet, store, i, x, level)
+        if cached and waiting < 0:
+            slot = closest_cached(cache, store, i, x, level)
         else:
             slot = closest_in_index(index, store, x, level)
         if slot < 0 and waiting >= 0:  # the group that was large enough has split meanwhile
@@ -194,7 +194,7 @@ def maintain(
         if slot < 0:
             _wait(pool, numbers, x, level)
         else:
-            _join(store, index, sheet, numbers, slot, x, level, strict, values, i, work)
+            _join(store, index, cache, numbers, slot, x, level, strict, values, i, work)
     return i, False
 
 
@@ -217,9 +217,9 @@ def _largest(count: NDArray[np.int64], groups: int) -> int:
 
 @inner
 def _join(
-    store: Store,
+    store: Slots,
     index: Index,
-    sheet: Sheet,
+    cache: DistanceCache,
     numbers: NDArray[np.int64],
     slot: int,
     x: NDArray[np.float64],
@@ -229,7 +229,7 @@ def _join(
     following: int,
     work: Work,
 ) -> None:
-    """Let a record join a group, split the group if it has grown enough, once at most, and tell index and sheet."""
+    """Let a record join a group, split the group if it has grown enough, once at most, and tell index and cache."""
     groups = numbers[GROUPS]
     absorb_record(store, slot, x, level, work.gap)
     grown = splits_strictly(store, slot) if strict else splits_by_paper(store, slot)
@@ -245,10 +245,10 @@ def _join(
     if grown:
         insert(index, store, groups, slot)
         settle_counts(index, store, slot)
-    if sheet.near.shape[0] > 0:
-        rewrite_column(sheet, store, slot, values, following)
+    if cache.near.shape[0] > 0:
+        rewrite_column(cache, store, slot, values, following)
         if grown:
-            rewrite_column(sheet, store, groups, values, following)
+            rewrite_column(cache, store, groups, values, following)
 
 
 @inner

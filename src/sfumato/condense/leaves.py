@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from sfumato.compiled import compiled, inner
 from sfumato.condense.leaf import Leaf, measure, refresh, write_gaps
-from sfumato.condense.search import descend, kick
-from sfumato.condense.start import start_groups
-from sfumato.condense.widths import fit_widths
+from sfumato.condense.search import descend, fit_widths, kick
+from sfumato.condense.trees import start_groups
 
 __all__ = ["SPARE", "improve_leaves", "start_leaves", "width_leaves"]
 

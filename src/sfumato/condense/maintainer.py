@@ -8,6 +8,7 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.condense.closest import CentroidSearch
 from sfumato.condense.dynamic import maintain
 from sfumato.condense.maintained import (
     Absorbed,
@@ -19,7 +20,6 @@ from sfumato.condense.maintained import (
     marks_of,
     refusal_of,
 )
-from sfumato.condense.nearest_centroid import Search
 from sfumato.condense.slots import (
     ADMITTED,
     GROUPS,
@@ -32,13 +32,13 @@ from sfumato.condense.slots import (
     Pool,
     as_batch,
     check_options,
-    empty_store,
+    empty_slots,
     grown,
     places_of,
 )
 from sfumato.errors import OptionError, TableError
 from sfumato.groups import Groups, summarize
-from sfumato.groups.checks import check_partition
+from sfumato.groups.model import check_partition
 
 __all__ = ["Absorbed", "GroupRows", "Maintainer", "MaintainerState", "PublishMarks"]
 
@@ -86,9 +86,9 @@ class Maintainer:
         check_options(d, k, split, pending_limit)
         self.d, self.k, self.split, self.pending_limit, self.track = d, k, split, pending_limit, track
         self._numbers = np.zeros(NUMBERS, dtype=np.int64)
-        self._store = empty_store(_FIRST_SLOTS, d)
+        self._store = empty_slots(_FIRST_SLOTS, d)
         self._pool = Pool(np.empty((0, d)), np.empty(0, dtype=np.int64))
-        self._search = Search(self._store)
+        self._search = CentroidSearch(self._store)
         self._known = np.empty(0, dtype=np.int64)
 
     def __repr__(self) -> str:
@@ -268,9 +268,9 @@ class Maintainer:
         where = np.full(len(values), -1, dtype=np.int64)
         following, done = 0, False
         while following < len(values) or not done:
-            last, sheet = self._search.next_block(self._store, self._g, values, following)
+            last, cache = self._search.next_block(self._store, self._g, values, following)
             following, done = maintain(
-                self._store, self._search.index, sheet, self._numbers, self._pool, self.split == "strict",
+                self._store, self._search.index, cache, self._numbers, self._pool, self.split == "strict",
                 values, levels, following, last, where,
             )  # fmt: skip
             if done:
@@ -287,7 +287,7 @@ class Maintainer:
     def _fill(self, rows: GroupRows) -> None:
         """Put groups into the slots, in order of id."""
         g = len(rows.ids)
-        self._store = empty_store(max(_FIRST_SLOTS, g + g // 2), self.d)
+        self._store = empty_slots(max(_FIRST_SLOTS, g + g // 2), self.d)
         for field in fields(GroupRows):
             getattr(self._store, field.name)[:g] = getattr(rows, field.name)
         self._numbers[GROUPS] = g

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from sfumato.compiled import fixed
 from sfumato.condense.compact import EFFORTS, compact_groups
-from sfumato.condense.construct import construct_groups
 from sfumato.condense.mdav import mdav_groups
+from sfumato.condense.paper import construct_groups
 from sfumato.errors import OptionError
-from sfumato.groups.checks import check_feasible, check_partition, check_values
-from sfumato.groups.holistic import holistic_groups
+from sfumato.groups.kmeans import holistic_groups
+from sfumato.groups.model import check_feasible, check_partition, check_values
 from sfumato.groups.modified import modified_groups
 
-__all__ = ["GROUPINGS", "check_choice", "partition"]
+__all__ = ["GROUPINGS", "can_begin", "check_choice", "partition"]
 
 GROUPINGS = ("compact", "mdav", "paper", "modified", "holistic")
 
@@ -102,3 +102,19 @@ def check_choice(grouping: str, effort: str) -> None:
         raise OptionError(f"there is no grouping {grouping!r}; choose one of {', '.join(GROUPINGS)}")
     if effort not in EFFORTS:
         raise OptionError(f"there is no effort {effort!r}; choose one of {', '.join(EFFORTS)}")
+
+
+def can_begin(levels: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the largest set of records none of which asks for a level above the size of the set.
+
+    The others must wait until a group is large enough for them.
+
+    Examples
+    --------
+    >>> can_begin(np.array([3, 2, 9, 3])).tolist(), can_begin(np.array([2, 5])).tolist()
+    ([True, True, False, True], [False, False])
+    """
+    kept = np.ones(len(levels), dtype=np.bool_)
+    while (levels[kept] > kept.sum()).any():
+        kept = levels <= kept.sum()
+    return kept

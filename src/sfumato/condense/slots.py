@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.compiled import fixed
 from sfumato.errors import LevelError, OptionError, TableError
-from sfumato.groups.checks import check_values
+from sfumato.groups.model import check_values
 
 __all__ = [
     "ADMITTED",
@@ -22,10 +22,10 @@ __all__ = [
     "RIPE",
     "SPLITS",
     "Pool",
-    "Store",
+    "Slots",
     "as_batch",
     "check_options",
-    "empty_store",
+    "empty_slots",
     "grown",
     "places_of",
 ]
@@ -39,7 +39,7 @@ have been looked at again; ``GAPS`` counts those of them that were taken in sinc
 """
 
 
-class Store(NamedTuple):
+class Slots(NamedTuple):
     """Groups in slots, the first ``numbers[GROUPS]`` of them in use; a group keeps its slot and changes its id.
 
     ``triangle`` is the upper triangle of the scatter about the mean, row after row: g * d * (d + 1) / 2 numbers, which
@@ -66,18 +66,18 @@ class Pool(NamedTuple):
     levels: NDArray[np.int64]
 
 
-T = TypeVar("T", Store, Pool)
+T = TypeVar("T", Slots, Pool)
 
 _FARTHEST = 1e140  # of a coordinate: scatters of any number of records stay finite
 
 
-def empty_store(slots: int, d: int) -> Store:
+def empty_slots(slots: int, d: int) -> Slots:
     """Make room for groups; the system gives memory only to slots that are written."""
     whole = [np.zeros(slots, dtype=np.int64) for _ in range(6)]
     flags = [np.zeros(slots, dtype=np.bool_) for _ in range(2)]
     ids, count, level_max, family, fresh, fresh_level_max = whole
     mean, triangle, level_sum = np.zeros((slots, d)), np.zeros((slots, d * (d + 1) // 2)), np.zeros(slots)
-    return Store(ids, count, mean, triangle, level_sum, level_max, family, fresh, fresh_level_max, *flags)
+    return Slots(ids, count, mean, triangle, level_sum, level_max, family, fresh, fresh_level_max, *flags)
 
 
 def grown(arrays: T, size: int) -> T:

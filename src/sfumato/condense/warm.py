@@ -15,14 +15,13 @@ from sfumato.condense.leaves import improve_leaves, start_leaves
 from sfumato.condense.rounds import Team
 from sfumato.condense.trees import principal_tree, random_tree
 from sfumato.groups import generate, summarize
-from sfumato.groups.follow import follow
-from sfumato.groups.settle import settle_categories, settle_missing
+from sfumato.groups.discrete import carry_along, place_categories, place_missing
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind
 
 __all__ = ["compile_ahead", "compile_search", "compile_start"]
 
 _SEARCH = (improve_leaves,)
-_START = (random_tree, principal_tree, start_leaves, settle_missing, settle_categories, follow)
+_START = (random_tree, principal_tree, start_leaves, place_missing, place_categories, carry_along)
 
 
 def compile_ahead() -> bool:

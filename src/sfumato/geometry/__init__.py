@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sfumato.geometry.draw import Ranges
-from sfumato.geometry.hybrid import invert
 from sfumato.geometry.key import Add, Key, Mult, Rotate
 from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.geometry.transformations import invert
 
 __all__ = ["Add", "Hybrid", "Key", "Mult", "Ranges", "Rotate", "Rotation", "Scaling", "Translation", "invert"]

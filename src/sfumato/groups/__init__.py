@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from sfumato.groups.algebra import concat, split_groups
-from sfumato.groups.alike import columns_of_blocks, count_alike
-from sfumato.groups.generate import draw_along_eigenvectors, generate
+from sfumato.groups.discrete import category_counts, discretize, missing_counts
+from sfumato.groups.generate import draw_along_eigenvectors, generate, redraw
 from sfumato.groups.kmeans import k_means
-from sfumato.groups.model import Groups, summarize
-from sfumato.groups.redraw import redraw
-from sfumato.groups.settle import category_counts, missing_counts, settle
-from sfumato.groups.weights import response_weights
+from sfumato.groups.model import (
+    Groups,
+    columns_of_blocks,
+    concat,
+    count_alike,
+    response_weights,
+    split_groups,
+    summarize,
+)
 
 __all__ = [
     "Groups",
@@ -17,13 +21,13 @@ __all__ = [
     "columns_of_blocks",
     "concat",
     "count_alike",
+    "discretize",
     "draw_along_eigenvectors",
     "generate",
     "k_means",
     "missing_counts",
     "redraw",
     "response_weights",
-    "settle",
     "split_groups",
     "summarize",
 ]

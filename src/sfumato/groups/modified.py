@@ -18,7 +18,7 @@ def modified_groups(values: NDArray[np.float64], k: int, rng: np.random.Generato
     """Group records by K-means into floor(n/k) clusters, and fill those that are too small; see `filled_groups`.
 
     Implements step 1 of modified condensation [KCG12, fig. 3], lines 4 to 11 of [BCG10, alg. 2]. Step 2, synthetic
-    data with the group's mean and the eigenvalues as variances along its axes, is `sfumato.groups.redraw`: the figure
+    data with the group's mean and the eigenvalues as variances along its axes, is `sfumato.groups.generate`: the figure
     names no law, there it is uniform as in [AY05, eq. 2.1].
     """
     return filled_groups(values, max(1, len(values) // k), rng)

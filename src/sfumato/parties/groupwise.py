@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.groups.discrete import discretize_noised
 from sfumato.laws.integers import draw_geometric, draw_laplace
 from sfumato.laws.noise import DiscreteLaplace
 from sfumato.parties.channel import PartyError
@@ -20,7 +21,6 @@ from sfumato.parties.session import Session, Shared
 from sfumato.parties.words import possible
 from sfumato.perturb.components import noise_scales, principal_axes
 from sfumato.perturb.laplace_pca import LaplacePCA, levels_to_reach, most_components
-from sfumato.perturb.settled import settle_noised
 from sfumato.records import BlockKind, Layout, Records, width
 from sfumato.threads import one_blas_thread
 
@@ -58,7 +58,7 @@ def group_sizes(mechanism: LaplacePCA, n: int) -> tuple[int, int]:
     >>> group_sizes(LaplacePCA(k=10), 105)
     (10, 10)
     """
-    from sfumato.groups.checks import check_feasible
+    from sfumato.groups.model import check_feasible
 
     nothing = np.zeros(n, dtype=np.int64)
     levels = levels_to_reach(mechanism, Records(np.empty((n, 0)), (), nothing, nothing.copy()))
@@ -244,7 +244,7 @@ def release_rows(
     values = statistics.mean[group]
     for component in range(axes.shape[2]):  # sum after sum, in one order on every machine
         values += places[:, component, None] * axes[group, :, component]
-    values = settle_noised(values, sizes, statistics.mean, layout)
+    values = discretize_noised(values, sizes, statistics.mean, layout)
     shuffled = session.public_rng("order of the released rows").permutation(len(group))
     return JointResult(
         values=values[shuffled],

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.errors import BadInput, OptionError, SchemaError
-from sfumato.groups.checks import check_partition, check_values
-from sfumato.groups.weights import response_weights
+from sfumato.groups.model import check_partition, check_values, response_weights
 from sfumato.parties import align
 from sfumato.parties.channel import PartyError
 from sfumato.parties.groupwise import group_sizes, release_rows, told_axes

@@ -167,8 +167,8 @@ def form_groups(
     """
     import numpy as np
 
-    from sfumato.groups.checks import check_feasible, check_partition, check_values
-    from sfumato.groups.holistic import holistic_groups
+    from sfumato.groups.kmeans import holistic_groups
+    from sfumato.groups.model import check_feasible, check_partition, check_values
     from sfumato.groups.modified import filled_groups
 
     levels = levels_to_reach(mechanism, records)
@@ -220,8 +220,8 @@ def perturb_groups(
     """
     import numpy as np
 
+    from sfumato.groups.discrete import discretize_noised
     from sfumato.perturb.components import perturb_group
-    from sfumato.perturb.settled import settle_noised
     from sfumato.progress import tell
     from sfumato.threads import one_blas_thread
 
@@ -236,7 +236,7 @@ def perturb_groups(
             values[end - size : end], moved = perturb_group(members, scale, step, rng)
             noised = max(noised, moved)
             tell("adding noise", end / len(order))
-    return settle_noised(values, sizes.astype(np.int64), mean, records.layout), order.astype(np.int64), noised
+    return discretize_noised(values, sizes.astype(np.int64), mean, records.layout), order.astype(np.int64), noised
 
 
 def _check_sizes(k: int | None, groups: int | None) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.errors import OptionError, SchemaError
-from sfumato.geometry.hybrid import hybrid
 from sfumato.geometry.key import Key, Mult
-from sfumato.geometry.spacing import Spacing
+from sfumato.geometry.move import Spacing
+from sfumato.geometry.transformations import hybrid
 from sfumato.tables.cells import absent_cells, numbers_of_cells, plain
 from sfumato.tables.field import DateStep, Domain, Field, Kind
 from sfumato.tables.grid import Grid, fit_grid, refuse_misfits

@@ -16,10 +16,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sfumato.condense.beginning import can_begin
 from sfumato.condense.maintained import MaintainerState
 from sfumato.condense.maintainer import Maintainer
-from sfumato.condense.partition import partition
+from sfumato.condense.partition import can_begin, partition
 from sfumato.documents import from_json, write_json
 from sfumato.errors import LevelError, OptionError, TableError
 from sfumato.sklearn.condenser import framed, generator_of, levels_of_rows, origin_of, sample_rows

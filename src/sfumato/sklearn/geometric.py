@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.geometry.draw import Ranges
-from sfumato.geometry.hybrid import hybrid, invert
 from sfumato.geometry.key import Key
 from sfumato.sklearn.condenser import generator_of
+from sfumato.geometry.transformations import hybrid, invert
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.groups import generate, summarize
-from sfumato.groups.follow import caution, follow
+from sfumato.groups.discrete import carry_along, ridges
 from sfumato.records import Block, BlockKind, Layout
 from tests.examples import examples
 from tests.groups.drawn_groups import mixed_records, one_hot, random_groups
@@ -21,7 +21,7 @@ def test_following_is_the_joint_ridge_regression_on_the_move(
     groups = random_groups(rng, count=2, size=9, dim=discrete + numeric)
     rows, settled = rng.normal(size=(18, discrete + numeric)), rng.normal(size=(18, discrete))
     given_rows, covariance = rows.copy(), groups.covariance
-    follow(rows, settled, 0, np.array([0, 9, 18]), covariance, np.array([ridge, 2.0 * ridge]))
+    carry_along(rows, settled, 0, np.array([0, 9, 18]), covariance, np.array([ridge, 2.0 * ridge]))
     np.testing.assert_array_equal(rows[:, :discrete], settled)
     for group, part in enumerate((slice(0, 9), slice(9, 18))):
         sigma = groups.covariance[group]
@@ -43,7 +43,7 @@ def test_following_is_the_joint_ridge_regression_on_the_move(
 )
 def test_no_record_weighs_more_than_half_in_its_own_fit(seed: int, size: int, columns: list[tuple[int, float]]) -> None:
     mixed = mixed_records(np.random.default_rng(seed), [size], columns)
-    ridge = float(caution(mixed.groups, mixed.layout)[0])
+    ridge = float(ridges(mixed.groups, mixed.layout)[0])
     deviation = mixed.values - mixed.values.mean(axis=0)
     if ridge > 0.0:
         fit = np.linalg.solve(deviation.T @ deviation + size * ridge * np.eye(deviation.shape[1]), deviation.T)

@@ -1,9 +1,7 @@
-"""All distances of a block of arrivals at once, where no index helps: one matrix product, kept true as centroids move.
+"""The closest centroid: by the index, or by all distances of a block of arrivals where the index is of no help.
 
 In many dimensions without clusters every centroid is about as far as every other, and no box can be left out. Then the
-squared distances of a block of records to all centroids are written on a sheet by the BLAS. When a centroid moves or is
-new, its column is computed anew for the records still to come. A matrix product rounds as it likes, so what lies
-within a margin of the smallest number on the sheet is computed again as brute force does it: the same answer exactly.
+squared distances of a block of records to all centroids are one matrix product, kept true as centroids move.
 """
 
 from __future__ import annotations
@@ -14,19 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.compiled import inner
-from sfumato.condense.slots import Store
+from sfumato.condense.centroid_index import ASKED, LOOKED, WIDTH, Index, build_index
+from sfumato.condense.slots import Slots
 from sfumato.threads import one_blas_thread
 
-__all__ = ["BLOCK", "Sheet", "blank_sheet", "closest_on_sheet", "numbers_on", "rewrite_column", "write_sheet"]
+__all__ = [
+    "BLOCK",
+    "CentroidSearch",
+    "DistanceCache",
+    "cache_size",
+    "closest_cached",
+    "empty_cache",
+    "fill_cache",
+    "rewrite_column",
+]
 
 BLOCK = 64
-"""Records on a sheet."""
+"""Records in a cache."""
 
 _LANES = 128  # columns that are compared side by side
 EPSILON = float(np.finfo(np.float64).eps)
 
 
-class Sheet(NamedTuple):
+class DistanceCache(NamedTuple):
     """Squared distances less ``own``, the squared length of each record, about a common origin.
 
     Row r of ``near`` is of record ``first[0] + r``; columns without a group are infinite. ``reach[r]`` bounds what any
@@ -42,25 +50,27 @@ class Sheet(NamedTuple):
     origin: NDArray[np.float64]
 
 
-def blank_sheet() -> Sheet:
-    """Give a sheet with no records on it."""
+def empty_cache() -> DistanceCache:
+    """Give a cache with no records on it."""
     none = np.empty(0)
-    return Sheet(np.empty((0, 0)), none, none, np.zeros(1, dtype=np.int64), np.empty(_LANES), np.empty((0, 0)), none)
+    return DistanceCache(
+        np.empty((0, 0)), none, none, np.zeros(1, np.int64), np.empty(_LANES), np.empty((0, 0)), none
+    )
 
 
-def write_sheet(
-    before: Sheet,
-    store: Store,
+def fill_cache(
+    before: DistanceCache,
+    store: Slots,
     groups: int,
     values: NDArray[np.float64],
     first: int,
     last: int,
-    paper: NDArray[np.float64],
-) -> Sheet:
+    memory: NDArray[np.float64],
+) -> DistanceCache:
     """Write the distances of records ``first`` to ``last`` to the centroids of all groups, with room for new ones.
 
-    ``before`` is the sheet of the records just before, whose terms are still true, or a blank one; ``paper`` is memory
-    for at least ``numbers_on`` numbers.
+    ``before`` is the cache of the records just before, whose terms are still true, or a blank one; ``memory`` is memory
+    for at least ``cache_size`` numbers.
     """
     d = values.shape[1]
     origin, terms = before.origin, before.terms
@@ -74,16 +84,16 @@ def write_sheet(
     np.subtract(values[first:last], origin, out=records[:, :d])
     own = np.einsum("ij,ij->i", records[:, :d], records[:, :d])
     columns = _columns(groups, last - first)
-    near = paper[: (last - first) * columns].reshape(last - first, columns)
+    near = memory[: (last - first) * columns].reshape(last - first, columns)
     with one_blas_thread():  # small products: threads mostly wait for one another
         np.matmul(records, terms[:groups].T, out=near[:, :groups])
     near[:, groups:] = np.inf
     reach = (np.sqrt(own) + np.sqrt(terms[:groups, d].max())) ** 2
-    return Sheet(near, own, reach, np.array([first]), np.empty(_LANES), terms, origin)
+    return DistanceCache(near, own, reach, np.array([first]), np.empty(_LANES), terms, origin)
 
 
-def numbers_on(groups: int, records: int) -> int:
-    """Give how many numbers a sheet holds."""
+def cache_size(groups: int, records: int) -> int:
+    """Give how many numbers a cache holds."""
     return records * _columns(groups, records)
 
 
@@ -92,14 +102,14 @@ def _columns(groups: int, records: int) -> int:
 
 
 @inner
-def closest_on_sheet(sheet: Sheet, store: Store, i: int, x: NDArray[np.float64], level: int) -> int:
+def closest_cached(cache: DistanceCache, store: Slots, i: int, x: NDArray[np.float64], level: int) -> int:
     """Give the slot of the closest centroid whose group has at least level - 1 records, or -1; the lowest id of equals.
 
     Where the closest of all is too small for the level, the row is gone through once more.
     """
-    near, lanes, count, ids, mean = sheet.near, sheet.lanes, store.count, store.ids, store.mean
-    row = i - sheet.first[0]
-    own, reach = sheet.own[row], sheet.reach[row]
+    near, lanes, count, ids, mean = cache.near, cache.lanes, store.count, store.ids, store.mean
+    row = i - cache.first[0]
+    own, reach = cache.own[row], cache.reach[row]
     best = _best_within(near, row, _least(near, row, lanes), own, reach, lanes, count, ids, mean, x, level)
     if best >= 0:
         return best
@@ -163,18 +173,76 @@ def _best_within(
 
 
 @inner
-def rewrite_column(sheet: Sheet, store: Store, slot: int, values: NDArray[np.float64], following: int) -> None:
+def rewrite_column(cache: DistanceCache, store: Slots, slot: int, values: NDArray[np.float64], following: int) -> None:
     """Compute a column anew for the records from ``following`` on, after its centroid has moved, and its terms."""
-    near, mean, own, first = sheet.near, store.mean, sheet.own, sheet.first[0]
+    near, mean, own, first = cache.near, store.mean, cache.own, cache.first[0]
     d, square = mean.shape[1], 0.0
     for t in range(d):
-        centred = mean[slot, t] - sheet.origin[t]
-        sheet.terms[slot, t] = -2.0 * centred
+        centred = mean[slot, t] - cache.origin[t]
+        cache.terms[slot, t] = -2.0 * centred
         square += centred * centred
-    sheet.terms[slot, d] = square
+    cache.terms[slot, d] = square
     for row in range(following - first, near.shape[0]):
         apart = 0.0
         for t in range(d):
             gap = values[first + row, t] - mean[slot, t]
             apart += gap * gap
         near[row, slot] = apart - own[row]
+
+
+_FEWEST = 512  # groups below which a cache does not pay
+_SHARE = 0.2  # places looked at for each group, above which a cache costs less than the index; measured
+_WORTH = 200_000  # numbers that the index must look at in place of a cache, or the cache costs more; measured
+_STRETCH = 1024  # records between two looks at what the index costs
+_TRIAL, _TRIAL_EVERY = 32, 4096  # records by which the index is tried again, and how often
+
+
+class CentroidSearch:
+    """The index over a store's centroids, and what it has cost of late. Only speed depends on it."""
+
+    def __init__(self, store: Slots) -> None:
+        self.index: Index = build_index(store, 0)
+        self._caching = False  # whether caches are used at present
+        self._cached = 0  # records since the index was tried last
+        self._looked = 0.0  # centroids that the index looked at for a record
+        self._cache, self._memory = empty_cache(), np.empty(0)
+
+    def renew(self, store: Slots, groups: int) -> None:
+        """Build the index anew, where groups have moved and split or the store has grown."""
+        kept = self.index.numbers[[LOOKED, ASKED]]
+        self.index = build_index(store, groups)
+        self.index.numbers[[LOOKED, ASKED]] = kept
+        self._cache = empty_cache()
+
+    def next_block(
+        self, store: Slots, groups: int, values: NDArray[np.float64], first: int
+    ) -> tuple[int, DistanceCache]:
+        """Tell how far to go by the same means, and give the cache, which is blank where the index is to be used."""
+        self._caching = groups >= _FEWEST and self._index_is_slow(groups)
+        left = values[first:]
+        if not self._caching or left.size * self._looked < _WORTH:  # few records do not fill a cache
+            return self._by_index(min(len(values), first + _STRETCH))
+        if self._cached >= _TRIAL_EVERY:
+            self._cached = 0
+            self.index.numbers[[LOOKED, ASKED]] = 0
+            return self._by_index(min(len(values), first + _TRIAL))
+        last = min(len(values), first + BLOCK)
+        self._cached += last - first
+        if len(self._memory) < cache_size(groups, last - first):
+            self._memory = np.empty(2 * cache_size(groups, BLOCK))
+        self._cache = fill_cache(self._cache, store, groups, values, first, last, self._memory)
+        return last, self._cache
+
+    def _by_index(self, last: int) -> tuple[int, DistanceCache]:
+        if len(self._cache.near):
+            self._cache = empty_cache()  # what it says of the centroids will no longer be true
+        return last, self._cache
+
+    def _index_is_slow(self, groups: int) -> bool:
+        """Judge by the questions since the last judgement; with too few of them the last one stands."""
+        looked, asked = (int(number) for number in self.index.numbers[[LOOKED, ASKED]])
+        if asked < _TRIAL:
+            return self._caching
+        self.index.numbers[[LOOKED, ASKED]] = 0
+        self._looked = looked * WIDTH / asked
+        return self._looked > _SHARE * groups

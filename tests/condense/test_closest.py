@@ -7,9 +7,9 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from sfumato.condense import nearest_centroid
+from sfumato.condense import closest
+from sfumato.condense.closest import fill_cache
 from sfumato.condense.maintainer import Maintainer
-from sfumato.condense.sheet import write_sheet
 
 
 def unstructured(groups: int) -> Maintainer:
@@ -21,12 +21,12 @@ def unstructured(groups: int) -> Maintainer:
     return made
 
 
-def test_arrivals_one_by_one_write_no_sheet_for_each_and_join_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrivals_one_by_one_write_no_cache_for_each_and_join_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     values, levels = np.random.default_rng(2).normal(size=(300, 10)), np.full(300, 10)
     together, apart = unstructured(600), unstructured(600)
     together.absorb(values, levels)
-    written = Mock(side_effect=write_sheet)
-    monkeypatch.setattr(nearest_centroid, "write_sheet", written)
+    written = Mock(side_effect=fill_cache)
+    monkeypatch.setattr(closest, "fill_cache", written)
     for row in range(300):
         apart.absorb(values[row : row + 1], levels[row : row + 1])
     assert not written.called
@@ -34,8 +34,8 @@ def test_arrivals_one_by_one_write_no_sheet_for_each_and_join_the_same_groups(mo
     np.testing.assert_array_equal(apart.rows().mean, together.rows().mean)
 
 
-def test_many_arrivals_are_written_on_sheets_where_the_index_leaves_out_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, written = unstructured(600), Mock(side_effect=write_sheet)
-    monkeypatch.setattr(nearest_centroid, "write_sheet", written)
+def test_many_arrivals_are_written_cached_where_the_index_leaves_out_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, written = unstructured(600), Mock(side_effect=fill_cache)
+    monkeypatch.setattr(closest, "fill_cache", written)
     made.absorb(np.random.default_rng(2).normal(size=(3000, 10)), np.full(3000, 10))
     assert written.called
