@@ -5,6 +5,7 @@ And what several rooms share.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -17,10 +18,12 @@ from tests.examples import USUAL, in_full
 
 # A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("fixed", unhurried, max_examples=USUAL // 2, derandomize=True)
+settings.register_profile("fixed", unhurried, max_examples=USUAL // 3, derandomize=True)
 settings.register_profile("random", unhurried, max_examples=10 * USUAL, print_blob=True)
 settings.load_profile("fixed")
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background ignores interrupts, which tests send
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _FEWER = {
     **{(room, "_ROUNDS"): 10 for room in (learning, labels, propensity_auc)},

@@ -14,8 +14,8 @@ USUAL = 50
 
 
 def examples(count: int, *, few: int | None = None) -> settings:
-    """``few`` examples in ``make test``, half of ``count`` unless told; ten times ``count`` in ``make slow``."""
-    return settings(max_examples=sized(few or max(1, count // 2), 10 * count))
+    """``few`` examples in ``make test``, a third of ``count`` unless told; ten times ``count`` in ``make slow``."""
+    return settings(max_examples=sized(few or max(1, count // 3), 10 * count))
 
 
 def in_full() -> bool:

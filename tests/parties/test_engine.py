@@ -13,17 +13,16 @@ from scipy import stats
 
 from sfumato.parties.operations import Operation
 from sfumato.parties.spu import SpuEngine
-from tests.examples import examples, sized
+from tests.examples import at_length, examples, sized
 from tests.parties.engines import assert_exact, need_engine, run_shares, start_engines
 
 FAR = (1 << 61) - 1  # two such numbers of unlike sign lie as far apart as the engine promises to compare
 
 few_examples = examples(5)
-more = pytest.mark.slow  # two computing parties spend a second on a few numbers, so make test has few of each
 
 
-# The whole protocol of test_vertical runs with aby3, so each engine and each operation is there in make test.
-@pytest.fixture(scope="module", params=["cheetah", pytest.param("aby3", marks=pytest.mark.slow)])
+# In make test the whole protocol of test_vertical runs with aby3, and test_engine_faults with cheetah.
+@pytest.fixture(scope="module", params=at_length("cheetah", "aby3"))
 def engines(request: pytest.FixtureRequest) -> Iterator[list[SpuEngine]]:
     """Engines of three owners; with cheetah only the first and the last of them compute."""
     need_engine()
@@ -45,12 +44,11 @@ def test_less_than_is_exact_to_the_ends_of_the_promised_range(engines: list[SpuE
     assert_exact(engines, Operation("less_than", (a.shape, b.shape)), a, b)
 
 
-@pytest.mark.parametrize("shape", [(4, 1), *(pytest.param(shape, marks=more) for shape in ((37, 5), (1, 3), (3, 2)))])
+@pytest.mark.parametrize("shape", [(4, 1), (37, 5), (1, 3), (3, 2)])
 def test_argmin_is_exact(engines: list[SpuEngine], shape: tuple[int, int]) -> None:
     assert_exact(engines, Operation("argmin", (shape,)), random_numbers(*shape))
 
 
-@more
 @few_examples
 @given(rows=st.lists(st.lists(st.integers(-2, 2), min_size=7, max_size=7), min_size=6, max_size=6))
 def test_argmin_gives_the_first_of_equals(engines: list[SpuEngine], rows: list[list[int]]) -> None:
@@ -62,7 +60,6 @@ def test_argmin_gives_the_least_of_any_numbers_and_the_first_of_a_few_equals(eng
     assert_exact(engines, Operation("argmin", ((7, 5),)), np.concatenate([equals, random_numbers(3, 5)]))
 
 
-@more
 @pytest.mark.parametrize("shape", [(37, 3), (2, 2), (1, 3), (5, 1)])
 def test_extremes_are_exact(engines: list[SpuEngine], shape: tuple[int, int]) -> None:
     assert_exact(engines, Operation("extremes", (shape,)), random_numbers(*shape))
@@ -72,10 +69,10 @@ def test_extremes_are_exact(engines: list[SpuEngine], shape: tuple[int, int]) ->
     ("a", "b"),
     [
         ((3, 7, 2), (3, 7, 4)),
-        pytest.param((9, 1), (9, 1), marks=more),
-        pytest.param((23, 3), (23, 2), marks=more),
-        pytest.param((1, 2), (1, 3), marks=more),
-        pytest.param((1, 5, 2), (1, 5, 2), marks=more),
+        ((9, 1), (9, 1)),
+        ((23, 3), (23, 2)),
+        ((1, 2), (1, 3)),
+        ((1, 5, 2), (1, 5, 2)),
     ],
 )
 def test_cross_products_wrap_as_numpy_does(engines: list[SpuEngine], a: tuple[int, ...], b: tuple[int, ...]) -> None:
@@ -83,22 +80,18 @@ def test_cross_products_wrap_as_numpy_does(engines: list[SpuEngine], a: tuple[in
     assert_exact(engines, Operation("cross", (a, b)), random_numbers(*a, bound=whole), random_numbers(*b, bound=whole))
 
 
-@pytest.mark.parametrize(
-    ("n", "count"), [(37, 0), (37, 37), *(pytest.param(37, count, marks=more) for count in (1, 20, 36))]
-)
+@pytest.mark.parametrize(("n", "count"), [(37, 0), (37, 37), (37, 1), (37, 20), (37, 36)])
 def test_top_marks_exactly_the_smallest(engines: list[SpuEngine], n: int, count: int) -> None:
     values = np.abs(random_numbers(n, bound=(1 << 50) - 1))
     assert_exact(engines, Operation("top", ((n,),), count=count, bits=50), values)
 
 
-@more
 @few_examples
 @given(values=st.lists(st.integers(0, 3), min_size=11, max_size=11), wide=st.booleans())
 def test_top_takes_the_lower_places_of_equals(engines: list[SpuEngine], values: list[int], wide: bool) -> None:
     assert_lower_places(engines, values, wide)
 
 
-@more
 @pytest.mark.parametrize("wide", [False, True])
 def test_top_takes_the_lower_places_of_a_few_equals(engines: list[SpuEngine], wide: bool) -> None:
     assert_lower_places(engines, [2, 1, 3, 1, 0, 1, 2, 0, 1, 3, 1], wide)
@@ -120,7 +113,7 @@ def test_nothing_comes_out_of_nothing(engines: list[SpuEngine]) -> None:
     assert_exact(engines, Operation("cross", ((0, 3), (0, 2))), random_numbers(0, 3), random_numbers(0, 2))
 
 
-@pytest.mark.parametrize(("size", "bits"), [(40, 1), *(pytest.param(size, 8, marks=more) for size in (1_280, 12_800))])
+@pytest.mark.parametrize(("size", "bits"), [(40, 1), (1_280, 8), (12_800, 8)])
 def test_both_result_shares_are_uniform_and_fresh(engines: list[SpuEngine], size: int, bits: int) -> None:
     ones, twos = np.ones(size, dtype=np.int64), np.full(size, 2, dtype=np.int64)
     operation = Operation("less_than", (ones.shape, twos.shape))
@@ -142,7 +135,6 @@ def test_the_shares_of_a_known_result_are_uniform_too(engines: list[SpuEngine]) 
         assert len(np.unique(share)) == 64  # two of 64 uniform words are equal once in 2^53 runs
 
 
-@more
 def test_large_inputs_are_cut_and_joined(engines: list[SpuEngine]) -> None:
     values = random_numbers(27_000, 5)
     assert_exact(engines, Operation("cross", (values.shape, values.shape)), values, values)

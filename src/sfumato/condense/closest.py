@@ -53,9 +53,7 @@ class DistanceCache(NamedTuple):
 def empty_cache() -> DistanceCache:
     """Give a cache with no records on it."""
     none = np.empty(0)
-    return DistanceCache(
-        np.empty((0, 0)), none, none, np.zeros(1, np.int64), np.empty(_LANES), np.empty((0, 0)), none
-    )
+    return DistanceCache(np.empty((0, 0)), none, none, np.zeros(1, np.int64), np.empty(_LANES), np.empty((0, 0)), none)
 
 
 def fill_cache(
