@@ -33,6 +33,7 @@ from threadpoolctl import threadpool_limits
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.chameleon import Chameleon  # noqa: E402
 from benchmarks.papers.oz03_report import COUNTS, spread, write  # noqa: E402
 from sfumato.assess.risk.security import security  # noqa: E402
 from sfumato.assess.utility.clustering import error  # noqa: E402
@@ -40,7 +41,6 @@ from sfumato.geometry import Add, Key, Mult, Rotate  # noqa: E402
 from sfumato.geometry.transformations import hybrid  # noqa: E402
 from sfumato.laws import choose_step, law_of_size  # noqa: E402
 from sfumato.laws.enhance import enhance_rows  # noqa: E402
-from sfumato.mine import Chameleon  # noqa: E402
 from sfumato.perturb.additive import perturb_additively  # noqa: E402
 
 _Matrix = NDArray[np.float64]

@@ -22,10 +22,9 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from sfumato.mine import Chameleon
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.chameleon import Chameleon
 from benchmarks.data import load_table
 
 SETS = ("t4_8k", "t5_8k", "t7_10k", "t8_8k")

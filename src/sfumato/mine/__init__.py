@@ -1,4 +1,4 @@
-"""Miners on `Groups` themselves [AY05, sec. 1, second use], on reconstructed distributions [JS07, AS00], Chameleon."""
+"""Miners on `Groups` themselves [AY05, sec. 1, second use], on reconstructed distributions [JS07, AS00]."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from sfumato.mine.neighbours import CentroidNeighbours, GroupNeighbours
 if TYPE_CHECKING:
     from sfumato.mine.amount import noise_for_privacy
     from sfumato.mine.bayes import ReconstructedNaiveBayes
-    from sfumato.mine.chameleon import Chameleon
     from sfumato.mine.tree import ReconstructedTree
 
 __all__ = [
     "CentroidNeighbours",
-    "Chameleon",
     "GroupKMeans",
     "GroupMixture",
     "GroupNeighbours",
@@ -29,7 +27,6 @@ __all__ = [
 ]
 
 _HOMES = {  # the miners of groups need neither scikit-learn nor laws before they are used
-    "Chameleon": "sfumato.mine.chameleon",
     "ReconstructedNaiveBayes": "sfumato.mine.bayes",
     "ReconstructedTree": "sfumato.mine.tree",
     "noise_for_privacy": "sfumato.mine.amount",

@@ -20,10 +20,22 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from sfumato.errors import BadInput, OptionError, SfumatoError
-from sfumato.mine import Chameleon
-from sfumato.mine.bisection import bisector, split_loose, sub_clusters
-from sfumato.mine.knn_graph import LEAST_SIMILARITY, neighbour_graph
-from sfumato.mine.merge import Links, goodness, join_apart, labels_at, link, loss, merge_all, stop_at
+from benchmarks.chameleon import (
+    LEAST_SIMILARITY,
+    Chameleon,
+    Links,
+    bisector,
+    goodness,
+    join_apart,
+    labels_at,
+    link,
+    loss,
+    merge_all,
+    neighbour_graph,
+    split_loose,
+    stop_at,
+    sub_clusters,
+)
 from tests.examples import at_length, examples, sized
 
 Floats = NDArray[np.float64]
@@ -152,7 +164,7 @@ def test_merging_ends_with_the_pieces_of_the_graph_and_joining_with_one(seed: in
 @given(seed=st.integers(0, 100_000))
 @examples(15)
 def test_links_after_a_merge_are_those_of_the_merged_clusters(seed: int) -> None:
-    from sfumato.mine.merge import _fold
+    from benchmarks.chameleon import _fold
 
     _, graph = random_graph(seed)
     parts = sub_clusters(graph, 20, seed)
