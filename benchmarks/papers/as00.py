@@ -28,7 +28,7 @@ from benchmarks.papers.as00_report import SETTINGS, Curves, print_curves, write_
 from sfumato.laws.spec import NoiseSpec
 from sfumato.mine import ReconstructedNaiveBayes, ReconstructedTree
 from sfumato.mine.growth import grow, leaf_of, prune
-from sfumato.mine.released import read_released, true_intervals
+from sfumato.mine.intervals import read_released, true_intervals
 from sfumato.mine.tree import hold, in_order
 
 FIRST_SEED = 100

@@ -33,7 +33,8 @@ from benchmarks.data import load_table  # noqa: E402
 from benchmarks.papers.kcg12_report import write  # noqa: E402
 from sfumato.assess.neighbours import nearest  # noqa: E402
 from sfumato.assess.risk.interval import counterparts, interval_privacy  # noqa: E402
-from sfumato.condense.group_size import approximate_gcd, better_grouping  # noqa: E402
+from sfumato.condense.classwise import approximate_gcd  # noqa: E402
+from sfumato.condense.grouping_choice import better_grouping  # noqa: E402
 from sfumato.condense.mechanism import Condensation  # noqa: E402
 from sfumato.condense.partition import partition  # noqa: E402
 from sfumato.groups import redraw  # noqa: E402

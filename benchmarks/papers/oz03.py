@@ -41,7 +41,7 @@ from sfumato.geometry import Add, Key, Mult, Rotate  # noqa: E402
 from sfumato.geometry.transformations import hybrid  # noqa: E402
 from sfumato.laws import choose_step, law_of_size  # noqa: E402
 from sfumato.laws.enhance import enhance_rows  # noqa: E402
-from sfumato.perturb.additive import perturb_additively  # noqa: E402
+from sfumato.perturb.noise import perturb_additively  # noqa: E402
 
 _Matrix = NDArray[np.float64]
 _Labels = NDArray[np.int64]

@@ -32,6 +32,7 @@ from threadpoolctl import threadpool_limits
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.chameleon import Chameleon  # noqa: E402
 from benchmarks.data import load_table  # noqa: E402
 from benchmarks.papers.oz03 import draw_set  # noqa: E402
 from sfumato.assess.utility.clustering import error  # noqa: E402
@@ -40,8 +41,7 @@ from sfumato.geometry import Add, Key, Mult, Rotate  # noqa: E402
 from sfumato.geometry.transformations import hybrid  # noqa: E402
 from sfumato.laws import choose_step, law_of_size  # noqa: E402
 from sfumato.laws.enhance import enhance_rows  # noqa: E402
-from benchmarks.chameleon import Chameleon  # noqa: E402
-from sfumato.perturb.additive import perturb_additively  # noqa: E402
+from sfumato.perturb.noise import perturb_additively  # noqa: E402
 
 _Matrix = NDArray[np.float64]
 _Labels = NDArray[np.int64]

@@ -10,7 +10,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from sfumato.laws import LAWS, Integers, NoiseSpec, choose_step, law_of_size
 from sfumato.laws.breach import answer_breach
-from sfumato.laws.entropy import uncertainty
+from sfumato.laws.channel import uncertainty
 from sfumato.laws.priors import uniform_prior
 from sfumato.randomness import Randomness
 

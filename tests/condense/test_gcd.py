@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.condense.group_size import approximate_gcd, units_of
+from sfumato.condense.classwise import approximate_gcd, units_of
 from sfumato.errors import LevelError, OptionError
 
 

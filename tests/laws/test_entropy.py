@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.laws import Additive, DiscreteLaplace, DiscreteUniform, KeepOrReplace, Response, transition
-from sfumato.laws.entropy import uncertainty
+from sfumato.laws.channel import uncertainty
 from tests.laws.test_operators import ALL, FINITE
 
 

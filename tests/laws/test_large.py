@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from sfumato.laws import Additive, DiscreteGaussian, DiscreteLaplace, Integers, KeepOrReplace, NoiseSpec, ShiftModulo
 from sfumato.laws import channel as channel_module
 from sfumato.laws.breach import answer_breach, worst_outputs
-from sfumato.laws.channel import telling_outputs
-from sfumato.laws.entropy import uncertainty
-from sfumato.laws.large import has_form, spread
+from sfumato.laws.channel import has_form, spread, telling_outputs, uncertainty
 from sfumato.laws.priors import uniform_prior
 from tests.examples import examples
 from tests.laws.test_operators import ALL

@@ -12,8 +12,7 @@ from scipy.spatial.distance import cdist
 from sfumato.errors import BadInput, OptionError, SchemaError
 from sfumato.groups import Groups, concat, split_groups, summarize
 from sfumato.mine import CentroidNeighbours, GroupNeighbours
-from sfumato.mine.classes import Pieces, class_counts, pieces_of_labels, pieces_of_target
-from sfumato.mine.neighbours import group_covariances
+from sfumato.mine.neighbours import Pieces, class_counts, group_covariances, pieces_of_labels, pieces_of_target
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from tests.examples import examples
 from tests.groups.drawn_groups import from_moments
@@ -172,7 +171,7 @@ def test_answers_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch
     values, code = two_classes(8, gap=1.0)
     miner = GroupNeighbours().fit(*grouped(values, code, 10))
     whole = miner.predict_proba(values)
-    monkeypatch.setattr("sfumato.mine.density._NUMBERS", 50)
+    monkeypatch.setattr("sfumato.mine.inputs._NUMBERS", 50)
     np.testing.assert_allclose(miner.predict_proba(values), whole, rtol=1e-9, atol=1e-12)
 
 

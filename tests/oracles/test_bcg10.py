@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.groups.modified import fill_clusters
-from sfumato.laws.guarantee import prevents_breach
+from sfumato.laws.amplification import prevents_breach
 from sfumato.perturb import components
 from tests.examples import examples
 from tests.oracles import bcg10

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.condense.group_size import approximate_gcd
+from sfumato.condense.classwise import approximate_gcd
 from sfumato.errors import LevelError
 from sfumato.groups import k_means, response_weights
 from sfumato.groups.kmeans import dissolve_clusters, holistic_groups

@@ -23,7 +23,7 @@ from sfumato.laws import LAWS, law_of_size
 from sfumato.laws.enhance import enhance_rows
 from sfumato.mechanism import Mechanism, Sanitized
 from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise, make_noise
-from sfumato.perturb.additive import perturb_with_shape
+from sfumato.perturb.noise import perturb_with_shape
 from sfumato.records import Block, BlockKind, Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema

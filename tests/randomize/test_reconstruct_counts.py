@@ -10,9 +10,8 @@ from hypothesis.extra.numpy import arrays
 
 from sfumato.errors import BadInput, OptionError
 from sfumato.randomize.reconstruct import Channel, reconstruct_counts
-from sfumato.randomize.reconstruct.direct import onto_simplex
-from sfumato.randomize.reconstruct.iterate import bayes_step, iterate, log_likelihood
-from sfumato.randomize.reconstruct.stopping import Step
+from sfumato.randomize.reconstruct.channel import onto_simplex
+from sfumato.randomize.reconstruct.iterate import Step, bayes_step, iterate, log_likelihood
 from tests.examples import examples
 
 

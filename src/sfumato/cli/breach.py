@@ -37,7 +37,7 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     distribution.
     """
     import sfumato as sf
-    from sfumato.laws.picture import draw_guarantee
+    from sfumato.laws.breach import draw_guarantee
     from sfumato.scale.sink import replacing_target
 
     form = check_plot(plot, spec, overwrite=overwrite)

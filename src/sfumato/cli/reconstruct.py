@@ -77,7 +77,7 @@ def reconstruct(
 
 
 def _write(found: Reconstruction, column: str, plot: Path | None, form: str, output: Path | None) -> None:
-    from sfumato.randomize.reconstruct.picture import draw_reconstruction
+    from sfumato.randomize.reconstruct.model import draw_reconstruction
     from sfumato.scale.sink import replacing_target
 
     if plot is not None:

@@ -16,9 +16,8 @@ from sfumato.collect.survey import Question, Survey
 from sfumato.documents import write_json
 from sfumato.errors import OptionError
 from sfumato.laws.additive import Additive
-from sfumato.laws.chances import FINEST, share
-from sfumato.laws.decimals import decimals
 from sfumato.laws.domains import Integers, Labels, Universe, domain_to_document
+from sfumato.laws.exact import FINEST, decimals, share
 from sfumato.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
 from sfumato.laws.integers import rational
 from sfumato.laws.membership import Membership

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sfumato.condense.group_size import approximate_gcd
 from sfumato.condense.mechanism import ALGORITHMS, check_k, check_options, effective_levels
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.facts import ClassPure
@@ -17,7 +18,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["FLOOR", "MOST_CLASSES", "TOLERANCE", "ClasswiseCondensation", "check_pure", "choose_size", "classes_of"]
+__all__ = [
+    "FLOOR",
+    "MOST_CLASSES",
+    "TOLERANCE",
+    "ClasswiseCondensation",
+    "approximate_gcd",
+    "check_pure",
+    "choose_size",
+    "classes_of",
+    "units_of",
+]
 
 FLOOR = 5
 """Smallest group where no k is given: a tenth of a class of a few records would be no group at all."""
@@ -47,7 +58,7 @@ class ClasswiseCondensation:
     grouping : {"compact", "mdav", "paper", "modified", "holistic"}, optional
         As in `Condensation`, but compact groups may differ in width, so that dense regions of a class stay whole.
         Without it whichever of ``"compact"`` and the paper's own ``"modified"`` does better in a trial on the records
-        themselves (`sfumato.condense.group_size`); the certificate says which, and that it was chosen so.
+        themselves (`sfumato.condense.grouping_choice`); the certificate says which, and that it was chosen so.
     effort : {"fast", "default", "thorough"}
         How long the compact grouping searches.
     allow_level_1 : bool
@@ -88,7 +99,7 @@ class ClasswiseCondensation:
         """
         import numpy as np
 
-        from sfumato.condense.group_size import better_grouping, can_try
+        from sfumato.condense.grouping_choice import better_grouping, can_try
         from sfumato.condense.partition import partition
         from sfumato.condense.synthesize import synthesize
         from sfumato.condense.warm import compile_ahead
@@ -180,3 +191,57 @@ def _check_sizes(column: str, cells: NDArray[np.int64], levels: NDArray[np.int64
             f"smallest has {sizes[worst]} and level {highest[worst]}); recode them into one class or leave those rows "
             "out, lower the level (--k), or take the method condense, whose groups may mix classes"
         )
+
+
+def approximate_gcd(counts: Sequence[int], tolerance: int) -> int:
+    """Give the largest multiple of t into which every class divides, but for less than t records of each group.
+
+    Implements g* = t * GCD(floor(|C_1|/t), ..., floor(|C_m|/t)) [KCG12, fig. 5, theorem 1]: class i makes
+    ``units_of(counts, t)[i] * t / g*`` groups, each of at least g* records.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Records of each class.
+    tolerance : int
+        The paper's t: the smallest group size, and the unit in which classes are counted. It sets t to 5 to 20 % of
+        the smallest class.
+
+    Raises
+    ------
+    LevelError
+        Where a class is smaller than t: it has no unit, so that the divisor would ignore it (errata KCG12.2).
+
+    Notes
+    -----
+    Where the numbers of units have no common divisor the result is t itself, and it jumps as counts or t change by one
+    (50 and 25 units give 25 t, 50 and 24 give 2 t, 50 and 23 give t). Of one class it is all its units: one group, or
+    nearly so. It is never below t and never above the smallest class.
+
+    Examples
+    --------
+    >>> approximate_gcd([15, 10], 5), approximate_gcd([1001, 501], 20)
+    (5, 500)
+    """
+    return tolerance * math.gcd(*units_of(counts, tolerance))
+
+
+def units_of(counts: Sequence[int], tolerance: int) -> tuple[int, ...]:
+    """Give how many units of t records each class has, floor(|C_i|/t) [KCG12, fig. 5, step 1-2].
+
+    Examples
+    --------
+    >>> units_of([1001, 501], 20)
+    (50, 25)
+    """
+    if tolerance < 1:
+        raise OptionError("the tolerance t must be a whole number of records, at least 1; try a tenth of a class")
+    if not len(counts):
+        raise LevelError("there are 0 classes; bring records of at least one")
+    smallest = min(range(len(counts)), key=lambda place: counts[place])
+    if counts[smallest] < tolerance:
+        raise LevelError(
+            f"class {smallest + 1} of {len(counts)} has {counts[smallest]} records, fewer than the smallest group of "
+            f"{tolerance}; lower the level or the tolerance, or pool classes"
+        )
+    return tuple(int(count) // tolerance for count in counts)

@@ -6,8 +6,17 @@ types are bounded here; what a document means is its reader's business.
 
 from __future__ import annotations
 
-from sfumato.documents.files import MOST_BYTES, open_regular, read_bytes, read_text
-from sfumato.documents.parsing import DEEPEST, Unparsable, parse_json, parse_toml, toml_entries
+from sfumato.documents.parsing import (
+    DEEPEST,
+    MOST_BYTES,
+    Unparsable,
+    open_regular,
+    parse_json,
+    parse_toml,
+    read_bytes,
+    read_text,
+    toml_entries,
+)
 from sfumato.documents.shapes import UNLESS_DEFAULT, Misfit, fits, from_json, plain, typed
 from sfumato.documents.writing import Inline, Lines, Noted, toml_value, write_json, write_toml
 

@@ -9,8 +9,8 @@ from sfumato.errors import PrivacyRefusal
 from sfumato.facts import BoundsKept, ColumnsDropped, Drawn, Fact, Joint, Opened
 from sfumato.parties.ledger import Ledger
 from sfumato.parties.plan import JointPlan, JointResult
-from sfumato.perturb.finish import number_blocks
 from sfumato.perturb.laplace_pca import most_components, state_facts
+from sfumato.perturb.noise import number_blocks
 from sfumato.randomness import Randomness
 from sfumato.records import Layout, Records
 from sfumato.tables.grid import has_bounds

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from sfumato.laws.amplification import combine, downward_bound, gamma_for, gamma_for_downward, upward_bound
 from sfumato.laws.domains import Integers, Labels, Reals, Universe, domain_from_document, domain_to_document
-from sfumato.laws.grid import add_noise, choose_step, snap
 from sfumato.laws.integers import draw_gaussian, draw_geometric, draw_laplace
-from sfumato.laws.noise import LAWS, DiscreteGaussian, DiscreteLaplace, DiscreteUniform, Law, law_of_size
+from sfumato.laws.noise import (
+    LAWS,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteUniform,
+    Law,
+    add_noise,
+    choose_step,
+    law_of_size,
+    snap,
+)
 from sfumato.laws.operators import (
     Additive,
     KeepOrReplace,

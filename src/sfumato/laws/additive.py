@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sfumato.errors import OptionError
-from sfumato.laws.chances import check_codes, check_outputs
+from sfumato.laws.exact import check_codes, check_outputs
 from sfumato.laws.integers import rational
 from sfumato.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
 

@@ -148,7 +148,7 @@ def _prior(given: Any, spec: NoiseSpec, *, needed: bool) -> NDArray[np.float64] 
     """Prior that was given; none where nobody asks for it and the domain is too large to write it out."""
     import numpy as np
 
-    from sfumato.laws.entropy import can_be_counted
+    from sfumato.laws.channel import can_be_counted
     from sfumato.laws.priors import read_prior, uniform_prior
 
     if isinstance(given, np.ndarray):
@@ -171,7 +171,7 @@ def _answer(given: Any, spec: NoiseSpec) -> Any:
 
 def _entropy(spec: NoiseSpec, prior: NDArray[np.float64]) -> dict[str, float]:
     """Uncertainty that is left, and what it would be for one who does not know the distribution."""
-    from sfumato.laws.entropy import uncertainty
+    from sfumato.laws.channel import uncertainty
     from sfumato.laws.priors import uniform_prior
 
     left = uncertainty(spec.operator, prior)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.documents import plain
 from sfumato.errors import OptionError, SchemaError
-from sfumato.laws.decimals import decimals, exact, short
+from sfumato.laws.exact import decimals, exact, short
 
 if TYPE_CHECKING:
     import numpy as np
@@ -226,7 +226,7 @@ class Labels:
         """Give the label at each place."""
         import numpy as np
 
-        from sfumato.laws.chances import check_codes
+        from sfumato.laws.exact import check_codes
 
         return np.array(self.values, dtype=object)[check_codes(np.asarray(codes), self.size)]
 

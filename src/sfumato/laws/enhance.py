@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import OptionError
-from sfumato.laws.grid import add_noise
-from sfumato.laws.noise import LAWS
+from sfumato.laws.noise import LAWS, add_noise
 
 if TYPE_CHECKING:
     import numpy as np

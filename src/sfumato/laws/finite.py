@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from sfumato.errors import OptionError
-from sfumato.laws.chances import check_codes, check_outputs, share, toss
+from sfumato.laws.exact import check_codes, check_outputs, share, toss
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,7 +87,7 @@ class KeepOrReplace(_Amplified):
     ----------
     size : int
     keep : float
-        Taken as a fraction, see `sfumato.laws.chances.share`.
+        Taken as a fraction, see `sfumato.laws.exact.share`.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class Mixture(_Amplified):
     Parameters
     ----------
     weight : float
-        Taken as a fraction, see `sfumato.laws.chances.share`.
+        Taken as a fraction, see `sfumato.laws.exact.share`.
     of : operator
         Its outputs must be the places of the domain.
     size : int

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.errors import OptionError
 from sfumato.laws.additive import Additive
-from sfumato.laws.classes import interval_cells, parent_cells, rounding_cells
-from sfumato.laws.decimals import exact, short
 from sfumato.laws.domains import Labels, Universe
+from sfumato.laws.exact import exact, short
 from sfumato.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
-from sfumato.laws.membership import Membership
+from sfumato.laws.membership import Membership, interval_cells, parent_cells, rounding_cells
 from sfumato.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
 from sfumato.laws.response import Response
 

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.errors import OptionError
-from sfumato.laws.decimals import exact
 from sfumato.laws.domains import Labels, Universe
+from sfumato.laws.exact import exact
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sfumato.errors import OptionError
-from sfumato.laws.chances import FINEST, check_codes, check_outputs
+from sfumato.laws.exact import FINEST, check_codes, check_outputs
 from sfumato.laws.finite import Extremes, amplification
 
 if TYPE_CHECKING:

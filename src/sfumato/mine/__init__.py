@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sfumato.mine.clusters import GroupKMeans
-from sfumato.mine.cuts import cut_groups
+from sfumato.mine.clusters import GroupKMeans, cut_groups
 from sfumato.mine.mixtures import GroupMixture
 from sfumato.mine.neighbours import CentroidNeighbours, GroupNeighbours
 

@@ -18,8 +18,16 @@ from sfumato.laws.domains import Labels
 from sfumato.laws.operators import transition
 from sfumato.laws.spec import NoiseSpec
 from sfumato.mine.inputs import check_fitted, check_whole
-from sfumato.mine.intervals import Intervals, Source
-from sfumato.mine.released import Released, check_classes, check_stop, distributions, read_released, true_intervals
+from sfumato.mine.intervals import (
+    Intervals,
+    Released,
+    Source,
+    check_classes,
+    check_stop,
+    distributions,
+    read_released,
+    true_intervals,
+)
 from sfumato.randomize.reconstruct.counts import reconstruct_counts
 
 if TYPE_CHECKING:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import BadInput
-from sfumato.mine.density import blocks
-from sfumato.mine.inputs import check_fitted, check_groups, check_rows, check_whole
+from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sfumato.groups import Groups
 
-__all__ = ["GroupKMeans", "inertia", "lloyd", "seed_centres"]
+__all__ = ["GroupKMeans", "cut_groups", "inertia", "lloyd", "seed_centres"]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -178,3 +177,37 @@ def _fill_empty(groups: Groups, labels: NDArray[np.int64], centres: NDArray[np.f
 def _means(groups: Groups, labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.float64]:
     member = np.equal.outer(np.arange(n_clusters), labels) * groups.count
     return np.asarray(member @ groups.mean / member.sum(axis=1, keepdims=True))
+
+
+def cut_groups(groups: Groups, *, times: int = 3) -> Groups:
+    """Cut every group along its longest axis, then the pieces, and so on; a piece of one record stays.
+
+    A miner that sends a whole group one way is coarse where a group lies across a border; its pieces need not go
+    together. They are made of the group's statistics alone, by `sfumato.groups.split_groups`, so they say nothing about
+    a record that the group did not, although they count fewer than k.
+
+    Parameters
+    ----------
+    groups : Groups
+    times : int, default=3
+        Cuts one after the other, which give up to 2^times pieces a group.
+
+    Notes
+    -----
+    Merged again, the pieces are the group, so counts, means and scatters of all records stay as they were.
+
+    Examples
+    --------
+    >>> from sfumato.groups import summarize
+    >>> groups = summarize(np.arange(8.0)[:, None], np.zeros(8, dtype=np.int64), np.full(8, 8))
+    >>> len(cut_groups(groups, times=2)), np.sort(cut_groups(groups, times=2).mean.ravel()).round(2).tolist()
+    (4, [0.52, 2.51, 4.49, 6.48])
+    """
+    from sfumato.groups import concat, split_groups
+
+    check_whole("times", times, 0)
+    check_groups(groups)
+    for _ in range(times):
+        larger, single = np.flatnonzero(groups.count > 1), np.flatnonzero(groups.count == 1)
+        groups = concat(*split_groups(groups.take(larger)), groups.take(single)) if len(larger) else groups
+    return groups

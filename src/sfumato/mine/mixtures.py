@@ -14,8 +14,7 @@ import numpy as np
 
 from sfumato.errors import BadInput, OptionError
 from sfumato.mine.clusters import GroupKMeans
-from sfumato.mine.density import blocks, log_gaussian, whiteners
-from sfumato.mine.inputs import check_fitted, check_groups, check_rows, check_whole
+from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, check_whole, log_gaussian, whiteners
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,8 +14,16 @@ import numpy as np
 from sfumato.errors import OptionError
 from sfumato.mine.growth import LEAF, Nodes, Refine, grow, leaf_of, prune
 from sfumato.mine.inputs import check_fitted, check_whole
-from sfumato.mine.intervals import Intervals, Source
-from sfumato.mine.released import Released, check_classes, check_stop, distributions, read_released, true_intervals
+from sfumato.mine.intervals import (
+    Intervals,
+    Released,
+    Source,
+    check_classes,
+    check_stop,
+    distributions,
+    read_released,
+    true_intervals,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

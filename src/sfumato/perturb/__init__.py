@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.perturb.additive import AdditiveNoise
 from sfumato.perturb.laplace_pca import LaplacePCA
-from sfumato.perturb.multiplicative import MultiplicativeNoise
-from sfumato.perturb.noise import make_noise
+from sfumato.perturb.noise import AdditiveNoise, MultiplicativeNoise, make_noise
 
 __all__ = ["AdditiveNoise", "LaplacePCA", "MultiplicativeNoise", "make_noise"]

@@ -44,7 +44,7 @@ def project(values: _Matrix, axes: _Matrix) -> _Matrix:
 
 def component_places(projected: _Matrix, step: float) -> _Places:
     """Bring components to the grid, counted in steps."""
-    from sfumato.laws.grid import snap
+    from sfumato.laws.noise import snap
 
     return snap(projected, step)
 

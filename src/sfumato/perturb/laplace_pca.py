@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
 from sfumato.facts import ComponentNoise, CountsKept, Fact, Grouped, Shuffled
-from sfumato.laws.guarantee import GUARANTEES, solve_b
+from sfumato.laws.amplification import GUARANTEES, solve_b
 from sfumato.mechanism import Sanitized, Traits, Workings
-from sfumato.perturb.finish import number_blocks
+from sfumato.perturb.noise import number_blocks
 from sfumato.records import BlockKind, Layout, Records
 
 if TYPE_CHECKING:

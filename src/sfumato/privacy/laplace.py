@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sfumato.facts import ComponentNoise, Fact, Grouped
-from sfumato.laws.guarantee import highest_posterior
+from sfumato.laws.amplification import highest_posterior
 from sfumato.privacy.grouped import asked_levels, check_levels
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, at_least, counted
 

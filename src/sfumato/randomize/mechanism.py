@@ -11,8 +11,7 @@ from sfumato.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.facts import DomainsObserved, Fact, Randomized, Shuffled, Untouched
 from sfumato.laws.spec import NoiseSpec
 from sfumato.mechanism import Sanitized, Traits, Workings
-from sfumato.randomize.budget import spec_for_epsilon
-from sfumato.randomize.columns import Column, fit_column, places_of_layout
+from sfumato.randomize.columns import Column, fit_column, places_of_layout, spec_for_epsilon
 from sfumato.records import Layout, Records
 
 if TYPE_CHECKING:

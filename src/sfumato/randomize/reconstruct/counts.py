@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import BadInput, OptionError
-from sfumato.randomize.reconstruct.channel import Channel
-from sfumato.randomize.reconstruct.direct import Ridge
-from sfumato.randomize.reconstruct.iterate import LIMIT, iterate
-from sfumato.randomize.reconstruct.stopping import make_stop
+from sfumato.randomize.reconstruct.channel import Channel, Ridge
+from sfumato.randomize.reconstruct.iterate import LIMIT, iterate, make_stop
 
 __all__ = ["METHODS", "Estimate", "check_counts", "reconstruct_counts"]
 

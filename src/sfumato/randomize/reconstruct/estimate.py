@@ -12,16 +12,20 @@ from sfumato.errors import OptionError, SchemaError
 from sfumato.laws.domains import Labels
 from sfumato.laws.operators import Additive, Membership
 from sfumato.laws.spec import NoiseSpec
-from sfumato.randomize.reconstruct.bands import RESAMPLES, bootstrap_bands
+from sfumato.randomize.reconstruct.bands import (
+    LEAST,
+    RESAMPLES,
+    bootstrap_bands,
+    effective_records,
+    refuse_too_few,
+    resolved_directions,
+)
 from sfumato.randomize.reconstruct.cells import Cells, cut_domain, cut_outputs, refine
 from sfumato.randomize.reconstruct.chances import at_midpoints, summed
-from sfumato.randomize.reconstruct.channel import Channel
+from sfumato.randomize.reconstruct.channel import Channel, Ridge
 from sfumato.randomize.reconstruct.counts import METHODS
-from sfumato.randomize.reconstruct.direct import Ridge
-from sfumato.randomize.reconstruct.iterate import LIMIT, iterate
+from sfumato.randomize.reconstruct.iterate import LIMIT, STOPS, After, iterate, make_stop
 from sfumato.randomize.reconstruct.model import Reconstruction
-from sfumato.randomize.reconstruct.precision import LEAST, effective_records, refuse_too_few, resolved_directions
-from sfumato.randomize.reconstruct.stopping import STOPS, After, make_stop
 from sfumato.randomness import Randomness
 from sfumato.threads import one_thread
 

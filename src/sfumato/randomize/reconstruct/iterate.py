@@ -1,17 +1,160 @@
-"""The iterative Bayes rule on cells [JS07, ch. 4], for many count vectors at once."""
+"""The iterative Bayes rule on cells [JS07, ch. 4] for many count vectors at once, and when to stop [errata JS07.3]."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import OptionError
 from sfumato.progress import tell
 from sfumato.randomize.reconstruct.channel import Channel
-from sfumato.randomize.reconstruct.stopping import Step, Stop
 
-__all__ = ["LIMIT", "Path", "bayes_step", "iterate", "log_likelihood"]
+__all__ = [
+    "LIMIT",
+    "STOPS",
+    "After",
+    "ChiSquare",
+    "Likelihood",
+    "Path",
+    "Step",
+    "Stop",
+    "bayes_step",
+    "iterate",
+    "log_likelihood",
+    "make_stop",
+]
+
+STOPS = ("likelihood", "chi-square")
+"""The stops by name."""
+
+_SHARE = 0.01  # of the threshold [JS07, ch. 4]
+_LEVEL = 0.95
+_PRICE = 1.5  # of a free parameter, in log-likelihood: Akaike's, with the correction for mixtures [Bozdogan 1993]
+_SPENT = 0.01  # free parameters an iteration uses when there are hardly any left
+_PACE = 0.5
+_PLENTY = 10.0  # plain records for each cell, from which nothing need be smoothed
+_QUICK = 0.01  # share from which the maximum is near enough to go there
+_CLOSE = 0.0025  # of a share: what is left to gain is then a twentieth of the sampling deviation
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one iteration did, a row for each count vector."""
+
+    done: int
+    """Iterations before this one."""
+    records: NDArray[np.float64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    """By how much the log-likelihood rose."""
+
+
+class Stop(Protocol):
+    """Says of each row whether the iteration has come far enough."""
+
+    def ends(self, step: Step) -> NDArray[np.bool_]:
+        """Judge one iteration."""
+        ...
+
+
+class After:
+    """Stop after a number of iterations, or sooner where it has arrived."""
+
+    def __init__(self, channel: Channel, iterations: int, *, begun: int = 0) -> None:
+        self._shares = channel.shares
+        self._iterations, self._begun = iterations, begun
+
+    def ends(self, step: Step) -> NDArray[np.bool_]:
+        """Judge one iteration."""
+        if step.done + 1 >= self._iterations:
+            return np.full(len(step.gain), True)
+        return np.asarray(step.gain <= _arrival(self._shares, self._begun + step.done, step.records))
+
+
+class ChiSquare:
+    """Stop when successive estimates differ by 1 % of the threshold of the chi-square test [JS07, ch. 4].
+
+    The statistic is n sum_p (Pr'_p - Pr_p)^2 / Pr_p, the threshold that of m - 1 degrees of freedom at 5 %. So it
+    depends on the number of intervals m and on n: with more records it goes on longer, with more intervals it stops
+    sooner. It measures how fast the estimate moves, not how far it has to go: under wide noise it stops early.
+    """
+
+    def __init__(self, inputs: int) -> None:
+        from scipy.stats import chi2
+
+        self.threshold = _SHARE * float(chi2.ppf(_LEVEL, max(inputs - 1, 1)))
+
+    def ends(self, step: Step) -> NDArray[np.bool_]:
+        """Judge one iteration."""
+        moved = (step.after - step.before) ** 2
+        parts = np.divide(moved, step.before, out=np.zeros_like(moved), where=step.before > 0.0)
+        return np.asarray(step.records * parts.sum(axis=1) <= self.threshold)
+
+
+class Likelihood:
+    """Stop when an iteration gains no more than sampling noise would give it.
+
+    EM closes the gap to the maximum of the likelihood in direction j by the share l_j at each iteration
+    (`Channel.shares`), so after t iterations it has used sum_j 1 - (1 - l_j)^t free parameters. A parameter must gain
+    1.5 in log-likelihood (AIC3, which is for mixtures): iteration t + 1 is worth it while it gains more than the price
+    of the sum_j l_j (1 - l_j)^t that it uses up. Once these are spent, it also ends when as many iterations again, at
+    this pace, would gain less than 0.5 together: it has arrived.
+
+    Nothing is smoothed where there is plenty: where the worst direction lets 1 % or more through and the records tell
+    as much about it as ten plain ones for each cell, it goes on to the maximum of the likelihood.
+
+    Notes
+    -----
+    The shares are those at the uniform start. Where the truth is concentrated they overstate the freedom, and the
+    iteration ends a little early.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self._shares = channel.shares
+
+    def ends(self, step: Step) -> NDArray[np.bool_]:
+        """Judge one iteration."""
+        price = _arrival(self._shares, step.done, step.records)
+        smoothed = ~_plenty(self._shares, step.records)
+        price[smoothed] = np.maximum(price[smoothed], _PRICE * _used(self._shares, step.done))
+        return np.asarray(step.gain <= price)
+
+
+def _used(shares: NDArray[np.float64], done: int) -> float:
+    """Give the free parameters that the next iteration uses up."""
+    return float((shares * (1.0 - shares) ** done).sum())
+
+
+def _plenty(shares: NDArray[np.float64], records: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell for which rows every direction is known so well that nothing need be smoothed."""
+    worst = float(shares.min(initial=1.0))
+    return np.asarray((worst >= _QUICK) & (records * worst >= _PLENTY * (len(shares) + 1)))
+
+
+def _arrival(shares: NDArray[np.float64], done: int, records: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the gain at which the iteration of each row has arrived; below 0 while it still uses up parameters."""
+    pace = -1.0 if _used(shares, done) > _SPENT else _PACE / (done + 1)
+    return np.where(_plenty(shares, records), _CLOSE * shares.min(initial=1.0), pace)
+
+
+def make_stop(name: str, channel: Channel) -> Stop:
+    """Give the stop of a name.
+
+    Raises
+    ------
+    OptionError
+        For an unknown name.
+    """
+    if name == "likelihood":
+        return Likelihood(channel)
+    if name == "chi-square":
+        return ChiSquare(channel.inputs)
+    raise OptionError(f"there is no stop {name!r}; choose one of {', '.join(STOPS)}")
+
 
 LIMIT = 5000
 """Iterations after which it ends in any case."""

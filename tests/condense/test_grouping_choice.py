@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.condense import ClasswiseCondensation
-from sfumato.condense.group_size import TRIED, better_grouping
+from sfumato.condense.grouping_choice import TRIED, better_grouping
 from sfumato.facts import Grouped
 from sfumato.records import Block, BlockKind, Records
 from tests.condense.tables import Floats, Whole

@@ -1,7 +1,8 @@
-"""Chances that are drawn exactly: a probability is a fraction of whole numbers, and a coin compares whole numbers."""
+"""Exact numbers: 0.1 is one tenth and not the double beside it, and a coin compares whole numbers."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,45 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["FINEST", "check_codes", "check_outputs", "share", "toss"]
+__all__ = ["FINEST", "check_codes", "check_outputs", "decimals", "exact", "share", "short", "toss"]
+
+_MOST = 15  # decimals to which doubles are rounded exactly
+_WHOLE = 2.0**53  # whole numbers below it are doubles
+
+
+def exact(number: float) -> Fraction:
+    """Give the fraction that a number writes out.
+
+    Examples
+    --------
+    >>> exact(0.1)
+    Fraction(1, 10)
+    """
+    return Fraction(Decimal(repr(float(number))))
+
+
+def short(number: float) -> int | float:
+    """Give a whole number without its fraction.
+
+    Examples
+    --------
+    >>> short(50.0), short(0.5)
+    (50, 0.5)
+    """
+    return int(number) if abs(number) < _WHOLE and number == int(number) else float(number)
+
+
+def decimals(*numbers: float) -> int | None:
+    """Give the decimals that all the numbers need, or none where rounding to them would not be exact.
+
+    Examples
+    --------
+    >>> decimals(0.25, 10.0), decimals(1e-20)
+    (2, None)
+    """
+    needed = max(-min(0, int(Decimal(repr(number)).normalize().as_tuple().exponent)) for number in numbers)
+    return needed if needed <= _MOST else None
+
 
 FINEST = 2**53
 """Chances are multiples of 1/FINEST, or simpler fractions: every one of them is a double, and is what is drawn."""
