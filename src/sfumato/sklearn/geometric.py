@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.geometry.draw import Ranges
 from sfumato.geometry.key import Key
-from sfumato.sklearn.condenser import generator_of
 from sfumato.geometry.transformations import hybrid, invert
+from sfumato.sklearn.condenser import generator_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
