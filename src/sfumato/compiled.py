@@ -45,7 +45,7 @@ def inner(function: F) -> F:
 
 
 def fixed(array: NDArray[Any], kind: DTypeLike) -> NDArray[Any]:
-    """Give an input the one form that kernels are compiled for: contiguous, read-only, of one type."""
+    """An input in the one form that kernels are compiled for: contiguous, read-only, of one type."""
     view = np.ascontiguousarray(array, dtype=kind).view()
     view.setflags(write=False)
     return view

@@ -16,7 +16,7 @@ _NAMES |= {"s5": "log_triglycerides", "s6": "glucose"}
 
 
 def patients() -> pa.Table:
-    """Give the example table: real measurements, and a made-up patient code to be dropped.
+    """Example table: real measurements, and a made-up patient code to be dropped.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class Randomness:
         return Mode.RELEASE if self.seed is None else Mode.REHEARSAL
 
     def generator(self, purpose: str) -> np.random.Generator:
-        """Give the generator of one purpose; two purposes never share a stream."""
+        """Generator of one purpose; two purposes never share a stream."""
         import numpy as np
 
         if self.seed is None:

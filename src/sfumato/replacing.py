@@ -66,7 +66,7 @@ def replacing_file(target: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def put_in_place(work: Path, target: Path) -> None:
-    """Give a folder its name; a folder of that name is exchanged for it in one step where the system can.
+    """Put a folder under its name; a folder of that name is exchanged for it in one step where the system can.
 
     What stood there is then at the name of the work folder, and goes with it. All of it is on disk before and after.
     """
@@ -93,7 +93,7 @@ def _rename(work: Path, target: Path) -> None:
 
 
 def rename_synced(work: Path, target: Path) -> None:
-    """Give a file or folder a name that is free; take it back where the name cannot be brought to disk."""
+    """Put a file or folder under a name that is free; take it back where the name cannot be brought to disk."""
     work.rename(target)
     try:
         sync(target.absolute().parent)

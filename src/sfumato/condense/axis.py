@@ -22,7 +22,7 @@ _STEPS = 4  # of inverse iteration; each divides what is not e1 by its share of 
 
 @inner
 def padded(d: int) -> int:
-    """Give the length of a row of d numbers with room for whole turns of the compiled loops."""
+    """Length of a row of d numbers with room for whole turns of the compiled loops."""
     return (d + 31) // 32 * 32
 
 
@@ -134,7 +134,7 @@ def _times(matrix: NDArray[np.float64], vector: NDArray[np.float64], first: int,
 
 @inner
 def _above_largest(diagonal: NDArray[np.float64], off: NDArray[np.float64], d: int) -> float:
-    """Give a number just above all eigenvalues of the tridiagonal matrix."""
+    """A number just above all eigenvalues of the tridiagonal matrix."""
     low, high = diagonal[0], diagonal[0]
     for t in range(d):
         reach = (abs(off[t - 1]) if t > 0 else 0.0) + (abs(off[t]) if t < d - 1 else 0.0)
@@ -207,7 +207,7 @@ def _variance_along(triangle: NDArray[np.float64], e1: NDArray[np.float64]) -> f
 
 
 def rows_of(triangle: NDArray[np.float64], d: int) -> NDArray[np.float64]:
-    """Give the full symmetric matrices (g, d, d) of upper triangles (g, d (d + 1) / 2)."""
+    """Full symmetric matrices (g, d, d) of upper triangles (g, d (d + 1) / 2)."""
     i, j = np.triu_indices(d)
     full = np.empty((len(triangle), d, d))
     full[:, i, j] = triangle

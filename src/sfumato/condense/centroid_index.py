@@ -79,7 +79,7 @@ def is_stale(index: Index, groups: int) -> bool:
 
 @inner
 def closest_in_index(index: Index, store: Slots, x: NDArray[np.float64], level: int) -> int:
-    """Give the slot of the closest centroid whose group has at least level - 1 records, or -1; the lowest id of equals.
+    """Slot of the closest centroid whose group has at least level - 1 records, or -1; the lowest id of equals.
 
     The arrays are taken out of the tuples once: handing on whole tuples costs more than looking at a leaf.
     """

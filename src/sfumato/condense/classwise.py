@@ -129,7 +129,7 @@ class ClasswiseCondensation:
 
 
 def classes_of(records: Records) -> tuple[Block, NDArray[np.int64]]:
-    """Give the block of the class, and the class of each record, 0 to the last that occurs.
+    """Block of the class, and the class of each record, 0 to the last that occurs.
 
     A numeric target is a class too where it has few distinct values.
     """
@@ -194,7 +194,7 @@ def _check_sizes(column: str, cells: NDArray[np.int64], levels: NDArray[np.int64
 
 
 def approximate_gcd(counts: Sequence[int], tolerance: int) -> int:
-    """Give the largest multiple of t into which every class divides, but for less than t records of each group.
+    """Largest multiple of t into which every class divides, but for less than t records of each group.
 
     Implements g* = t * GCD(floor(|C_1|/t), ..., floor(|C_m|/t)) [KCG12, fig. 5, theorem 1]: class i makes
     ``units_of(counts, t)[i] * t / g*`` groups, each of at least g* records.
@@ -227,7 +227,7 @@ def approximate_gcd(counts: Sequence[int], tolerance: int) -> int:
 
 
 def units_of(counts: Sequence[int], tolerance: int) -> tuple[int, ...]:
-    """Give how many units of t records each class has, floor(|C_i|/t) [KCG12, fig. 5, step 1-2].
+    """How many units of t records each class has, floor(|C_i|/t) [KCG12, fig. 5, step 1-2].
 
     Examples
     --------

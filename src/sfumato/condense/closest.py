@@ -51,7 +51,7 @@ class DistanceCache(NamedTuple):
 
 
 def empty_cache() -> DistanceCache:
-    """Give a cache with no records on it."""
+    """A cache with no records on it."""
     none = np.empty(0)
     return DistanceCache(np.empty((0, 0)), none, none, np.zeros(1, np.int64), np.empty(_LANES), np.empty((0, 0)), none)
 
@@ -91,7 +91,7 @@ def fill_cache(
 
 
 def cache_size(groups: int, records: int) -> int:
-    """Give how many numbers a cache holds."""
+    """How many numbers a cache holds."""
     return records * _columns(groups, records)
 
 
@@ -101,7 +101,7 @@ def _columns(groups: int, records: int) -> int:
 
 @inner
 def closest_cached(cache: DistanceCache, store: Slots, i: int, x: NDArray[np.float64], level: int) -> int:
-    """Give the slot of the closest centroid whose group has at least level - 1 records, or -1; the lowest id of equals.
+    """Slot of the closest centroid whose group has at least level - 1 records, or -1; the lowest id of equals.
 
     Where the closest of all is too small for the level, the row is gone through once more.
     """
@@ -120,7 +120,7 @@ def closest_cached(cache: DistanceCache, store: Slots, i: int, x: NDArray[np.flo
 
 @inner
 def _least(near: NDArray[np.float64], row: int, lanes: NDArray[np.float64]) -> float:
-    """Give the smallest number of a row, and in ``lanes[j]`` that of columns j, j + 128, j + 256 and so on."""
+    """Smallest number of a row, and in ``lanes[j]`` that of columns j, j + 128, j + 256 and so on."""
     width = lanes.shape[0]  # not a constant, which lets the compiler take several at a time
     for j in range(width):
         lanes[j] = np.inf

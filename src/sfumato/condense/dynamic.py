@@ -42,7 +42,7 @@ class Work(NamedTuple):
 
 @inner
 def closest_eligible(store: Slots, groups: int, x: NDArray[np.float64], level: int) -> int:
-    """Give the slot of the closest centroid whose group has at least p(i) - 1 records, or -1 [AY05, sec. 3].
+    """Slot of the closest centroid whose group has at least p(i) - 1 records, or -1 [AY05, sec. 3].
 
     Of equally close ones the lowest id. This is the brute force that the index must agree with.
     """
@@ -208,7 +208,7 @@ def _copy(values: NDArray[np.float64], levels: NDArray[np.int64], i: int, x: NDA
 
 @inner
 def _largest(count: NDArray[np.int64], groups: int) -> int:
-    """Give the size of the largest group."""
+    """Size of the largest group."""
     largest = whole(0)
     for slot in range(groups):
         largest = max(largest, count[slot])
@@ -264,7 +264,7 @@ def _wait(pool: Pool, numbers: NDArray[np.int64], x: NDArray[np.float64], level:
 
 @inner
 def _first_ripe(pool: Pool, numbers: NDArray[np.int64]) -> int:
-    """Give the first record in the pool that some group is now large enough for, or -1."""
+    """First record in the pool that some group is now large enough for, or -1."""
     if numbers[PENDING] and numbers[LEAST] <= numbers[RIPE] + 1:
         for place in range(numbers[PENDING]):
             if 0 < pool.levels[place] <= numbers[RIPE] + 1:

@@ -117,7 +117,7 @@ def _folds(cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int
 
 
 def _told(rows: NDArray[np.float64], classes: NDArray[np.int64], queries: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give the class of the row nearest to each query, in blocks of bounded memory."""
+    """Class of the row nearest to each query, in blocks of bounded memory."""
     rows, lengths = fixed(rows, np.float64), (rows**2).sum(axis=1)
     told = np.empty(len(queries), dtype=np.int64)
     for first in range(0, len(queries), _BLOCK):

@@ -75,7 +75,7 @@ class GroupRows:
 
 
 def first_rows(groups: Groups) -> GroupRows:
-    """Give the rows of groups that a stream starts from: each a family of its own, all its records fresh."""
+    """Rows of groups that a stream starts from: each a family of its own, all its records fresh."""
     ids, upper = np.arange(len(groups)), np.triu_indices(groups.mean.shape[1])
     return GroupRows(
         ids=ids,

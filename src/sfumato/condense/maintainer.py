@@ -206,7 +206,7 @@ class Maintainer:
         return Absorbed(len(values) - waited, waited, int(gained[ADMITTED]), int(gained[SPLITS]), where)
 
     def changed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give the ids written and the ids retired since the last call, ascending, and begin anew.
+        """Ids written and ids retired since the last call, ascending; the count of both begins anew.
 
         A group that came and went in between is in neither.
         """

@@ -121,7 +121,7 @@ def check_options(grouping: str, effort: str) -> None:
 
 
 def effective_levels(asked: NDArray[np.int64], k: int, *, allow_level_1: bool) -> NDArray[np.int64]:
-    """Give max(k, level asked) of each record; 0 asks for nothing of its own."""
+    """max(k, level asked) of each record; 0 asks for nothing of its own."""
     import numpy as np
 
     if (asked < 0).any():

@@ -121,7 +121,7 @@ def swap(leaf: Leaf, i: int, j: int) -> None:
 
 @inner
 def dissolve(leaf: Leaf, a: int, least: float, members: NDArray[np.int64], target: NDArray[np.int64]) -> float:
-    """Give the records of a group to their nearest groups, if the sum of squares then falls by more than ``least``.
+    """Hand the records of a group to their nearest groups, if the sum of squares then falls by more than ``least``.
 
     Returns by how much it did. A quick sum tells most groups that cannot gain; the others are dissolved, measured
     and restored where it was not worth it. A ``least`` of minus infinity dissolves whatever it costs.

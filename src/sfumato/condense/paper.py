@@ -198,7 +198,7 @@ def closest_viable(
     centres: NDArray[np.float64],
     sizes: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Give the distance to, and the index of, the closest group that would be large enough for each point.
+    """Distance to, and the index of, the closest group that would be large enough for each point.
 
     The distance is infinite where no group is viable.
     """

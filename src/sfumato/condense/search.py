@@ -160,7 +160,7 @@ def _keep(leaf: Leaf, kept: _Kept, in_vain: NDArray[np.int64]) -> None:
 
 @inner
 def _restore(leaf: Leaf, kept: _Kept) -> None:
-    """Give records their earlier labels and compute anew the groups that differ; times are again what they were."""
+    """Put records back under their earlier labels and compute the groups that differ; times are what they were."""
     touched = np.zeros(leaf.size.shape[0], dtype=np.bool_)
     for i in range(kept.label.shape[0]):
         if leaf.label[i] != kept.label[i]:
@@ -180,7 +180,7 @@ _LEAST = 1e-9  # a gain in n * log(width) below this may be rounding
 
 @inner
 def _cost(inside: float, size: float, floor: float) -> float:
-    """Give n * log(variance) of a group; the floor keeps twins from being worth any price."""
+    """n * log(variance) of a group; the floor keeps twins from being worth any price."""
     return float(size * np.log(max(inside, 0.0) / size + floor))
 
 

@@ -94,7 +94,7 @@ def grown(arrays: T, size: int) -> T:
 def as_batch(
     values: NDArray[np.float64], levels: NDArray[np.int64], d: int, k: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Give records the form that the steps take, or say what is wrong with them."""
+    """Records in the form that the steps take, or an error that says what is wrong with them."""
     values, levels = np.asarray(values, dtype=np.float64), np.asarray(levels)
     if values.ndim != 2 or values.shape[1] != d:
         raise TableError(f"an array of shape {values.shape} came; give records of {d} coordinates, one a row")
@@ -119,7 +119,7 @@ def check_options(d: int, k: int, split: str, pending_limit: int) -> None:
 
 
 def places_of(wanted: NDArray[np.int64], present: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give where ids stand among the present ones; both ascend."""
+    """Where ids stand among the present ones; both ascend."""
     if not np.isin(wanted, present).all():
         raise OptionError("some of these ids are of no present group; ask for those of `ids`")
     return np.searchsorted(present, wanted)

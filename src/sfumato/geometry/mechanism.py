@@ -57,7 +57,7 @@ class _Geometric:
         return self._key
 
     def ranges(self, layout: Layout) -> Ranges:
-        """Give the range of each column's term in its own units."""
+        """Range of each column's term in its own units."""
         raise NotImplementedError
 
     def new_key(self, layout: Layout, *, rng: np.random.Generator) -> Key:
@@ -120,7 +120,7 @@ class Translation(_Geometric):
         _settle(self, shifts=_bounds(self.shifts), deviations=check_range("deviations", self.deviations))
 
     def ranges(self, layout: Layout) -> Ranges:
-        """Give the range of each column's shift in its own units."""
+        """Range of each column's shift in its own units."""
         return Ranges(add=_shifts(layout, self.shifts, self.deviations))
 
 
@@ -151,7 +151,7 @@ class Scaling(_Geometric):
         _settle(self, factors=_bounds(self.factors), factor=check_range("factor", self.factor))
 
     def ranges(self, layout: Layout) -> Ranges:
-        """Give the range of each column's factor."""
+        """Range of each column's factor."""
         return Ranges(mult=_factors(layout, self.factors, self.factor))
 
 
@@ -193,7 +193,7 @@ class Rotation(_Geometric):
         return self.pairs
 
     def ranges(self, layout: Layout) -> Ranges:
-        """Give the range of the angles and the unit of each column."""
+        """Range of the angles and the unit of each column."""
         return Ranges(degrees=self.degrees, units=_all_units(layout, self.units))
 
 
@@ -236,7 +236,7 @@ class Hybrid(_Geometric):
         return self.pairs
 
     def ranges(self, layout: Layout) -> Ranges:
-        """Give the range of every term that a column may get."""
+        """Range of every term that a column may get."""
         return Ranges(
             _shifts(layout, self.shifts, self.deviations),
             _factors(layout, self.factors, self.factor),

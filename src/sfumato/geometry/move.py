@@ -99,7 +99,7 @@ class KeyedWorkings(Workings):
 
 
 def number_blocks(layout: Layout) -> tuple[Block, ...]:
-    """Give the blocks of plain numbers, which can be moved."""
+    """Blocks of plain numbers, which can be moved."""
     return tuple(block for block in layout if block.scale is not None and block.centre is not None)
 
 

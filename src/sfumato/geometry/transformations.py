@@ -120,7 +120,7 @@ def hybrid(values: NDArray[np.float64], key: Key, columns: Sequence[str] | None 
 
 
 def invert(values: NDArray[np.float64], key: Key, columns: Sequence[str] | None = None) -> NDArray[np.float64]:
-    """Give the original numbers back, for the owner of the key; undoes all four methods.
+    """The original numbers, for the owner of the key; undoes all four methods.
 
     Examples
     --------

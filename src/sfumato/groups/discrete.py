@@ -21,7 +21,7 @@ _TINY = 1e-12  # variance of a category or an indicator that is rounding alone
 
 
 def ridges(groups: Groups, layout: Layout) -> NDArray[np.float64]:
-    """Give the ridge of each group's regression: the discrete columns that vary inside, divided by the count.
+    """Ridge of each group's regression: the discrete columns that vary inside, divided by the count.
 
     A record's squared deviation in a discrete block is at most 1, so with this ridge its weight in its own fit (its
     leverage) is at most 1/2. Without a ridge a category that one record of the group holds would bring back that very
@@ -217,7 +217,7 @@ def place_categories(
     absent: NDArray[np.bool_],
     scale: float,
 ) -> None:
-    """Give each group's categories to its present rows, the highest drawn value first."""
+    """Assign each group's categories to its present rows, the highest drawn value first."""
     categories = counts.shape[1]
     for group in range(counts.shape[0]):
         first, last = starts[group], starts[group + 1]

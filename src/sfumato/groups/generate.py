@@ -73,7 +73,7 @@ def draw_along_eigenvectors(groups: Groups, rng: np.random.Generator) -> NDArray
 
 
 def axes_of(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the axes (g, d, d) of groups: row j is the range sqrt(12 * lambda_j) times eigenvector j.
+    """Axes (g, d, d) of groups: row j is the range sqrt(12 * lambda_j) times eigenvector j.
 
     An eigenvalue that is rounding alone counts as 0: its root would be visible.
     """
@@ -224,7 +224,7 @@ def _is_large(size: int, d: int) -> bool:
 
 
 def _chunks(sizes: NDArray[np.int64], d: int, *, settles: bool) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Give the groups, the smallest first, in chunks of one size and of at most `CHUNK` numbers."""
+    """Groups, the smallest first, in chunks of one size and of at most `CHUNK` numbers."""
     by_size = np.argsort(sizes, kind="stable")
     ordered = sizes[by_size]
     ends = np.append(np.flatnonzero(np.diff(ordered)) + 1, len(ordered))

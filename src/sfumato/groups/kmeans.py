@@ -16,20 +16,20 @@ _BLOCK = 4_000_000  # distances held at once
 
 
 def centroids(values: NDArray[np.float64], groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
-    """Give the centroid of each group."""
+    """Centroid of each group."""
     sizes = np.array([len(group) for group in groups])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     return np.asarray(np.add.reduceat(values[np.concatenate(groups)], starts, axis=0) / sizes[:, None])
 
 
 def squared_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the squared distance of every point to every centre, by differences (no cancellation)."""
+    """Squared distance of every point to every centre, by differences (no cancellation)."""
     gaps = points[:, None, :] - centres[None, :, :]
     return np.asarray(np.einsum("ijk,ijk->ij", gaps, gaps))
 
 
 def closest(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give the nearest centre of each point; the first of equals. Works in blocks of bounded size."""
+    """Nearest centre of each point; the first of equals. Works in blocks of bounded size."""
     block = max(1, _BLOCK // max(1, centres.size))
     return np.concatenate(
         [
@@ -101,7 +101,7 @@ def k_means(
 
 
 def _means(values: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the mean of each cluster, and of an empty one the centre that it had."""
+    """Mean of each cluster, and of an empty one the centre that it had."""
     sizes = np.bincount(labels, minlength=len(centres))
     sums = np.column_stack([np.bincount(labels, weights=column, minlength=len(centres)) for column in values.T])
     return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)

@@ -91,7 +91,7 @@ class Groups:
     def to_sums(
         self, origin: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Give counts, sums and sums of products about an agreed public point, which add across owners."""
+        """Counts, sums and sums of products about an agreed public point, which add across owners."""
         shifted = self.mean - origin
         weight = self.count[:, None]
         outer = weight[:, :, None] * shifted[:, :, None] * shifted[:, None, :]
@@ -278,7 +278,7 @@ def check_partition(labels: NDArray[np.int64], levels: NDArray[np.int64]) -> Non
 
 
 def response_weights(layout: Layout, target: str | None, w: float) -> NDArray[np.float64]:
-    """Give the weight of each coordinate in the squared distance: w on the response, the rest shared.
+    """Weight of each coordinate in the squared distance: w on the response, the rest shared.
 
     Implements d^2 = w (r_v - s_v)^2 + (1 - w) / (m - 1) * sum over the others of (r_l - s_l)^2 [BCG10, eq. 1], with m
     the number of columns. All coordinates of a column, its missing cells too, carry the weight of the column, so that

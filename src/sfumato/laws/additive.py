@@ -86,11 +86,11 @@ class Additive:
         return np.asarray(x + self.law.draw(x.shape, rng), dtype=np.int64)
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give P[output | input], a row for each output."""
+        """P[output | input], a row for each output."""
         return self.law.pmf(self._noise(outputs))
 
     def likelihoods(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give rows in proportion to P[output | input], the largest of each 1: far out they do not vanish."""
+        """Rows in proportion to P[output | input], the largest of each 1: far out they do not vanish."""
         import numpy as np
 
         k = np.abs(self._noise(outputs)).astype(np.float64)

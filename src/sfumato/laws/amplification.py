@@ -26,7 +26,7 @@ __all__ = [
 
 
 def upward_bound(gamma: float, rho1: float) -> float:
-    """Give the most that a property of prior probability rho1 or less can be believed after any one output.
+    """Most that a property of prior probability rho1 or less can be believed after any one output.
 
     Odds change by at most gamma: rho2 = gamma rho1 / (1 - rho1 + gamma rho1). 1 where gamma is infinite.
 
@@ -42,7 +42,7 @@ def upward_bound(gamma: float, rho1: float) -> float:
 
 
 def downward_bound(gamma: float, rho1: float) -> float:
-    """Give the least that a property of prior probability rho1 or more can be believed after any one output.
+    """Least that a property of prior probability rho1 or more can be believed after any one output.
 
     The same for the opposite property: rho1 / (rho1 + gamma (1 - rho1)). 0 where gamma is infinite.
 
@@ -58,7 +58,7 @@ def downward_bound(gamma: float, rho1: float) -> float:
 
 
 def gamma_for(rho1: float, rho2: float) -> float:
-    """Give the largest gamma under which no property goes from rho1 or less to above rho2.
+    """Largest gamma under which no property goes from rho1 or less to above rho2.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def gamma_for(rho1: float, rho2: float) -> float:
 
 
 def gamma_for_downward(rho1: float, rho2: float) -> float:
-    """Give the largest gamma under which no property goes from rho1 or more to below rho2.
+    """Largest gamma under which no property goes from rho1 or more to below rho2.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def gamma_for_downward(rho1: float, rho2: float) -> float:
 
 
 def combine(gammas: Iterable[float]) -> float:
-    """Give the amplification of several answers of one person, or several of their columns: the product.
+    """Amplification of several answers of one person, or several of their columns: the product.
 
     Examples
     --------
@@ -113,7 +113,7 @@ _SLACK = 1e-9  # the theorem asks for more than equality, and a scale is drawn a
 
 
 def log_factor(b: float, components: int = 1) -> float:
-    """Give the logarithm of the factor by which odds can change: 1/b for each component that gets noise.
+    """Logarithm of the factor by which odds can change: 1/b for each component that gets noise.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def log_factor(b: float, components: int = 1) -> float:
 
 
 def highest_posterior(rho1: float, b: float, components: int = 1) -> float:
-    """Give rho2: how probable, at most, what had probability rho1 can look after the release [BCG10, theorem 1].
+    """How probable, at most, what had probability rho1 can look after the release [BCG10, theorem 1].
 
     Examples
     --------
@@ -149,7 +149,7 @@ def highest_posterior(rho1: float, b: float, components: int = 1) -> float:
 
 
 def lowest_posterior(rho2: float, b: float, components: int = 1) -> float:
-    """Give rho1: how improbable, at most, what had probability rho2 can look after the release.
+    """How improbable, at most, what had probability rho2 can look after the release.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def prevents_breach(rho1: float, rho2: float, b: float, components: int = 1) -> 
 
 
 def solve_b(rho1: float, rho2: float, components: int = 1) -> float:
-    """Give the least noise that prevents both breaches: b as a scale in ranges, for each component.
+    """Least noise that prevents both breaches: b as a scale in ranges, for each component.
 
     Examples
     --------
@@ -181,13 +181,13 @@ def solve_b(rho1: float, rho2: float, components: int = 1) -> float:
 
 
 def _factor(b: float, components: int) -> float:
-    """Give the factor itself, infinite where it is too large to be written."""
+    """Factor itself, infinite where it is too large to be written."""
     log = log_factor(b, components)
     return math.exp(log) if log < _LARGEST else math.inf
 
 
 def _gap(rho1: float, rho2: float) -> float:
-    """Give how far apart the odds are, as a logarithm."""
+    """How far apart the odds are, as a logarithm."""
     gap = math.log(gamma_for(rho1, rho2))
     if gap <= 0:
         raise OptionError("rho2 must lie above rho1; take 0.001 and 0.13, for example")

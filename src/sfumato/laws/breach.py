@@ -38,7 +38,7 @@ _TIE = 1e-12  # probabilities this near to each other differ by rounding alone
 
 
 def posterior(operator: Operator, prior: NDArray[np.float64], output: int) -> NDArray[np.float64]:
-    """Give the probability of each value once an output is known, by Bayes' rule.
+    """Probability of each value once an output is known, by Bayes' rule.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def posterior(operator: Operator, prior: NDArray[np.float64], output: int) -> ND
 
 
 def posterior_of(operator: Operator, prior: NDArray[np.float64], mask: NDArray[np.bool_], output: int) -> float:
-    """Give the probability of a property once an output is known; certainty is exactly 0 or 1."""
+    """Probability of a property once an output is known; certainty is exactly 0 or 1."""
     after = posterior(operator, prior, output)
     yes, no = float(after[mask].sum()), float(after[~mask].sum())
     return yes / (yes + no)
@@ -107,7 +107,7 @@ def worst_outputs(operator: Operator, prior: NDArray[np.float64], mask: NDArray[
 def _parts(
     operator: Operator, prior: NDArray[np.float64], mask: NDArray[np.bool_]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
-    """Give outputs with their joint chances with the property and with its opposite, in proportion for each output."""
+    """Outputs with their joint chances with the property and with its opposite, in proportion for each output."""
     import numpy as np
 
     if is_large(operator) and has_form(operator):

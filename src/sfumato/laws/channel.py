@@ -49,7 +49,7 @@ _CELLS = 2**21  # of a block
 
 
 def telling_outputs(operator: Operator) -> range:
-    """Give the outputs to look at: all that tell different things, or all but a negligible part of them.
+    """Outputs to look at: all that tell different things, or all but a negligible part of them.
 
     Laplace noise beyond an end of the domain tells what the end itself tells, so the places of the domain are enough.
     """
@@ -106,7 +106,7 @@ def has_form(operator: Operator) -> bool:
 
 
 def spread(operator: Operator, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the sum over inputs of weight times chance, for each of `sfumato.laws.channel.telling_outputs`.
+    """Sum over inputs of weight times chance, for each of `sfumato.laws.channel.telling_outputs`.
 
     Of Laplace noise the outputs beyond the ends are left out. Where no input of positive weight leads to an output the
     sum is exactly 0; else windows are differences of running sums, off by about 1e-16 of all weights.
@@ -138,7 +138,7 @@ def spread(operator: Operator, weights: NDArray[np.float64]) -> NDArray[np.float
 
 
 def noise_entropy(operator: Operator) -> float:
-    """Give H(Y|X) in bits, which is the same for every input: that of the noise."""
+    """H(Y|X) in bits, which is the same for every input: that of the noise."""
     import numpy as np
 
     if isinstance(operator, Membership):
@@ -153,7 +153,7 @@ def noise_entropy(operator: Operator) -> float:
 
 
 def answer_entropy(operator: Operator, chances: NDArray[np.float64]) -> float:
-    """Give H(Y) in bits, from what ``spread`` makes of the prior; Laplace answers beyond the ends are added."""
+    """H(Y) in bits, from what ``spread`` makes of the prior; Laplace answers beyond the ends are added."""
     if not (isinstance(operator, Additive) and isinstance(operator.law, DiscreteLaplace)):
         return entropy(chances)
     decay, beyond = operator.epsilon / (operator.size - 1), 0.0
@@ -167,7 +167,7 @@ def answer_entropy(operator: Operator, chances: NDArray[np.float64]) -> float:
 
 
 def entropy(chances: NDArray[np.float64]) -> float:
-    """Give the entropy in bits."""
+    """Entropy in bits."""
     import numpy as np
 
     some = chances[chances > 0]
@@ -227,7 +227,7 @@ class Uncertainty:
 
 
 def uncertainty(operator: Operator, prior: NDArray[np.float64]) -> Uncertainty:
-    """Give the uncertainty about a value for whoever knows the prior, before and after its answer [AA01].
+    """Uncertainty about a value for whoever knows the prior, before and after its answer [AA01].
 
     With the reconstructed distribution as the prior this is the privacy that is left once it is known; with the uniform
     one it is the nominal privacy of the law.

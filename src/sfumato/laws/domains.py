@@ -53,7 +53,7 @@ class Integers:
         return 1
 
     def encode(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Give the place of each value.
+        """Place of each value.
 
         Raises
         ------
@@ -69,13 +69,13 @@ class Integers:
         return np.asarray(numbers.astype(np.int64) - self.low)
 
     def decode(self, codes: ArrayLike) -> NDArray[np.int64]:
-        """Give the value at each place, also at places that noise has moved beyond the ends."""
+        """Value at each place, also at places that noise has moved beyond the ends."""
         import numpy as np
 
         return np.asarray(np.asarray(codes, dtype=np.int64) + self.low)
 
     def places(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Give the place of each released number, also beyond the ends."""
+        """Place of each released number, also beyond the ends."""
         import numpy as np
 
         numbers = _numbers(values)
@@ -130,7 +130,7 @@ class Reals:
         return self.grid
 
     def encode(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Give the nearest place to each value.
+        """Nearest place to each value.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Reals:
         return np.minimum(np.rint((numbers - self.low) / self.grid).astype(np.int64), self.size - 1)
 
     def decode(self, codes: ArrayLike) -> NDArray[np.float64]:
-        """Give the number at each place, also at places that noise has moved beyond the ends.
+        """Number at each place, also at places that noise has moved beyond the ends.
 
         A number depends on its place alone, and is the double nearest to its decimals where those are few.
         """
@@ -157,7 +157,7 @@ class Reals:
         return np.asarray(np.round(numbers, digits) if digits is not None else numbers, dtype=np.float64)
 
     def places(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Give the place of each released number, also beyond the ends."""
+        """Place of each released number, also beyond the ends."""
         import numpy as np
 
         numbers = _numbers(values)
@@ -206,7 +206,7 @@ class Labels:
         return 1
 
     def encode(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Give the place of each label.
+        """Place of each label.
 
         Raises
         ------
@@ -223,7 +223,7 @@ class Labels:
         return codes.reshape(given.shape)
 
     def decode(self, codes: ArrayLike) -> NDArray[np.object_]:
-        """Give the label at each place."""
+        """Label at each place."""
         import numpy as np
 
         from sfumato.laws.exact import check_codes
@@ -231,7 +231,7 @@ class Labels:
         return np.array(self.values, dtype=object)[check_codes(np.asarray(codes), self.size)]
 
     def places(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Give the place of each released label."""
+        """Place of each released label."""
         return self.encode(values)
 
     def describe(self) -> str:

@@ -19,7 +19,7 @@ _WHOLE = 2.0**53  # whole numbers below it are doubles
 
 
 def exact(number: float) -> Fraction:
-    """Give the fraction that a number writes out.
+    """Fraction that a number writes out.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def exact(number: float) -> Fraction:
 
 
 def short(number: float) -> int | float:
-    """Give a whole number without its fraction.
+    """A whole number without its fraction.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def short(number: float) -> int | float:
 
 
 def decimals(*numbers: float) -> int | None:
-    """Give the decimals that all the numbers need, or none where rounding to them would not be exact.
+    """Decimals that all the numbers need, or none where rounding to them would not be exact.
 
     Examples
     --------
@@ -59,7 +59,7 @@ _SIMPLE = 2**20
 
 
 def share(name: str, probability: float) -> Fraction:
-    """Give the fraction that a probability is taken as: the simple one that it writes out, else a multiple of 2^-53.
+    """Fraction that a probability is taken as: the simple one that it writes out, else a multiple of 2^-53.
 
     Examples
     --------
@@ -83,12 +83,12 @@ def toss(chance: Fraction, count: int, rng: np.random.Generator) -> NDArray[np.b
 
 
 def check_codes(codes: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Give codes back as an array, if all of them are places of the domain."""
+    """Codes as an array, if all of them are places of the domain."""
     return _inside(codes, 0, size, "values lie outside the domain of the noise")
 
 
 def check_outputs(outputs: NDArray[np.int64], possible: range) -> NDArray[np.int64]:
-    """Give outputs back as an array, if the law can have made all of them."""
+    """Outputs as an array, if the law can have made all of them."""
     return _inside(outputs, possible.start, possible.stop, "outputs cannot have come out of this noise law")
 
 

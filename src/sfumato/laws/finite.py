@@ -49,12 +49,12 @@ class Finite(Protocol):
         ...
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give P[output | input], a row for each output."""
+        """P[output | input], a row for each output."""
         ...
 
 
 def amplification(extremes: Extremes) -> float:
-    """Give gamma, the largest ratio of the chances that two inputs give to one output [EGS03]."""
+    """Largest ratio gamma of the chances that two inputs give to one output [EGS03]."""
     if any(low == 0 < high for high, low in extremes):
         return math.inf
     return float(max(high / low for high, low in extremes if high))
@@ -133,7 +133,7 @@ class KeepOrReplace(_Amplified):
         return np.asarray(np.where(kept, x, other + (other >= x)), dtype=np.int64)
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give P[output | input], a row for each output."""
+        """P[output | input], a row for each output."""
         import numpy as np
 
         y = check_outputs(outputs, self.outputs)
@@ -188,7 +188,7 @@ class ShiftModulo(_Amplified):
         return np.asarray((x + shift) % self.size, dtype=np.int64)
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give P[output | input], a row for each output."""
+        """P[output | input], a row for each output."""
         import numpy as np
 
         y = check_outputs(outputs, self.outputs)
@@ -255,7 +255,7 @@ class Mixture(_Amplified):
         return np.asarray(np.where(taken, self.of.randomize(x, rng), anything), dtype=np.int64)
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give P[output | input], a row for each output."""
+        """P[output | input], a row for each output."""
         weight = share("weight", self.weight)
         return float(weight) * self.of.probabilities(outputs) + float((1 - weight) / self.size)
 

@@ -34,7 +34,7 @@ class Form:
 
 
 def canonical_law(law: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a law's written form with known keys alone and whole numbers without a fraction, or refuse it."""
+    """A law's written form with known keys alone and whole numbers without a fraction; anything else is refused."""
     if not isinstance(law, Mapping) or str(law.get("name")) not in _FORMS:
         raise OptionError(f"the law needs a name, one of {', '.join(_FORMS)}")
     depth, inner = 0, law
@@ -52,7 +52,7 @@ def canonical_law(law: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def form_of(domain: Universe, law: Mapping[str, Any]) -> Form:
-    """Give the meaning of a law on a domain.
+    """Meaning of a law on a domain.
 
     Examples
     --------

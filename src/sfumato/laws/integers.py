@@ -30,7 +30,7 @@ _CHUNK = 2**18  # draws at a time, so that temporary arrays stay small
 
 
 def rational(scale: float) -> Fraction:
-    """Give the fraction t/s that a scale is taken as, within 2^-40 of it and exact for whole numbers.
+    """Fraction t/s that a scale is taken as, within 2^-40 of it and exact for whole numbers.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _geometric(scale: Fraction, size: int, rng: np.random.Generator) -> NDArray[
 
 
 def _laplace(scale: Fraction, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Give a sign to geometric draws; a negative zero is drawn again, else zero would come twice as often."""
+    """Geometric draws with a sign; a negative zero is drawn again, else zero would come twice as often."""
     import numpy as np
 
     y = _geometric(scale, size, rng)

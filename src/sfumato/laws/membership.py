@@ -24,7 +24,7 @@ _MOST = 5_000_000  # places, whose classes are listed one by one
 
 
 def interval_cells(domain: Integers | Reals, edges: Sequence[float]) -> tuple[tuple[int, ...], Labels]:
-    """Give the interval of each place, and the intervals' names. Each begins with its edge and ends before the next.
+    """Interval of each place, and the intervals' names. Each begins with its edge and ends before the next.
 
     The ends of the domain may be among the edges or left out.
 
@@ -54,7 +54,7 @@ def interval_cells(domain: Integers | Reals, edges: Sequence[float]) -> tuple[tu
 
 
 def rounding_cells(domain: Integers | Reals, to: float) -> tuple[tuple[int, ...], Integers | Reals]:
-    """Give the class of each place when values are rounded to a multiple of ``to``, halves up, and the multiples.
+    """Class of each place when values are rounded to a multiple of ``to``, halves up, and the multiples.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def rounding_cells(domain: Integers | Reals, to: float) -> tuple[tuple[int, ...]
 
 
 def parent_cells(domain: Labels, parents: Mapping[str, str]) -> tuple[tuple[int, ...], Labels]:
-    """Give the parent of each label, and the parents in the order in which the labels meet them.
+    """Parent of each label, and the parents in the order in which the labels meet them.
 
     Examples
     --------
@@ -166,13 +166,13 @@ class Membership:
         return np.array(self.cells, dtype=np.int64)
 
     def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:  # noqa: ARG002
-        """Give the class of each input; the generator is not used."""
+        """Class of each input; the generator is not used."""
         import numpy as np
 
         return np.asarray(self._classes[check_codes(codes, self.size)])
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give P[output | input], a row for each output."""
+        """P[output | input], a row for each output."""
         import numpy as np
 
         y = check_outputs(outputs, self.outputs)

@@ -55,7 +55,7 @@ class Law(Protocol):
         ...
 
     def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
-        """Give the probability of k steps."""
+        """Probability of k steps."""
         ...
 
 
@@ -114,7 +114,7 @@ class DiscreteLaplace(_OnGrid):
         return self.step**2 / (2.0 * math.sinh(self._decay / 2.0) ** 2)
 
     def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
-        """Give the probability of k steps."""
+        """Probability of k steps."""
         import numpy as np
 
         return np.asarray(math.tanh(self._decay / 2.0) * np.exp(-np.abs(np.asarray(k)) * self._decay))
@@ -153,7 +153,7 @@ class DiscreteGaussian(_OnGrid):
         return self.step**2 * math.fsum(k * k * float(self.pmf(k)) for k in range(-_TAIL, _TAIL + 1))
 
     def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
-        """Give the probability of k steps."""
+        """Probability of k steps."""
         import numpy as np
 
         sd = self.sd / self.step
@@ -201,7 +201,7 @@ class DiscreteUniform(_OnGrid):
         return self.step**2 * self.steps * (self.steps + 1) / 3.0
 
     def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
-        """Give the probability of k steps."""
+        """Probability of k steps."""
         import numpy as np
 
         return np.where(np.abs(np.asarray(k)) <= self.steps, 1.0 / (2 * self.steps + 1), 0.0)
@@ -211,7 +211,7 @@ class DiscreteUniform(_OnGrid):
 
 
 def law_of_size(name: str, size: float, step: float) -> DiscreteGaussian | DiscreteUniform | DiscreteLaplace:
-    """Give the law of a name whose standard deviation is ``size``; of uniform noise the nearest that the grid has.
+    """Law of a name whose standard deviation is ``size``; of uniform noise the nearest that the grid has.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def choose_step(size: float, fineness: int = _FINENESS) -> float:
 
 
 def snap(values: NDArray[np.float64], step: float) -> NDArray[np.int64]:
-    """Give the nearest place of the grid to each number, counted in steps.
+    """Nearest place of the grid to each number, counted in steps.
 
     Raises
     ------

@@ -60,12 +60,12 @@ class Operator(Protocol):
         ...
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give P[output | input], a row for each output and a column for each input."""
+        """P[output | input], a row for each output and a column for each input."""
         ...
 
 
 def transition(operator: Operator) -> NDArray[np.float64]:
-    """Give the matrix of all chances, a row for each input and a column for each output.
+    """Matrix of all chances, a row for each input and a column for each output.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def transition(operator: Operator) -> NDArray[np.float64]:
 
 
 def likelihoods(operator: Operator, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give rows in proportion to P[output | input], the largest of each row 1, so that none vanishes far out."""
+    """Rows in proportion to P[output | input], the largest of each row 1, so that none vanishes far out."""
     import numpy as np
 
     if isinstance(operator, Additive):

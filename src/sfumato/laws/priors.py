@@ -25,7 +25,7 @@ _SUM = 1e-3  # how far written probabilities may be from 1 together, for they ar
 
 
 def uniform_prior(domain: Universe) -> NDArray[np.float64]:
-    """Give each value of the domain the same probability."""
+    """The same probability for each value of the domain."""
     import numpy as np
 
     _check_size(domain)
@@ -33,7 +33,7 @@ def uniform_prior(domain: Universe) -> NDArray[np.float64]:
 
 
 def observed_prior(domain: Universe, values: ArrayLike) -> NDArray[np.float64]:
-    """Give each value of the domain its share among observed values.
+    """Share of each value of the domain among observed values.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def observed_prior(domain: Universe, values: ArrayLike) -> NDArray[np.float64]:
 
 
 def prior_of(domain: Universe, values: ArrayLike, probabilities: ArrayLike) -> NDArray[np.float64]:
-    """Give the prior that names values and their probabilities; values that are not named have none.
+    """Prior that names values and their probabilities; values that are not named have none.
 
     Examples
     --------

@@ -159,7 +159,7 @@ class _Parser:
         return np.asarray(self.places <= self.place(value) // 1)
 
     def place(self, value: _Token) -> Fraction:
-        """Give where a number lies among the places, between two of them too; far out it is just beyond the end."""
+        """Where a number lies among the places, between two of them too; far out it is just beyond the end."""
         if isinstance(self.domain, Labels):
             raise OptionError("labels have no order; compare them with == or in {...}")
         if value.kind != "number":

@@ -62,7 +62,7 @@ class Response:
 
     @classmethod
     def for_epsilon(cls, size: int, epsilon: float) -> Response:
-        """Give the matrix that keeps the most information under a wanted epsilon [Kairouz, Oh, Viswanath 2014].
+        """Matrix that keeps the most information under a wanted epsilon [Kairouz, Oh, Viswanath 2014].
 
         The truth has the chance e^epsilon / (e^epsilon + size - 1), every other answer 1 / (e^epsilon + size - 1).
 
@@ -138,7 +138,7 @@ class Response:
         return answers.reshape(x.shape)
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give P[output | input], a row for each output: the matrix transposed."""
+        """P[output | input], a row for each output: the matrix transposed."""
         import numpy as np
 
         return np.asarray(self.weights.T[check_outputs(outputs, self.outputs)] / FINEST, dtype=np.float64)

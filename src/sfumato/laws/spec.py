@@ -84,7 +84,7 @@ class NoiseSpec:
         return self.operator.epsilon
 
     def bound(self, rho1: float) -> float:
-        """Give the most that a property of prior probability rho1 can be believed after any answer; 1 says nothing."""
+        """Most that a property of prior probability rho1 can be believed after any answer; 1 says nothing."""
         return upward_bound(self.gamma, rho1)
 
     @property
@@ -108,7 +108,7 @@ class NoiseSpec:
         return self.decode_output(self.operator.randomize(self.domain.encode(values), rng))
 
     def decode_output(self, codes: ArrayLike) -> NDArray[Any]:
-        """Give the released value of each output code."""
+        """Released value of each output code."""
         import numpy as np
 
         values: NDArray[Any] = self.released.decode(codes)
@@ -116,7 +116,7 @@ class NoiseSpec:
         return np.rint(values).astype(np.int64) if whole and self.released.step == int(self.released.step) else values
 
     def encode_output(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Give the output code of each released value.
+        """Output code of each released value.
 
         Raises
         ------
@@ -158,7 +158,7 @@ class NoiseSpec:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Give the form that is written, in plain JSON types."""
+        """Form that is written, in plain JSON types."""
         return {"format": _FORMAT, "domain": domain_to_document(self.domain), "law": _thaw(self.law)}
 
     @classmethod
@@ -182,7 +182,7 @@ class NoiseSpec:
         return spec
 
     def to_toml(self) -> str:
-        """Give the specification as TOML, with gamma and epsilon for the reader; they are checked when it is read."""
+        """Specification as TOML, with gamma and epsilon for the reader; they are checked when it is read."""
         told = {key: Inline(value) if isinstance(value, dict) else value for key, value in self.to_document().items()}
         return write_toml({**told, "gamma": float(self.gamma), "epsilon": float(self.epsilon)}, self.describe())
 

@@ -19,7 +19,7 @@ _KEYS = {"uniform": "reach", "gaussian": "sd", "laplace": "scale"}
 def noise_for_privacy(
     law: str, privacy: float, low: float, high: float, confidence: float = 0.95, *, step: float | None = None
 ) -> dict[str, Any]:
-    """Give the law under which a value is known, at a confidence, to no narrower interval than a share of its range.
+    """Law under which a value is known, at a confidence, to no narrower interval than a share of its range.
 
     With uniform noise of reach a that interval is confidence * 2a wide, with Gaussian noise of deviation s at 95 % it
     is 2 * 1.96 s, and with Laplace noise of scale b it is 2 b ln(1 / (1 - confidence)).

@@ -114,7 +114,7 @@ class ReconstructedNaiveBayes:
         return self
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Give the logarithm of the probability of each class for each row of true values."""
+        """Logarithm of the probability of each class for each row of true values."""
         check_fitted(self, "shares_")
         codes = true_intervals(self.columns_, X)
         joint = np.tile(_log(self.class_prior_), (len(codes), 1))
@@ -125,11 +125,11 @@ class ReconstructedNaiveBayes:
         return np.asarray(shifted - _log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Give the probability of each class for each row of true values."""
+        """Probability of each class for each row of true values."""
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Give the likeliest class of each row of true values."""
+        """Likeliest class of each row of true values."""
         chances = self.predict_log_proba(X)
         return np.asarray(self.classes_[np.argmax(chances, axis=1)])
 
@@ -169,5 +169,5 @@ class ReconstructedNaiveBayes:
 
 
 def _log(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give logarithms, of 0 minus infinity."""
+    """Logarithms, of 0 minus infinity."""
     return np.log(numbers, out=np.full_like(numbers, -np.inf), where=numbers > 0.0)

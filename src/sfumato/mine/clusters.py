@@ -86,7 +86,7 @@ class GroupKMeans:
         return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:  # noqa: N803
-        """Give the cluster whose centre is nearest to each row."""
+        """Cluster whose centre is nearest to each row."""
         check_fitted(self, "cluster_centers_")
         return _nearest(check_rows(X, self.cluster_centers_.shape[1]), self.cluster_centers_)
 
@@ -161,7 +161,7 @@ def _nearest(rows: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray
 
 
 def _fill_empty(groups: Groups, labels: NDArray[np.int64], centres: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give each empty cluster the group that costs most where it is and does not leave its own cluster empty."""
+    """Move to each empty cluster the group that costs most where it is and does not leave its own cluster empty."""
     sizes = np.bincount(labels, minlength=len(centres))
     if (sizes > 0).all():
         return labels

@@ -123,7 +123,7 @@ def best_split(
     total: NDArray[np.int64],
     min_leaf: int,
 ) -> tuple[int, int] | None:
-    """Give the column and boundary whose two sides have the lowest weighted gini index; None where none is lower.
+    """Column and boundary whose two sides have the lowest weighted gini index; None where none is lower.
 
     With n_c records of class c among n on a side, its index times n is n - sum_c n_c^2 / n, so the sum of the two
     fractions is to be highest; their common fraction is of whole numbers, so that the order of the classes changes no
@@ -150,7 +150,7 @@ def best_split(
 
 
 def _before(ahead: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give what columns before each one have added to a running count over all columns."""
+    """What columns before each one have added to a running count over all columns."""
     return np.concatenate([np.zeros((1, ahead.shape[1]), dtype=np.int64), ahead[start[1:-1] - 1]])
 
 
@@ -195,7 +195,7 @@ def _keep_reached(nodes: Nodes, column: NDArray[np.int64]) -> Nodes:
 
 
 def leaf_of(nodes: Nodes, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the leaf that each record comes to."""
+    """Leaf that each record comes to."""
     at = np.zeros(len(codes), dtype=np.int64)
     inside = np.flatnonzero(nodes.column[at] != LEAF)
     while len(inside):

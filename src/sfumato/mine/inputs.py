@@ -32,7 +32,7 @@ def check_groups(groups: Groups) -> None:
 
 
 def check_rows(rows: Any, d: int) -> NDArray[np.float64]:
-    """Give rows as a matrix of floats, one column for each of the d coordinates the miner learned from."""
+    """Rows as a matrix of floats, one column for each of the d coordinates the miner learned from."""
     values = np.asarray(rows, dtype=np.float64)
     if values.ndim != 2:
         raise BadInput(f"rows have {values.ndim} dimensions; give a matrix, one row for each record")
@@ -61,7 +61,7 @@ _NUMBERS = 4_000_000
 
 
 def whiteners(covariance: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give, for each covariance, A = L^-1 with L L^T = C, and log det C.
+    """For each covariance A = L^-1 with L L^T = C, and log det C.
 
     Raises
     ------

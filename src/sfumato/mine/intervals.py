@@ -92,20 +92,20 @@ class Intervals:
         return not isinstance(self.domain, Labels)
 
     def of_truth(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Give the interval of each true value."""
+        """Interval of each true value."""
         return self._inside(self._named(self.domain.encode, values))
 
     def outputs(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Give the output code of each released value."""
+        """Output code of each released value."""
         encode = self.source.encode_output if isinstance(self.source, NoiseSpec) else self.source.encode
         return self._named(encode, values)
 
     def cells(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the cell of each output."""
+        """Cell of each output."""
         return np.searchsorted(self.cuts, outputs, side="right")
 
     def as_sent(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the interval that each output lies in, as if it were the truth; beyond the ends, the interval there."""
+        """Interval that each output lies in, as if it were the truth; beyond the ends, the interval there."""
         operator = self.source.operator if isinstance(self.source, NoiseSpec) else None
         places = outputs
         if isinstance(operator, Membership):  # the middle of the class stands for it
@@ -114,7 +114,7 @@ class Intervals:
         return self._inside(np.clip(places, 0, self.domain.size - 1))
 
     def threshold(self, boundary: int) -> float:
-        """Give the number half way between the values on either side of an interval's boundary."""
+        """Number half way between the values on either side of an interval's boundary."""
         assert not isinstance(self.domain, Labels)
         return float(self.domain.low + (float(self.edges[boundary]) - 0.5) * self.domain.step)
 
@@ -133,7 +133,7 @@ class Intervals:
 
 
 def choose_intervals(records: int) -> int:
-    """Give the number of intervals that AS00 takes: 100 records in each on average, but 10 to 100 of them.
+    """Number of intervals that AS00 takes: 100 records in each on average, but 10 to 100 of them.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def divide(name: str, source: Source, intervals: int, values: ArrayLike) -> Inte
 
 
 def places_in_order(outputs: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Give the rank of each output among all; equal ones in an order that the rows have no part in."""
+    """Rank of each output among all; equal ones in an order that the rows have no part in."""
     rank = np.empty(len(outputs), dtype=np.int64)
     rank[np.lexsort((rng.permutation(len(outputs)), outputs))] = np.arange(len(outputs))
     return rank
@@ -231,7 +231,7 @@ class Released:
         return np.bincount(groups * k + self.cells[rows, at], minlength=n_groups * k).reshape(n_groups, k)
 
     def ranks(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Give the rank of each output in its column."""
+        """Rank of each output in its column."""
         return np.stack([places_in_order(each, rng) for each in self.outputs.T], axis=1)
 
 
@@ -256,7 +256,7 @@ def read_released(specs: Mapping[str, Source], X: Any, y: Any, intervals: int | 
 
 
 def true_intervals(columns: tuple[Intervals, ...], X: Any) -> NDArray[np.int64]:  # noqa: N803
-    """Give the interval of every true value of rows to answer for."""
+    """Interval of every true value of rows to answer for."""
     cells_of = _table(X, tuple(column.name for column in columns))
     return np.stack([column.of_truth(each) for column, each in zip(columns, cells_of, strict=True)], axis=1)
 
@@ -291,7 +291,7 @@ def distributions(column: Intervals, counts: NDArray[np.int64], stop: str) -> ND
 
 
 def _table(X: Any, names: tuple[str, ...]) -> list[NDArray[Any]]:  # noqa: N803
-    """Give the columns by name, or by place where the table has no names."""
+    """Columns by name, or by place where the table has no names."""
     held = (
         X.column_names if hasattr(X, "column_names") else X if isinstance(X, Mapping) else getattr(X, "columns", None)
     )

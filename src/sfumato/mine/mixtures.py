@@ -105,20 +105,20 @@ class GroupMixture:
         return self
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Give the log-density of each row."""
+        """Log-density of each row."""
         return np.asarray(np.logaddexp.reduce(self._joint(X), axis=1))
 
     def score(self, X: Any) -> float:  # noqa: N803
-        """Give the mean log-density of the rows."""
+        """Mean log-density of the rows."""
         return float(self.score_samples(X).mean())
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Give the share of each component at each row."""
+        """Share of each component at each row."""
         joint = self._joint(X)
         return np.asarray(np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)))
 
     def predict(self, X: Any) -> NDArray[np.int64]:  # noqa: N803
-        """Give the likeliest component of each row."""
+        """Likeliest component of each row."""
         return np.asarray(np.argmax(self._joint(X), axis=1))
 
     def _joint(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
@@ -204,7 +204,7 @@ def expect(groups: Groups, components: Components, reg_covar: float) -> tuple[ND
 
 
 def maximize(groups: Groups, responsibilities: NDArray[np.float64], reg_covar: float) -> Components:
-    """Give the components that fit shared groups best, exactly, from the moments.
+    """Components that fit shared groups best, exactly, from the moments.
 
     w_c = N_c / N, mu_c = sum_g r_gc n_g m_g / N_c, V_c = sum_g r_gc (S_g + n_g (m_g - mu_c)(m_g - mu_c)^T) / N_c
     + reg_covar I, with N_c = sum_g r_gc n_g.

@@ -133,7 +133,7 @@ def class_counts(groups: Groups, layout: Layout, column: str) -> NDArray[np.int6
 
 
 def attributes(layout: Layout, column: str) -> NDArray[np.int64]:
-    """Give the coordinates that are not the target's: those a query has, in this order."""
+    """Coordinates that are not the target's: those a query has, in this order."""
     inside = [np.arange(block.start, block.stop) for block in layout if block.column != column]
     return np.concatenate([np.empty(0, dtype=np.int64), *inside])
 
@@ -237,7 +237,7 @@ class GroupNeighbours:
         return self._learn(pieces_of_target(groups, layout, column))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Give the share of each class in the density at each row, of shape (rows, c)."""
+        """Share of each class in the density at each row, of shape (rows, c)."""
         check_fitted(self, "classes_")
         rows = check_rows(X, self.n_features_in_)
         answer = np.empty((len(rows), len(self.classes_)))
@@ -246,7 +246,7 @@ class GroupNeighbours:
         return answer
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Give the densest class at each row."""
+        """Densest class at each row."""
         shares = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(shares, axis=1)])
 
@@ -321,7 +321,7 @@ class CentroidNeighbours:
         return self._learn(groups.mean[:, attributes(layout, column)], shares, np.arange(counts.shape[1]))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Give the class frequencies of the group nearest to each row; equal distances go to the first group."""
+        """Class frequencies of the group nearest to each row; equal distances go to the first group."""
         from scipy.spatial.distance import cdist
 
         check_fitted(self, "classes_")
@@ -332,7 +332,7 @@ class CentroidNeighbours:
         return self._shares[nearest]
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Give the most frequent class of the group nearest to each row."""
+        """Most frequent class of the group nearest to each row."""
         shares = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(shares, axis=1)])
 

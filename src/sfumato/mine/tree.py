@@ -137,13 +137,13 @@ class ReconstructedTree:
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Give the share of each class at the leaf that each row of true values comes to."""
+        """Share of each class at the leaf that each row of true values comes to."""
         check_fitted(self, "nodes_")
         held = self.nodes_.counts[leaf_of(self.nodes_, true_intervals(self.columns_, X))]
         return np.asarray(held / held.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Give the most frequent class at the leaf that each row of true values comes to."""
+        """Most frequent class at the leaf that each row of true values comes to."""
         shares = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(shares, axis=1)])
 
@@ -251,7 +251,7 @@ def hold(
 
 
 def in_order(ranks: NDArray[np.int64], share: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give intervals to records in the order of their ranks: with N(I_p) = n share_p, the N(I_1) lowest to I_1, and on.
+    """Assign intervals to records in the order of their ranks: with N(I_p) = n share_p, the N(I_1) lowest to I_1, and on.
 
     Counts are rounded where they are summed up, so that none is off by a record and all are given out.
 

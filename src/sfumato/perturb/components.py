@@ -38,7 +38,7 @@ def principal_axes(covariance: _Matrix) -> _Matrix:
 
 
 def project(values: _Matrix, axes: _Matrix) -> _Matrix:
-    """Give the principal components D M [lines 16 and 21]; of some columns with their rows of M it is a summand."""
+    """Principal components D M [lines 16 and 21]; of some columns with their rows of M it is a summand."""
     return np.asarray(values @ axes)
 
 
@@ -50,7 +50,7 @@ def component_places(projected: _Matrix, step: float) -> _Places:
 
 
 def component_ranges(places: _Places) -> _Places:
-    """Give max - min of each component, in steps [lines 17 and 23]."""
+    """max - min of each component, in steps [lines 17 and 23]."""
     return np.asarray(places.max(axis=0) - places.min(axis=0))
 
 
@@ -60,7 +60,7 @@ def flatten(places: _Places, ranges: _Places, centre: _Places) -> _Places:
 
 
 def noise_scales(ranges: _Places, b: float) -> _Matrix:
-    """Give the scales b_j = b (max - min) of the noise, in steps; 0 where a component does not vary [lines 17 and 23].
+    """Scales b_j = b (max - min) of the noise, in steps; 0 where a component does not vary [lines 17 and 23].
 
     The scale of the Laplace law and not its standard deviation (errata BCG10.1).
     """

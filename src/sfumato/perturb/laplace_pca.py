@@ -126,7 +126,7 @@ class LaplacePCA:
         return _B if self.b is None else self.b
 
     def scale(self, components: int) -> float:
-        """Give the scale of the noise on each of m components, in ranges of the component."""
+        """Scale of the noise on each of m components, in ranges of the component."""
         return self.noise * (components if self.guarantee == "record" else 1)
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
@@ -161,7 +161,7 @@ class LaplacePCA:
 def form_groups(
     mechanism: LaplacePCA, records: Records, weights: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the level that each record's group must reach, and its group [BCG10, alg. 2, lines 4 to 11].
+    """Level that each record's group must reach, and its group [BCG10, alg. 2, lines 4 to 11].
 
     Groups never cross strata. Every group of a stratum reaches the highest level in it.
     """
@@ -249,7 +249,7 @@ def _check_sizes(k: int | None, groups: int | None) -> None:
 
 
 def levels_to_reach(mechanism: LaplacePCA, records: Records) -> NDArray[np.int64]:
-    """Give max(k, level asked) of each record; with a number of groups the share of a group stands for k."""
+    """max(k, level asked) of each record; with a number of groups the share of a group stands for k."""
     import numpy as np
 
     if (records.levels < 0).any():

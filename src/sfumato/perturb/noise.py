@@ -52,12 +52,12 @@ def common_step(size: float, enhance: float, enhance_size: float) -> float:
 
 
 def number_blocks(layout: Layout) -> tuple[Block, ...]:
-    """Give the blocks that get noise."""
+    """Blocks that get noise."""
     return tuple(block for block in layout if block.kind is BlockKind.NUMBER)
 
 
 def number_places(layout: Layout) -> list[int]:
-    """Give the coordinates that get noise."""
+    """Coordinates that get noise."""
     return [block.start for block in number_blocks(layout)]
 
 
@@ -111,7 +111,7 @@ def finish(records: Records, values: NDArray[np.float64], noise: Noise, rng: np.
 
 
 def _restore_missing(records: Records, values: NDArray[np.float64]) -> None:
-    """Give missing cells back what they had: there is no number in them to hide."""
+    """Put back what missing cells had: there is no number in them to hide."""
     numbers = {block.column: block for block in number_blocks(records.layout)}
     for block in records.layout:
         if block.kind is BlockKind.MISSING and block.column in numbers:
@@ -192,7 +192,7 @@ class AdditiveNoise:
 
 
 def perturb_additively(x: NDArray[np.float64], law: Law, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Give Y = X + e for one attribute, independently of all others [OZ03, sec. 3.1].
+    """Y = X + e for one attribute, independently of all others [OZ03, sec. 3.1].
 
     X is brought to the grid of the law first, so that Y says nothing by its last digits [Mironov 2012].
     """
@@ -200,7 +200,7 @@ def perturb_additively(x: NDArray[np.float64], law: Law, rng: np.random.Generato
 
 
 def perturb_with_shape(x: NDArray[np.float64], law: Law, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Give Y = X + L e, where L L' is the correlation matrix of X: noise of the data's own shape.
+    """Y = X + L e, where L L' is the correlation matrix of X: noise of the data's own shape.
 
     L is the symmetric root, which a matrix without full rank has as well. The sum is brought to the law's grid.
     """
@@ -286,7 +286,7 @@ class MultiplicativeNoise:
 def perturb_multiplicatively(
     x: NDArray[np.float64], zero: float, law: Law, step: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Give Y = X e for one attribute, where e = 1 + noise of the law [OZ03, sec. 3.1].
+    """Y = X e for one attribute, where e = 1 + noise of the law [OZ03, sec. 3.1].
 
     ``x`` counts in standard deviations from the mean and ``zero`` is where the number 0 lies in that count. The product
     is brought to a grid of the given step, so that Y says nothing by its last digits [Mironov 2012].

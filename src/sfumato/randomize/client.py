@@ -28,7 +28,7 @@ def answer(
     max_rho2: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> str | int | float:
-    """Give what is sent in place of a value; nothing of the value leaves before the specification has been checked.
+    """What is sent in place of a value; nothing of the value leaves before the specification has been checked.
 
     Send one answer once. Whoever needs to send again sends the *same* answer: fresh ones average to the truth.
 

@@ -249,7 +249,7 @@ _FINENESS = (
 
 
 def spec_for_epsilon(places: Places, epsilon: float, *, allow_observed: bool, pass_missing: bool) -> NoiseSpec:
-    """Give the specification that spends epsilon on one column.
+    """Specification that spends epsilon on one column.
 
     Labels get the k-ary response that keeps the most information, numbers Laplace noise with a scale of range / epsilon
     on the column's own step. A missing cell of a column of labels is one more label.
@@ -298,7 +298,7 @@ def _refusal(places: Places, *, labels_gap: bool) -> PrivacyRefusal:
 
 
 def _numbers(low: float, high: float, step: float | None) -> Integers | Reals:
-    """Give the domain of numbers between two bounds; without a step on a decimal grid, a little wider if need be."""
+    """Domain of numbers between two bounds; without a step on a decimal grid, a little wider if need be."""
     if step == 1.0 and low.is_integer() and high.is_integer():
         return Integers(int(low), int(high))
     grid = float(f"1e{math.floor(math.log10((high - low) / _FINENESS))}") if step is None else step

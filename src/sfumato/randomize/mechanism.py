@@ -93,7 +93,7 @@ class Randomization:
         return Sanitized(released, facts, Workings(origin=order))
 
     def _columns(self, layout: Layout) -> tuple[list[Column], tuple[str, ...]]:
-        """Give each column its specification, and name those whose domain was read off the data."""
+        """Specification of each column, and those whose domain was read off the data."""
         given = {name: NoiseSpec.from_json(text) for name, text in dict(self.specs).items()}
         columns: list[Column] = []
         observed = []

@@ -40,7 +40,7 @@ def bootstrap_bands(
     resamples: int,
     rng: np.random.Generator,
 ) -> tuple[_Vector, _Vector]:
-    """Give the lower and upper band of each cell.
+    """Lower and upper band of each cell.
 
     Count vectors are drawn from the multinomial of the observed ones and solved as those were, and once more with less
     smoothing; the band holds the quantiles of both. A solution is smoother than the truth: by how much shows when the
@@ -83,7 +83,7 @@ LEAST = 30.0
 
 
 def effective_records(channel: Channel, probability: NDArray[np.float64], records: int) -> float:
-    """Give the number of plain records that would tell the distribution as precisely.
+    """Number of plain records that would tell the distribution as precisely.
 
     In direction j the n released records tell what n l_j plain ones would (`shares_let_through`); the number is the
     mean over the directions, so the Fisher information is that of so many plain records altogether. Where the noise
@@ -106,7 +106,7 @@ def resolved_directions(channel: Channel, records: int) -> int:
 
 
 def records_needed(channel: Channel, least: float = LEAST) -> float:
-    """Give how many records must be released for the coarsest feature to be known as from ``least`` plain ones.
+    """How many records must be released for the coarsest feature to be known as from ``least`` plain ones.
 
     Infinite where the noise lets nothing through.
     """

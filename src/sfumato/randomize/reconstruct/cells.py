@@ -114,7 +114,7 @@ def _natural(universe: Universe, operator: Operator) -> Cells:
 
 
 def _equal(size: int, intervals: int) -> _Places:
-    """Give cuts at equal distances, as far as whole places allow."""
+    """Cuts at equal distances, as far as whole places allow."""
     return np.array([size * each // intervals for each in range(intervals + 1)], dtype=np.int64)
 
 
@@ -151,7 +151,7 @@ def refine(cells: Cells, operator: Operator) -> tuple[Cells, _Places]:
 
 
 def cut_outputs(cells: Cells, operator: Operator, codes: _Places) -> _Places | None:
-    """Give the cuts between cells of what was released; None where each output is a cell of its own.
+    """Cuts between cells of what was released; None where each output is a cell of its own.
 
     Inside the domain they are those of the truth. Additive noise goes beyond its ends: as far as records lie, in cells
     as wide as the inner ones, or wider where these would be many; the first and the last cell have no outer bound.
@@ -167,7 +167,7 @@ def cut_outputs(cells: Cells, operator: Operator, codes: _Places) -> _Places | N
 
 
 def _outside(reach: int, width: int, inside: int) -> _Places:
-    """Give cuts beyond an end of the domain until a number of places is covered."""
+    """Cuts beyond an end of the domain until a number of places is covered."""
     if reach <= 0:
         return np.zeros(0, dtype=np.int64)
     step = max(width, -(-reach // (_AROUND * inside)))

@@ -60,7 +60,7 @@ class NoiseSums:
         return cls(np.cumsum(np.cumsum(coarse.pmf(places))), first, step)
 
     def between(self, inputs: _Places, outputs: _Places) -> _Matrix:
-        """Give the sum of P[y | x] over the places x of each input cell and y of each output cell."""
+        """Sum of P[y | x] over the places x of each input cell and y of each output cell."""
         a, b = inputs[:-1, None], inputs[1:, None]
         c, d = outputs[None, :-1], outputs[None, 1:]
         mirrored = c + d > a + b
@@ -68,11 +68,11 @@ class NoiseSums:
         return np.maximum(self._at(d - 1 - a) - self._at(d - 1 - b) - self._at(c - 1 - a) + self._at(c - 1 - b), 0.0)
 
     def below(self, inputs: _Places, place: int) -> NDArray[np.float64]:
-        """Give the sum of P[y < place | x] over the places x of each input cell, all at or above the place."""
+        """Sum of P[y < place | x] over the places x of each input cell, all at or above the place."""
         return self._at(place - 1 - inputs[:-1]) - self._at(place - 1 - inputs[1:])
 
     def above(self, inputs: _Places, place: int) -> NDArray[np.float64]:
-        """Give the sum of P[y >= place | x] over the places x of each input cell, all below the place."""
+        """Sum of P[y >= place | x] over the places x of each input cell, all below the place."""
         return self._at(inputs[1:] - 1 - place) - self._at(inputs[:-1] - 1 - place)
 
     def _at(self, places: _Places) -> _Matrix:
@@ -92,7 +92,7 @@ class NoiseSums:
 
 
 def _reach(law: DiscreteLaplace | DiscreteGaussian | DiscreteUniform) -> float:
-    """Give how far the table must go on below what is asked, for the mass beyond to be nothing."""
+    """How far the table must go on below what is asked, for the mass beyond to be nothing."""
     if isinstance(law, DiscreteUniform):
         return float(law.steps)
     if isinstance(law, DiscreteGaussian):
@@ -101,7 +101,7 @@ def _reach(law: DiscreteLaplace | DiscreteGaussian | DiscreteUniform) -> float:
 
 
 def summed(operator: Operator, inputs: _Places, outputs: _Places | None) -> _Matrix:
-    """Give P[output in cell s | input uniform on the places of cell p], a row for each p.
+    """P[output in cell s | input uniform on the places of cell p], a row for each p.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def summed(operator: Operator, inputs: _Places, outputs: _Places | None) -> _Mat
 
 
 def at_midpoints(operator: Additive, inputs: _Places, outputs: _Places, exact: _Matrix) -> _Matrix:
-    """Give f_Y(m(I_s) - m(I_p)) L_s, the noise at the distance of two midpoints [JS07, ch. 4].
+    """f_Y(m(I_s) - m(I_p)) L_s, the noise at the distance of two midpoints [JS07, ch. 4].
 
     Cells without an outer bound have no midpoint, and bounded noise reaches some cells but not their midpoint: these
     columns are those of ``exact``, which `summed` gives.
@@ -183,7 +183,7 @@ def _keep_or_replace(operator: KeepOrReplace, inputs: _Places, outputs: _Places)
 
 
 def _kept(inputs: _Places, outputs: _Places) -> _Matrix:
-    """Give the share of the places of each input cell that lie in each output cell."""
+    """Share of the places of each input cell that lie in each output cell."""
     first = np.maximum(inputs[:-1, None], outputs[None, :-1])
     last = np.minimum(inputs[1:, None], outputs[None, 1:])
     return np.asarray(np.maximum(last - first, 0) / np.diff(inputs)[:, None])

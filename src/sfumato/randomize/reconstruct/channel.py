@@ -86,7 +86,7 @@ class Channel:
         return self.matrix if self.exact is None else self.exact
 
     def mix(self, probability: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the chances of the outputs, a row for each row of probabilities."""
+        """Chances of the outputs, a row for each row of probabilities."""
         if self._sparse is None:
             return np.asarray(probability @ self.matrix)
         floor, rest, _ = self._sparse
@@ -118,7 +118,7 @@ class Channel:
 
 
 def shares_let_through(matrix: NDArray[np.float64], probability: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the share of Fisher information that the noise lets through, for each direction in which p can change.
+    """Share of Fisher information that the noise lets through, for each direction in which p can change.
 
     The information of n released records about p is n A diag(1/q) A', with q = pA; of n plain records it is
     n diag(1/p). The shares are the eigenvalues of the first against the second, less the one of the total mass, which
@@ -193,7 +193,7 @@ class Ridge:
         return cls(right, basis, size, uniform, float(penalties[best]))
 
     def solve(self, counts: NDArray[np.float64], *, less: float = 1.0) -> NDArray[np.float64]:
-        """Give the probabilities for one count vector or several, with the penalty divided by ``less``."""
+        """Probabilities for one count vector or several, with the penalty divided by ``less``."""
         share = counts / counts.sum(axis=-1, keepdims=True)
         along = (share - self.uniform) @ self.right / (self.size + self.alpha / less)
         return onto_simplex(along @ self.basis.T + 1.0 / len(self.size))
@@ -208,7 +208,7 @@ def _roughness(inputs: int, *, ordered: bool) -> _Matrix:
 
 
 def onto_simplex(points: _Matrix) -> _Matrix:
-    """Give the nearest probabilities to each row [Held, Wolfe, Crowder 1974].
+    """Nearest probabilities to each row [Held, Wolfe, Crowder 1974].
 
     Examples
     --------

@@ -98,7 +98,7 @@ def reconstruct_counts(
 
 
 def check_counts(counts: ArrayLike, channel: Channel) -> NDArray[np.float64]:
-    """Give counts as doubles, if the matrix can have given them."""
+    """Counts as doubles, if the matrix can have given them."""
     try:
         table = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError):

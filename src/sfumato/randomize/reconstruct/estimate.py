@@ -170,7 +170,7 @@ def _channel(
 
 
 def _count(codes: NDArray[np.int64], outputs: NDArray[np.int64] | None, channel: Channel, *, tails: bool) -> _Vector:
-    """Give N(I_s)."""
+    """N(I_s)."""
     places = codes if outputs is None else np.searchsorted(outputs, codes, side="right") - (0 if tails else 1)
     counts = np.bincount(places, minlength=channel.outputs).astype(np.float64)
     lost = int(counts[~(channel.matrix > 0).any(axis=0)].sum())

@@ -125,7 +125,7 @@ class Likelihood:
 
 
 def _used(shares: NDArray[np.float64], done: int) -> float:
-    """Give the free parameters that the next iteration uses up."""
+    """Free parameters that the next iteration uses up."""
     return float((shares * (1.0 - shares) ** done).sum())
 
 
@@ -136,13 +136,13 @@ def _plenty(shares: NDArray[np.float64], records: NDArray[np.float64]) -> NDArra
 
 
 def _arrival(shares: NDArray[np.float64], done: int, records: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the gain at which the iteration of each row has arrived; below 0 while it still uses up parameters."""
+    """Gain at which the iteration of each row has arrived; below 0 while it still uses up parameters."""
     pace = -1.0 if _used(shares, done) > _SPENT else _PACE / (done + 1)
     return np.where(_plenty(shares, records), _CLOSE * shares.min(initial=1.0), pace)
 
 
 def make_stop(name: str, channel: Channel) -> Stop:
-    """Give the stop of a name.
+    """Stop of a name.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def bayes_step(counts: _Matrix, channel: Channel, pr: _Matrix, mixed: _Matrix) -
 
 
 def log_likelihood(counts: _Matrix, mixed: _Matrix) -> NDArray[np.float64]:
-    """Give sum_s N(I_s) ln q_s of each row; columns may be scaled, which adds a constant."""
+    """sum_s N(I_s) ln q_s of each row; columns may be scaled, which adds a constant."""
     logs = np.log(mixed, out=np.zeros_like(mixed), where=counts > 0.0)
     return np.asarray((counts * logs).sum(axis=1))
 

@@ -74,17 +74,17 @@ class Reconstruction:
         return self.cells.edges
 
     def to_document(self) -> dict[str, Any]:
-        """Give it in plain JSON types."""
+        """The same in plain JSON types."""
         where = {"edges": self.edges.tolist()} if self.edges is not None else {"values": list(self.values or ())}
         told = {name: plain(getattr(self, name)) for name in _WRITTEN}
         return {**where, **told, "effective_records": round(self.effective_records, 1)}
 
     def mean(self) -> float:
-        """Give the mean of the distribution; intervals count at their middle."""
+        """Mean of the distribution; intervals count at their middle."""
         return float(self.probability @ self.cells.centres)
 
     def quantile(self, share: float) -> float:
-        """Give the value below or at which a share of the distribution lies; inside intervals along a straight line."""
+        """Value below or at which a share of the distribution lies; inside intervals along a straight line."""
         if isinstance(share, bool) or not 0 <= share <= 1:
             raise OptionError("a quantile is for a share from 0 to 1")
         centres, edges = self.cells.centres, self.edges
