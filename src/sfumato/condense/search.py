@@ -180,7 +180,7 @@ _LEAST = 1e-9  # a gain in n * log(width) below this may be rounding
 
 @inner
 def _cost(inside: float, size: float, floor: float) -> float:
-    """n * log(variance) of a group; the floor keeps twins from being worth any price."""
+    """Size times log(variance) of a group; the floor keeps twins from being worth any price."""
     return float(size * np.log(max(inside, 0.0) / size + floor))
 
 

@@ -251,7 +251,7 @@ def hold(
 
 
 def in_order(ranks: NDArray[np.int64], share: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Assign intervals to records in the order of their ranks: with N(I_p) = n share_p, the N(I_1) lowest to I_1, and on.
+    """Assign intervals to records in the order of their ranks: with N(I_p) = n share_p, the N(I_1) lowest to I_1.
 
     Counts are rounded where they are summed up, so that none is off by a record and all are given out.
 

@@ -50,7 +50,7 @@ def component_places(projected: _Matrix, step: float) -> _Places:
 
 
 def component_ranges(places: _Places) -> _Places:
-    """max - min of each component, in steps [lines 17 and 23]."""
+    """Range (max - min) of each component, in steps [lines 17 and 23]."""
     return np.asarray(places.max(axis=0) - places.min(axis=0))
 
 
