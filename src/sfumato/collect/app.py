@@ -57,15 +57,7 @@ _ACCEPTED = {
 
 
 class Collector:
-    """Takes randomized answers of one survey into a store and shows their estimate.
-
-    Parameters
-    ----------
-    survey : Survey
-    store : AnswerStore
-    settings : CollectorSettings
-    log : Log
-    """
+    """Takes randomized answers of one survey into a store and shows their estimate."""
 
     def __init__(self, survey: Survey, store: AnswerStore, settings: CollectorSettings, log: Log) -> None:
         self._survey, self._store, self._settings, self._log = survey, store, settings, log

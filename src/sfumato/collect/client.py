@@ -252,13 +252,10 @@ def answer_survey(
 
     Parameters
     ----------
-    connection : Connection
-    token : str
     values : mapping
         The true answer to each question. Not used where an answer is kept for the token.
     survey : Survey, optional
         As fetched and checked before; else it is fetched now.
-    kept : KeptAnswers, optional
     other_person : bool
         Another person than those whose answers to this survey are kept here.
     rng : Generator, optional
@@ -297,7 +294,6 @@ def check_survey(
 
     Parameters
     ----------
-    survey : Survey
     digest : str, optional
         The expected digest.
     rho1, max_rho2 : float

@@ -36,7 +36,6 @@ def estimate(survey: Survey, tallies: Mapping[int, Mapping[int, int]]) -> dict[s
 
     Parameters
     ----------
-    survey : Survey
     tallies : mapping
         For the number of a question, how often each output code came.
     """
@@ -69,15 +68,7 @@ def _reconstruct(question: Question, tally: Mapping[int, int]) -> Reconstruction
 
 
 class LiveEstimate:
-    """The latest estimate, made now and then in a thread of its own; many may ask, one at a time is made.
-
-    Parameters
-    ----------
-    store : AnswerStore
-    survey : Survey
-    at_least : int
-    step : int
-    """
+    """The latest estimate, made now and then in a thread of its own; many may ask, one at a time is made."""
 
     def __init__(self, store: AnswerStore, survey: Survey, *, at_least: int = AT_LEAST, step: int = STEP) -> None:
         self._store = store

@@ -142,11 +142,6 @@ def serve(
 
     Parameters
     ----------
-    survey : Survey
-    store : AnswerStore
-    place : ListenAddress
-    settings : CollectorSettings
-    log : Log
     ready : callable
         Told the address once connections are accepted.
     """
@@ -228,7 +223,6 @@ class GuardedConnection(asyncio.Protocol):
 
     Parameters
     ----------
-    connections : OpenConnections
     http : asyncio.Protocol
         Answers requests. It is told in which connection they came, see `watched`.
     """

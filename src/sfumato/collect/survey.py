@@ -197,7 +197,6 @@ def read_survey(specs: Sequence[str], texts: Sequence[str], title: str) -> Surve
         ``FILE`` for a single question, ``NAME=FILE`` for each of several.
     texts : sequence of str
         What is asked: ``NAME=TEXT``, or ``TEXT`` for a single question.
-    title : str
     """
     files = [_named(spec) for spec in specs]
     if len(files) > 1 and any(name is None for name, _ in files):

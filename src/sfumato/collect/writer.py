@@ -62,13 +62,7 @@ class Crowded(SfumatoError):
 
 
 class AnswerWriter:
-    """The one task of a process that stores answers.
-
-    Parameters
-    ----------
-    store : AnswerStore
-    log : Log
-    """
+    """The one task of a process that stores answers."""
 
     def __init__(self, store: AnswerStore, log: Log) -> None:
         self._store = store

@@ -57,7 +57,6 @@ def align_keys(session: Session, keys: Sequence[Any] | pa.ChunkedArray | pa.Arra
 
     Parameters
     ----------
-    session : Session
     keys : sequence or Arrow column
         One key a row: whole numbers, text or dates, none missing and none twice.
 
@@ -129,12 +128,7 @@ def _text(cell: Any) -> str | None:
 
 
 def _refuse_different(session: Session, ordered: bytes, counts: list[int]) -> None:
-    """Count at every party how the keys differ, and say so.
-
-    Raises
-    ------
-    TableError
-    """
+    """Count at every party how the keys differ, and say so."""
     sets = []
     for owner, count in enumerate(counts):
         told = session.tell(ordered if owner == session.rank else None, owner, "keyed hashes", count)

@@ -33,7 +33,6 @@ def refuse_bare_rows(session: Session, own: NDArray[np.int64], total: NDArray[np
 
     Parameters
     ----------
-    session : Session
     own, total : ndarray of one shape
         Rows or cells that go into each sum, here and over all owners.
     few : {"refuse", "allow"}

@@ -72,7 +72,6 @@ def joint_codec(session: Session, table: pa.Table, schema: Schema, *, few: str =
 
     Parameters
     ----------
-    session : Session
     table : pyarrow.Table
         The rows of this owner.
     schema : Schema

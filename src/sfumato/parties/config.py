@@ -65,16 +65,10 @@ class PartyConfig:
         Name of the run.
     rank : int
         Which of the parties this one is.
-    peers : tuple of Peer
-    identity : Identity
-    listen : Address
     plan : JointPlan
         What all parties agree on.
-    data : DataSource
     interpreter : path, optional
         The Python of the engine's own environment.
-    timeout, wait, step : float
-    output : path, optional
     """
 
     run: str

@@ -41,12 +41,10 @@ class Hello:
         Name of the run.
     kind : {"channel", "engine"}
         What the connection is for.
-    rank : int
     digest : str
         SHA-256 of the settings.
     settings : mapping, optional
         The settings themselves, on a channel.
-    protocol : int
     """
 
     sfumato: str

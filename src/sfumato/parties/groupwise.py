@@ -194,7 +194,6 @@ def draw_noise(
         One half of the noise, of which two are subtracted, or all of it.
     scales : ndarray of shape (g, m)
     sizes : ndarray of shape (g,)
-    rng : numpy.random.Generator
     """
     draw = draw_geometric if law == "geometric" else draw_laplace
     noise = np.zeros((int(sizes.sum()), scales.shape[1]), dtype=np.int64)
@@ -232,7 +231,6 @@ def release_rows(
     axes : ndarray of shape (g, d, m)
     varying : ndarray of shape (g, m)
         Ranges; 0 for components that are published as the group's mean.
-    statistics : Statistics
     layout : tuple of Block
         Of all columns.
     step, level, rounds, bare

@@ -49,12 +49,10 @@ def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layou
 
     Parameters
     ----------
-    session : Session
     plan : JointPlan
         The same at every owner.
     values : ndarray of shape (n_l, d)
         This owner's rows, standardized alike at all owners (`sfumato.parties.codecs.joint_codec`).
-    layout : tuple of Block
     n : int
         Rows of all owners [line 2].
 
@@ -148,7 +146,6 @@ def group_statistics(session: Session, values: Matrix, own: Whole, sizes: Whole)
 
     Parameters
     ----------
-    session : Session
     values : ndarray of shape (n_l, d)
         This owner's rows, group after group.
     own, sizes : ndarray of shape (g,)
@@ -199,7 +196,6 @@ def secure_ranges(session: Session, places: Whole, own: Whole) -> Whole:
 
     Parameters
     ----------
-    session : Session
     places : ndarray of shape (n_l, m)
         Components of this owner's rows, group after group.
     own : ndarray of shape (g,)

@@ -127,7 +127,6 @@ def draw_ledger(
 
     Parameters
     ----------
-    transcript : Transcript
     leaks : mapping of str to Leak
         What the protocol declares to show.
     traffic : mapping, optional

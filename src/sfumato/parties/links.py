@@ -163,7 +163,6 @@ class Link:
         Of the other party.
     wire : Wire
         After both ends have greeted.
-    mail : Mail
     clock : callable
         Gives seconds that only go up.
     """

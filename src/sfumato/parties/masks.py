@@ -31,7 +31,6 @@ def masked(values: NDArray[np.int64], rank: int, secrets: Mapping[int, bytes], s
     ----------
     values : ndarray
         Whole numbers of this party.
-    rank : int
     secrets : mapping of int to bytes
         The secret that this party has in common with each other one.
     sequence : int

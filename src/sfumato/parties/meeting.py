@@ -33,7 +33,6 @@ class Meeting:
 
     Parameters
     ----------
-    place : Place
     mail : Mail
         Gets failures.
     arrived : callable

@@ -40,10 +40,6 @@ class NetworkChannel:
 
     Made by `connect`. A party that gives up, closes, dies or stays silent for longer than the timeout fails the
     channel: ``failed`` is set, and whatever waits raises `PartyError` with one sentence.
-
-    Parameters
-    ----------
-    place : Place
     """
 
     def __init__(self, place: Place) -> None:

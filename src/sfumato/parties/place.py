@@ -48,7 +48,6 @@ class Peer:
 
     Parameters
     ----------
-    name : str
     address : Address
         Where others reach it.
     fingerprint : str
@@ -72,7 +71,6 @@ class Place:
         All parties, in the order of their ranks.
     run : str
         Name of the run.
-    identity : Identity
     listen : Address
         Where this party waits for others.
     settings : mapping

@@ -119,7 +119,6 @@ def run_together(
         What the protocol declares to show.
     engine : {"cheetah", "aby3"}
         Which parties take part in computing; the arithmetic is in the clear either way.
-    seed : int, optional
     keep : bool
         Keep opened values in the transcripts.
 

@@ -44,7 +44,6 @@ def joined(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChannel, 
 
     Parameters
     ----------
-    config : PartyConfig
     version : str
         Of the package, the same at all parties.
 

@@ -43,7 +43,6 @@ class Session(Protocol):
         Place of this party.
     names : tuple of str
         Of all parties.
-    transcript : Transcript
     """
 
     rank: int

@@ -31,7 +31,6 @@ class ShareSession:
 
     Parameters
     ----------
-    channel : Channel
     engine : Engine or None
         None at a party that does not compute.
     computing : tuple of int

@@ -56,7 +56,6 @@ class Entry:
         What the protocol was doing, such as ``"round 3"``.
     action : str
         One of `ACTIONS`.
-    label : str
     shape : tuple of int
         Of the numbers; (count,) of a message.
     to : tuple of str
@@ -108,12 +107,7 @@ class Transcript:
 
 
 def refuse_undeclared(leaks: Mapping[str, Leak], action: str, label: str, to: tuple[str, ...], parties: int) -> None:
-    """Refuse to show what the protocol does not declare, or to more parties than it declares.
-
-    Raises
-    ------
-    PrivacyRefusal
-    """
+    """Refuse to show what the protocol does not declare, or to more parties than it declares."""
     leak = leaks.get(label)
     if leak is None or leak.action != action:
         raise PrivacyRefusal(

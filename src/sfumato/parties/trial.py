@@ -30,14 +30,11 @@ class Trial:
     partition : {"horizontal", "vertical"}
     data : mapping of str to path
         The table of each party, as far as it is known.
-    run : str
     key, target : str, optional
         Columns.
     schema : path, optional
         Of a horizontal partition, with declared domains; copied to every party.
-    k : int, optional
     engine : {"cheetah", "aby3"}
-    timeout : float
     """
 
     parties: Mapping[str, Address]
@@ -82,8 +79,6 @@ def write_trial(folder: Path, trial: Trial, *, keep_authority: bool = False) -> 
 
     Parameters
     ----------
-    folder : path
-    trial : Trial
     keep_authority : bool
         Keep the authority's key, in ``authority-key.pem`` beside the parties; otherwise nobody can make certificates
         for them later.

@@ -33,7 +33,6 @@ class Tunnel:
 
     Parameters
     ----------
-    rank : int
     computing : tuple of int
         Ranks of the computing parties.
     call : callable

@@ -122,7 +122,6 @@ def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.floa
     ----------
     session : Session
         Made with `LEAKS`.
-    plan : JointPlan
     values : ndarray of shape (n, d_l)
         This owner's coordinates, standardized, of the same records in the same order at all parties.
     layout : tuple of Block

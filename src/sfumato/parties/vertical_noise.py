@@ -46,7 +46,6 @@ class Grouped:
     sizes : ndarray of shape (g,)
     mean : ndarray of shape (g, d_l)
         In whole steps of 2^-bits, as it is told.
-    bits : int
     centred : ndarray of shape (n, d_l)
         Distances from the mean of the group.
     """
@@ -105,8 +104,6 @@ def share_components(session: Session, own: Grouped, axes: NDArray[np.float64], 
 
     Parameters
     ----------
-    session : Session
-    own : Grouped
     axes : ndarray of shape (g, d_l, m)
         The rows of the transform matrices that belong to own columns.
     step : float
@@ -148,7 +145,6 @@ def add_noise(
 
     Parameters
     ----------
-    session : Session
     components : Shared of shape (n, m)
     varying : ndarray of shape (g, m)
         Ranges of the components. What does not vary is not opened at all: 0 stands for it.
@@ -198,7 +194,6 @@ def lone_marks(layout: Layout, statistics: Statistics) -> int:
     ----------
     layout : tuple of Block
         Of all columns, with the coordinates of missing cells.
-    statistics : Statistics
     """
     sizes, sums = statistics.sizes, statistics.mean * statistics.sizes[:, None]
     missing = {block.column: np.rint(sums[:, block.start]) for block in layout if block.kind is BlockKind.MISSING}

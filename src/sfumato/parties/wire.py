@@ -46,7 +46,6 @@ class Wire:
     ----------
     reader, writer : asyncio streams
         Of the plain connection below.
-    context : SSLContext
     server : bool
         Whether this end was called.
     """

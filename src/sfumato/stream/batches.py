@@ -71,7 +71,6 @@ def cut_batches(tables: Iterable[pa.Table | pa.RecordBatch], rows: int, *, sourc
     ----------
     tables : iterable of pyarrow.Table or pyarrow.RecordBatch
         In the order of the source, of any lengths.
-    rows : int
     source : str
         Goes into the ids, to tell sources apart that may hold the same rows.
     """

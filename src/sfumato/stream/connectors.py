@@ -61,7 +61,6 @@ class ReadOptions:
         Ids among them whose records wait, were in memory only, and must be given again.
     source : str
         Goes into the ids, to tell inputs apart that may hold the same rows.
-    encoding : str
     form : {"csv", "jsonl"}, optional
         How standard input is written, by default as its first character tells.
     follow : bool

@@ -111,9 +111,6 @@ def renew(
         Its families that leave become one family a group.
     earlier : Publication or None
         What left last.
-    codec : Codec
-    epoch : int
-    rng : numpy.random.Generator
     gated : bool
         False lets every family leave each time and notes nothing: the difference of two such publications gives
         arrivals away. It is there to show that, and nothing else.

@@ -146,12 +146,7 @@ def absorb_traced(
 
 
 def families_left(body: bytes) -> dict[int, int]:
-    """Read of each family the epoch in which it left last.
-
-    Raises
-    ------
-    StateError
-    """
+    """Read of each family the epoch in which it left last."""
     try:
         return {int(family): epoch for family, epoch in from_json(dict[str, int], body).items()}
     except ValueError:
@@ -177,8 +172,6 @@ def create_state(
 
     Parameters
     ----------
-    place : path or URL
-    settings : StreamSettings
     codec : Codec
         Fitted on the first records.
     maintainer : Maintainer

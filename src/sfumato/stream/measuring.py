@@ -120,8 +120,6 @@ class KeptRows:
 
     Parameters
     ----------
-    state : State
-    settings : StreamSettings
     vault : Vault or None
         Without it nothing can be added, read or let back into the stream.
     """
@@ -254,12 +252,7 @@ class KeptRows:
 
 
 def open_kept_rows(settings: StreamSettings, measure_key: str | Path | None, *, forgotten: bool) -> Vault | None:
-    """Read the key of rows kept for measuring, if one is given; refuse one that is of no use or not the one.
-
-    Raises
-    ------
-    OptionError, StateError
-    """
+    """Read the key of rows kept for measuring, if one is given; refuse one that is of no use or not the one."""
     if measure_key is None:
         return None
     if settings.measure_key is None:
@@ -289,10 +282,8 @@ def entries_of_first(
 
     Parameters
     ----------
-    vault : Vault
     first : sequence of (str, pyarrow.Table)
         All first records.
-    most : int
     inside : tuple of ndarray
         Of those taken in their places among all, their values, levels and families.
     outside : tuple of ndarray

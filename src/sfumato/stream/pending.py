@@ -147,12 +147,7 @@ class Vault:
 
 
 def from_hex(text: str) -> bytes:
-    """Bytes that settings hold in hexadecimal: something encrypted, by which a key is known.
-
-    Raises
-    ------
-    StateError
-    """
+    """Bytes that settings hold in hexadecimal: something encrypted, by which a key is known."""
     try:
         return bytes.fromhex(text)
     except ValueError:
@@ -317,12 +312,7 @@ def _batch_and_row(body: bytes) -> tuple[str, int]:
 
 
 def open_vault(settings: StreamSettings, pending_key: str | Path | None) -> Vault | None:
-    """Read the key of waiting records, if one is given; refuse one that is of no use or not the one.
-
-    Raises
-    ------
-    OptionError, StateError
-    """
+    """Read the key of waiting records, if one is given; refuse one that is of no use or not the one."""
     if pending_key is None:
         return None
     if settings.pending != "encrypted" or settings.pending_key is None:

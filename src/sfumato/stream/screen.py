@@ -43,8 +43,6 @@ def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
 
     Parameters
     ----------
-    table : pyarrow.Table
-    codec : Codec
     level : str, int or None
         As in `sfumato.tables.levels.levels_of_table`.
 

@@ -50,7 +50,6 @@ class StreamSession:
 
     Parameters
     ----------
-    state : State
     vault : Vault or None
         The key of waiting records, where they are encrypted. `sfumato.engines.stream.init_stream` makes a state.
     measuring : Vault or None
@@ -90,7 +89,6 @@ class StreamSession:
 
         Parameters
         ----------
-        place : path or URL
         write : bool
             One process writes at a time; any number may look.
         pending_key : path, optional

@@ -14,12 +14,7 @@ _LARGE = ("group", "published")  # kinds that are read again when they are neede
 
 
 class State:
-    """Entries under one digest.
-
-    Parameters
-    ----------
-    store : StateStore
-    """
+    """Entries under one digest."""
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
