@@ -45,8 +45,8 @@ from sfumato.documents import (
 from sfumato.errors import BadInput, OptionError, SchemaError, printable, shown
 from sfumato.geometry.key import Key
 from sfumato.laws.spec import NoiseSpec
-from sfumato.parties.certificates import fingerprint_of
 from sfumato.parties.config import PartyConfig
+from sfumato.parties.peers import fingerprint_of
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish import Signer, Verifier
 from sfumato.recipe import Recipe

@@ -34,21 +34,23 @@ from benchmarks.parties.columns import owned_columns  # noqa: E402
 from benchmarks.parties.reports import COLOURS, draw, head, row, save  # noqa: E402
 from benchmarks.parties.tables import Coordinates, coordinates  # noqa: E402
 from sfumato.parties import horizontal, vertical  # noqa: E402
-from sfumato.parties.channel import Channel, local_channels  # noqa: E402
-from sfumato.parties.operations import Engine  # noqa: E402
+from sfumato.parties.ledger import Entry  # noqa: E402
 from sfumato.parties.plain import computing_parties, plain_sessions  # noqa: E402
 from sfumato.parties.plan import JointPlan, JointResult  # noqa: E402
+from sfumato.parties.ports import (  # noqa: E402
+    Engine,
+    PartyChannel,
+    local_channels,
+)
 from sfumato.parties.session import Session  # noqa: E402
-from sfumato.parties.shares import ShareSession  # noqa: E402
 from sfumato.parties.spu import SpuEngine  # noqa: E402
-from sfumato.parties.transcript import Entry  # noqa: E402
 from sfumato.perturb.laplace_pca import LaplacePCA  # noqa: E402
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WAIT, ROUNDS = 600.0, 5
-Seat = tuple[ShareSession, Channel, Engine | None]
+Seat = tuple[Session, PartyChannel, Engine | None]
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,9 @@ def seats(plan: JointPlan, leaks: dict[str, Any], engine: str | None) -> Sequenc
         addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
     channels = local_channels(plan.parties, timeout=WAIT)
 
-    def sit(channel: Channel) -> Seat:
+    def sit(channel: PartyChannel) -> Seat:
         own = SpuEngine(engine, channel.rank, computing, addresses, timeout=WAIT) if channel.rank in computing else None
-        return ShareSession(channel, own, computing, leaks, seed=plan.seed), channel, own
+        return Session(channel, own, computing, leaks, seed=plan.seed), channel, own
 
     with ThreadPoolExecutor(len(channels)) as pool:
         return list(pool.map(sit, channels))

@@ -15,13 +15,19 @@ from benchmarks.parties.hidden_centres import guess_centres, own_means
 from benchmarks.parties.tables import Coordinates
 from sfumato.assess.attacks.rounds import SeenRounds, claimed_rows
 from sfumato.groups.model import response_weights
-from sfumato.parties.fixed import bits_for, decode, encode
 from sfumato.parties.groupwise import group_sizes
 from sfumato.parties.horizontal import group_statistics, leaks
-from sfumato.parties.horizontal_centres import OpenCentres, Pool
-from sfumato.parties.horizontal_groups import cluster_rows, fill_groups, first_centres, pool_rows
+from sfumato.parties.horizontal_groups import (
+    JointRows,
+    OpenCentres,
+    cluster_rows,
+    fill_groups,
+    first_centres,
+    joint_rows,
+)
 from sfumato.parties.plain import run_together
 from sfumato.parties.plan import JointPlan
+from sfumato.parties.ring import bits_for, decode, encode
 from sfumato.parties.session import Session
 from sfumato.perturb.laplace_pca import LaplacePCA
 
@@ -109,7 +115,7 @@ def watch_rows(table: Coordinates, case: Case, seed: int, *, fine: bool = True) 
 
     def play(session: Session, rank: int) -> tuple[Any, ...]:
         own = values[owner == rank]
-        pool = pool_rows(session, own, table.layout, weights, n)
+        pool = joint_rows(session, own, table.layout, weights, n)
         pool = _finer(pool, own * np.sqrt(weights)) if fine else pool
         first = first_centres(session, pool, group_sizes(plan.mechanism, n)[1])
         centres = OpenCentres(session, pool, first)
@@ -143,7 +149,7 @@ def watch_rows(table: Coordinates, case: Case, seed: int, *, fine: bool = True) 
     )
 
 
-def _finer(pool: Pool, scaled: _Matrix) -> Pool:
+def _finer(pool: JointRows, scaled: _Matrix) -> JointRows:
     """Open centres as exactly as there is room for, which the paper does; the protocol rounds them to 12 bits."""
     bits = bits_for(16.0 * pool.reach, products=2)
     room = math.ceil(math.log2(4.0 * pool.reach)) + 2 * bits

@@ -20,10 +20,9 @@ import numpy as np
 import pytest
 
 from sfumato.cli.party import _phases
-from sfumato.parties.certificates import self_signed
 from sfumato.parties.config import PartyConfig
-from sfumato.parties.place import Address
-from sfumato.parties.trial import Trial, write_trial
+from sfumato.parties.peers import Address, self_signed
+from sfumato.parties.trial import PartyTrial, write_trial
 from sfumato.progress import listening, tell
 from sfumato.publish import verify_release
 from tests.cli.conftest import Run
@@ -73,7 +72,7 @@ def trial(
     schema = folder / "schema.toml"
     schema.write_text(SCHEMA, encoding="utf-8")
     vertical = partition == "vertical"
-    told = Trial(
+    told = PartyTrial(
         {name: Address(HOST, free_port()) for name in NAMES},
         partition,
         write_tables(folder, partition, n),

@@ -27,11 +27,10 @@ from sfumato.errors import (
     TableError,
 )
 from sfumato.facts import BoundsKept, Joint, Opened
-from sfumato.parties.channel import LocalChannel, PartyError, local_channels
-from sfumato.parties.declared import leaks_of
 from sfumato.parties.ledger import Ledger
 from sfumato.parties.plain import plain_sessions
-from sfumato.parties.plan import JointPlan
+from sfumato.parties.plan import JointPlan, leaks_of
+from sfumato.parties.ports import LocalChannel, PartyError, local_channels
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.deeds import unfit_method

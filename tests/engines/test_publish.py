@@ -19,10 +19,9 @@ from sfumato.engines.stream import init_stream
 from sfumato.errors import SfumatoError
 from sfumato.facts import DespitePolicy, Unmeasured
 from sfumato.geometry.mechanism import Translation
-from sfumato.parties.channel import local_channels
-from sfumato.parties.declared import leaks_of
 from sfumato.parties.plain import plain_sessions
-from sfumato.parties.plan import JointPlan
+from sfumato.parties.plan import JointPlan, leaks_of
+from sfumato.parties.ports import local_channels
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.publish import PolicyNotMet, Signer, verify_release
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party

@@ -18,17 +18,16 @@ from sfumato.engines import agreed, joint_run
 from sfumato.errors import TableError
 from sfumato.parties import codecs, vertical
 from sfumato.parties.align import align_keys
-from sfumato.parties.certificates import _trust, fingerprint_of, read_fingerprint
-from sfumato.parties.channel import PartyError
+from sfumato.parties.codecs import ReadColumn, read_columns
 from sfumato.parties.config import PartyConfig
-from sfumato.parties.engine.frames import FrameError, pack, unpack
-from sfumato.parties.engine.party import Refused, _join, _part, _words
-from sfumato.parties.greeting import Hello, difference, read_verdict
+from sfumato.parties.engine.party import EngineRefusal, _join, _part, _words
+from sfumato.parties.engine.worker import FrameError, pack, unpack
 from sfumato.parties.groupwise import tell_numbers
 from sfumato.parties.links import Link, Mail
-from sfumato.parties.reading import ReadColumn, read_columns
-from sfumato.parties.wire import Frame, Lost, Wire
-from sfumato.parties.words import read_secret, read_words
+from sfumato.parties.peers import _trust, fingerprint_of, read_fingerprint
+from sfumato.parties.ports import PartyError
+from sfumato.parties.ring import read_secret, read_words
+from sfumato.parties.wire import Frame, Hello, Lost, Wire, difference, read_verdict
 from sfumato.publish import joint_folder
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
@@ -43,7 +42,7 @@ _OF_PEER = (PartyError, Lost)
 @cache
 def _party() -> tuple[Path, str]:
     """Folder of a party whose settings are hostile, and the fingerprint of its certificate."""
-    from sfumato.parties.certificates import self_signed
+    from sfumato.parties.peers import self_signed
 
     folder = folder_in_memory() / "party"
     folder.mkdir()
@@ -201,8 +200,8 @@ PEERS = (
     Parser(
         "engine-header", lambda data: _unpack(struct.pack("<I", len(data)) + data + bytes(64)), refuses=(FrameError,)
     ),
-    Parser("engine-share", _part, _join, refuses=(Refused,)),
-    Parser("engine-words", lambda data: _words(data, (2, 2)).tolist(), refuses=(Refused,)),
+    Parser("engine-share", _part, _join, refuses=(EngineRefusal,)),
+    Parser("engine-words", lambda data: _words(data, (2, 2)).tolist(), refuses=(EngineRefusal,)),
     Parser("shares", lambda data: read_words(data, (2, 3), "shop").tolist(), refuses=_OF_PEER),
     Parser("secret", lambda data: read_secret(data, "shop"), bytes, refuses=_OF_PEER),
     Parser("told-agreement", _told_agreement, refuses=_OF_PEER),

@@ -25,16 +25,16 @@ _READ_OF = {"load": "np", "reader": "csv", "from_bytes": "int"}
 _ANY = re.compile("|".join((*_READ, *_READ_OF)))
 
 _OWN = {
-    "parties/certificates.py Made.fingerprint": "a certificate that was made here",
+    "parties/peers.py Made.fingerprint": "a certificate that was made here",
     "assess/attacks/spectral.py randomized_specs": "specifications in facts, which noise-spec-json tries",
     "randomize/mechanism.py Randomization._columns": "specifications in a mechanism, which noise-spec-json tries",
     "parties/engine/party.py _uniform": "bytes that were drawn here",
     "parties/engine/worker.py _listen": "frames of this party's own program, which engine-frame tries",
-    "parties/masks.py pad": "bytes that were drawn here",
+    "parties/ring.py pad": "bytes that were drawn here",
     "parties/plain.py PlainEngine._compute": "bytes that were drawn here",
-    "parties/shares.py ShareSession.public_rng": "a digest that was made here",
+    "parties/session.py Session.public_rng": "a digest that was made here",
     "parties/spu.py SpuEngine._ask": "frames of this party's own engine, which engine-frame tries",
-    "parties/words.py grown": "bytes that grew from a secret here",
+    "parties/ring.py grown": "bytes that grew from a secret here",
     "privacy/certificate.py certify": "what was written a moment before",
     "sklearn/dynamic.py write_snapshot": "what was written a moment before",
 }

@@ -9,12 +9,11 @@ from typing import Protocol, TypeVar
 import pytest
 
 from sfumato.errors import SfumatoError
-from sfumato.parties.channel import LocalChannel, PartyError, local_channels
+from sfumato.parties.ledger import Leak
 from sfumato.parties.plain import computing_parties, run_together
+from sfumato.parties.ports import LocalChannel, PartyError, local_channels
 from sfumato.parties.session import Session
-from sfumato.parties.shares import ShareSession
 from sfumato.parties.spu import SpuEngine
-from sfumato.parties.transcript import Leak
 from tests.parties.engines import free_addresses, need_engine
 
 T = TypeVar("T")
@@ -64,7 +63,7 @@ def _with_engine(engine: str) -> Together:
             try:
                 if rank in computing:
                     own = SpuEngine(engine, rank, computing, addresses, timeout=WAIT, failed=lambda: bool(errors))
-                session = ShareSession(channel, own, computing, leaks, seed=seed, keep=keep)
+                session = Session(channel, own, computing, leaks, seed=seed, keep=keep)
                 results[rank] = function(session, rank)
             except BaseException as error:  # noqa: BLE001 - handed to the caller below
                 errors[rank] = error

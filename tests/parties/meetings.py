@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.parties.certificates import Identity, Made, self_signed
 from sfumato.parties.network import NetworkChannel
-from sfumato.parties.place import Address, Peer, Place
+from sfumato.parties.peers import Address, Identity, Made, Peer, Place, self_signed
 from tests.ports import free_port
 
 HOST = "127.0.0.1"

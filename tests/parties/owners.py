@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.parties.ledger import Transcript
 from sfumato.parties.plan import JointPlan, JointResult
 from sfumato.parties.session import Session
-from sfumato.parties.transcript import Transcript
 from sfumato.parties.vertical import LEAKS, sanitize_vertical
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.randomness import Randomness

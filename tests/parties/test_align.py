@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import SfumatoError, TableError
 from sfumato.parties.align import LEAKS, align_keys, key_texts
-from sfumato.parties.channel import PartyError
+from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
 from tests.examples import examples
 from tests.parties.conftest import Together

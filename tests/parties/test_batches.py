@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.parties.batches import MOST_CELLS, batches, padded, row_blocks
+from sfumato.parties.groupwise import MOST_CELLS, batches, padded, row_blocks
 
 sizes_of_groups = st.lists(st.integers(1, 5000), min_size=1, max_size=60)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import OptionError
-from sfumato.parties.certificates import (
+from sfumato.parties.peers import (
     Identity,
     TrialAuthority,
     fingerprint_of,

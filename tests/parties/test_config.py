@@ -11,9 +11,9 @@ import pytest
 
 from sfumato.errors import BadInput, OptionError
 from sfumato.parties.config import PartyConfig
-from sfumato.parties.greeting import Hello, digest_of
-from sfumato.parties.place import Address
-from sfumato.parties.trial import Trial, write_trial
+from sfumato.parties.peers import Address
+from sfumato.parties.trial import PartyTrial, write_trial
+from sfumato.parties.wire import Hello, digest_of
 
 SCHEMA = """
 format = 1
@@ -35,7 +35,7 @@ def addresses(*names: str) -> dict[str, Address]:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     (tmp_path / "a.csv").write_text("id,x\n1,2\n", encoding="utf-8")
-    trial = Trial(
+    trial = PartyTrial(
         addresses("bank", "shop"), "vertical", {"bank": tmp_path / "a.csv"}, key="id", target="x", k=7, timeout=5.0
     )
     return write_trial(tmp_path / "trial", trial)["bank"]
@@ -66,7 +66,7 @@ def test_every_line_that_is_commented_out_says_something_that_can_be_read(tmp_pa
     (tmp_path / "a.csv").write_text("id,x\n1,2\n", encoding="utf-8")
     (tmp_path / "python").touch()
     for partition, key in (("vertical", "id"), ("horizontal", None)):
-        trial = Trial(addresses("bank", "shop"), partition, {"bank": tmp_path / "a.csv"}, key=key)
+        trial = PartyTrial(addresses("bank", "shop"), partition, {"bank": tmp_path / "a.csv"}, key=key)
         path = write_trial(tmp_path / partition, trial)["bank"]
         (path.parent / "schema.toml").write_text(SCHEMA, encoding="utf-8")
         for clash in (r"# (k|rho2|b) = .*\n", r"# interpreter = .*\n"):
@@ -91,33 +91,36 @@ def test_keys_are_for_their_owner_alone(config: Path) -> None:
 
 
 def test_the_authoritys_key_is_kept_only_if_asked_for(tmp_path: Path) -> None:
-    write_trial(tmp_path / "t", Trial(addresses("a", "b"), "horizontal"), keep_authority=True)
+    write_trial(tmp_path / "t", PartyTrial(addresses("a", "b"), "horizontal"), keep_authority=True)
     assert stat.S_IMODE((tmp_path / "t" / "authority-key.pem").stat().st_mode) == 0o600
 
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     with pytest.raises(OptionError, match="exists and is not replaced"):
-        write_trial(tmp_path / "t", Trial(addresses("a", "b"), "horizontal"))
+        write_trial(tmp_path / "t", PartyTrial(addresses("a", "b"), "horizontal"))
     assert list(tmp_path.iterdir()) == [tmp_path / "t"]
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Trial(addresses("a"), "horizontal"), "two or more parties"),
-        (lambda: Trial(addresses("a", "b"), "diagonal"), "no partition"),
-        (lambda: Trial(addresses("a", "b"), "vertical"), "--key"),
-        (lambda: Trial(addresses("a", "b"), "horizontal", key="id"), "leave it out"),
-        (lambda: Trial(addresses("a", "b"), "vertical", key="id", schema=Path("x")), "--schema is for a horizontal"),
-        (lambda: Trial(addresses("a", "b"), "horizontal", {"c": Path("x")}), "no party"),
-        (lambda: Trial(addresses("a", "../b"), "horizontal"), "no name of a party"),
-        (lambda: Trial(addresses("a", "b"), "horizontal", engine="aby3"), "three computing parties"),
-        (lambda: Trial(dict.fromkeys(("a", "b"), Address("x", 1)), "horizontal"), "same address"),
-        (lambda: Trial(addresses("a", "b"), "horizontal", k=1), "at least 2"),
+        (lambda: PartyTrial(addresses("a"), "horizontal"), "two or more parties"),
+        (lambda: PartyTrial(addresses("a", "b"), "diagonal"), "no partition"),
+        (lambda: PartyTrial(addresses("a", "b"), "vertical"), "--key"),
+        (lambda: PartyTrial(addresses("a", "b"), "horizontal", key="id"), "leave it out"),
+        (
+            lambda: PartyTrial(addresses("a", "b"), "vertical", key="id", schema=Path("x")),
+            "--schema is for a horizontal",
+        ),
+        (lambda: PartyTrial(addresses("a", "b"), "horizontal", {"c": Path("x")}), "no party"),
+        (lambda: PartyTrial(addresses("a", "../b"), "horizontal"), "no name of a party"),
+        (lambda: PartyTrial(addresses("a", "b"), "horizontal", engine="aby3"), "three computing parties"),
+        (lambda: PartyTrial(dict.fromkeys(("a", "b"), Address("x", 1)), "horizontal"), "same address"),
+        (lambda: PartyTrial(addresses("a", "b"), "horizontal", k=1), "at least 2"),
     ],
 )
-def test_a_trial_that_cannot_be_is_refused(make: Callable[[], Trial], words: str) -> None:
+def test_a_trial_that_cannot_be_is_refused(make: Callable[[], PartyTrial], words: str) -> None:
     with pytest.raises(BadInput, match=words):
         make()
 
@@ -184,7 +187,7 @@ def trial_of_rows(folder: Path, schema: str) -> dict[str, Path]:
     (folder / "a.csv").write_text("x,y,since\n1,2,2015-03-01\n", encoding="utf-8")
     (folder / "s.toml").write_text(schema, encoding="utf-8")
     tables = dict.fromkeys(("bank", "shop"), folder / "a.csv")
-    return write_trial(folder / "t", Trial(addresses(*tables), "horizontal", tables, schema=folder / "s.toml"))
+    return write_trial(folder / "t", PartyTrial(addresses(*tables), "horizontal", tables, schema=folder / "s.toml"))
 
 
 def test_owners_of_rows_compare_their_schemas_without_observed_bounds(tmp_path: Path) -> None:

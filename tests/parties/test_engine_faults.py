@@ -20,10 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError
-from sfumato.parties.channel import PartyError
 from sfumato.parties.engine import worker
-from sfumato.parties.engine.frames import FrameError, pack, unpack
-from sfumato.parties.operations import Operation
+from sfumato.parties.engine.worker import FrameError, pack, unpack
+from sfumato.parties.ports import Operation, PartyError
 from sfumato.parties.spu import SpuEngine, engine_python
 from tests.parties.engines import free_addresses, need_engine, split, start_engines, together
 

@@ -9,9 +9,9 @@ import struct
 import numpy as np
 import pytest
 
-from sfumato.parties.engine import frames
-from sfumato.parties.engine.frames import FrameError, pack, unpack
-from sfumato.parties.greeting import read_verdict, verdict
+from sfumato.parties.engine import worker
+from sfumato.parties.engine.worker import FrameError, pack, unpack
+from sfumato.parties.wire import read_verdict, verdict
 
 
 def test_a_frame_comes_back_as_it_was_packed() -> None:
@@ -31,7 +31,7 @@ def header_of(length: int) -> bytes:
 
 
 def test_a_header_is_as_long_as_it_may_be_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "_HEADER", 40)
+    monkeypatch.setattr(worker, "_HEADER", 40)
     assert unpack(io.BytesIO(struct.pack("<I", 40) + header_of(40)).read) == ({}, [])
     for length in (0, 41, 2**32 - 1):
         with pytest.raises(FrameError, match=f"a header of {length} bytes cannot be"):
@@ -43,8 +43,8 @@ def test_a_header_is_as_long_as_it_may_be_and_no_longer(monkeypatch: pytest.Monk
 
 
 def test_a_frame_carries_so_many_numbers_and_arrays_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "_CELLS", 6)
-    monkeypatch.setattr(frames, "_ARRAYS", 2)
+    monkeypatch.setattr(worker, "_CELLS", 6)
+    monkeypatch.setattr(worker, "_ARRAYS", 2)
 
     def read(shapes: object) -> list[tuple[int, ...]]:
         text = json.dumps({"shapes": shapes}).encode()

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.groups.modified import fill_clusters
-from sfumato.parties.channel import PartyError
 from sfumato.parties.groupwise import Statistics, draw_noise, next_to_fill, tell_numbers, told_axes
+from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS
 from sfumato.records import BlockKind, width

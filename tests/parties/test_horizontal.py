@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from sfumato.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.groups.model import summarize
-from sfumato.parties.bare import refuse_bare_rows
-from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import joint_codec
 from sfumato.parties.groupwise import draw_noise
 from sfumato.parties.horizontal import (
@@ -24,10 +22,11 @@ from sfumato.parties.horizontal import (
     sanitize_horizontal,
     secure_ranges,
 )
-from sfumato.parties.ledger import check
+from sfumato.parties.horizontal_leaks import refuse_exposed_rows
+from sfumato.parties.ledger import Transcript, check
 from sfumato.parties.plan import JointPlan, JointResult
+from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
-from sfumato.parties.transcript import Transcript
 from sfumato.perturb.laplace_pca import LaplacePCA, most_components
 from sfumato.records import Block, BlockKind, Layout
 from tests.examples import examples
@@ -342,7 +341,7 @@ def test_one_or_two_rows_of_the_others_are_refused_before_a_statistic_is_opened(
 
     def play(session: Session, rank: int) -> int:
         try:
-            return refuse_bare_rows(session, own[rank], np.array([20, 20]), "refuse")
+            return refuse_exposed_rows(session, own[rank], np.array([20, 20]), "refuse")
         finally:
             seen.append({entry.label for entry in session.transcript.entries})
 
@@ -356,7 +355,7 @@ def test_groups_of_one_owner_alone_and_three_rows_of_the_others_pass(
     together: Together, counts: list[list[int]]
 ) -> None:
     def play(session: Session, rank: int) -> int:
-        return refuse_bare_rows(session, np.array(counts[rank]), np.array([20, 20]), "refuse")
+        return refuse_exposed_rows(session, np.array(counts[rank]), np.array([20, 20]), "refuse")
 
     assert together(play, NAMES[:3], leaks("last")) == [0, 0, 0]
 

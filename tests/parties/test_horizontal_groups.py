@@ -12,12 +12,19 @@ from numpy.typing import NDArray
 
 from sfumato.errors import BadInput
 from sfumato.groups.modified import fill_clusters
-from sfumato.parties import horizontal_centres
-from sfumato.parties.channel import PartyError
+from sfumato.parties import horizontal_groups
 from sfumato.parties.horizontal import form_groups, leaks
-from sfumato.parties.horizontal_centres import Centres, HiddenCentres, OpenCentres
-from sfumato.parties.horizontal_groups import cluster_rows, fill_groups, first_centres, pool_rows
+from sfumato.parties.horizontal_groups import (
+    Centres,
+    HiddenCentres,
+    OpenCentres,
+    cluster_rows,
+    fill_groups,
+    first_centres,
+    joint_rows,
+)
 from sfumato.parties.plan import JointPlan
+from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import Block, BlockKind, Layout
@@ -49,7 +56,7 @@ def run_groups(
     weights = np.full(len(layout), 1.0 / len(layout))
 
     def play(session: Session, rank: int) -> tuple[Whole, Whole, Whole, Whole, int]:
-        pool = pool_rows(session, parts[rank], layout, weights, n)
+        pool = joint_rows(session, parts[rank], layout, weights, n)
         first = first_centres(session, pool, g)
         kept: Centres = (HiddenCentres if centres == "last" else OpenCentres)(session, pool, first)
         labels, sizes, done = cluster_rows(session, plan_of(len(parts), centres, rounds), kept, g, pool.n)
@@ -152,7 +159,7 @@ def test_large_tables_go_to_the_engine_in_blocks_of_rows_with_the_same_groups(
     values = np.random.default_rng(2).uniform(-1, 1, (31, 2))
     parts = [values[:4], values[4:9], values[9:]]
     whole = run_groups(together, parts, 5, "last", 8, seed=4)
-    monkeypatch.setattr(horizontal_centres, "row_blocks", lambda rows, wide: (-(-rows // 8), 8))
+    monkeypatch.setattr(horizontal_groups, "row_blocks", lambda rows, wide: (-(-rows // 8), 8))
     for one, other in zip(run_groups(together, parts, 5, "last", 8, seed=4), whole, strict=True):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_array_equal(a, b)

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import PrivacyRefusal
-from sfumato.parties.ledger import check, draw_ledger
+from sfumato.parties.ledger import ACTIONS, Leak, Transcript, check, draw_ledger
 from sfumato.parties.plain import run_together
 from sfumato.parties.session import Session
-from sfumato.parties.transcript import ACTIONS, Leak, Transcript
 
 NAMES = ("a", "b", "c")
 LEAKS = {

@@ -18,13 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import PrivacyRefusal, SfumatoError, TableError
-from sfumato.parties.certificates import Identity, TrialAuthority, self_signed, tls_contexts
-from sfumato.parties.channel import PartyError
-from sfumato.parties.greeting import Hello, difference, digest_of
 from sfumato.parties.links import MOST_MESSAGE, Mail
 from sfumato.parties.network import NetworkChannel
-from sfumato.parties.place import Address, Peer
-from sfumato.parties.wire import MOST_FRAME, Frame
+from sfumato.parties.peers import Address, Identity, Peer, TrialAuthority, self_signed, tls_contexts
+from sfumato.parties.ports import PartyError
+from sfumato.parties.wire import MOST_FRAME, Frame, Hello, difference, digest_of
 from tests.parties.meetings import HOST, make_places, run_all, write_made
 from tests.ports import free_port
 

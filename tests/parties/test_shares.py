@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import PrivacyRefusal
-from sfumato.parties.channel import PartyError
-from sfumato.parties.operations import Operation, evaluate
+from sfumato.parties.ledger import Leak
 from sfumato.parties.plain import plain_sessions, run_together
+from sfumato.parties.ports import Operation, PartyError, evaluate
 from sfumato.parties.session import Session
-from sfumato.parties.transcript import Leak
 from tests.examples import examples
 
 NAMES = ("a", "b", "c", "d")
@@ -118,7 +117,7 @@ def test_what_is_not_declared_is_refused_before_anything_is_sent(planted: str) -
 
     def play(session: Session, rank: int) -> None:
         x = session.share(np.array([7]) if rank == 0 else None, 0, (1,), "x")
-        before = session._channel.messages  # type: ignore[attr-defined]
+        before = session._channel.messages
         try:
             if planted == "open":
                 session.open(x, "distance of each row")
@@ -129,7 +128,7 @@ def test_what_is_not_declared_is_refused_before_anything_is_sent(planted: str) -
             else:
                 session.open(x, "own", to=(0, 1))
         finally:
-            sent.append(session._channel.messages - before)  # type: ignore[attr-defined]
+            sent.append(session._channel.messages - before)
 
     with pytest.raises(PrivacyRefusal):
         run_together(play, NAMES, LEAKS)
@@ -194,7 +193,7 @@ def test_what_is_sent_for_a_secure_sum_is_masked_afresh_every_time() -> None:
     sent: list[bytes] = []
 
     def play(session: Session, rank: int) -> None:
-        channel = session._channel  # type: ignore[attr-defined]
+        channel = session._channel
         send = channel.send
 
         def watch(to: int, kind: str, payload: bytes) -> None:
@@ -202,7 +201,7 @@ def test_what_is_sent_for_a_secure_sum_is_masked_afresh_every_time() -> None:
                 sent.append(payload)
             send(to, kind, payload)
 
-        channel.send = watch
+        channel.send = watch  # type: ignore[method-assign]
         for _ in range(3):
             session.sum(own, "total")
 
@@ -217,14 +216,14 @@ def test_what_is_sent_for_a_secure_sum_is_masked_afresh_every_time() -> None:
 @pytest.mark.parametrize("kind", [":share", ":secret", "secret"])
 def test_a_secret_of_another_length_is_refused_and_grows_no_share(kind: str) -> None:
     def play(session: Session, rank: int) -> None:
-        channel = session._channel  # type: ignore[attr-defined]
+        channel = session._channel
         send = channel.send
 
         def damage(to: int, told: str, payload: bytes) -> None:
             garbled = rank == 0 and (told == kind or (kind.startswith(":") and told.endswith(kind)))
             send(to, told, payload[:7] if garbled else payload)
 
-        channel.send = damage
+        channel.send = damage  # type: ignore[method-assign, assignment]
         session.secret("common")
         session.share(np.array([7]) if rank == 0 else None, 0, (1,), "x")
         session.sum(np.array([rank]), "total")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.parties.network import NetworkChannel
-from sfumato.parties.place import Place
+from sfumato.parties.peers import Place
 from sfumato.parties.tunnel import Tunnel
 from tests.parties.meetings import make_places
 

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.groups.modified import fill_clusters
-from sfumato.parties import batches, vertical_groups
-from sfumato.parties.channel import PartyError
+from sfumato.parties import groupwise, vertical
 from sfumato.parties.groupwise import next_to_fill
+from sfumato.parties.ledger import Transcript
+from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session, Shared
-from sfumato.parties.transcript import Transcript
-from sfumato.parties.vertical import LEAKS
-from sfumato.parties.vertical_groups import cluster_rows, distances, fill_groups
+from sfumato.parties.vertical import LEAKS, cluster_rows, distances, fill_groups
 from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, random_numbers
@@ -65,7 +64,7 @@ def test_in_every_round_each_record_goes_to_a_nearest_centre(together: Together,
     values = random_numbers(rng, n, 6) / np.sqrt(6.0)
     first = rng.choice(n, g, replace=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vertical_groups, "first_rows", lambda *_: first)
+        patch.setattr(vertical, "first_rows", lambda *_: first)
         last, _, end, transcript = group(together, values, parties, g)
     centres, before = values[first], None
     for labels in opened(transcript, "clusters"):
@@ -111,7 +110,7 @@ def test_clear_clusters_are_found_and_filled_as_by_one_owner(together: Together,
     values = np.repeat(spots, sizes, axis=0) + rng.uniform(-0.05, 0.05, (60, d))
     first = np.array([0, 30, 41, 48])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vertical_groups, "first_rows", lambda *_: first)
+        patch.setattr(vertical, "first_rows", lambda *_: first)
         labels, filled, centres, _ = group(together, values, parties, g)
     assert labels.tolist() == np.repeat(np.arange(g), sizes).tolist()
     np.testing.assert_allclose(centres, means(values, labels, spots), atol=1e-12)
@@ -130,8 +129,8 @@ def test_rows_in_blocks_go_where_they_go_in_one(together: Together) -> None:
     found = []
     for cells in (2**20, 60):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(vertical_groups, "first_rows", lambda *_: first)
-            patch.setattr(batches, "MOST_CELLS", cells)
+            patch.setattr(vertical, "first_rows", lambda *_: first)
+            patch.setattr(groupwise, "MOST_CELLS", cells)
             labels, filled, _, transcript = group(together, values, 3, 5)
         shapes = {e.shape for e in transcript.entries if e.action == "engine" and e.label == "argmin"}
         assert len(shapes) == 1

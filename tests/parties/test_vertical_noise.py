@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sfumato.groups.model import summarize
-from sfumato.parties import batches, vertical_noise
+from sfumato.parties import groupwise, vertical_noise
 from sfumato.parties.groupwise import Statistics, component_scales
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS
@@ -49,8 +49,8 @@ def test_means_and_covariances_are_those_of_the_pooled_table(
     labels = rng.permutation(np.r_[np.arange(g), rng.choice(g, n - g, p=rng.dirichlet(np.ones(g)))])
     with pytest.MonkeyPatch.context() as patch:
         if small:  # so that groups of different size and several calls occur
-            patch.setattr(batches, "MOST_CELLS", 128)
-            patch.setattr(batches, "_FEW_CELLS", 64)
+            patch.setattr(groupwise, "MOST_CELLS", 128)
+            patch.setattr(groupwise, "_FEW_CELLS", 64)
         found = statistics_of(together, values, labels, parties)
     pooled = summarize(values, labels, np.zeros(n, dtype=np.int64), g)
     for each in found:
@@ -137,8 +137,8 @@ def test_ranges_are_those_of_each_component_of_each_group(together: Together, se
 
     with pytest.MonkeyPatch.context() as patch:
         if small:
-            patch.setattr(batches, "MOST_CELLS", 64)
-            patch.setattr(batches, "_FEW_CELLS", 16)
+            patch.setattr(groupwise, "MOST_CELLS", 64)
+            patch.setattr(groupwise, "_FEW_CELLS", 16)
         found = together(play, NAMES[:3], LEAKS)
     parts = np.split(places, np.cumsum(sizes)[:-1])
     wanted = np.array([np.ptp(part, axis=0) for part in parts])

@@ -10,10 +10,10 @@ import pytest
 
 from sfumato.documents import MOST_BYTES
 from sfumato.engines.agreed import _document
-from sfumato.parties.channel import PartyError
-from sfumato.parties.greeting import Hello, read_verdict
 from sfumato.parties.links import _reason
+from sfumato.parties.ports import PartyError
 from sfumato.parties.vertical import _read
+from sfumato.parties.wire import Hello, read_verdict
 from sfumato.publish.joint_folder import _differing
 
 WRITTEN = {"table.csv": "0" * 64}

@@ -24,8 +24,8 @@ from sfumato.collect.client import KeptAnswer, KeptAnswers
 from sfumato.engines.stream import init_stream
 from sfumato.errors import SfumatoError
 from sfumato.geometry.key import Add, Key
-from sfumato.parties.place import Address
-from sfumato.parties.trial import Trial, write_trial
+from sfumato.parties.peers import Address
+from sfumato.parties.trial import PartyTrial, write_trial
 from sfumato.publish import Signer, verify_release
 from sfumato.publish.evaluation import Evaluation
 from sfumato.publish.joint_folder import written_together
@@ -93,7 +93,7 @@ def together(folder: Path) -> None:
 def trial(folder: Path) -> None:
     if not (folder / "out").exists():
         write_trial(
-            folder / "out", Trial({"bank": Address("127.0.0.1", 1), "shop": Address("127.0.0.1", 2)}, "horizontal")
+            folder / "out", PartyTrial({"bank": Address("127.0.0.1", 1), "shop": Address("127.0.0.1", 2)}, "horizontal")
         )
 
 

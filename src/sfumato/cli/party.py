@@ -83,12 +83,12 @@ def init(
     For a trial: whoever runs this sees all keys for a moment. In earnest each owner makes its own key and tells the
     others the certificate and its fingerprint.
     """
-    from sfumato.parties.place import Address
-    from sfumato.parties.trial import Trial, write_trial
+    from sfumato.parties.peers import Address
+    from sfumato.parties.trial import PartyTrial, write_trial
 
     addresses = {name: Address.parse(text) for name, text in _pairs(parties, "--party NAME=HOST:PORT")}
     tables = {name: Path(text) for name, text in _pairs(data, "--data NAME=FILE")}
-    files = write_trial(folder, Trial(addresses, data=tables, **options), keep_authority=keep_authority)
+    files = write_trial(folder, PartyTrial(addresses, data=tables, **options), keep_authority=keep_authority)
     for name, path in files.items():
         console.say(f"{name}: sfumato party --config {path}")
     console.say("Hand each folder to its party over a way you trust; key.pem is that party's alone.")
@@ -110,7 +110,7 @@ def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
     from sfumato import __version__
     from sfumato.engines.owned import own_part
     from sfumato.parties.config import PartyConfig
-    from sfumato.parties.run import joined, telling_others
+    from sfumato.parties.network import joined, telling_others
     from sfumato.publish import check_folder, refuse_to_sign_rehearsal
     from sfumato.publish.joint import run_party
     from sfumato.recipe import Recipe

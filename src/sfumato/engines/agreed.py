@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.engines.owned import OwnPart
 from sfumato.errors import BadInput, OptionError, SchemaError
-from sfumato.parties.channel import PartyError
-from sfumato.parties.declared import AGREEMENT
-from sfumato.parties.plan import JointPlan
+from sfumato.parties.plan import AGREEMENT, JointPlan
+from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
 from sfumato.tables.files import FileForm
 from sfumato.tables.schema import Schema

@@ -17,11 +17,9 @@ from sfumato.engines.joint_facts import METHOD, joint_facts, noised_columns
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.owned import OwnPart
 from sfumato.errors import OptionError, SfumatoError
-from sfumato.parties.channel import Channel, PartyError
-from sfumato.parties.declared import RELEASED_CELLS, leaks_of
 from sfumato.parties.ledger import Ledger, check, draw_ledger
-from sfumato.parties.operations import Engine
-from sfumato.parties.plan import JointResult
+from sfumato.parties.plan import RELEASED_CELLS, JointResult, leaks_of
+from sfumato.parties.ports import Engine, PartyChannel, PartyError
 from sfumato.parties.session import Session
 from sfumato.recipe import Recipe
 from sfumato.tables.codec import Codec
@@ -54,7 +52,7 @@ def reason_of(error: BaseException) -> str:
 class Meter:
     """Reads off what a party has sent so far."""
 
-    channel: Channel
+    channel: PartyChannel
     engine: Engine | None
 
     def read(self) -> dict[str, int]:

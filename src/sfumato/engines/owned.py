@@ -12,9 +12,9 @@ import pyarrow as pa
 from sfumato.engines.plan import schema_of
 from sfumato.errors import OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
 from sfumato.parties.align import key_texts
+from sfumato.parties.codecs import read_columns
 from sfumato.parties.groupwise import group_sizes
 from sfumato.parties.plan import JointPlan
-from sfumato.parties.reading import read_columns
 from sfumato.perturb.laplace_pca import most_components
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow

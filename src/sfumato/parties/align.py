@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import TableError
-from sfumato.parties.channel import PartyError
+from sfumato.parties.ledger import Leak
+from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
-from sfumato.parties.transcript import Leak
 
 if TYPE_CHECKING:
     import pyarrow as pa

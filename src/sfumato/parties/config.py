@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.documents import Misfit, Unparsable, parse_json, parse_toml, read_text, typed, write_json
 from sfumato.errors import OptionError, PrivacyLeakWarning, shown
-from sfumato.parties.certificates import Identity, fingerprint_of, read_fingerprint
-from sfumato.parties.place import Address, Peer, Place, check_name
+from sfumato.parties.peers import Address, Identity, Peer, Place, check_name, fingerprint_of, read_fingerprint
 
 if TYPE_CHECKING:
     from sfumato.parties.plan import JointPlan

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.attacks.rounds import SeenRounds
+from sfumato.errors import OptionError
 from sfumato.groups import Groups, response_weights, summarize
-from sfumato.parties.bare import refuse_bare_rows
-from sfumato.parties.channel import PartyError
-from sfumato.parties.fixed import bits_for, decode, encode
+from sfumato.parties.codecs import LEAKS as CODEC_LEAKS
 from sfumato.parties.groupwise import (
     FARTHEST,
     LONGEST,
@@ -28,12 +27,20 @@ from sfumato.parties.groupwise import (
     told_axes,
     varying_ranges,
 )
-from sfumato.parties.horizontal_centres import HiddenCentres, OpenCentres
-from sfumato.parties.horizontal_groups import cluster_rows, fill_groups, first_centres, pool_rows
-from sfumato.parties.horizontal_leaks import leaks
-from sfumato.parties.plan import JointPlan, JointResult
+from sfumato.parties.horizontal_groups import (
+    HiddenCentres,
+    OpenCentres,
+    cluster_rows,
+    fill_groups,
+    first_centres,
+    joint_rows,
+)
+from sfumato.parties.horizontal_leaks import ALWAYS, BY_CENTRES, refuse_exposed_rows
+from sfumato.parties.ledger import Leak
+from sfumato.parties.plan import CENTRES, JointPlan, JointResult
+from sfumato.parties.ports import PartyError
+from sfumato.parties.ring import bits_for, decode, encode, possible
 from sfumato.parties.session import Session
-from sfumato.parties.words import possible
 from sfumato.perturb.components import component_places, project
 from sfumato.perturb.laplace_pca import most_components
 from sfumato.records import BlockKind, Layout
@@ -42,6 +49,19 @@ __all__ = ["form_groups", "group_statistics", "leaks", "sanitize_horizontal", "s
 
 Whole = NDArray[np.int64]
 Matrix = NDArray[np.float64]
+
+
+def leaks(centres: str) -> dict[str, Leak]:
+    """Everything that the protocol shows, by label: with open centres or with hidden ones.
+
+    Examples
+    --------
+    >>> sorted(set(leaks("each")) ^ set(leaks("last")))
+    ['centres', 'cluster']
+    """
+    if centres not in CENTRES:
+        raise OptionError(f"there are no centres {centres!r} of a joint run; choose one of {', '.join(CENTRES)}")
+    return {**CODEC_LEAKS, **{leak.label: leak for leak in (*ALWAYS, BY_CENTRES[centres])}}
 
 
 def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layout: Layout, n: int) -> JointResult:
@@ -68,7 +88,7 @@ def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layou
     session.phase("statistics of the groups")
     present = _present(values, layout, labels, g)
     total = possible(session.sum(present, "present cells"), 0, n, "present cells")
-    bare = refuse_bare_rows(session, present, total, plan.few)
+    bare = refuse_exposed_rows(session, present, total, plan.few)
     order = np.argsort(labels, kind="stable")
     values, own = values[order], np.bincount(labels, minlength=g).astype(np.int64)  # group after group from here on
     statistics = group_statistics(session, values, own, sizes)
@@ -120,7 +140,7 @@ def form_groups(
     """
     session.phase("first centres")
     weights = response_weights(layout, plan.target, plan.mechanism.response_weight)
-    pool = pool_rows(session, values, layout, weights, n)
+    pool = joint_rows(session, values, layout, weights, n)
     if g == 1:
         return np.zeros(len(values), dtype=np.int64), np.array([n]), 0
     first = first_centres(session, pool, g)

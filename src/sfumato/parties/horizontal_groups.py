@@ -9,21 +9,32 @@ alone. Both count alike, so the groups are the same to the last row.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.attacks.rounds import SeenRounds
 from sfumato.errors import BadInput
-from sfumato.parties.channel import PartyError
-from sfumato.parties.fixed import bits_for, decode, encode
-from sfumato.parties.groupwise import next_to_fill, shared_sum, tell_numbers
-from sfumato.parties.horizontal_centres import Centres, Pool
+from sfumato.parties.groupwise import next_to_fill, row_blocks, shared_sum, tell_numbers
 from sfumato.parties.plan import JointPlan
-from sfumato.parties.session import Session
-from sfumato.parties.words import possible
+from sfumato.parties.ports import PartyError
+from sfumato.parties.ring import bits_for, decode, encode, possible
+from sfumato.parties.session import Session, Shared
 from sfumato.records import BlockKind, Layout
 
-__all__ = ["cluster_rows", "fill_groups", "first_centres", "pool_rows"]
+__all__ = [
+    "Centres",
+    "HiddenCentres",
+    "JointRows",
+    "OpenCentres",
+    "cluster_rows",
+    "fill_groups",
+    "first_centres",
+    "joint_rows",
+]
 
 Whole = NDArray[np.int64]
 Matrix = NDArray[np.float64]
@@ -32,7 +43,215 @@ _SLACK = 1.02  # roundings of means, deviations and fixed point
 _FINE = 12  # bits behind the point of a row that is compared; selecting the nearest costs a comparison for each bit
 
 
-def pool_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix, n: int) -> Pool:
+@dataclass(frozen=True, eq=False, repr=False)
+class JointRows:
+    """The joined rows, of which each owner sees its own: one owner's after the other's, in the order of their ranks.
+
+    Parameters
+    ----------
+    counts : tuple of int
+        Rows of each owner.
+    own : ndarray of shape (counts[rank], d)
+        This owner's rows in whole steps, scaled by the roots of the weights.
+    bits : int
+        A step is 2^-bits.
+    room : int
+        Squared distances between rows and centres lie below 2^room steps.
+    reach : float
+        No row is farther from the origin than its root.
+    """
+
+    counts: tuple[int, ...]
+    own: Whole
+    bits: int
+    room: int
+    reach: float
+
+    def __repr__(self) -> str:
+        return f"JointRows(n={self.n}, owners={len(self.counts)})"
+
+    @property
+    def n(self) -> int:
+        """Rows of all owners."""
+        return sum(self.counts)
+
+    @property
+    def far(self) -> int:
+        """Steps from the origin at which a coordinate of a row or a centre can lie, what each owner rounds included."""
+        return int(2.0**self.bits * self.reach**0.5) + 1 + len(self.counts)
+
+
+class Centres(Protocol):
+    """The g centres of the clusters, opened or not."""
+
+    def nearest(self) -> Whole:
+        """Cluster of each of this owner's rows, of equally near centres the first."""
+
+    def move(self, labels: Whole, sizes: Whole) -> None:
+        """Put each centre at the mean of its cluster; that of an empty one stays."""
+
+    def closest(self, cluster: int, candidates: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+        """Mark those of this owner's rows that are among so many candidates of all owners closest to a centre."""
+
+
+class OpenCentres:
+    """Centres that all owners see in every round."""
+
+    def __init__(self, session: Session, pool: JointRows, first: Whole) -> None:
+        self._session, self._pool, self._centres = session, pool, first
+        self._seen: list[tuple[Whole, Whole, Whole]] = []
+        self._most = pool.n // len(first)
+
+    def nearest(self) -> Whole:
+        """Compare this owner's rows with the centres."""
+        return _nearest(self._pool.own, self._centres)
+
+    def move(self, labels: Whole, sizes: Whole) -> None:
+        """Add up every owner's part of the means."""
+        means, far = self._session.sum(_parts_of_means(self._pool.own, labels, sizes), "centres"), self._pool.far
+        self._centres = np.where(sizes[:, None] > 0, possible(means, -far, far, "centres"), self._centres)
+        self._seen.append((labels, sizes, means))
+
+    def seen(self) -> SeenRounds:
+        """What this owner has seen of the rounds."""
+        labels, sizes, means = (np.stack(part) for part in zip(*self._seen, strict=True))
+        return SeenRounds(
+            own=self._pool.own, labels_seen=labels, counts=sizes, centres=means, owners=len(self._pool.counts)
+        )
+
+    def closest(self, cluster: int, candidates: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+        """Let each owner offer as many of its candidates as are wanted, and take the closest of these.
+
+        Nobody's other candidates can be among them, so the engine compares few rows. Of equal distances an owner offers
+        the lower row first, and the lower owner's rows come first.
+        """
+        session, own = self._session, self._pool.own
+        away = (own**2).sum(axis=1) + _scores(own, self._centres[cluster : cluster + 1])[:, 0]
+        rows = np.flatnonzero(candidates)
+        offered = rows[np.argsort(away[rows], kind="stable")[:count]]
+        apart = np.full(self._most, 2**self._pool.room)
+        apart[: len(offered)] = away[offered]
+        counts = (self._most,) * session.parties
+        offers = _joined(session, counts, apart, "distances")
+        chosen = session.top(offers, count, self._pool.room + 1)
+        mask = np.zeros(len(own), dtype=np.bool_)
+        mask[offered] = _own_part(session, counts, chosen, "moved", 1)[: len(offered)] == 1
+        return mask
+
+
+class HiddenCentres:
+    """Centres that nobody sees after the first, which depend on no row; rows are shared once."""
+
+    def __init__(self, session: Session, pool: JointRows, first: Whole) -> None:
+        self._session, self._pool = session, pool
+        self._first: Whole | None = first
+        self._shape = first.shape
+        d = pool.own.shape[1]
+        rows = np.column_stack([pool.own, (pool.own**2).sum(axis=1)])
+        columns = session.arrange(_joined(session, pool.counts, rows, "rows"), (pool.n, d + 1), (1, 0))
+        self._rows = session.arrange(session.part(columns, slice(0, d)), (d, pool.n), (1, 0))
+        self._squares = session.arrange(session.part(columns, slice(d, d + 1)), (pool.n,))
+        self._centres: Shared | None = None
+        self._scored: Shared | None = None
+
+    def nearest(self) -> Whole:
+        """Compare shared rows with shared centres, and open to each owner the clusters of its rows."""
+        if self._first is not None:
+            return _nearest(self._pool.own, self._first)
+        nearest = _by_rows(self._session, self._scores(), self._shape[0], self._session.argmin)
+        return _own_part(self._session, self._pool.counts, nearest, "cluster", self._shape[0] - 1)
+
+    def move(self, labels: Whole, sizes: Whole) -> None:
+        """Add up every owner's part of the means, as shares."""
+        session = self._session
+        moved = shared_sum(session, _parts_of_means(self._pool.own, labels, sizes), "parts of centres")
+        empty = (sizes == 0).astype(np.int64)[:, None]
+        if empty.any():
+            stay = self._centres
+            if stay is None:
+                stay = session.share(self._first if session.rank == 0 else None, 0, self._shape, "first centres")
+            moved = session.add(moved, session.scale(stay, empty))
+        self._centres, self._first, self._scored = moved, None, None
+
+    def closest(self, cluster: int, candidates: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+        """Complete the squared distances to the hidden centre, put rows that are no candidates out of reach, and take.
+
+        The engine compares all rows: nobody can tell which of its own are close.
+        """
+        session, pool = self._session, self._pool
+        scores = session.arrange(self._scores(), (pool.n, self._shape[0]), (1, 0))
+        column = session.arrange(session.part(scores, slice(cluster, cluster + 1)), (pool.n,))
+        penalties = _joined(session, pool.counts, np.where(candidates, 0, 2**pool.room), "no candidates")
+        chosen = session.top(session.add(column, self._squares, penalties), count, pool.room + 1)
+        return np.asarray(_own_part(session, pool.counts, chosen, "moved", 1) == 1)
+
+    def _scores(self) -> Shared:
+        """|C_j|^2 - 2 x.C_j of all rows and centres by one product; the rest of a distance is the row's alone."""
+        if self._scored is None:
+            session, (g, d), n = self._session, self._shape, self._pool.n
+            assert self._centres is not None  # the first centres are compared in the clear
+            centres = session.arrange(self._centres, (g, d), (1, 0))
+            products = _by_rows(
+                session,
+                session.join([self._rows, self._centres]),
+                g,
+                lambda some: session.cross(session.arrange(some, some.shape, (1, 0)), centres),
+            )
+            among = session.arrange(session.part(products, slice(n, n + g)), (g * g,))
+            lengths = session.arrange(session.part(among, np.arange(g) * (g + 1)), (1, g))
+            spread = session.scale(lengths, np.ones((n, 1), dtype=np.int64))
+            self._scored = session.subtract(spread, session.scale(session.part(products, slice(0, n)), 2))
+        return self._scored
+
+
+def _scores(rows: Whole, centres: Whole) -> Whole:
+    """|C_j|^2 - 2 x.C_j, exact: squared distances without the row's own length."""
+    return np.asarray((centres**2).sum(axis=1) - 2 * (rows @ centres.T))
+
+
+def _nearest(rows: Whole, centres: Whole) -> Whole:
+    return np.asarray(np.argmin(_scores(rows, centres), axis=1), dtype=np.int64)
+
+
+def _parts_of_means(rows: Whole, labels: Whole, sizes: Whole) -> Whole:
+    """Divide this owner's sums of clusters by the sizes over all owners, rounded half up; 0 for empty clusters."""
+    sums = np.zeros((len(sizes), rows.shape[1]), dtype=np.int64)
+    np.add.at(sums, labels, rows)
+    size = np.maximum(sizes, 1)[:, None]
+    return np.asarray((2 * sums + size) // (2 * size))
+
+
+def _by_rows(session: Session, shared: Shared, wide: int, function: Callable[[Shared], Shared]) -> Shared:
+    """Let the engine work on blocks of rows of one shape; the last row stands again where rows lack."""
+    rows = shared.shape[0]
+    blocks, size = row_blocks(rows, wide)
+    if blocks == 1:
+        return function(shared)
+    places = np.minimum(np.arange(blocks * size), rows - 1).reshape(blocks, size)
+    return session.part(session.join([function(session.part(shared, some)) for some in places]), slice(0, rows))
+
+
+def _joined(session: Session, counts: tuple[int, ...], own: Whole, label: str) -> Shared:
+    """Share what each owner has of its rows, one owner's after the other's."""
+    return session.join(
+        [
+            session.share(own if owner == session.rank else None, owner, (count, *own.shape[1:]), label)
+            for owner, count in enumerate(counts)
+        ]
+    )
+
+
+def _own_part(session: Session, counts: tuple[int, ...], shared: Shared, label: str, most: int) -> Whole:
+    """Open to each owner what concerns its rows, to nobody else: numbers from 0 to ``most``."""
+    mine = np.zeros(0, dtype=np.int64)
+    ends = np.cumsum(counts).tolist()
+    for owner, (count, end) in enumerate(zip(counts, ends, strict=True)):
+        seen = session.open(session.part(shared, slice(end - count, end)), label, to=(owner,))
+        mine = seen if seen is not None else mine
+    return possible(mine, 0, most, label)
+
+
+def joint_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix, n: int) -> JointRows:
     """Bring this owner's rows to whole steps, by bounds that all owners know.
 
     A standardized number is sqrt(n) at most, for the squares of its column add up to n; the coordinates of a category
@@ -55,10 +274,10 @@ def pool_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix,
     possible(np.array(counts), 0, n, "own rows")
     if sum(counts) != n:
         raise PartyError(f"the owners bring {sum(counts)} rows and {n} were counted; start all parties again")
-    return Pool(counts, encode(scaled, bits), bits, room, reach)
+    return JointRows(counts, encode(scaled, bits), bits, room, reach)
 
 
-def first_centres(session: Session, pool: Pool, g: int) -> Whole:
+def first_centres(session: Session, pool: JointRows, g: int) -> Whole:
     """Draw g points from the normal law with mean and covariance of all rows: no row is a centre.
 
     The first party computes and tells them, so that machines which round differently still have the same ones.
@@ -101,7 +320,9 @@ def cluster_rows(session: Session, plan: JointPlan, centres: Centres, g: int, n:
     return labels, sizes, rounds
 
 
-def fill_groups(session: Session, pool: Pool, centres: Centres, labels: Whole, sizes: Whole) -> tuple[Whole, Whole]:
+def fill_groups(
+    session: Session, pool: JointRows, centres: Centres, labels: Whole, sizes: Whole
+) -> tuple[Whole, Whole]:
     """Move rows from larger clusters to smaller ones until each has floor(n/g) [BCG10, lines 5 to 11].
 
     As `sfumato.groups.modified.fill_clusters` (errata BCG10.4): the next cluster is the smallest one now that is not

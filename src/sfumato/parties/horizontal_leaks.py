@@ -1,19 +1,33 @@
-"""What the horizontal protocol shows to whom, declared: nothing else can be opened [BCG10, sec. 4.2, security]."""
+"""What the horizontal protocol declares to show, and rows that its sums would show [BCG10, sec. 4.2, security]."""
 
 from __future__ import annotations
 
-from sfumato.errors import OptionError
-from sfumato.parties.codecs import LEAKS as CODEC_LEAKS
-from sfumato.parties.plan import CENTRES
-from sfumato.parties.transcript import Leak
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["leaks"]
+from sfumato.errors import PrivacyRefusal
+from sfumato.parties.ledger import Leak
+from sfumato.parties.ring import possible
+from sfumato.parties.session import Session
+
+__all__ = ["ALWAYS", "BY_CENTRES", "EXPOSED_ROWS", "refuse_exposed_rows"]
+
+EXPOSED_ROWS = Leak(
+    "bare rows",
+    "sum",
+    "all",
+    "how often an owner has all rows but one or two, or all cells of a column that are not missing but one or two, of "
+    "a group or of the whole table, without who or where",
+)
+"""What `refuse_exposed_rows` shows."""
+
+_BARE = 2  # so few rows follow from their sum and products exactly, and so few cells from their sum and squares
 
 _STATISTICS = (
     "over all owners; with two owners each sees the other's by subtracting its own, and a sum over a group in which "
     "one owner has a single row tells it to all the others together"
 )
-_ALWAYS = (
+ALWAYS = (
     Leak("own rows", "told", "all", "how many rows each owner has; the noised rows show it too", implied=True),
     Leak(
         "moments",
@@ -63,7 +77,7 @@ _ALWAYS = (
         "all parties see which released rows came from which owner, readers of the release do not",
     ),
 )
-_CENTRES = {
+BY_CENTRES = {
     "each": Leak(
         "centres",
         "sum",
@@ -80,14 +94,32 @@ _CENTRES = {
 }
 
 
-def leaks(centres: str) -> dict[str, Leak]:
-    """Everything that the protocol shows, by label: with open centres or with hidden ones.
+def refuse_exposed_rows(session: Session, own: NDArray[np.int64], total: NDArray[np.int64], few: str) -> int:
+    """Count how often an owner would see all rows or cells of the others bare, and refuse unless that is allowed.
 
-    Examples
-    --------
-    >>> sorted(set(leaks("each")) ^ set(leaks("last")))
-    ['centres', 'cluster']
+    An owner that takes its own rows off a group's sums and products is left with those of the others: of one row that
+    is the row, of two it is both, for they lie on either side of their mean along the one axis that is left. Missing
+    cells add nothing to the sums of their column, so a cell is as bare as a row where all others are missing.
+
+    Parameters
+    ----------
+    own, total : ndarray of one shape
+        Rows or cells that go into each sum, here and over all owners.
+    few : {"refuse", "allow"}
+
+    Raises
+    ------
+    PrivacyRefusal
+        At every party, to be called before the sums are opened.
     """
-    if centres not in CENTRES:
-        raise OptionError(f"there are no centres {centres!r} of a joint run; choose one of {', '.join(CENTRES)}")
-    return {**CODEC_LEAKS, **{leak.label: leak for leak in (*_ALWAYS, _CENTRES[centres])}}
+    others = total - own
+    here = int(((others > 0) & (others <= _BARE)).sum())
+    shown = session.sum(np.array([here]), EXPOSED_ROWS.label)
+    bare = int(possible(shown, 0, own.size * session.parties, EXPOSED_ROWS.label)[0])
+    if bare and few == "refuse":
+        raise PrivacyRefusal(
+            f"{bare} times all owners but one have no more than {_BARE} rows in a group, or cells of a column that are "
+            "not missing, and exact sums would show them to that one; ask for larger groups, leave such columns out, "
+            'or allow it with few = "allow"'
+        )
+    return bare

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sfumato.documents import Unparsable, from_json
-from sfumato.parties.channel import PartyError
+from sfumato.parties.ports import PartyError
 from sfumato.parties.wire import MOST_FRAME, Frame, Lost, Wire
 
 __all__ = ["MOST_MESSAGE", "Farewell", "Link", "Mail"]

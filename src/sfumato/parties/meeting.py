@@ -10,12 +10,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
-from sfumato.parties.certificates import tls_contexts
-from sfumato.parties.channel import PartyError
-from sfumato.parties.greeting import Hello, PartyMismatch, Purpose, difference, digest_of, read_verdict, verdict
 from sfumato.parties.links import Mail
-from sfumato.parties.place import Place
-from sfumato.parties.wire import MOST_FRAME, Frame, Lost, Wire
+from sfumato.parties.peers import Place, tls_contexts
+from sfumato.parties.ports import PartyError
+from sfumato.parties.wire import (
+    MOST_FRAME,
+    Frame,
+    Hello,
+    Lost,
+    PartyMismatch,
+    Purpose,
+    Wire,
+    difference,
+    digest_of,
+    read_verdict,
+    verdict,
+)
 
 __all__ = ["Meeting"]
 

@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import SfumatoError
-from sfumato.parties.channel import LocalChannel, PartyError, local_channels
-from sfumato.parties.operations import Operation, evaluate
+from sfumato.parties.ledger import Leak
+from sfumato.parties.ports import LocalChannel, Operation, PartyError, evaluate, local_channels
 from sfumato.parties.session import Session
-from sfumato.parties.shares import ShareSession
-from sfumato.parties.transcript import Leak
 
 __all__ = ["PlainEngine", "computing_parties", "plain_sessions", "play_together", "run_together"]
 
@@ -78,7 +76,7 @@ class PlainEngine:
         self._table.barrier.abort()
 
 
-PlainSession = tuple[ShareSession, LocalChannel, PlainEngine | None]
+PlainSession = tuple[Session, LocalChannel, PlainEngine | None]
 
 
 def plain_sessions(
@@ -95,7 +93,7 @@ def plain_sessions(
     made = []
     for channel in local_channels(names, timeout=_MOST_WAIT):
         own = PlainEngine(table, channel.rank, (0, len(names) - 1)) if channel.rank in computing else None
-        made.append((ShareSession(channel, own, computing, leaks, seed=seed, keep=keep), channel, own))
+        made.append((Session(channel, own, computing, leaks, seed=seed, keep=keep), channel, own))
     return tuple(made)
 
 

@@ -1,4 +1,4 @@
-"""What the parties of a joint run agree on before they start, and what they have in the end."""
+"""What the parties of a joint run agree on, what the run declares to show, and what they have in the end."""
 
 from __future__ import annotations
 
@@ -13,10 +13,22 @@ from numpy.typing import NDArray
 from sfumato.assess.attacks.rounds import SeenRounds
 from sfumato.documents import plain, write_json
 from sfumato.errors import OptionError
+from sfumato.parties.ledger import Leak
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import Layout
 
-__all__ = ["CENTRES", "ENGINES", "FEW", "NOISES", "PARTITIONS", "JointPlan", "JointResult"]
+__all__ = [
+    "AGREEMENT",
+    "CENTRES",
+    "ENGINES",
+    "FEW",
+    "NOISES",
+    "PARTITIONS",
+    "RELEASED_CELLS",
+    "JointPlan",
+    "JointResult",
+    "leaks_of",
+]
 
 PARTITIONS = ("horizontal", "vertical")
 ENGINES = ("cheetah", "aby3")
@@ -25,6 +37,25 @@ NOISES = ("each", "split")
 FEW = ("refuse", "allow")
 
 _MOST_ROUNDS = 1000
+
+AGREEMENT = Leak(
+    "agreement", "told", "all", "names, kinds and declared domains of an owner's columns, and names of those it drops"
+)
+"""What owners tell each other before they start."""
+
+RELEASED_CELLS = Leak(
+    "released cells", "told", "all", "the cells of an owner's columns as they are released", implied=True
+)
+"""What owners of columns tell each other in the end."""
+
+_ABOUT = {
+    leak.label: leak
+    for leak in (
+        AGREEMENT,
+        Leak("time", "told", "all", "the time that stands on the certificate"),
+        Leak("traffic", "told", "all", "how many bytes and messages a party sent", implied=True),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -162,3 +193,14 @@ class JointResult:
 
     def __repr__(self) -> str:
         return f"JointResult(n={len(self.values)}, d={self.values.shape[1]}, groups={len(self.sizes)})"
+
+
+def leaks_of(plan: JointPlan) -> dict[str, Leak]:
+    """All that a run of this plan declares to show, by label."""
+    if plan.partition == "vertical":
+        from sfumato.parties import vertical
+
+        return {**_ABOUT, **vertical.LEAKS, RELEASED_CELLS.label: RELEASED_CELLS}
+    from sfumato.parties import horizontal
+
+    return {**_ABOUT, **horizontal.leaks(plan.centres)}

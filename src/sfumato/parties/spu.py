@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import OptionError
-from sfumato.parties.channel import PartyError
-from sfumato.parties.engine import frames, worker
-from sfumato.parties.operations import Operation, result_shapes
+from sfumato.parties.engine import worker
+from sfumato.parties.ports import Operation, PartyError, result_shapes
 
 __all__ = ["SpuEngine", "engine_python"]
 
@@ -151,7 +150,7 @@ class SpuEngine:
         """End the worker and wait until it is gone."""
         if self._process.returncode is None and not self._in_pipe.closed:
             try:
-                self._write(frames.pack({"do": "stop"}), time.monotonic() + _FAREWELL)
+                self._write(worker.pack({"do": "stop"}), time.monotonic() + _FAREWELL)
                 self._process.wait(_FAREWELL)
             except (PartyError, subprocess.TimeoutExpired):
                 pass
@@ -187,13 +186,13 @@ class SpuEngine:
             raise PartyError("this party's engine has ended; start all parties again")
         end = time.monotonic() + (longest or self._longest)
         try:
-            self._write(frames.pack(command, arrays), end)
-            answer, results = frames.unpack(lambda size: self._read(size, end))
+            self._write(worker.pack(command, arrays), end)
+            answer, results = worker.unpack(lambda size: self._read(size, end))
             if "error" in answer:
                 raise PartyError(
                     f"this party's engine gave up while it computed with {self._late()}: {answer['error']}"
                 )
-        except frames.FrameError as error:
+        except worker.FrameError as error:
             self._end()
             raise PartyError(f"this party's engine answered with no frame: {error}") from None
         except BaseException:

@@ -10,17 +10,16 @@ from pathlib import Path
 from sfumato.documents import read_text
 from sfumato.documents import toml_value as _toml
 from sfumato.errors import OptionError, SfumatoError
-from sfumato.parties.certificates import Made, TrialAuthority
-from sfumato.parties.place import Address, check_name
+from sfumato.parties.peers import Address, Made, TrialAuthority, check_name
 from sfumato.replacing import put_in_place, reason, work_folder
 
-__all__ = ["Trial", "write_trial"]
+__all__ = ["PartyTrial", "write_trial"]
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
-class Trial:
+class PartyTrial:
     """What is to be tried.
 
     Parameters
@@ -72,7 +71,7 @@ class Trial:
             raise OptionError("two parties have the same address; each has its own port")
 
 
-def write_trial(folder: Path, trial: Trial, *, keep_authority: bool = False) -> dict[str, Path]:
+def write_trial(folder: Path, trial: PartyTrial, *, keep_authority: bool = False) -> dict[str, Path]:
     """Write a folder for each party with its settings, its key and the certificates of all; give the settings files.
 
     The folder appears whole or not at all, and an existing one is never replaced.
@@ -110,7 +109,9 @@ def _refuse_existing(folder: Path) -> None:
         raise OptionError(f"the folder {str(folder)!r} exists and is not replaced; choose another")
 
 
-def _write_party(work: Path, place: Path, name: str, trial: Trial, made: Mapping[str, Made], authority: bytes) -> None:
+def _write_party(
+    work: Path, place: Path, name: str, trial: PartyTrial, made: Mapping[str, Made], authority: bytes
+) -> None:
     work.mkdir(mode=0o700)
     _write(work / "key.pem", made[name].key, private=True)
     _write(work / "authority.pem", authority)
@@ -143,7 +144,7 @@ def _write(path: Path, data: bytes, *, private: bool = False) -> None:
         file.write(data)
 
 
-def _settings(name: str, place: Path, trial: Trial, pins: Mapping[str, str]) -> str:
+def _settings(name: str, place: Path, trial: PartyTrial, pins: Mapping[str, str]) -> str:
     """Write ``party.toml`` with what each entry means."""
     own = trial.parties[name]
     listen = Address("127.0.0.1", own.port) if own.host in _LOOPBACK else own
@@ -162,7 +163,7 @@ def _settings(name: str, place: Path, trial: Trial, pins: Mapping[str, str]) -> 
     return "\n".join(parts)
 
 
-def _data(name: str, place: Path, trial: Trial) -> str:
+def _data(name: str, place: Path, trial: PartyTrial) -> str:
     given = trial.data.get(name)
     file = "data.csv" if given is None else os.path.relpath(given.absolute(), place.absolute())
     lines = ["[data]\n", _line("file", _toml(file), "your table; relative to this file")]
@@ -177,7 +178,7 @@ def _data(name: str, place: Path, trial: Trial) -> str:
     return "".join(lines)
 
 
-def _method(trial: Trial) -> str:
+def _method(trial: PartyTrial) -> str:
     lines = ["[method]  # the same at all parties\n"]
     lines.append(_line("k" if trial.k is not None else "# k", str(trial.k or 100), "records of a group at least"))
     for key, value, meaning in _CHOICES[trial.partition]:

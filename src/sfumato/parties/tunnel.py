@@ -14,10 +14,9 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from sfumato.parties.channel import PartyError
-from sfumato.parties.greeting import Purpose
 from sfumato.parties.links import Mail
-from sfumato.parties.wire import Frame, Lost, Wire
+from sfumato.parties.ports import PartyError
+from sfumato.parties.wire import Frame, Lost, Purpose, Wire
 
 __all__ = ["Tunnel"]
 

@@ -8,25 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.parties.batches import batches
-from sfumato.parties.fixed import MOST_BITS, bits_for, decode, encode
 from sfumato.parties.groupwise import (
     FARTHEST,
     LONGEST,
     Statistics,
+    batches,
     component_scales,
     draw_noise,
     shared_sum,
     tell_numbers,
     varying_ranges,
 )
+from sfumato.parties.ring import MOST_BITS, bits_for, decode, encode, possible
 from sfumato.parties.session import Session, Shared
-from sfumato.parties.words import possible
 from sfumato.perturb.components import component_places, project
 from sfumato.records import CATEGORY_SCALE, BlockKind, Layout
 
 __all__ = [
-    "Grouped",
+    "GroupedColumns",
     "add_noise",
     "component_ranges",
     "group_statistics",
@@ -38,7 +37,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Grouped:
+class GroupedColumns:
     """One owner's columns, rows group after group.
 
     Parameters
@@ -56,7 +55,7 @@ class Grouped:
     centred: NDArray[np.float64]
 
 
-def grouped(session: Session, values: NDArray[np.float64], labels: NDArray[np.int64]) -> Grouped:
+def grouped(session: Session, values: NDArray[np.float64], labels: NDArray[np.int64]) -> GroupedColumns:
     """Put rows group after group and take them from their means; all local."""
     session.phase("group statistics")
     order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels).astype(np.int64)
@@ -64,10 +63,10 @@ def grouped(session: Session, values: NDArray[np.float64], labels: NDArray[np.in
     bits = bits_for(2.0 * np.sqrt(len(values)))  # no standardized number exceeds sqrt(n), nor does a mean of some
     sums = np.add.reduceat(ordered, np.concatenate([[0], np.cumsum(sizes)[:-1]]), axis=0)
     mean = encode(sums / sizes[:, None], bits)
-    return Grouped(sizes, mean, bits, ordered - np.repeat(decode(mean, bits), sizes, axis=0))
+    return GroupedColumns(sizes, mean, bits, ordered - np.repeat(decode(mean, bits), sizes, axis=0))
 
 
-def group_statistics(session: Session, own: Grouped, spans: tuple[slice, ...]) -> Statistics:
+def group_statistics(session: Session, own: GroupedColumns, spans: tuple[slice, ...]) -> Statistics:
     """Bring the means and covariances of each group together [BCG10, line 13].
 
     Each owner tells those of its own columns; products across owners are formed among shares and opened as sums over
@@ -97,7 +96,7 @@ def group_statistics(session: Session, own: Grouped, spans: tuple[slice, ...]) -
     return Statistics(own.sizes, decode(mean, own.bits), decode(scatter, 2 * bits) / own.sizes[:, None, None])
 
 
-def share_components(session: Session, own: Grouped, axes: NDArray[np.float64], step: float) -> Shared:
+def share_components(session: Session, own: GroupedColumns, axes: NDArray[np.float64], step: float) -> Shared:
     """Project own columns, bring them to the grid, and add the summands of all owners as shares [lines 21 and 22].
 
     A component is at most sqrt(n d) in size, about 2^32 steps for a hundred columns of 100,000 rows.

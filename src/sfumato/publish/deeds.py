@@ -247,7 +247,7 @@ def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
 
 def _is_declared(line: Opened, plan: JointPlan) -> bool:
     """Tell whether the protocol of the plan declares to show that, in these words, and to so many."""
-    from sfumato.parties.declared import leaks_of
+    from sfumato.parties.plan import leaks_of
 
     leak = leaks_of(plan).get(line.label)
     to = line.to == plan.parties if leak is not None and leak.to == "all" else len(line.to) == 1

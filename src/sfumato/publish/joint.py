@@ -9,12 +9,10 @@ from typing import Any
 from sfumato.engines.joint_run import Meter, reason_of, run_joint
 from sfumato.engines.owned import OwnPart, own_part
 from sfumato.errors import OptionError
-from sfumato.parties.channel import Channel
-from sfumato.parties.declared import leaks_of
-from sfumato.parties.operations import Engine
 from sfumato.parties.plain import computing_parties, plain_sessions, play_together
-from sfumato.parties.plan import JointPlan
-from sfumato.parties.shares import ShareSession
+from sfumato.parties.plan import JointPlan, leaks_of
+from sfumato.parties.ports import Engine, PartyChannel
+from sfumato.parties.session import Session
 from sfumato.publish.folder import check_folder
 from sfumato.publish.joint_folder import written_together
 from sfumato.publish.judge import PolicyNotMet, asked_policy
@@ -30,7 +28,7 @@ __all__ = ["OwnPart", "joint_in_one_process", "own_part", "run_party"]
 
 def run_party(
     part: OwnPart,
-    channel: Channel,
+    channel: PartyChannel,
     engine: Engine | None,
     folder: str | Path,
     *,
@@ -46,7 +44,7 @@ def run_party(
     ----------
     part : OwnPart
         Of `own_part`, which needs no other party.
-    channel : Channel
+    channel : PartyChannel
         To all other parties.
     engine : Engine or None
         None at a party that does not compute.
@@ -76,7 +74,7 @@ def run_party(
         raise
     try:
         computing = computing_parties(plan.engine, len(plan.parties))
-        session = ShareSession(channel, engine, computing, leaks_of(plan), seed=plan.seed)
+        session = Session(channel, engine, computing, leaks_of(plan), seed=plan.seed)
         signer, asked = signer_of(sign, rehearsal=plan.seed is not None), asked_policy(policy, report=report)
         made = run_joint(part, session, Meter(channel, engine), plan.engine, form)
         release = publish(made, report=report, policy=asked)

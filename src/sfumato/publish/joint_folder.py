@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
-from sfumato.parties.channel import Channel, PartyError
+from sfumato.parties.ports import PartyChannel, PartyError
 from sfumato.publish.files import sha256_of
 from sfumato.publish.release import Release
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
@@ -17,7 +17,7 @@ __all__ = ["written_together"]
 
 def written_together(
     release: Release,
-    channel: Channel,
+    channel: PartyChannel,
     folder: str | Path,
     form: FileForm,
     *,
@@ -29,7 +29,7 @@ def written_together(
     Parameters
     ----------
     release : Release
-    channel : Channel
+    channel : PartyChannel
     folder : path
     form : FileForm
     overwrite : bool
@@ -50,7 +50,7 @@ def written_together(
     return release.written(folder, form=form, overwrite=overwrite, sign=sign, agree=agree)
 
 
-def _wait_for_all(files: list[Path], channel: Channel) -> None:
+def _wait_for_all(files: list[Path], channel: PartyChannel) -> None:
     """Tell the others what was written, and go on when all have found that all have written the same."""
     written = {file.name: sha256_of(file) for file in files}
     others = [rank for rank in range(channel.parties) if rank != channel.rank]

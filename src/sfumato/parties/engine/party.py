@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .programs import OPERATIONS, Piece, pieces, program
 
-__all__ = ["Party", "Refused", "load"]
+__all__ = ["EngineRefusal", "Party", "load"]
 
 Words = NDArray[np.uint64]
 Shape = tuple[int, ...]
@@ -27,7 +27,7 @@ _PARTIES = {"cheetah": 2, "aby3": 3}
 _RETRY = 0.2  # seconds between two attempts to reach a fellow
 
 
-class Refused(ValueError):
+class EngineRefusal(ValueError):
     """A command that cannot be carried out."""
 
 
@@ -66,10 +66,10 @@ class Party:
     def run(self, name: str, shapes: tuple[Shape, ...], count: int, bits: int, inputs: Sequence[Words]) -> list[Words]:
         """Do an operation and give this party's shares of the results, none to one that only helps."""
         if name not in OPERATIONS:
-            raise Refused(f"the engine has {', '.join(OPERATIONS)}, not {name!r}")
+            raise EngineRefusal(f"the engine has {', '.join(OPERATIONS)}, not {name!r}")
         holds = self._rank in (0, self._parties - 1)
         if [array.shape for array in inputs] != (list(shapes) if holds else []):
-            raise Refused("the arrays are not of the shapes that the operation names")
+            raise EngineRefusal("the arrays are not of the shapes that the operation names")
         cuts = pieces(name, shapes)
         if not cuts or _is_known(name, shapes, count):
             return [share for shape in _result_shapes(name, shapes) for share in self._known(shape, 1 if count else 0)]
@@ -120,7 +120,7 @@ class Party:
         share = self._runtime.get_var(label)
         self._runtime.del_var(label)
         if b".AShr<FM64>" not in share.meta:  # the one kind of share that tells no more than the value
-            raise Refused("the engine gave a result in a form that may not be sent")
+            raise EngineRefusal("the engine gave a result in a form that may not be sent")
         return share
 
     def _reveal(self, own: Any) -> Words:
@@ -130,7 +130,7 @@ class Party:
             parts = _part(self._ways.recv(rank))
             meta, chunks = b"".join(parts[:1]), parts[1:]
             if meta != own.meta:
-                raise Refused("another party computed something else; start all parties again with one version")
+                raise EngineRefusal("another party computed something else; start all parties again with one version")
             share = self._library.Share()
             share.meta, share.share_chunks = meta, chunks
             shares.append(share)
@@ -178,20 +178,20 @@ def load() -> None:
         import jax
         import spu  # noqa: F401
     except ImportError:
-        raise Refused("this Python has no spu; make the environment of the engine again") from None
+        raise EngineRefusal("this Python has no spu; make the environment of the engine again") from None
     jax.config.update("jax_enable_x64", True)  # whole numbers of 64 bits
 
 
 def _check_start(protocol: str, rank: int, addresses: Sequence[str], timeout: float) -> None:
     """Refuse what the library itself would accept and then do unsafely, or never finish."""
     if protocol not in _PARTIES:
-        raise Refused(f"the protocol must be one of {', '.join(_PARTIES)}: others need a dealer that all trust")
+        raise EngineRefusal(f"the protocol must be one of {', '.join(_PARTIES)}: others need a dealer that all trust")
     if len(addresses) != _PARTIES[protocol] or not 0 <= rank < len(addresses):
-        raise Refused(f"{protocol} is computed by exactly {_PARTIES[protocol]} parties")
+        raise EngineRefusal(f"{protocol} is computed by exactly {_PARTIES[protocol]} parties")
     if any(not isinstance(address, str) or not address.startswith("127.0.0.1:") for address in addresses):
-        raise Refused("the engine talks on 127.0.0.1 alone; give it the near ends of a tunnel")
+        raise EngineRefusal("the engine talks on 127.0.0.1 alone; give it the near ends of a tunnel")
     if not isinstance(timeout, int | float) or not 0 < timeout <= 86_400:
-        raise Refused("the timeout must be above 0 and at most a day, in seconds")
+        raise EngineRefusal("the timeout must be above 0 and at most a day, in seconds")
 
 
 def _describe(library: Any, addresses: Sequence[str], timeout: float) -> Any:
@@ -239,7 +239,7 @@ def _part(data: bytes) -> list[bytes]:
     while place < len(data):
         length = struct.unpack_from("<Q", data, place)[0] if len(data) - place >= 8 else len(data)
         if length > len(data) - place - 8:
-            raise Refused("another party sent something else than its share; start all parties again")
+            raise EngineRefusal("another party sent something else than its share; start all parties again")
         parts.append(data[place + 8 : place + 8 + length])
         place += 8 + length
     return parts
@@ -248,5 +248,5 @@ def _part(data: bytes) -> list[bytes]:
 def _words(data: bytes, shape: Shape) -> Words:
     """Words that another party sent, as many as the shape has."""
     if len(data) != 8 * int(np.prod(shape, dtype=np.int64)):
-        raise Refused("another party sent something else than its share; start all parties again")
+        raise EngineRefusal("another party sent something else than its share; start all parties again")
     return np.frombuffer(data, dtype="<u8").astype(np.uint64).reshape(shape)

@@ -2,28 +2,43 @@
 
 It runs in an environment of its own (the library spu needs an older numpy and an older Python), one process a party,
 and imports nothing of the package above its folder. When the pipe closes it is gone at once.
+
+A frame of the pipe is a short JSON header, then whole numbers of 64 bits. The party's end reads and writes them with
+the same functions.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import queue
+import struct
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 if not __package__:  # started as a program: its folder is the package, and nothing above that is looked at
     sys.path.append(str(Path(__file__).resolve().parents[1]))
     __package__ = Path(__file__).resolve().parent.name
 
-from .frames import FrameError, Words, pack, unpack
-from .party import Party, Refused, load
+from .party import EngineRefusal, Party, load
 
-__all__ = ["main"]
+__all__ = ["FrameError", "main", "pack", "unpack"]
+
+Words = NDArray[np.uint64]
 
 _Frame = tuple[dict[str, Any], list[Words]]
+
+_HEADER = 1 << 16  # bytes of the longest header
+_ARRAYS = 8  # arrays of a frame
+_CELLS = 1 << 28  # numbers of all its arrays: 2 GiB
+_DIMENSIONS = 3
 
 
 def main() -> int:
@@ -49,9 +64,9 @@ def main() -> int:
             elif command == "run" and party is not None:
                 results = _run(party, header, arrays)
             elif command != "stop":
-                raise Refused("the engine knows load, start, run and stop, in this order")
+                raise EngineRefusal("the engine knows load, start, run and stop, in this order")
             answer: dict[str, Any] = {"cpu": time.process_time(), "sent": max(0, _written() - own)}
-        except Refused as refusal:
+        except EngineRefusal as refusal:
             answer, results = {"error": str(refusal)}, []
         except RuntimeError:  # the library's own words may hold addresses and places in its code
             answer, results = {"error": "the joint computation failed"}, []
@@ -74,7 +89,7 @@ def _run(party: Party, header: dict[str, Any], arrays: list[Words]) -> list[Word
 def _field(header: dict[str, Any], name: str, kind: type) -> Any:
     value = header.get(name)
     if type(value) is not kind:
-        raise Refused(f"the command does not tell its {name}")
+        raise EngineRefusal(f"the command does not tell its {name}")
     return value
 
 
@@ -117,6 +132,77 @@ def _written() -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith("wchar:")), 0)
+
+
+class FrameError(ValueError):
+    """What came is not a frame."""
+
+
+def pack(header: dict[str, Any], arrays: Sequence[Words] = ()) -> Iterator[bytes]:
+    """Pieces of a frame, in the order in which they are written."""
+    words = [np.ascontiguousarray(array, dtype="<u8") for array in arrays]
+    text = json.dumps({**header, "shapes": [list(array.shape) for array in arrays]}).encode()
+    _check_shapes([array.shape for array in arrays])
+    if len(text) > _HEADER:
+        raise FrameError(f"a header of {len(text)} bytes is too long")
+    yield struct.pack("<I", len(text)) + text
+    for array in words:
+        if array.size:
+            yield array.tobytes()
+
+
+def unpack(read: Callable[[int], bytes | bytearray]) -> tuple[dict[str, Any], list[Words]]:
+    """Read one frame.
+
+    Parameters
+    ----------
+    read : callable
+        Gives exactly so many bytes.
+
+    Examples
+    --------
+    >>> import io
+    >>> stream = io.BytesIO(b"".join(pack({"do": "run"}, [np.arange(3, dtype=np.uint64)])))
+    >>> header, arrays = unpack(stream.read)
+    >>> header["do"], arrays[0].tolist()
+    ('run', [0, 1, 2])
+    """
+    (length,) = struct.unpack("<I", read(4))
+    if not 0 < length <= _HEADER:
+        raise FrameError(f"a header of {length} bytes cannot be")
+    try:
+        header = json.loads(bytes(read(length)).decode())
+    except (ValueError, RecursionError):  # not UTF-8, not JSON, or a number of thousands of digits
+        raise FrameError("the header is not JSON") from None
+    if not isinstance(header, dict) or not isinstance(header.get("shapes"), list):
+        raise FrameError("the header does not tell the shapes of its arrays")
+    shapes = header.pop("shapes")
+    _check_shapes(shapes)
+    return header, [_read_array(read, tuple(shape)) for shape in shapes]
+
+
+def _read_array(read: Callable[[int], bytes | bytearray], shape: tuple[int, ...]) -> Words:
+    size = int(np.prod(shape, dtype=np.int64))
+    data = read(8 * size) if size else b""
+    return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False).reshape(shape)
+
+
+def _check_shapes(shapes: Sequence[Any]) -> None:
+    """Refuse what would take more memory than a frame may; a few arrays of few dimensions are enough."""
+    cells = 0
+    if len(shapes) > _ARRAYS:
+        raise FrameError(f"{len(shapes)} arrays are too many for a frame")
+    for shape in shapes:
+        if not isinstance(shape, list | tuple) or len(shape) > _DIMENSIONS:
+            raise FrameError("an array has no shape that a frame can carry")
+        size = 1
+        for side in shape:
+            if type(side) is not int or not 0 <= side <= _CELLS:
+                raise FrameError("an array has no shape that a frame can carry")
+            size *= side
+        cells += size
+    if cells > _CELLS:
+        raise FrameError(f"{cells} numbers are too many for a frame")
 
 
 if __name__ == "__main__":

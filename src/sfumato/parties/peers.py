@@ -1,4 +1,4 @@
-"""Who a party is: a key, a certificate, and the fingerprint that the others have pinned."""
+"""Who the parties are and where they sit: keys, certificates, pinned fingerprints, addresses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime
 import hashlib
 import re
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,26 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.x509 import Certificate, CertificateBuilder, Name
 
-__all__ = ["Identity", "Made", "TrialAuthority", "fingerprint_of", "read_fingerprint", "self_signed", "tls_contexts"]
+__all__ = [
+    "Address",
+    "Identity",
+    "Made",
+    "Peer",
+    "Place",
+    "TrialAuthority",
+    "check_name",
+    "fingerprint_of",
+    "read_fingerprint",
+    "self_signed",
+    "tls_contexts",
+]
 
 _DAYS = 30  # a trial is short; whoever needs longer brings certificates of their own
 _EARLY = datetime.timedelta(hours=1)  # clocks differ
 _HEX = re.compile(r"[0-9a-f]{64}")
+
+_MOST_PORT = 65535
+_NAME = re.compile(r"[^\W_][\w.-]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -253,3 +268,95 @@ def _key_pem(key: Ed25519PrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+
+
+@dataclass(frozen=True)
+class Address:
+    """A host and a port.
+
+    Examples
+    --------
+    >>> Address.parse("[::1]:7001"), str(Address.parse("bank.example:7001"))
+    (Address(host='::1', port=7001), 'bank.example:7001')
+    """
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read ``HOST:PORT``."""
+        host, colon, port = text.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not colon or not host or not port.isdecimal() or not 1 <= int(port) <= _MOST_PORT:
+            raise OptionError(f"{text!r} is not an address; write HOST:PORT with a port from 1 to {_MOST_PORT}")
+        return cls(host, int(port))
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A party as the others know it.
+
+    Parameters
+    ----------
+    address : Address
+        Where others reach it.
+    fingerprint : str
+        SHA-256 of its certificate, in hexadecimal.
+    """
+
+    name: str
+    address: Address
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """All that the network of a party needs to know.
+
+    Parameters
+    ----------
+    rank : int
+        Which of the parties this one is.
+    peers : tuple of Peer
+        All parties, in the order of their ranks.
+    run : str
+        Name of the run.
+    listen : Address
+        Where this party waits for others.
+    settings : mapping
+        What all parties must agree on, as plain values.
+    version : str
+        Of the package, the same at all parties.
+    timeout : float
+        Seconds of silence after which a party is taken for gone.
+    wait : float
+        Seconds to wait for all parties at the start.
+    step : float
+        Seconds to wait at most for any one message of a party that gives signs of life.
+    """
+
+    rank: int
+    peers: tuple[Peer, ...]
+    run: str
+    identity: Identity
+    listen: Address
+    settings: Mapping[str, Any]
+    version: str
+    timeout: float = 60.0
+    wait: float = 60.0
+    step: float = 1800.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all parties."""
+        return tuple(peer.name for peer in self.peers)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name of a party that could not be the name of a folder too."""
+    if not _NAME.fullmatch(name):
+        raise OptionError(f"{name!r} is no name of a party; use letters, digits, '.', '_' and '-'")
