@@ -31,5 +31,5 @@ def short_reports_in_examples(request: pytest.FixtureRequest) -> None:
     """Draw nothing and measure little in the reports of examples, which show no more of them."""
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
-        monkeypatch.setattr(measure, "draw_album", lambda *_: ())
+        monkeypatch.setattr(measure, "draw_figures", lambda *_: ())
         monkeypatch.setattr(measure, "catalogue", lambda: ())

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from sfumato.assess import catalogue, measure
 from sfumato.assess.attacks import labels
-from sfumato.assess.utility import clustering, learning, propensity_auc
+from sfumato.assess.utility import clustering, learning, propensity
 from tests.examples import USUAL, in_full
 
 # A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _FEWER = {
-    **{(room, "_ROUNDS"): 10 for room in (learning, labels, propensity_auc)},
+    **{(room, "_ROUNDS"): 10 for room in (learning, labels, propensity)},
     (clustering, "_REDRAWS"): 2,
 }
 _WHOLE = {(room, name): getattr(room, name) for room, name in _FEWER}
@@ -45,14 +45,14 @@ def undrawn() -> Iterator[None]:
     """Leave the figures out of reports that a module shares, in ``make test``."""
     with pytest.MonkeyPatch.context() as patch:
         if not in_full():
-            patch.setattr(measure, "draw_album", lambda *_: ())
+            patch.setattr(measure, "draw_figures", lambda *_: ())
         yield
 
 
 @pytest.fixture
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the figures out of reports: they are most of the work, and have tests of their own."""
-    monkeypatch.setattr(measure, "draw_album", lambda *_: ())
+    monkeypatch.setattr(measure, "draw_figures", lambda *_: ())
 
 
 @pytest.fixture

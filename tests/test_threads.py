@@ -11,8 +11,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sfumato.assess import measure
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.frame import Measure
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Stated
 from sfumato.assess.study import Study
 from sfumato.laws.domains import Labels
 from sfumato.laws.spec import NoiseSpec
@@ -29,11 +29,11 @@ def held_pools(seen: list[int]) -> None:
 def test_a_measure_finds_every_pool_held_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
-    def look(_study: Study) -> Iterable[Finding]:
+    def look(_study: Study) -> Iterable[Stated]:
         held_pools(seen)
         return ()
 
-    monkeypatch.setattr(measure, "catalogue", lambda: (Measure("look", Family.PRIVACY, "", {}, look),))
+    monkeypatch.setattr(measure, "catalogue", lambda: (Measure("look", Family.PRIVACY, "", (), look),))
     table = pa.table({"age": list(range(20, 60)), "pay": [float(row % 7) for row in range(40)]})
     with threadpool_limits(limits=2):
         evaluate(table, table, seed=1)

@@ -35,8 +35,8 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.chameleon import Chameleon  # noqa: E402
 from benchmarks.papers.oz03_report import COUNTS, spread, write  # noqa: E402
-from sfumato.assess.risk.security import security  # noqa: E402
 from sfumato.assess.utility.clustering import error  # noqa: E402
+from sfumato.assess.utility.distortion import security  # noqa: E402
 from sfumato.geometry import Add, Key, Mult, Rotate  # noqa: E402
 from sfumato.geometry.transformations import hybrid  # noqa: E402
 from sfumato.laws import choose_step, law_of_size  # noqa: E402

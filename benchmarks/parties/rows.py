@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.parties import rounds as trajectory
 from benchmarks.parties.hidden_centres import guess_centres, own_means
 from benchmarks.parties.tables import Coordinates
-from sfumato.assess.attacks.rounds import SeenRounds, claimed_rows
+from sfumato.assess.attacks.differencing import SeenRounds, claimed_rows
 from sfumato.groups.model import response_weights
 from sfumato.parties.groupwise import group_sizes
 from sfumato.parties.horizontal import group_statistics, leaks

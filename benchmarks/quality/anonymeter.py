@@ -162,10 +162,10 @@ def ours(release: str, parts: tuple[Any, Any, Any], attempts: int) -> list[Row]:
     """Run our three with the same settings."""
     import numpy as np
 
-    from sfumato.assess.attacks.arms import success
     from sfumato.assess.attacks.inference import Reader, attack_column
     from sfumato.assess.attacks.singling import SINGLING_OUT
-    from sfumato.assess.frame import run_measure
+    from sfumato.assess.findings import Family
+    from sfumato.assess.frame import Number, run_measure
     from sfumato.assess.sizes import Sizes
     from sfumato.assess.study import study_of
     from sfumato.tables.codec import Codec
@@ -187,7 +187,7 @@ def ours(release: str, parts: tuple[Any, Any, Any], attempts: int) -> list[Row]:
         known = [column for column in original.column_names if column != secret]
         trial = attack_column(study, Reader(study), secret, known, attempts, rng)
         assert trial is not None
-        return success("inference", "", trial.attack, guess=trial.guess, control=trial.control)
+        return Number("inference", "").finding(Family.ATTACK, trial.success)
 
     begin = time.perf_counter()
     both = run_measure(SINGLING_OUT, study)
@@ -234,8 +234,10 @@ def _link(study: Any, columns: list[str], attempts: int, rng: Any) -> Any:
     """Link the halves that the other side links: every other column."""
     import numpy as np
 
-    from sfumato.assess.attacks.arms import Arm, success
-    from sfumato.assess.attacks.halves import pick_near
+    from sfumato.assess.attacks.linkability import pick_near
+    from sfumato.assess.findings import Family
+    from sfumato.assess.frame import Number, success
+    from sfumato.assess.intervals import Tries
     from sfumato.assess.study import sample
 
     people = [rows[sample(len(rows), attempts, rng)] for rows in (study.original, study.holdout)]
@@ -243,8 +245,9 @@ def _link(study: Any, columns: list[str], attempts: int, rng: Any) -> Any:
     both = np.concatenate(people)
     first, second = (pick_near(study.released[:, half], both[:, half], 1, rng)[:, 0] for half in halves)
     inside, outside = np.split(first == second, [len(people[0])])
-    arms = Arm(int(inside.sum()), len(inside)), Arm(int(outside.sum()), len(outside))
-    return success("linkability", "", arms[0], guess=1 / len(study.released), control=arms[1])
+    attack, control = Tries(int(inside.sum()), len(inside)), Tries(int(outside.sum()), len(outside))
+    values = success(attack, guess=1 / len(study.released), control=control)
+    return Number("linkability", "").finding(Family.ATTACK, values)
 
 
 def _row(release: str, name: str, finding: Any, seconds: float) -> Row:

@@ -36,7 +36,7 @@ from benchmarks.chameleon import Chameleon  # noqa: E402
 from benchmarks.data import load_table  # noqa: E402
 from benchmarks.papers.oz03 import draw_set  # noqa: E402
 from sfumato.assess.utility.clustering import error  # noqa: E402
-from sfumato.assess.utility.distances import distortion  # noqa: E402
+from sfumato.assess.utility.distortion import distortion  # noqa: E402
 from sfumato.geometry import Add, Key, Mult, Rotate  # noqa: E402
 from sfumato.geometry.transformations import hybrid  # noqa: E402
 from sfumato.laws import choose_step, law_of_size  # noqa: E402

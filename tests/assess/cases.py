@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.figures.album import draw_album
-from sfumato.assess.measure import Measured, assess
-from sfumato.assess.measure import measure as measure_only
+from sfumato.assess.measure import Measured, assess, draw_figures, measure_study
 from sfumato.assess.report import Report
-from sfumato.assess.twins import held_out_notes
+from sfumato.assess.study import held_out_notes, study_of
 from sfumato.documents import plain
 from sfumato.mechanism import Workings
 from sfumato.tables.codec import Codec
@@ -71,7 +69,7 @@ def measure(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) 
 
 def find(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Report:
     """Measure, and draw nothing."""
-    found = measure_only(original, released, fit(original), rng=np.random.default_rng(seed), **more)
+    found = measure_study(study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more))
     return Report(found.findings, (), original.num_rows, released.num_rows)
 
 
@@ -83,7 +81,8 @@ def workings(groups: int = 60, rows: int = ROWS, level: int = 10) -> Workings:
 def _measured(case: str) -> Measured:
     """A case measured once, with groups and rows held out."""
     original, rng = draw_table(1), np.random.default_rng(5)
-    return measure_only(original, released_of(case), fit(original), workings=workings(), holdout=draw_table(3), rng=rng)
+    released, codec = released_of(case), fit(original)
+    return measure_study(study_of(original, released, codec, workings=workings(), holdout=draw_table(3), rng=rng))
 
 
 @cache
@@ -98,7 +97,7 @@ def findings_of(case: str) -> Report:
 def report_of(case: str) -> Report:
     """The report of a case, with its figures."""
     found = _measured(case)
-    return replace(findings_of(case), figures=draw_album(found.study, found.findings, found.links, found.closest))
+    return replace(findings_of(case), figures=draw_figures(found.study, found.findings))
 
 
 def value_of(case: str, name: str) -> float:

@@ -7,20 +7,19 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.columns import read_pairs
-from sfumato.assess.utility.association import association, covariance
-from sfumato.assess.utility.covariance import compatibility
-from sfumato.assess.utility.moments import Moments, Plan, gather, redraws
+from sfumato.assess.utility.association import Coordinates, Moments, association, covariance, gather, redraws
+from sfumato.assess.utility.comparison import compatibility
 from tests.assess.cases import draw_table, fit
 
 
 def moments_of(table: pa.Table) -> Moments:
     pairs = read_pairs(table, table, fit(table))
-    return gather(Plan.of(pairs), [pair.original for pair in pairs], np.random.default_rng(1))
+    return gather(Coordinates.of(pairs), [pair.original for pair in pairs], np.random.default_rng(1))
 
 
 def matrix_of(table: pa.Table) -> np.ndarray:
     moments = moments_of(table)
-    return association(moments.total, moments.plan)
+    return association(moments.total, moments.coordinates)
 
 
 def test_the_association_matrix_is_symmetric_with_ones_on_its_diagonal() -> None:
@@ -78,13 +77,13 @@ def test_the_covariance_in_standard_deviations_is_the_correlation() -> None:
     table = draw_table(1).select(["x", "count"])
     moments = moments_of(table)
     columns = [np.array(table.column(name), dtype=float) for name in table.column_names]
-    np.testing.assert_allclose(covariance(moments.total, moments.plan), np.corrcoef(columns), atol=1e-12)
+    np.testing.assert_allclose(covariance(moments.total, moments.coordinates), np.corrcoef(columns), atol=1e-12)
 
 
 def test_rare_categories_are_counted_together() -> None:
     numbers = np.random.default_rng(1).normal(size=2000)
     table = pa.table({"a": [f"c{place % 70:02d}" for place in range(2000)], "b": numbers})
-    assert moments_of(table).plan.width == 3 + 1 + 50
+    assert moments_of(table).coordinates.width == 3 + 1 + 50
 
 
 def test_redraws_have_the_size_that_was_asked() -> None:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.findings import Direction
-from sfumato.assess.risk.categories import RAREST_CATEGORY
+from sfumato.assess.risk.uniqueness import RAREST_CATEGORY
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study
 
 TOWNS = pa.table({"town": ["a"] * 5 + ["b"] * 3 + ["c"], "smokes": [True, False, None] * 3, "age": list(range(9))})

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.columns import Cells
 from sfumato.assess.risk import closest
-from sfumato.assess.risk.closest import closest_findings, measure_closest, verbatim_finding
+from sfumato.assess.risk.closest import CLOSEST, closeness, measure_closest, verbatim_rows
 from tests.examples import examples
 
 
@@ -42,9 +42,9 @@ def test_without_a_tree_fewer_rows_of_a_large_table_are_looked_up_and_the_findin
     wide, narrow = rng.normal(size=(300, 20)), rng.normal(size=(300, 4))
     few, all_ = measure_closest(wide, wide + 1.0, None, rng), measure_closest(narrow, narrow + 1.0, None, rng)
     assert (len(few.released), len(few.original)) == (100, 100)
-    assert "counted on 100 rows drawn at random" in closest_findings(few, (300, 300))[0].meaning
+    assert "counted on 100 rows drawn at random" in CLOSEST.findings(closeness(few, (300, 300)))[0].meaning
     assert len(all_.released) == 300
-    assert "drawn at random" not in closest_findings(all_, (300, 300))[0].meaning
+    assert "drawn at random" not in CLOSEST.findings(closeness(all_, (300, 300)))[0].meaning
 
 
 @examples(80)
@@ -66,7 +66,7 @@ def test_equal_rows_are_counted_as_a_loop_counts_them(seed: int, n: int, m: int,
 
     original, released = draw(n), draw(m)
     ours, theirs = rows_of(original), rows_of(released)
-    finding = verbatim_finding(original, released)
+    finding = verbatim_rows(original, released)
     assert finding.value == pytest.approx(sum(row in ours for row in theirs) / m)
     assert finding.baseline == pytest.approx(sum(ours.count(row) > 1 for row in ours) / n)
 
@@ -75,7 +75,7 @@ def test_rows_that_share_a_hash_and_are_not_equal_are_told_apart(monkeypatch: py
     monkeypatch.setattr(closest, "_hash_rows", lambda cells: np.zeros(len(cells[0].values), dtype=np.uint64))
     here = [Cells(np.array([1.0, 2.0, 2.0]), np.zeros(3, dtype=np.bool_))]
     there = [Cells(np.array([2.0, 3.0]), np.zeros(2, dtype=np.bool_))]
-    finding = verbatim_finding(here, there)
+    finding = verbatim_rows(here, there)
     assert finding.value == 0.5
     assert finding.baseline == pytest.approx(2 / 3)
 
@@ -86,7 +86,8 @@ def test_rows_that_hang_on_the_same_person_count_once(spread: float) -> None:
     rng = np.random.default_rng(4)
     original, held_out = rng.normal(size=(300, 3)), rng.normal(size=(300, 3))
     released = original[:1] + spread * rng.normal(size=(1300, 3))
-    found = {f.name: f for f in closest_findings(measure_closest(original, released, held_out, rng), (300, 1300))}
+    seen = closeness(measure_closest(original, released, held_out, rng), (300, 1300))
+    found = {f.name: f for f in CLOSEST.findings(seen)}
     for name in ("closer-to-originals-than-to-held-out", "closer-than-real-neighbours"):
         assert found[name].value == 1.0
         low, high = found[name].interval or (0.0, 0.0)
@@ -99,6 +100,6 @@ def test_a_copy_is_nearer_to_the_originals_and_a_redraw_is_not(copied: bool) -> 
     rng = np.random.default_rng(5)
     original, held_out, other = rng.normal(size=(3, 400, 4))
     released = original if copied else other
-    found = closest_findings(measure_closest(original, released, held_out, rng), (400, 400))[2]
+    found = CLOSEST.findings(closeness(measure_closest(original, released, held_out, rng), (400, 400)))[2]
     assert found.interval is not None
     assert (found.interval[0] > 0.98) if copied else (found.interval[0] < 0.5 < found.interval[1])

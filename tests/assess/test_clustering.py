@@ -71,7 +71,7 @@ def few_redraws(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_every_finding_is_complete(case: str, target: str | None) -> None:
     findings = clustered(draw_table(1), released_of(case), target, workings=Workings(origin=np.arange(ROWS)))
-    assert set(findings) == set(CLUSTERING.findings)
+    assert set(findings) == set(CLUSTERING.names)
     assert all(is_complete(finding) for finding in findings.values())
 
 

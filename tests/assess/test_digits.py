@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import sfumato as sf
-from sfumato.assess.attacks.digits import DIGITS, find_factor, find_spacing
+from sfumato.assess.attacks.unknown_input import DIGITS, find_factor, find_spacing
 from sfumato.geometry.key import Add, Key, Mult
 from sfumato.geometry.mechanism import Rotation, Scaling, Translation
 from sfumato.geometry.transformations import invert

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import Study
-from sfumato.assess.utility.distances import DISTANCES, distortion
+from sfumato.assess.utility.distortion import DISTANCES, distortion
 from sfumato.geometry import Rotation, Scaling, Translation
 from sfumato.mechanism import Mechanism, Workings
 from tests.assess.cases import draw_table

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.risk.diversity import DIVERSITY, measure_diversity
+from sfumato.assess.risk.groups import DIVERSITY, measure_diversity
 from sfumato.mechanism import Workings
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study, value
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
-from sfumato.assess.catalogue import catalogue
+from sfumato.assess.catalogue import declared
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs" / "measures").glob("*.md"))
+INDEX = ROOT / "docs" / "measures" / "index.md"
+PAGES = sorted(page for page in INDEX.parent.glob("*.md") if page != INDEX)
 
 
 def explained(name: str) -> bool:
@@ -18,9 +20,14 @@ def explained(name: str) -> bool:
     return any(told.search(page.read_text(encoding="utf-8")) for page in PAGES)
 
 
-@pytest.mark.parametrize("name", sorted({name for measure in catalogue() for name in measure.findings}))
+@pytest.mark.parametrize("name", sorted(declared()))
 def test_a_finding_of_the_catalogue_is_explained_on_a_page(name: str) -> None:
     assert explained(name), name
+
+
+def test_the_index_is_what_the_measures_declare() -> None:
+    write_index = runpy.run_path(str(ROOT / "docs" / "list_measures.py"))["write_index"]
+    assert INDEX.read_text(encoding="utf-8") == write_index(), "run python docs/list_measures.py"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -14,13 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.figures import components
-from sfumato.assess.figures.bins import bin_edges, round_step
-from sfumato.assess.figures.components import component_figures
-from sfumato.assess.figures.marginals import marginal_figures
-from sfumato.assess.figures.models import model_figures
-from sfumato.assess.figures.risk import risk_figures
-from sfumato.assess.figures.rows import MOST_ROWS
+from sfumato.assess.figures import maps
+from sfumato.assess.figures.bars import MOST_ROWS, attack_figures, model_figures
+from sfumato.assess.figures.histograms import bin_edges, marginal_figures, round_step
+from sfumato.assess.figures.maps import component_figures
 from sfumato.assess.figures.svg import Figure, draw
 from sfumato.assess.gains import gains
 from sfumato.assess.study import Study, study_of
@@ -47,7 +44,7 @@ def texts(figure: Figure) -> list[str]:
 
 @cache
 def drawn_attacks() -> tuple[Figure, ...]:
-    return risk_figures(attacks())
+    return attack_figures(attacks())
 
 
 def only(figures: tuple[Figure, ...], name: str, *, public: bool) -> Figure:
@@ -159,14 +156,14 @@ def test_what_the_owner_alone_may_see_is_drawn_in_a_figure_of_its_own() -> None:
 
 
 def test_without_people_held_out_no_control_is_drawn() -> None:
-    figure = only(risk_figures([attack("linkage-rank", 10, None, 0.1)]), "attacks/all", public=True)
+    figure = only(attack_figures([attack("linkage-rank", 10, None, 0.1)]), "attacks/all", public=True)
     assert "people held out" not in texts(figure)
     assert "guessing" in texts(figure)
 
 
 def test_many_attacks_are_drawn_up_to_a_limit_that_is_named() -> None:
     many = [attack(f"attribute-inference-insider/c{place}", 500 + place, 400, 0.1) for place in range(60)]
-    (figure,) = risk_figures(many)
+    (figure,) = attack_figures(many)
     assert f"{MOST_ROWS} of 60" in figure.caption
     assert [text.partition(":")[0] for text in texts(figure) if ":" in text][:2] == ["c59", "c58"]
 
@@ -243,7 +240,7 @@ def test_the_public_points_are_laid_by_the_released_table_alone() -> None:
 
 
 def test_few_points_are_drawn_of_a_long_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(components, "MOST_POINTS", 50)
+    monkeypatch.setattr(maps, "MOST_POINTS", 50)
     figures = component_figures(study(draw_table(1), draw_table(2)))
     assert [len(each) for figure in figures for each in dots(figure)] == [50, 50, 50]
     assert "50 of 600 released rows" in figures[1].caption

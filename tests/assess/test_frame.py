@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.attacks.arms import Arm, success
-from sfumato.assess.catalogue import catalogue
-from sfumato.assess.findings import Direction, Family, Finding
-from sfumato.assess.frame import Measure, Need, run_measure
+from sfumato.assess.catalogue import basic, catalogue
+from sfumato.assess.epochs import EPOCHS
+from sfumato.assess.findings import Direction, Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values, run_measure, success
+from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study, sample, study_of
 from sfumato.facts import Fact, Grouped
 from tests.assess.cases import draw_table, fit, released_of, workings
+
+HALF = Number("a", "Half")
 
 
 def study(**more: object) -> Study:
@@ -26,10 +29,10 @@ def study(**more: object) -> Study:
 
 
 def measure(**more: object) -> Measure:
-    def run(_: Study) -> tuple[Finding, ...]:
-        return (Finding("a", Family.ATTACK, 0.5, Direction.LOWER, (0.0, 1.0), "Half."),)
+    def run(_: Study) -> Iterator[Stated]:
+        yield "a", Values(0.5)
 
-    return dataclasses.replace(Measure("m", Family.ATTACK, "Someone 2001", {"a": "Half."}, run), **more)  # type: ignore[arg-type]
+    return dataclasses.replace(Measure("m", Family.ATTACK, "Someone 2001", (HALF,), run), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("need", [Need.HOLDOUT, Need.GROUPS, Need.ORIGIN, Need.TARGET])
@@ -58,7 +61,7 @@ def test_the_facts_choose_which_attack_applies() -> None:
 
 @pytest.mark.parametrize("error", [ValueError, ZeroDivisionError, np.linalg.LinAlgError, MemoryError])
 def test_an_attack_that_fails_is_unknown_and_never_safe(error: type[Exception]) -> None:
-    def fail(_: Study) -> tuple[Finding, ...]:
+    def fail(_: Study) -> tuple[Stated, ...]:
         raise error("4711")
 
     (finding,) = run_measure(measure(run=fail), study())
@@ -95,24 +98,49 @@ def test_a_sample_is_all_or_distinct_rows_in_rising_order() -> None:
 
 
 def test_success_has_three_arms_with_intervals_and_the_number_of_attempts() -> None:
-    finding = success("linkage", "How often.", Arm(5, 50), guess=0.02, control=Arm(0, 20))
+    number = Number("linkage", "How often")
+    finding = number.finding(Family.ATTACK, success(Tries(5, 50), guess=0.02, control=Tries(0, 20)))
     assert (finding.value, finding.baseline, finding.control, finding.attempts) == (0.1, 0.02, 0.0, 50)
     assert finding.interval is not None
     assert finding.interval[0] < 0.1 < finding.interval[1]
     assert finding.control_interval is not None
     assert finding.control_interval[1] == pytest.approx(0.161, abs=0.001)
-    assert "not run" in success("linkage", "How often.", Arm(5, 50), guess=0.02, control=None).meaning
+    alone = number.finding(Family.ATTACK, success(Tries(5, 50), guess=0.02, control=None))
+    assert alone.meaning == "How often. Control not run, because no rows were held out."
 
 
 def test_every_measure_names_its_source_and_what_its_findings_mean() -> None:
     names: list[str] = []
-    for each in catalogue():
+    for each in (*basic(), *catalogue(), EPOCHS):
         assert each.source
-        assert each.findings
-        assert all(meaning.endswith(".") for meaning in each.findings.values())
-        assert each.higher <= set(each.findings)
-        names.extend(each.findings)
+        assert each.names
+        assert not any(number.meaning.endswith(".") for number in each.numbers)
+        assert all(("{column}" in number.meaning) == number.of_columns for number in each.numbers)
+        names.extend(number.name for number in each.numbers)
     assert len(names) == len(set(names))
+
+
+def test_what_a_run_yields_is_told_as_declared() -> None:
+    def run(_: Study) -> Iterator[Stated]:
+        yield "a", Values(0.5, note="; counted on 3 rows", aside=" So far.", range=(0.0, 0.7))
+        yield "b/age", Values(1.0)
+
+    numbers = (HALF, Number("b/", "How near {column} is", unit="share", higher=True, public=False))
+    first, second = run_measure(measure(run=run, numbers=numbers), study())
+    assert (first.meaning, first.range) == ("Half; counted on 3 rows. So far.", (0.0, 0.7))
+    assert (second.name, second.meaning, second.unit) == ("b/age", "How near age is.", "share")
+    assert (second.direction, second.public, first.public) == (Direction.HIGHER, False, True)
+
+
+def test_a_reason_speaks_for_all_numbers_that_were_not_found_before_it() -> None:
+    def run(_: Study) -> Iterator[Stated]:
+        yield "a", Values(0.5)
+        raise NotRun("the table is too small", applies=False)
+
+    numbers = (HALF, Number("b", "More"), Number("b/", "Of {column}"))
+    first, second = run_measure(measure(run=run, numbers=numbers), study())
+    assert (first.value, second.value, second.because, second.applies) == (0.5, None, "the table is too small", False)
+    assert second.range == (None, None)
 
 
 def test_sources_and_needs_do_not_repeat_names() -> None:

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sfumato.assess.attacks.group_filter import GROUP_FILTER, estimate_in_group
+from sfumato.assess.attacks.noise_filter import GROUP_FILTER, estimate_in_group
 from sfumato.assess.study import Study
 from sfumato.facts import ComponentNoise
 from sfumato.mechanism import Workings

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.attacks.groups import GROUP_LINKAGE, likeliest_groups
+from sfumato.assess.attacks.linkage import GROUP_LINKAGE, likeliest_groups
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import run_measure
 from sfumato.assess.study import study_of
@@ -16,7 +16,7 @@ from sfumato.facts import Fact, Grouped
 from sfumato.mechanism import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 
-NAMES = tuple(GROUP_LINKAGE.findings)
+NAMES = GROUP_LINKAGE.names
 SHARES = tuple(name for name in NAMES if name.startswith("group-linkage"))
 SIZE = 10
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.assess.findings import Finding
-from sfumato.assess.risk.groups import group_findings
-from sfumato.assess.utility.condensation import condensation_findings
+from sfumato.assess.risk.groups import COMPACTNESS, GROUPS, compactness, group_sizes
 from sfumato.facts import Grouped
 from sfumato.mechanism import Workings
 
@@ -23,7 +22,7 @@ def of(labels: list[int], levels: list[int]) -> Workings:
 
 
 def test_sizes_levels_and_tiny_groups_are_counted() -> None:
-    found = by_name(group_findings(of([0, 0, 7, 7, 7, 7, 7], [2, 3, 5, 5, 5, 5, 5])))
+    found = by_name(GROUPS.findings(group_sizes(of([0, 0, 7, 7, 7, 7, 7], [2, 3, 5, 5, 5, 5, 5]))))
     assert found["group-size-smallest"].value == 2
     assert found["group-size-median"].value == 3.5
     assert found["group-size-largest"].value == 5
@@ -32,12 +31,13 @@ def test_sizes_levels_and_tiny_groups_are_counted() -> None:
 
 
 def test_only_the_smallest_group_may_leave_the_house() -> None:
-    assert [finding.name for finding in group_findings(of([0, 0], [2, 2])) if finding.public] == ["group-size-smallest"]
+    found = GROUPS.findings(group_sizes(of([0, 0], [2, 2])))
+    assert [finding.name for finding in found if finding.public] == ["group-size-smallest"]
 
 
 def test_a_fact_tells_the_smallest_group_where_the_workings_are_gone() -> None:
     fact = Grouped("any", 100, 9, 11, 10, 12, 0, 0, 0)
-    found = by_name(group_findings(None, (fact,)))
+    found = by_name(GROUPS.findings(group_sizes(None, (fact,))))
     assert found["group-size-smallest"].value == 11
     assert found["group-size-largest"].status == "not-run"
 
@@ -49,7 +49,7 @@ def test_information_loss_is_none_for_single_records_all_for_one_group_and_betwe
     shuffled = rng.permutation(np.arange(400) // 10)
     losses = []
     for labels in (alone, together, shuffled):
-        ssq, loss = condensation_findings(values, Workings(labels, np.ones(400, dtype=np.int64)))
+        ssq, loss = COMPACTNESS.findings(compactness(values, Workings(labels, np.ones(400, dtype=np.int64))))
         assert ssq.value is not None
         assert loss.value is not None
         losses.append(loss.value)
@@ -59,13 +59,13 @@ def test_information_loss_is_none_for_single_records_all_for_one_group_and_betwe
 
 
 def test_information_loss_of_a_table_that_does_not_vary_is_not_run() -> None:
-    ssq, loss = condensation_findings(np.ones((6, 2)), of([0, 0, 0, 1, 1, 1], [3] * 6))
+    ssq, loss = COMPACTNESS.findings(compactness(np.ones((6, 2)), of([0, 0, 0, 1, 1, 1], [3] * 6)))
     assert ssq.value == 0.0
     assert loss.status == "not-run"
 
 
 def test_a_finding_that_was_not_run_has_no_number_in_its_json() -> None:
-    document = condensation_findings(np.ones((2, 1)), None)[0].to_json()
+    document = COMPACTNESS.findings(compactness(np.ones((2, 1)), None))[0].to_json()
     assert document["value"] is None
     assert document["status"] == "not-run"
     assert dataclasses.fields(Finding)[0].name in document

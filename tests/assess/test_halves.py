@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.attacks.halves import LINKABILITY, chance_in_common, draw_halves, pick_near
+from sfumato.assess.attacks.linkability import LINKABILITY, chance_in_common, draw_halves, pick_near
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import run_measure
 from sfumato.assess.study import study_of

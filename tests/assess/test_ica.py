@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.attacks.components import COMPONENTS, match_components, unmix
+from sfumato.assess.attacks.unknown_input import COMPONENTS, match_components, unmix
 from sfumato.assess.frame import run_measure
 from sfumato.geometry.mechanism import Rotation, Translation
 from tests.assess.moved import claimed, draw, moved, skewed, wine

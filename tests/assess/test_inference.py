@@ -10,8 +10,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE, CLOSE, Reader, attack_column, pool, tolerance_of
-from sfumato.assess.attacks.profiles import INSIDER, NEIGHBOUR, PROFILES, REGISTRY, knowing, rank_columns
+from sfumato.assess.attacks.inference import (
+    ATTRIBUTE_INFERENCE,
+    CLOSE,
+    INSIDER,
+    NEIGHBOUR,
+    PROFILES,
+    REGISTRY,
+    Reader,
+    attack_column,
+    knowing,
+    pool,
+    rank_columns,
+    tolerance_of,
+)
 from sfumato.assess.columns import Cells
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import run_measure
@@ -118,7 +130,7 @@ def test_the_search_finds_what_a_slow_loop_finds(secret: str) -> None:
         trial = attack_column(this, Reader(this), secret, rest, 60, np.random.default_rng(1))
         assert trial is not None
         truth = slow_hits(this, secret, rest)
-        assert (trial.attack.hits, trial.attack.attempts) == (sum(truth), len(truth))
+        assert (trial.inside.hits, trial.inside.of) == (sum(truth), len(truth))
 
 
 def test_guessing_the_commonest_is_the_baseline() -> None:
@@ -170,7 +182,7 @@ def test_missing_secrets_are_not_attacked_and_rows_that_do_not_tell_are_passed_o
     this = study(original, released)
     trial = attack_column(this, Reader(this), "b", ("a",), 10, np.random.default_rng(1))
     assert trial is not None
-    assert (trial.attack.hits, trial.attack.attempts) == (2, 3)
+    assert (trial.inside.hits, trial.inside.of) == (2, 3)
 
 
 def test_a_column_that_the_release_never_tells_is_never_found() -> None:
@@ -217,6 +229,6 @@ def test_pooling_adds_hits_and_weighs_guesses() -> None:
     trials = [attack_column(this, reader, name, ("count",), size, rng) for name, size in (("x", 100), ("shape", 300))]
     known = [trial for trial in trials if trial is not None]
     whole = pool(known)
-    assert whole.attack.hits == sum(trial.attack.hits for trial in known)
-    assert whole.attack.attempts == 400
+    assert whole.inside.hits == sum(trial.inside.hits for trial in known)
+    assert whole.inside.of == 400
     assert whole.guess == pytest.approx((known[0].guess + 3 * known[1].guess) / 4)

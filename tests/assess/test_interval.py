@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.assess.risk.all_but_one import nearest_but_one
+from sfumato.assess.risk.estimates import nearest_but_one
 from sfumato.assess.risk.interval import INTERVAL, central_width, counterparts, interval_privacy
 from sfumato.mechanism import Workings
 from tests.assess.privacy_studies import (

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.attacks.arms import Arm
-from sfumato.assess.attacks.labels import LABEL_INFERENCE, difference_interval
+from sfumato.assess.attacks.labels import LABEL_INFERENCE, gain_interval
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import run_measure
+from sfumato.assess.intervals import Tries
 from sfumato.assess.study import study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
@@ -145,8 +145,8 @@ def test_missing_classes_are_not_attacked() -> None:
 def test_the_interval_of_a_difference_is_that_of_newcombe() -> None:
     # Newcombe 1998, table II, method 10
     for first, second, low, high in (
-        (Arm(56, 70), Arm(48, 80), 0.0524, 0.3339),
-        (Arm(9, 10), Arm(3, 10), 0.1705, 0.8090),
-        (Arm(10, 10), Arm(0, 20), 0.6791, 1.0000),
+        (Tries(56, 70), Tries(48, 80), 0.0524, 0.3339),
+        (Tries(9, 10), Tries(3, 10), 0.1705, 0.8090),
+        (Tries(10, 10), Tries(0, 20), 0.6791, 1.0000),
     ):
-        assert list(difference_interval(first, second)) == pytest.approx([low, high], abs=1e-4)
+        assert list(gain_interval(first, second)) == pytest.approx([low, high], abs=1e-4)

@@ -13,10 +13,8 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.frame import Measure
 from sfumato.assess.sizes import Sizes
 from sfumato.assess.utility.clustering import CLUSTERING
-from sfumato.assess.utility.endurance import ENDURANCE
 from sfumato.assess.utility.learning import Lesson, correlations, predict, r_squares, redraw_weights, task_of
-from sfumato.assess.utility.prediction import PREDICTION
-from sfumato.assess.utility.responses import RESPONSES
+from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
 from tests.assess.mining import base, found, interval, is_complete, study, value
@@ -41,7 +39,7 @@ def responses_of(case: str, target: str = "x") -> dict[str, Finding]:
 @pytest.mark.parametrize("case", CASES)
 def test_every_finding_is_complete_and_higher_is_better(case: str) -> None:
     findings = {**classes_of(case), **responses_of(case)}
-    assert set(PREDICTION.findings) | set(RESPONSES.findings) <= set(findings)
+    assert set(PREDICTION.names) | set(RESPONSES.names) <= set(findings)
     for finding in findings.values():
         assert is_complete(finding), finding
         assert finding.direction.value == "higher-is-better"
@@ -235,7 +233,7 @@ def test_many_classes_are_learned_without_findings_for_each() -> None:
     table = pa.table({"x": codes + 0.1 * rng.normal(size=900), "name": [f"c{code}" for code in codes]})
     findings = found(PREDICTION, study(table.slice(0, 600), table.slice(0, 600), "name", holdout=table.slice(600)))
     assert value(findings["accuracy-1nn"]) > 0.9
-    assert set(findings) == set(PREDICTION.findings)
+    assert set(findings) == set(PREDICTION.names)
 
 
 def test_the_same_seed_gives_the_same_findings() -> None:

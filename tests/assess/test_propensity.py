@@ -13,8 +13,14 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.frame import Measure, run_measure
 from sfumato.assess.sizes import Sizes
 from sfumato.assess.study import Study, study_of
-from sfumato.assess.utility.propensity import PROPENSITY, fit_logistic, null_expectation
-from sfumato.assess.utility.propensity_auc import PROPENSITY_AUC, area_interval, folds_of
+from sfumato.assess.utility.propensity import (
+    PROPENSITY,
+    PROPENSITY_AUC,
+    area_interval,
+    fit_logistic,
+    folds_of,
+    null_expectation,
+)
 from tests.assess.cases import ROWS, constant_table, draw_table, fit, released_of
 from tests.examples import at_length, sized
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.attacks.rare import RARE_COMBINATIONS
+from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
 from sfumato.assess.findings import Direction, Finding
 from sfumato.assess.frame import run_measure
 from sfumato.assess.intervals import difference_interval

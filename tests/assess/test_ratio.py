@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.assess.risk.ratio import RATIO, distance_ratio
+from sfumato.assess.risk.closest import NEIGHBOUR_RATIO, distance_ratio
 from tests.assess.privacy_studies import (
     AWKWARD,
     awkward,
@@ -25,23 +25,23 @@ NAME = "neighbour-distance-ratio"
 
 @pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
 def test_every_finding_of_a_fixed_case_is_complete(name: str) -> None:
-    check_sound(RATIO, case(name))
+    check_sound(NEIGHBOUR_RATIO, case(name))
 
 
 @pytest.mark.parametrize("name", AWKWARD)
 def test_no_awkward_table_stops_it(name: str) -> None:
-    check_sound(RATIO, awkward(name))
+    check_sound(NEIGHBOUR_RATIO, awkward(name))
 
 
 def test_a_copy_reaches_the_worst_value_also_where_rows_have_twins() -> None:
-    assert value(RATIO, case("copy"), NAME) == 0.0
+    assert value(NEIGHBOUR_RATIO, case("copy"), NAME) == 0.0
     twins = numbers(np.repeat(np.random.default_rng(1).normal(size=(30, 2)), 2, axis=0))
-    assert value(RATIO, study(twins, twins), NAME) == 0.0
+    assert value(NEIGHBOUR_RATIO, study(twins, twins), NAME) == 0.0
 
 
 @pytest.mark.parametrize("seed", [0, 1, *at_length(2, 3)])
 def test_a_redraw_is_like_the_original_and_like_people_held_out(seed: int) -> None:
-    finding = found(RATIO, redraw(seed))[NAME]
+    finding = found(NEIGHBOUR_RATIO, redraw(seed))[NAME]
     assert overlap(finding)
     assert finding.value == pytest.approx(finding.baseline, abs=0.1)
 
@@ -49,7 +49,9 @@ def test_a_redraw_is_like_the_original_and_like_people_held_out(seed: int) -> No
 def test_a_noisy_copy_is_nearer_to_its_own_person_than_to_any_other() -> None:
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(500, 5))
-    finding = found(RATIO, study(numbers(rows), numbers(rows + rng.normal(scale=0.01, size=rows.shape))))[NAME]
+    finding = found(NEIGHBOUR_RATIO, study(numbers(rows), numbers(rows + rng.normal(scale=0.01, size=rows.shape))))[
+        NAME
+    ]
     assert finding.value is not None
     assert finding.baseline is not None
     assert finding.value < 0.1 < finding.baseline
@@ -62,4 +64,4 @@ def test_ratios_agree_with_a_slow_loop() -> None:
 
 
 def test_it_warns_that_passing_proves_nothing() -> None:
-    assert "proves nothing" in found(RATIO, case("redraw"))[NAME].meaning
+    assert "proves nothing" in found(NEIGHBOUR_RATIO, case("redraw"))[NAME].meaning

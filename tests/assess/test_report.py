@@ -19,13 +19,13 @@ import pytest
 
 import sfumato
 from sfumato.assess import page
-from sfumato.assess.figures import association, components, distances, groups, marginals, models, risk
-from sfumato.assess.figures.association import Links, association_figures
-from sfumato.assess.figures.models import model_figures
-from sfumato.assess.figures.risk import risk_figures
+from sfumato.assess.figures import bars, histograms, maps
+from sfumato.assess.figures.bars import attack_figures, model_figures
+from sfumato.assess.figures.maps import association_figures
 from sfumato.assess.figures.svg import Figure, draw
 from sfumato.assess.findings import Family
 from sfumato.assess.report import Report
+from sfumato.assess.utility.association import AssociationMatrices
 from sfumato.assess.verdict import Exceeded, Missing, Ruling, Verdict
 from sfumato.assess.words import measured_sentence, spoken_name
 from sfumato.errors import OptionError
@@ -236,7 +236,7 @@ def public_figures(monkeypatch: pytest.MonkeyPatch) -> None:
             draw(name, paint, public=True, **told) if public else Figure(name, svg="<svg></svg>", public=False, **said)
         )
 
-    for drawing in (association, components, distances, groups, marginals, models, risk):
+    for drawing in (bars, histograms, maps):
         monkeypatch.setattr(drawing, "draw", draw_public)
 
 
@@ -273,7 +273,7 @@ def test_names_and_categories_stay_text_whatever_they_hold() -> None:
 
 @pytest.mark.usefixtures("without_catalogue")
 def test_many_columns_are_drawn_up_to_a_limit_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (marginals, page):
+    for module in (histograms, page):
         monkeypatch.setattr(module, "MOST_COLUMNS", 2)
     report = measure(draw_table(1, 60), draw_table(2, 60))
     assert sum(figure.name.startswith("marginals/") for figure in report.figures) == 4
@@ -282,7 +282,7 @@ def test_many_columns_are_drawn_up_to_a_limit_that_is_named(monkeypatch: pytest.
 
 def test_a_heat_map_of_very_many_columns_is_an_image() -> None:
     names = [f"c{place}" for place in range(41)]
-    for figure in association_figures(names, Links(*[np.eye(41)] * 3)):
+    for figure in association_figures(names, AssociationMatrices(*[np.eye(41)] * 3)):
         ElementTree.fromstring(figure.svg)
         assert "data:image/png" in figure.svg
         assert len(figure.svg) < 100_000
@@ -367,7 +367,7 @@ def made_up_report() -> Report:
     told = {finding.name.partition("/")[0] for finding in more}
     kept = [f for f in report.findings if f.family is not Family.ATTACK and f.name.partition("/")[0] not in told]
     drawn = [figure for figure in report.figures if not figure.name.startswith(("attacks/", "models/"))]
-    figures = (*risk_figures(more), *model_figures(more), *drawn)
+    figures = (*attack_figures(more), *model_figures(more), *drawn)
     return dataclasses.replace(report, findings=(*kept, *more), figures=figures, verdict=made_up_verdict())
 
 

@@ -12,8 +12,7 @@ from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import run_measure
 from sfumato.assess.study import Study, study_of
-from sfumato.assess.utility.itemsets import CONFIDENCE, SUPPORT, mine
-from sfumato.assess.utility.rules import RULES, compare
+from sfumato.assess.utility.rules import CONFIDENCE, RULES, SUPPORT, compare, mine
 from tests.assess.cases import ROWS, constant_table, draw_table, fit, released_of
 from tests.examples import at_length
 

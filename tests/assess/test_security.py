@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.assess.risk.security import SECURITY, security
+from sfumato.assess.utility.distortion import SECURITY, security
 from sfumato.mechanism import Workings
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
 from tests.examples import at_length

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.spectral import SPECTRAL, bayes_estimate, spectral_filter
+from sfumato.assess.attacks.noise_filter import NOISE_FILTER, bayes_estimate, spectral_filter
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import run_measure
 from sfumato.assess.study import Study
@@ -35,8 +35,8 @@ def of(rows: _Matrix, released: _Matrix, *, seed: int = 5, correlated: bool = Fa
     order = np.random.default_rng(seed + 50).permutation(len(rows))
     facts, workings = noised(correlated=correlated), Workings(origin=order)
     made = study(numbers(rows), numbers(released[order]), seed=seed, facts=facts, workings=workings)
-    check_sound(SPECTRAL, made)
-    return found(SPECTRAL, made)
+    check_sound(NOISE_FILTER, made)
+    return found(NOISE_FILTER, made)
 
 
 def standard(rows: _Matrix) -> _Matrix:
@@ -159,8 +159,8 @@ def test_tables_of_mixed_kinds_with_missing_cells_go_through(name: str) -> None:
     made = study(
         draw_table(1), released_of(name), facts=noised(), workings=Workings(origin=np.arange(600, dtype=np.int64))
     )
-    check_sound(SPECTRAL, made)
-    findings = found(SPECTRAL, made)
+    check_sound(NOISE_FILTER, made)
+    findings = found(NOISE_FILTER, made)
     assert {f"{ERROR}/{column}" for column in ("x", "y", "count", "born")} <= set(findings)
     assert f"{ERROR}/colour" not in findings
 
@@ -168,17 +168,17 @@ def test_tables_of_mixed_kinds_with_missing_cells_go_through(name: str) -> None:
 @pytest.mark.parametrize("name", AWKWARD)
 @pytest.mark.parametrize("correlated", [False, True])
 def test_no_awkward_table_stops_it(name: str, correlated: bool) -> None:
-    check_sound(SPECTRAL, with_origin(awkward(name), noised(correlated=correlated)))
+    check_sound(NOISE_FILTER, with_origin(awkward(name), noised(correlated=correlated)))
 
 
 def test_without_noise_or_known_origins_it_is_not_run() -> None:
-    assert "no noise" in (found(SPECTRAL, case("copy"))[ERROR].because or "")
+    assert "no noise" in (found(NOISE_FILTER, case("copy"))[ERROR].because or "")
     made = study(numbers(np.ones((5, 2))), numbers(np.ones((5, 2))), facts=noised())
-    assert "descends" in (found(SPECTRAL, made)[ERROR].because or "")
+    assert "descends" in (found(NOISE_FILTER, made)[ERROR].because or "")
 
 
 def test_it_says_of_how_many_rows_it_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.assess.attacks.spectral._ROWS", 50)
+    monkeypatch.setattr("sfumato.assess.attacks.noise_filter._ROWS", 50)
     rows = np.random.default_rng(1).normal(size=(200, 2))
     assert "counted on 50 rows drawn at random" in of(rows, rows + 1.0)[ERROR].meaning
 
@@ -186,7 +186,9 @@ def test_it_says_of_how_many_rows_it_counted(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_table_without_numbers_is_not_run() -> None:
     words = pa.table({"town": ["a", "b"] * 10})
     made = study(words, words, facts=noised(), workings=Workings(origin=np.arange(20)))
-    assert all(finding.value is None and "number" in (finding.because or "") for finding in run_measure(SPECTRAL, made))
+    assert all(
+        finding.value is None and "number" in (finding.because or "") for finding in run_measure(NOISE_FILTER, made)
+    )
 
 
 def additive(column: str, sd: float) -> Randomized:
@@ -201,8 +203,8 @@ def test_columns_randomized_by_additive_laws_of_their_own_size_are_filtered_too(
     facts = tuple(additive(f"v{place}", size) for place, size in enumerate(sizes))
     origin = np.arange(len(rows), dtype=np.int64)
     made = study(numbers(rows), numbers(released), facts=facts, workings=Workings(origin=origin))
-    check_sound(SPECTRAL, made)
-    findings = found(SPECTRAL, made)
+    check_sound(NOISE_FILTER, made)
+    findings = found(NOISE_FILTER, made)
     for place, size in enumerate(sizes):
         finding = findings[f"{ERROR}/v{place}"]
         assert finding.baseline == pytest.approx(size, rel=0.3)
@@ -217,6 +219,6 @@ def test_columns_randomized_by_other_laws_are_not_filtered() -> None:
     kept = Randomized("v0", spec.canonical, spec.digest, spec.gamma, spec.epsilon)
     origin = Workings(origin=np.arange(len(rows), dtype=np.int64))
     made = study(numbers(rows), numbers(rows + 1.0), facts=(kept, additive("v1", 1.0)), workings=origin)
-    assert set(found(SPECTRAL, made)) == {ERROR, NEAR, f"{ERROR}/v1"}
+    assert set(found(NOISE_FILTER, made)) == {ERROR, NEAR, f"{ERROR}/v1"}
     made = study(numbers(rows), numbers(rows + 1.0), facts=(kept,), workings=origin)
-    assert "no noise" in (found(SPECTRAL, made)[ERROR].because or "")
+    assert "no noise" in (found(NOISE_FILTER, made)[ERROR].because or "")

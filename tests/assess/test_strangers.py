@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.attacks.halves import LINKABILITY
 from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
 from sfumato.assess.attacks.labels import LABEL_INFERENCE
+from sfumato.assess.attacks.linkability import LINKABILITY
 from sfumato.assess.attacks.linkage import LINKAGE
 from sfumato.assess.attacks.membership import MEMBERSHIP
 from sfumato.assess.attacks.singling import SINGLING_OUT
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import Measure, run_measure
 from sfumato.assess.gains import gains
-from sfumato.assess.strangers import STAND_IN, folds, parts
+from sfumato.assess.stand_ins import STAND_IN, split_in_tenths, split_in_two
 from sfumato.assess.words import measured_sentence
 from tests.assess.cases import draw_table
 from tests.assess.privacy_studies import study
@@ -112,7 +112,7 @@ def test_the_baseline_of_linkage_is_what_a_release_that_knows_nobody_gives() -> 
 @pytest.mark.parametrize("released", [120, 240, 480])
 def test_the_parts_are_people_and_rows_as_the_tables_are(released: int) -> None:
     original = numbers(1, 240)
-    (made,) = parts(study(original, numbers(2, released), target="colour"))
+    (made,) = split_in_two(study(original, numbers(2, released), target="colour"))
     assert len(made.original) + len(made.released) == 240
     assert len(made.released) / len(made.original) == pytest.approx(released / 240, rel=0.02)
     together = np.concatenate([made.original, made.released])
@@ -124,7 +124,7 @@ def test_the_parts_are_people_and_rows_as_the_tables_are(released: int) -> None:
 def test_in_each_fold_nobody_who_is_held_out_is_released(released: int) -> None:
     of = study(numbers(1, 240), numbers(2, released), target="colour")
     seen = []
-    for made in folds(of):
+    for made in split_in_tenths(of):
         assert made.holdout is not None
         assert made.held is not None
         assert len(made.released) == min(released, 216)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from sfumato.assess.attacks.turns import find_turns, turn_back
+from sfumato.assess.attacks.undo import find_turns, turn_back
 from sfumato.geometry.draw import PAIRS, Ranges
 from sfumato.geometry.key import Key
 from sfumato.geometry.transformations import hybrid

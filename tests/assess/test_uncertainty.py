@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.risk.entropy import step_of, surprisal, surprisal_given
-from sfumato.assess.risk.perturbation import PERTURBATION
-from sfumato.assess.risk.uncertainty import UNCERTAINTY
+from sfumato.assess.risk.uncertainty import UNCERTAINTY, step_of, surprisal, surprisal_given
+from sfumato.assess.utility.distortion import PERTURBATION
 from sfumato.mechanism import Workings
 from tests.assess.privacy_studies import (
     AWKWARD,

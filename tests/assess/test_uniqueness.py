@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.keys import row_keys
+from sfumato.assess.columns import row_keys
 from sfumato.assess.risk.uniqueness import UNIQUENESS, matched
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, overlap, redraw, study, value
 from tests.examples import at_length

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from sfumato.assess import measure
+from sfumato.assess.attacks.differencing import ROUNDS
 from sfumato.assess.attacks.linkage import LINKAGE
-from sfumato.assess.attacks.rounds import ROUNDS
 from sfumato.engines.stream import init_stream
 from sfumato.errors import SfumatoError
 from sfumato.facts import DespitePolicy, Unmeasured

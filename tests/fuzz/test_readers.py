@@ -26,7 +26,7 @@ _ANY = re.compile("|".join((*_READ, *_READ_OF)))
 
 _OWN = {
     "parties/peers.py Made.fingerprint": "a certificate that was made here",
-    "assess/attacks/spectral.py randomized_specs": "specifications in facts, which noise-spec-json tries",
+    "assess/attacks/noise_filter.py randomized_specs": "specifications in facts, which noise-spec-json tries",
     "randomize/mechanism.py Randomization._columns": "specifications in a mechanism, which noise-spec-json tries",
     "parties/engine/party.py _uniform": "bytes that were drawn here",
     "parties/engine/worker.py _listen": "frames of this party's own program, which engine-frame tries",

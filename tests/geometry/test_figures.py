@@ -85,7 +85,7 @@ def test_the_key_gives_the_people_of_figure_2a_back(key: Key) -> None:
     ids=["SDP", "TDP"],
 )
 def test_sec_of_scaling_and_translation_is_that_of_table_2(key: Key, wanted: tuple[float, float]) -> None:
-    from sfumato.assess.risk.security import security
+    from sfumato.assess.utility.distortion import security
 
     moved = hybrid(PEOPLE, key)
     found = [100 * security(PEOPLE[:, column], moved[:, column]) for column in (0, 1)]

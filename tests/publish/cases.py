@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sfumato.assess.attacks.arms import Arm, success
 from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
+from sfumato.assess.frame import Number, success
 from sfumato.assess.report import Report
 from sfumato.facts import CountsKept, Drawn, Fact, Grouped, Noised, Shuffled, Synthesized
 from sfumato.publish import Policy
@@ -37,8 +37,9 @@ TPR = "membership-at-1-percent"
 
 
 def rate(name: str, inside: float, outside: float | None = None, tries: int = TRIES, guess: float = 0.001) -> Finding:
-    control = None if outside is None else Arm(round(outside * tries), tries)
-    return success(name, "How often.", Arm(round(inside * tries), tries), guess=guess, control=control)
+    control = None if outside is None else Tries(round(outside * tries), tries)
+    values = success(Tries(round(inside * tries), tries), guess=guess, control=control)
+    return Number(name, "How often", unit="share").finding(Family.ATTACK, values)
 
 
 def area(name: str, value: float, tries: int = TRIES) -> Finding:

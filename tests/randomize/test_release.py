@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.assess.attacks.spectral import SPECTRAL
+from sfumato.assess.attacks.noise_filter import NOISE_FILTER
 from sfumato.assess.frame import run_measure
 from sfumato.assess.study import study_of
 from sfumato.laws.domains import Integers, Labels, Reals
@@ -110,7 +110,7 @@ def test_the_noise_of_the_breast_cancer_table_leaves_the_bayes_attacker_at_half_
     made = noise.sanitize(codec.encode(table), rng=Randomness().generator("sanitize"))
     got = codec.decode(made.records.values, moved=made.records.moved, grids=made.records.grids)
     study = study_of(table, got, codec, facts=made.facts, workings=made.workings, rng=np.random.default_rng(1))
-    finding = run_measure(SPECTRAL, study)[0]
+    finding = run_measure(NOISE_FILTER, study)[0]
     assert finding.value == pytest.approx(0.51, abs=0.04)
     assert finding.baseline == pytest.approx(1.0, abs=0.05)
     assert "the Bayes estimate" in finding.meaning

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.assess.attacks.digits import find_factor
+from sfumato.assess.attacks.unknown_input import find_factor
 from sfumato.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError, TableError
 from sfumato.facts import ColumnsDropped, Drawn, Shuffled, Transformed, Untouched
 from sfumato.geometry import Add, Hybrid, Key, Mult, Rotate, invert

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.assess.attacks.arms import Arm
+from sfumato.assess.intervals import Tries
 from sfumato.tuning.frontier import frontier, recommend
 from sfumato.tuning.metrics import Score
 from sfumato.tuning.trials import Reading, Trial
@@ -25,8 +25,8 @@ def trial(
         Reading(
             Score(value, value / 2 if smallest is None else smallest),
             0.3,
-            Arm(linked, attempts),
-            Arm(10, attempts),
+            Tries(linked, attempts),
+            Tries(10, attempts),
             5,
             0.1,
             0.2,
@@ -41,8 +41,8 @@ def test_a_trial_tells_mean_spread_and_pooled_links() -> None:
     assert one.utility == pytest.approx(0.85)
     assert one.spread == pytest.approx(np.std([0.8, 0.9], ddof=1))
     assert one.smallest == pytest.approx(0.425)
-    assert one.linkage == Arm(60, 2000)
-    assert one.control == Arm(20, 2000)
+    assert one.linkage == Tries(60, 2000)
+    assert one.control == Tries(20, 2000)
     assert one.seconds == pytest.approx(0.3)
 
 

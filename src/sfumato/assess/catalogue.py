@@ -1,81 +1,76 @@
-"""Every measure and every attack of a report, in the order in which they run."""
+"""Every measure and every attack of a report, in the order in which they run; loaded when they are asked for."""
 
 from __future__ import annotations
 
-from sfumato.assess.frame import Measure
+from functools import cache
 
-__all__ = ["catalogue"]
+from sfumato.assess.frame import Measure, Number
+
+__all__ = ["basic", "catalogue", "declared"]
+
+
+def basic() -> tuple[Measure, ...]:
+    """What every report begins with: groups, near rows and columns."""
+    from sfumato.assess.risk.closest import CLOSEST
+    from sfumato.assess.risk.groups import COMPACTNESS, GROUPS
+    from sfumato.assess.utility.comparison import COLUMNS
+
+    return GROUPS, COMPACTNESS, CLOSEST, COLUMNS
 
 
 def catalogue() -> tuple[Measure, ...]:
-    """List the measures; they are loaded when the list is asked for."""
+    """All other measures, and the attacks."""
     return (*_utility(), *_risk(), *_attacks())
+
+
+@cache
+def declared() -> dict[str, Number]:
+    """Every number that is declared, by its name before a slash."""
+    from sfumato.assess.epochs import EPOCHS
+
+    numbers = [number for measure in (*basic(), *catalogue(), EPOCHS) for number in measure.numbers]
+    return {number.name.removesuffix("/"): number for number in reversed(numbers)}
 
 
 def _utility() -> tuple[Measure, ...]:
     from sfumato.assess.utility.clustering import CLUSTERING
-    from sfumato.assess.utility.distances import DISTANCES
-    from sfumato.assess.utility.endurance import ENDURANCE
-    from sfumato.assess.utility.prediction import PREDICTION
-    from sfumato.assess.utility.propensity import PROPENSITY
-    from sfumato.assess.utility.propensity_auc import PROPENSITY_AUC
+    from sfumato.assess.utility.distortion import DISTANCES
+    from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
+    from sfumato.assess.utility.propensity import PROPENSITY, PROPENSITY_AUC
     from sfumato.assess.utility.queries import QUERIES
-    from sfumato.assess.utility.responses import RESPONSES
     from sfumato.assess.utility.rules import RULES
 
-    return (PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES)
+    return PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES
 
 
 def _risk() -> tuple[Measure, ...]:
-    from sfumato.assess.risk.categories import RAREST_CATEGORY
+    from sfumato.assess.risk.closest import NEIGHBOUR_RATIO
     from sfumato.assess.risk.conditioning import CONDITIONING
-    from sfumato.assess.risk.diversity import DIVERSITY
+    from sfumato.assess.risk.groups import DIVERSITY
     from sfumato.assess.risk.interval import INTERVAL
-    from sfumato.assess.risk.perturbation import PERTURBATION
-    from sfumato.assess.risk.ratio import RATIO
-    from sfumato.assess.risk.security import SECURITY
     from sfumato.assess.risk.uncertainty import UNCERTAINTY
-    from sfumato.assess.risk.uniqueness import UNIQUENESS
+    from sfumato.assess.risk.uniqueness import RAREST_CATEGORY, UNIQUENESS
+    from sfumato.assess.utility.distortion import PERTURBATION, SECURITY
 
-    return (INTERVAL, UNCERTAINTY, PERTURBATION, SECURITY, UNIQUENESS, RAREST_CATEGORY, RATIO, DIVERSITY, CONDITIONING)
+    first = INTERVAL, UNCERTAINTY, PERTURBATION, SECURITY, UNIQUENESS
+    return (*first, RAREST_CATEGORY, NEIGHBOUR_RATIO, DIVERSITY, CONDITIONING)
 
 
 def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.answers import BEST_GUESS
-    from sfumato.assess.attacks.components import COMPONENTS
-    from sfumato.assess.attacks.differencing import DIFFERENCING
-    from sfumato.assess.attacks.digits import DIGITS
-    from sfumato.assess.attacks.group_filter import GROUP_FILTER
-    from sfumato.assess.attacks.groups import GROUP_LINKAGE
-    from sfumato.assess.attacks.halves import LINKABILITY
+    from sfumato.assess.attacks.differencing import DIFFERENCING, ROUNDS
     from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
-    from sfumato.assess.attacks.known_input import KNOWN_INPUT
+    from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS
     from sfumato.assess.attacks.labels import LABEL_INFERENCE
-    from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE
+    from sfumato.assess.attacks.linkability import LINKABILITY
+    from sfumato.assess.attacks.linkage import GROUP_LINKAGE, LINKAGE, OWN_ROW_LINKAGE
     from sfumato.assess.attacks.membership import MEMBERSHIP
-    from sfumato.assess.attacks.public_moments import PUBLIC_MOMENTS
-    from sfumato.assess.attacks.rare import RARE_COMBINATIONS
-    from sfumato.assess.attacks.rounds import ROUNDS
+    from sfumato.assess.attacks.noise_filter import GROUP_FILTER, NOISE_FILTER
+    from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
     from sfumato.assess.attacks.singling import SINGLING_OUT
-    from sfumato.assess.attacks.spectral import SPECTRAL
+    from sfumato.assess.attacks.unknown_input import COMPONENTS, DIGITS
 
-    return (
-        LINKAGE,
-        OWN_ROW_LINKAGE,
-        GROUP_LINKAGE,
-        LINKABILITY,
-        SINGLING_OUT,
-        ATTRIBUTE_INFERENCE,
-        LABEL_INFERENCE,
-        MEMBERSHIP,
-        RARE_COMBINATIONS,
-        SPECTRAL,
-        GROUP_FILTER,
-        BEST_GUESS,
-        KNOWN_INPUT,
-        COMPONENTS,
-        PUBLIC_MOMENTS,
-        DIGITS,
-        DIFFERENCING,
-        ROUNDS,
-    )
+    linking = LINKAGE, OWN_ROW_LINKAGE, GROUP_LINKAGE, LINKABILITY, SINGLING_OUT
+    inferring = ATTRIBUTE_INFERENCE, LABEL_INFERENCE, MEMBERSHIP, RARE_COMBINATIONS
+    undoing = NOISE_FILTER, GROUP_FILTER, BEST_GUESS, KNOWN_INPUT, COMPONENTS, PUBLIC_MOMENTS, DIGITS
+    return (*linking, *inferring, *undoing, DIFFERENCING, ROUNDS)

@@ -3,33 +3,62 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.columns import read_pairs
-from sfumato.assess.findings import Direction, Family, Finding, not_run
-from sfumato.assess.risk.closest import verbatim_finding
-from sfumato.assess.utility.association import association_findings
-from sfumato.assess.utility.marginals import marginal_findings
-from sfumato.assess.utility.moments import Plan, gather
+from sfumato.assess.findings import Family, Finding
+from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
+from sfumato.assess.risk.closest import verbatim_rows
+from sfumato.assess.utility.association import Coordinates, association_difference, gather
+from sfumato.assess.utility.comparison import marginal_distances
 from sfumato.facts import EpochPublished, Fact, Maintained
 from sfumato.tables.codec import Codec
 
-__all__ = ["epoch_findings"]
+__all__ = ["EPOCHS", "epoch_findings"]
 
-_FEWEST = (
-    "The fewest fresh records behind any group whose rows changed from one epoch to the next, over all epochs: whoever "
-    "takes one epoch from another learns of so many together, never of one. Beside it the fewest that may ever be "
-    "(baseline)."
+EPOCHS = Measure(
+    "epochs",
+    Family.PRIVACY,
+    "Aggarwal & Yu 2005 published by epochs",
+    (
+        Number(
+            "epoch-change-smallest",
+            "The fewest fresh records behind any group whose rows changed from one epoch to the next, over all epochs: "
+            "whoever takes one epoch from another learns of so many together, never of one. Beside it the fewest that "
+            "may ever be (baseline)",
+            "Fewest records behind a change between epochs",
+            (0.0, None),
+            "count",
+            higher=True,
+        ),
+        Number(
+            "epoch-rows-repeated",
+            "The share of rows that the last epoch held too, word for word: they tell nothing new",
+            "Rows that the last epoch held too",
+            unit="share",
+            higher=True,
+        ),
+        Number(
+            "epoch-marginal-distance",
+            "How much the columns changed since the last epoch, on average: 0 means no column, 1 means that none has "
+            "anything in common with what it was; beside two draws from the same people (baseline)",
+            "Change of columns since the last epoch",
+            family=Family.UTILITY,
+        ),
+        Number(
+            "epoch-association-difference",
+            "How much the links between columns changed since the last epoch, beside two draws from the same "
+            "(baseline)",
+            "Change of links since the last epoch",
+            (0.0, 2.0),
+            family=Family.UTILITY,
+        ),
+    ),
+    lambda _: (),  # epochs are compared without a study, by `epoch_findings`
 )
-_REPEATED = "The share of rows that the last epoch held too, word for word: they tell nothing new."
-_MOVED = (
-    "How much the columns changed since the last epoch, on average: 0 means no column, 1 means that none has anything "
-    "in common with what it was; beside two draws from the same people (baseline)."
-)
-_LINKS = "How much the links between columns changed since the last epoch, beside two draws from the same (baseline)."
 
 
 def epoch_findings(
@@ -53,39 +82,32 @@ def epoch_findings(
     ledger = [fact for fact in facts if isinstance(fact, EpochPublished)]
     if not ledger:
         return ()
-    if before is None or after is None or codec is None or not before.num_rows or not after.num_rows:
-        because = "this is the first epoch" if len(ledger) == 1 else "the rows of the last epoch are not at hand"
-        return (_fewest(facts, ledger), *_unknown(because))
-    pairs = read_pairs(before, after, codec)
-    plan = Plan.of(pairs)
-    first, second = (gather(plan, [getattr(pair, side) for pair in pairs], rng) for side in ("original", "released"))
-    links = association_findings([pair.name for pair in pairs], first, second, rng)
-    repeated = verbatim_finding([pair.original for pair in pairs], [pair.released for pair in pairs])
-    return (
-        _fewest(facts, ledger),
-        dataclasses.replace(
-            repeated, name="epoch-rows-repeated", direction=Direction.HIGHER, meaning=_REPEATED, baseline=None
-        ),
-        dataclasses.replace(marginal_findings(pairs, rng)[0], name="epoch-marginal-distance", meaning=_MOVED),
-        dataclasses.replace(links[0], name="epoch-association-difference", meaning=_LINKS),
+    return EPOCHS.findings(
+        (("epoch-change-smallest", _fewest(facts, ledger)), *_compared(len(ledger), before, after, codec, rng))
     )
 
 
-def _fewest(facts: Sequence[Fact], ledger: Sequence[EpochPublished]) -> Finding:
-    name, changed = "epoch-change-smallest", [line.fresh for line in ledger if line.renewed]
+def _fewest(facts: Sequence[Fact], ledger: Sequence[EpochPublished]) -> Values | NotRun:
+    changed = [line.fresh for line in ledger if line.renewed]
     if not changed:
-        return not_run(name, Family.PRIVACY, Direction.HIGHER, _FEWEST, "nothing has changed in any epoch")
+        return NotRun("nothing has changed in any epoch")
     floor = next((float(fact.k) for fact in facts if isinstance(fact, Maintained)), None)
-    most = float(max(line.rows for line in ledger))
-    fewest = float(min(changed))
-    return Finding(
-        name, Family.PRIVACY, fewest, Direction.HIGHER, (0.0, most), _FEWEST, baseline=floor, unit="count", public=True
-    )
+    bounds = (0.0, float(max(line.rows for line in ledger)))
+    return Values(float(min(changed)), baseline=floor, range=bounds)
 
 
-def _unknown(because: str) -> tuple[Finding, ...]:
-    return (
-        not_run("epoch-rows-repeated", Family.PRIVACY, Direction.HIGHER, _REPEATED, because),
-        not_run("epoch-marginal-distance", Family.UTILITY, Direction.LOWER, _MOVED, because),
-        not_run("epoch-association-difference", Family.UTILITY, Direction.LOWER, _LINKS, because),
-    )
+def _compared(
+    epochs: int, before: pa.Table | None, after: pa.Table | None, codec: Codec | None, rng: np.random.Generator
+) -> Iterator[Stated]:
+    if before is None or after is None or codec is None or not before.num_rows or not after.num_rows:
+        lacking = NotRun("this is the first epoch" if epochs == 1 else "the rows of the last epoch are not at hand")
+        yield from ((name, lacking) for name in EPOCHS.names[1:])
+        return
+    pairs = read_pairs(before, after, codec)
+    coordinates = Coordinates.of(pairs)
+    sides = [[pair.original for pair in pairs], [pair.released for pair in pairs]]
+    first, second = (gather(coordinates, side, rng) for side in sides)
+    links = association_difference([pair.name for pair in pairs], first, second, rng)[0]
+    yield "epoch-rows-repeated", dataclasses.replace(verbatim_rows(*sides), baseline=None)
+    yield "epoch-marginal-distance", marginal_distances(pairs, rng)[0][1]
+    yield "epoch-association-difference", links

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from sfumato.assess.intervals import Tries
 from sfumato.documents import plain
 
 __all__ = ["Direction", "Family", "Finding", "Tries", "not_run"]
@@ -25,24 +26,6 @@ class Direction(StrEnum):
 
     HIGHER = "higher-is-better"
     LOWER = "lower-is-better"
-
-
-@dataclass(frozen=True)
-class Tries:
-    """Successes out of tries that are independent of one another, from which limits of any confidence follow.
-
-    Parameters
-    ----------
-    hits : float
-    of : float
-        Fewer than were made where several hang on the same thing.
-    times : float
-        How many times as often it would be, were all of the table attacked and not a part.
-    """
-
-    hits: float
-    of: float
-    times: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -110,7 +93,7 @@ class Finding:
         return "measured" if self.value is not None else "not-run"
 
     def to_json(self) -> dict[str, Any]:
-        """Write the finding as a JSON object; a number that is not finite is null."""
+        """The finding as a JSON object; a number that is not finite is null."""
         document: dict[str, Any] = {name: _finite(value) for name, value in plain(self).items()}
         return document | {"status": self.status}
 
@@ -131,6 +114,6 @@ def not_run(
     public: bool = True,
     applies: bool = True,
 ) -> Finding:
-    """State that a measure could not run, and why; never a zero."""
+    """A finding that could not be measured, and why; never a zero."""
     bounds = (None, None)
     return Finding(name, family, None, direction, bounds, meaning, because=because, public=public, applies=applies)

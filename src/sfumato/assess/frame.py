@@ -1,21 +1,27 @@
-"""The frame that measures and attacks slot into: what they find, what they need, and to which deeds they apply."""
+"""The algebra of measures: what is declared once of every number, what a run yields, and why one was not run.
+
+A `Measure` declares its numbers; its run yields the `Values` of each by name, or `NotRun` with the reason. Findings,
+the names that people read and the index of the documentation are made of the declarations.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from sfumato.assess.findings import Direction, Family, Finding, not_run
-from sfumato.assess.strangers import beside_strangers
+from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
+from sfumato.assess.stand_ins import NO_CONTROL, with_measured_baseline
 from sfumato.assess.study import Study
 from sfumato.facts import Fact
 from sfumato.threads import one_thread
 
-__all__ = ["Measure", "Need", "always", "run_measure"]
+__all__ = ["Measure", "Need", "NotRun", "Number", "Stated", "Values", "run_measure", "success"]
+
+_Interval = tuple[float, float] | None
 
 
 class Need(StrEnum):
@@ -31,8 +37,154 @@ class Need(StrEnum):
 _OF_THE_TABLE = (Need.ORIGIN, Need.COLUMNS)  # where these lack there is nothing that could be attacked so
 
 
-def always(facts: Sequence[Fact]) -> str | None:  # noqa: ARG001
-    """Apply to every table, however it was made."""
+class NotRun(Exception):
+    """Why a number is not run; raised by a run it is the reason for all numbers that were not yielded before.
+
+    Parameters
+    ----------
+    because : str
+    applies : bool
+        False where the table has nothing that the number could speak of.
+    """
+
+    def __init__(self, because: str, *, applies: bool = True) -> None:
+        super().__init__(because)
+        self.applies = applies
+
+
+@dataclass(frozen=True)
+class Values:
+    """What was found of one number; all but the value as in `Finding`.
+
+    Parameters
+    ----------
+    note : str
+        How it was counted; stands before the full stop of the meaning.
+    aside : str
+        A sentence that follows the meaning.
+    range : tuple of float, optional
+        Where the table decides it.
+    meaning : str, optional
+        In place of the declared one, where what was found decides the words.
+    """
+
+    value: float
+    interval: _Interval = None
+    baseline: float | None = None
+    control: float | None = None
+    attempts: int | None = None
+    note: str = ""
+    control_interval: _Interval = None
+    baseline_interval: _Interval = None
+    inside: Tries | None = None
+    outside: Tries | None = None
+    range: tuple[float | None, float | None] | None = None
+    meaning: str | None = None
+    aside: str = ""
+
+
+Stated = tuple[str, Values | NotRun]
+"""The name of a number, with its column where it has one, and what was found."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of a measure, declared once.
+
+    Parameters
+    ----------
+    name : str
+        Ends with a slash where each column or class has a number of its own; the column's name follows.
+    meaning : str
+        One sentence that a steward understands, without its full stop; ``{column}`` stands for the column.
+    spoken : str
+        The name as a person says it; read as it stands where none is given.
+    range : tuple of float
+        Worst and best possible value in numeric order; None for an open end.
+    unit : str
+        How a page writes the number: "share" as a percentage, "percent" and "count" as they are.
+    higher : bool
+        Whether more is better.
+    public : bool
+        Whether it may leave with the release.
+    figure : str
+        The figure of the report that shows it.
+    family : Family, optional
+        Where it is not that of the measure.
+    """
+
+    name: str
+    meaning: str
+    spoken: str = ""
+    range: tuple[float | None, float | None] = (0.0, 1.0)
+    unit: str = ""
+    higher: bool = False
+    public: bool = True
+    figure: str = ""
+    family: Family | None = None
+
+    @property
+    def of_columns(self) -> bool:
+        """Whether each column or class has one."""
+        return self.name.endswith("/")
+
+    def finding(self, family: Family, found: Values | NotRun, column: str = "") -> Finding:
+        """The finding that this number is, from what a run found."""
+        name, family = self.name + column, self.family or family
+        way = Direction.HIGHER if self.higher else Direction.LOWER
+        meaning = self.meaning.format(column=column) if self.of_columns else self.meaning
+        if isinstance(found, NotRun):
+            told = {"public": self.public, "applies": found.applies}
+            return not_run(name, family, way, f"{meaning}.", str(found), **told)
+        return Finding(
+            name,
+            family,
+            found.value,
+            way,
+            found.range or self.range,
+            f"{found.meaning or meaning}{found.note}.{found.aside}",
+            interval=found.interval,
+            baseline=found.baseline,
+            control=found.control,
+            public=self.public,
+            unit=self.unit,
+            control_interval=found.control_interval,
+            attempts=found.attempts,
+            baseline_interval=found.baseline_interval,
+            inside=found.inside,
+            outside=found.outside,
+        )
+
+
+def success(attack: Tries, *, guess: float | Tries, control: Tries | None, note: str = "") -> Values:
+    """How often an attack succeeded, beside guessing and beside the same attack on people held out.
+
+    What the attack gets above its control is what being in the table cost; what both get above guessing is what the
+    table teaches about anybody. In place of guessing stands what a release that knows nobody gets, where it was tried.
+
+    Examples
+    --------
+    >>> found = success(Tries(30, 100), guess=0.01, control=Tries(2, 100))
+    >>> found.value, found.control, found.attempts
+    (0.3, 0.02, 100)
+    """
+    measured = guess if isinstance(guess, Tries) else None
+    return Values(
+        attack.share,
+        attack.interval,
+        measured.share if measured is not None else guess,  # type: ignore[arg-type]
+        None if control is None else control.share,
+        int(attack.of),
+        note,
+        control_interval=None if control is None else control.interval,
+        baseline_interval=None if measured is None else measured.interval,
+        inside=attack,
+        outside=control,
+        aside=NO_CONTROL if control is None else "",
+    )
+
+
+def _always(facts: Sequence[Fact]) -> str | None:  # noqa: ARG001
     return None
 
 
@@ -47,51 +199,76 @@ class Measure:
     family : Family
     source : str
         Who published it.
-    findings : dict
-        The names of the findings it makes and what each means: one sentence that ends with a full stop. Of findings
-        for single columns or classes, which have a slash in their name, none is named here.
+    numbers : tuple of Number
+        What it finds.
     run : callable
-        Makes the findings from a study.
-    higher : frozenset of str
-        The findings of which more is better; of all others less is.
+        Yields the values of numbers by name from a study.
     needs : tuple of Need
         Where one lacks the measure is not run.
     applies : callable
         Looks at the facts and gives the reason why the measure does not apply to what was done, or None.
-    public : bool
-        Whether what it finds may leave with the release.
-    strangers : callable, optional
+    stand_ins : callable, optional
         For attacks that succeed on people whom the release does not know, too: makes studies of releases that know
         nobody, which the baseline is measured on where nobody was held out.
+    uncompared : mapping, optional
+        The numbers that are listed where there are no rows to compare, and what they mean; by default all as declared.
+    of_groups : bool
+        Whether it looks at the groups alone, and so does not ask for released rows.
     """
 
     name: str
     family: Family
     source: str
-    findings: dict[str, str]
-    run: Callable[[Study], Iterable[Finding]]
-    higher: frozenset[str] = frozenset()
+    numbers: tuple[Number, ...]
+    run: Callable[[Study], Iterable[Stated]]
     needs: tuple[Need, ...] = ()
-    applies: Callable[[Sequence[Fact]], str | None] = always
-    public: bool = True
-    strangers: Callable[[Study], tuple[Study, ...]] | None = None
+    applies: Callable[[Sequence[Fact]], str | None] = _always
+    stand_ins: Callable[[Study], tuple[Study, ...]] | None = None
+    uncompared: Mapping[str, str] | None = None
+    of_groups: bool = False
 
-    def direction(self, name: str) -> Direction:
-        """Say which way is good."""
-        return Direction.HIGHER if name in self.higher else Direction.LOWER
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its numbers, apart from those of single columns and classes."""
+        return tuple(number.name for number in self.numbers if not number.of_columns)
+
+    def findings(self, stated: Iterable[Stated]) -> tuple[Finding, ...]:
+        """Findings from what a run yields; a number that it does not yield is not run where the run says why."""
+        found: list[Finding] = []
+        try:
+            for name, values in stated:
+                number, column = self._declared(name)
+                found.append(number.finding(self.family, values, column))
+        except NotRun as reason:
+            known = {finding.name for finding in found}
+            rest = [number for number in self.numbers if number.name not in known and not number.of_columns]
+            found += [number.finding(self.family, reason) for number in rest]
+        return tuple(found)
 
     def not_run(self, because: str, *, applies: bool = True) -> tuple[Finding, ...]:
-        """State all findings as not run, ``applies`` false where the table has nothing that they could speak of."""
+        """All findings as not run, ``applies`` false where the table has nothing that they could speak of."""
+        return self.findings((name, NotRun(because, applies=applies)) for name in self.names)
+
+    def not_compared(self, because: str, *, applies: bool = True) -> tuple[Finding, ...]:
+        """Findings as not run where there are no rows to compare."""
+        if self.uncompared is None:
+            return self.not_run(because, applies=applies)
+        reason = NotRun(because, applies=applies)
         return tuple(
-            not_run(name, self.family, self.direction(name), meaning, because, public=self.public, applies=applies)
-            for name, meaning in self.findings.items()
+            not_run(name, self.family, finding.direction, meaning, because, public=finding.public, applies=applies)
+            for name, meaning in self.uncompared.items()
+            for finding in self.findings([(name, reason)])
         )
+
+    def _declared(self, name: str) -> tuple[Number, str]:
+        first, slash, column = name.partition("/")
+        return next(number for number in self.numbers if number.name == first + slash), column
 
 
 def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
     """Run a measure, or say why it was not run; one that fails is unknown, never good."""
-    if not len(study.released):
-        return measure.not_run("the released table has no rows")
+    if not len(study.released) and not measure.of_groups:
+        return measure.not_compared("the released table has no rows")
     because = measure.applies(study.facts)
     if because is not None:
         return measure.not_run(because, applies=False)
@@ -102,11 +279,11 @@ def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
 
     try:
         with one_thread():
-            findings = tuple(measure.run(study))
-            if measure.strangers is None or study.holdout is not None:
+            findings = measure.findings(measure.run(study))
+            if measure.stand_ins is None or study.holdout is not None:
                 return findings
-            made = [tuple(measure.run(stand_in)) for stand_in in measure.strangers(study)]
-            return tuple(beside_strangers(finding, made) for finding in findings)
+            made = [measure.findings(measure.run(stand_in)) for stand_in in measure.stand_ins(study)]
+            return tuple(with_measured_baseline(finding, made) for finding in findings)
     except (ArithmeticError, ValueError, IndexError, np.linalg.LinAlgError, MemoryError) as error:
         logging.getLogger("sfumato").warning("the measure %r failed (%s)", measure.name, type(error).__name__)
         return measure.not_run(f"it failed ({type(error).__name__}), which says nothing about safety")

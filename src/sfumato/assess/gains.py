@@ -62,8 +62,10 @@ def gains(findings: Iterable[Finding]) -> tuple[Gain, ...]:
 
     Examples
     --------
-    >>> from sfumato.assess.attacks.arms import Arm, success
-    >>> found = [success(name, "", Arm(30, 100), guess=0.01, control=Arm(2, 100)) for name in ("a", "b")]
+    >>> from sfumato.assess.frame import Number, success
+    >>> from sfumato.assess.intervals import Tries
+    >>> values = success(Tries(30, 100), guess=0.01, control=Tries(2, 100))
+    >>> found = [Number(name, "").finding(Family.ATTACK, values) for name in ("a", "b")]
     >>> [(round(gain.excess, 2), gain.certain) for gain in gains(found)]
     [(0.28, True), (0.28, True)]
     """

@@ -7,13 +7,14 @@ holds the measured value and reaches 0 for a verbatim copy, where the redraws of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.findings import Tries
-
 __all__ = [
     "CONFIDENCE",
+    "Tries",
     "around",
     "crowd",
     "crowded",
@@ -30,8 +31,39 @@ _Z = 1.959963984540054
 _FEW = 30  # tries below which the limits of a difference are those of its two ends
 
 
+@dataclass(frozen=True)
+class Tries:
+    """Successes out of tries that are independent of one another, from which limits of any confidence follow.
+
+    Parameters
+    ----------
+    hits : float
+    of : float
+        Fewer than were made where several hang on the same thing. What an attack gave up on was tried.
+    times : float
+        How many times as often it would be, were all of the table attacked and not a part.
+    """
+
+    hits: float
+    of: float
+    times: float = 1.0
+
+    @property
+    def share(self) -> float:
+        """Successes a try."""
+        return self.hits / self.of
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's interval of the share, 95 %."""
+        return wilson(self.hits, self.of)
+
+    def __add__(self, other: Tries) -> Tries:
+        return Tries(self.hits + other.hits, self.of + other.of, max(self.times, other.times))
+
+
 def around(value: float, deviations: NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
-    """Give the interval around a distance from the norms of its redraws' deviations.
+    """Interval around a distance from the norms of its redraws' deviations.
 
     Examples
     --------
@@ -43,7 +75,7 @@ def around(value: float, deviations: NDArray[np.float64], low: float, high: floa
 
 
 def holding(value: float, redraws: NDArray[np.float64]) -> tuple[float, float]:
-    """Give the middle 95 % of redraws, widened to hold the value itself.
+    """Middle 95 % of redraws, widened to hold the value itself.
 
     Examples
     --------
@@ -54,8 +86,8 @@ def holding(value: float, redraws: NDArray[np.float64]) -> tuple[float, float]:
     return min(float(low), value), max(float(high), value)
 
 
-def wilson(hits: float, tries: int) -> tuple[float, float]:
-    """Give Wilson's interval for a share.
+def wilson(hits: float, tries: float) -> tuple[float, float]:
+    """Wilson's interval for a share.
 
     Examples
     --------
@@ -83,7 +115,7 @@ def crowd(places: NDArray[np.int64]) -> float:
 
 
 def crowded(share: float, tries: int, crowd: float) -> tuple[float, float]:
-    """Give Wilson's interval of a share, as if there were one try for all those that hang on the same thing.
+    """Wilson's interval of a share, as if there were one try for all those that hang on the same thing.
 
     Examples
     --------
@@ -148,7 +180,7 @@ def difference_interval(inside: Tries, outside: Tries, confidence: float) -> tup
 
 
 def median_interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Give the two order statistics between which the median lies.
+    """The two order statistics between which the median lies.
 
     Examples
     --------

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.catalogue import catalogue
-from sfumato.assess.columns import ColumnPair
+from sfumato.assess.catalogue import basic, catalogue, declared
 from sfumato.assess.epochs import epoch_findings
-from sfumato.assess.figures.album import draw_album
-from sfumato.assess.figures.association import Links
-from sfumato.assess.findings import Direction, Family, Finding, not_run
+from sfumato.assess.figures.bars import attack_figures, model_figures
+from sfumato.assess.figures.histograms import distance_figures, group_figures, marginal_figures
+from sfumato.assess.figures.maps import association_figures, component_figures
+from sfumato.assess.figures.svg import Figure
+from sfumato.assess.findings import Family, Finding
 from sfumato.assess.frame import run_measure
 from sfumato.assess.report import Report
-from sfumato.assess.risk.closest import Closest, closest_findings, measure_closest, verbatim_finding
-from sfumato.assess.risk.groups import group_findings
-from sfumato.assess.study import Study, study_of
-from sfumato.assess.twins import held_out_notes
-from sfumato.assess.utility.association import association, association_alone, association_findings
-from sfumato.assess.utility.condensation import condensation_findings
-from sfumato.assess.utility.covariance import covariance_findings
-from sfumato.assess.utility.marginals import marginal_findings
-from sfumato.assess.utility.moments import Plan, gather
+from sfumato.assess.risk.closest import closest_of
+from sfumato.assess.risk.groups import GROUPS, group_sizes
+from sfumato.assess.study import Study, held_out_notes, study_of
+from sfumato.assess.utility.comparison import associations_of
 from sfumato.documents import plain
 from sfumato.facts import Fact
 from sfumato.mechanism import Workings
@@ -34,20 +30,18 @@ from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.threads import one_thread
 
-__all__ = ["Measured", "assess", "assess_apart", "measure", "measure_study"]
+__all__ = ["Measured", "assess", "assess_apart", "draw_figures", "measure_study"]
 
 _STAGE = "measuring"
-_COMPARED, _DRAWN = 0.2, 0.8  # how far the work is when columns are compared, and when figures are begun
+_DRAWN = 0.8  # how far the work is when figures are begun
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measured:
-    """Findings, and what the figures are drawn from."""
+    """What was found in a study, and how long each measure took."""
 
     study: Study
     findings: tuple[Finding, ...]
-    links: Links | None
-    closest: Closest | None
     seconds: dict[str, float]
 
 
@@ -65,7 +59,7 @@ def assess(
     judged: bool = False,
     rng: np.random.Generator,
 ) -> Report:
-    """Measure what the released table still gives and what it gives away.
+    """Report of what the released table still gives and what it gives away.
 
     Parameters
     ----------
@@ -93,7 +87,8 @@ def assess(
         For redraws and samples.
     """
     begin = perf_counter()
-    measured = measure(
+    tell(_STAGE, 0.0)
+    study = study_of(
         original,
         released,
         codec,
@@ -105,19 +100,18 @@ def assess(
         judged=judged,
         rng=rng,
     )
-    tell(_STAGE, _DRAWN)
+    measured = measure_study(study)
     findings = _privacy_first((*measured.findings, *epoch_findings(facts, before, released, codec, rng)))
-    figures = draw_album(measured.study, findings, measured.links, measured.closest)
+    figures = draw_figures(study, findings)
     tell(_STAGE, 1.0)
-    seconds = {**measured.seconds, "all": perf_counter() - begin}
     return Report(
         findings,
         figures,
         original.num_rows,
         released.num_rows,
-        plain(measured.study.sizes),
-        seconds,
-        held_out_notes(measured.study),
+        plain(study.sizes),
+        {**measured.seconds, "all": perf_counter() - begin},
+        held_out_notes(study),
         0 if holdout is None else holdout.num_rows,
     )
 
@@ -132,7 +126,7 @@ def assess_apart(
     codec: Codec | None = None,
     rng: np.random.Generator,
 ) -> Report:
-    """Measure what can be measured without a raw row, and say of everything else why it was not.
+    """Report of what can be measured without a raw row, and of everything else why it was not.
 
     Parameters
     ----------
@@ -149,112 +143,51 @@ def assess_apart(
     rng : numpy.random.Generator
     """
     begin = perf_counter()
-    unfit = [(each, each.applies(facts)) for each in catalogue()]
-    lacking = [each.not_run(reason or because, applies=reason is None) for each, reason in unfit]
-    findings = (
-        *group_findings(workings, facts),
-        *epoch_findings(facts, before, released, codec, rng),
-        *_nothing_to_compare(because),
-        *(finding for each in lacking for finding in each),
-    )
+    lacking: list[Finding] = []
+    for each in (*basic(), *catalogue()):
+        reason = each.applies(facts)
+        if each is not GROUPS:
+            lacking += each.not_compared(reason or because, applies=reason is None)
+    groups, epochs = GROUPS.findings(group_sizes(workings, facts)), epoch_findings(facts, before, released, codec, rng)
     note = f"There were no original rows to compare with ({because}); what needs them was not run."
-    seconds = {"all": perf_counter() - begin}
-    rows = released.num_rows
-    return Report(_privacy_first(findings), (), rows, rows, seconds=seconds, notes=(note,))
-
-
-def measure(
-    original: pa.Table,
-    released: pa.Table,
-    codec: Codec,
-    *,
-    facts: tuple[Fact, ...] = (),
-    workings: Workings | None = None,
-    records: Records | None = None,
-    holdout: pa.Table | None = None,
-    budget: float | None = None,
-    judged: bool = False,
-    rng: np.random.Generator,
-) -> Measured:
-    """Measure as `assess` does, and draw nothing."""
-    tell(_STAGE, 0.0)
-    study = study_of(
-        original,
-        released,
-        codec,
-        facts=facts,
-        workings=workings,
-        records=records,
-        holdout=holdout,
-        budget=budget,
-        judged=judged,
-        rng=rng,
-    )
-    return measure_study(study)
+    seconds, rows = {"all": perf_counter() - begin}, released.num_rows
+    findings = _privacy_first((*groups, *epochs, *lacking))
+    return Report(findings, (), rows, rows, seconds=seconds, notes=(note,))
 
 
 def measure_study(study: Study) -> Measured:
-    """Run every measure and every attack on a study."""
+    """Findings of every measure and every attack on a study."""
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
 
+    findings: list[Finding] = []
+    seconds: dict[str, float] = {}
+    measures = (*basic(), *catalogue())
     with one_thread():
-        return _measure_all(study)
+        for place, each in enumerate(measures, start=1):
+            begin = perf_counter()
+            findings.extend(run_measure(each, study))
+            seconds[each.name] = perf_counter() - begin
+            tell(_STAGE, _DRAWN * place / len(measures))
+    return Measured(study, _privacy_first(findings), seconds)
 
 
-def _measure_all(study: Study) -> Measured:
-    begin = perf_counter()
-    groups = group_findings(study.workings, study.facts)
-    condensed = condensation_findings(study.original, study.workings)
-    compared, links, closest = _nothing_to_compare("the released table has no rows"), None, None
-    if len(study.released):
-        columns, links = _compare(study.pairs, study.generator("columns"))
-        near, closest = _closeness(study)
-        compared = (*near, *columns)
-    seconds = {"columns": perf_counter() - begin}
-    tell(_STAGE, _COMPARED)
-    more: list[Finding] = []
-    measures = catalogue()
-    for place, each in enumerate(measures, start=1):
-        begin = perf_counter()
-        more.extend(run_measure(each, study))
-        seconds[each.name] = perf_counter() - begin
-        tell(_STAGE, _COMPARED + (_DRAWN - _COMPARED) * place / len(measures))
-    findings = _privacy_first((*groups, *condensed, *compared, *more))
-    return Measured(study, findings, links, closest, seconds)
-
-
-def _compare(pairs: tuple[ColumnPair, ...], rng: np.random.Generator) -> tuple[tuple[Finding, ...], Links]:
-    """Measure what is read off the columns: marginals, links, covariances."""
-    marginals = marginal_findings(pairs, rng)
-    plan = Plan.of(pairs)
-    before = gather(plan, [pair.original for pair in pairs], rng)
-    after = gather(plan, [pair.released for pair in pairs], rng)
-    tell(_STAGE, _COMPARED / 2)
-    links = association_findings([pair.name for pair in pairs], before, after, rng)
-    covariances = covariance_findings(before, after, rng)
-    matrices = Links(association(before.total, plan), association(after.total, plan), association_alone(pairs))
-    return (*marginals[:2], *links, *covariances, *marginals[2:]), matrices
-
-
-def _closeness(study: Study) -> tuple[tuple[Finding, ...], Closest | None]:
-    """Measure how near released rows come to original ones."""
-    verbatim = verbatim_finding([pair.original for pair in study.pairs], [pair.released for pair in study.pairs])
-    rows = (len(study.original), len(study.released))
-    if len(study.original) < 2:
-        return (verbatim, *closest_findings(None, rows, "the original has a single row and so no neighbours")), None
-    closest = measure_closest(study.original, study.released, study.holdout, study.generator("closest"))
-    return (verbatim, *closest_findings(closest, rows)), closest
-
-
-def _nothing_to_compare(because: str) -> tuple[Finding, ...]:
-    missing = (
-        ("verbatim-rows", Family.PRIVACY, Direction.LOWER, "The share of released rows that equal an original row."),
-        ("marginal-distance", Family.UTILITY, Direction.LOWER, "How much the columns changed on average."),
-        ("association-difference", Family.UTILITY, Direction.LOWER, "How much the links between columns changed."),
-        ("covariance-compatibility", Family.UTILITY, Direction.HIGHER, "How well variances and covariances agree."),
+def draw_figures(study: Study, findings: Sequence[Finding]) -> tuple[Figure, ...]:
+    """All figures of a report, in the order of its pages: whatever there is to draw."""
+    numbers = declared()
+    names = [finding.name.partition("/")[0] for finding in findings if finding.value is not None]
+    shown = {numbers[name].figure for name in names if name in numbers}
+    pairs = study.pairs if len(study.released) else ()
+    marginals = marginal_figures(pairs)
+    tell(_STAGE, 0.9)
+    distances = distance_figures(closest_of(study)) if "distances/closest" in shown else ()
+    points = component_figures(study) if pairs else ()
+    links = (
+        association_figures([pair.name for pair in pairs], associations_of(study))
+        if "association/difference" in shown
+        else ()
     )
-    unknown = tuple(not_run(name, family, way, meaning, because) for name, family, way, meaning in missing)
-    return (*closest_findings(None, (0, 0), because), *unknown)
+    told = (*attack_figures(findings), *model_figures(findings))
+    return (*told, *distances, *group_figures(study.workings), *points, *links, *marginals)
 
 
 def _privacy_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -7,16 +7,24 @@ from typing import Any
 
 from sfumato.assess.findings import Family, Finding
 from sfumato.assess.gains import Gain, gains
-from sfumato.assess.names import MODELS, SPOKEN
 
-__all__ = ["forbidden_sentence", "measured_sentence", "promised_sentence", "show", "spoken_name"]
+__all__ = ["MODELS", "forbidden_sentence", "measured_sentence", "promised_sentence", "show", "spoken_name"]
+
+MODELS = {
+    "1nn": "nearest neighbour",
+    "boosting": "gradient boosting",
+    "logistic": "logistic regression",
+    "linear": "linear regression",
+    "ridge": "ridge regression",
+}
+"""Models by the last word of a finding's name."""
 
 _PERCENT = "\u00a0%"
 _BY_NOBODY = "from a release that knows nobody"
 
 
 def show(value: float | None, unit: str = "") -> str:
-    """Write a number with about three digits.
+    """A number with about three digits.
 
     Examples
     --------
@@ -40,7 +48,7 @@ def show(value: float | None, unit: str = "") -> str:
 
 
 def spoken_name(name: str) -> str:
-    """Write the name of a finding as words; what stands after the slash is a column and stays as it is.
+    """Name of a finding as words; what stands after the slash is a column and stays as it is.
 
     Examples
     --------
@@ -49,25 +57,23 @@ def spoken_name(name: str) -> str:
     >>> spoken_name("recall-boosting/red"), spoken_name("accuracy-smallest-class-1nn")
     ('Recall, gradient boosting: red', 'Accuracy on the smallest class, nearest neighbour')
     """
+    from sfumato.assess.catalogue import declared
+
     first, slash, column = name.partition("/")
-    words = SPOKEN.get(first) or _of_model(first) or _plain(first)
+    number = declared().get(first)
+    words = number.spoken if number is not None and number.spoken else _as_it_stands(first)
     return f"{words}: {column}" if slash else words
 
 
-def _of_model(name: str) -> str | None:
+def _as_it_stands(name: str) -> str:
     head, _, tail = name.rpartition("-")
-    if tail not in MODELS:
-        return None
-    return f"{SPOKEN.get(head) or _plain(head)}, {MODELS[tail]}" if head else _plain(MODELS[tail])
-
-
-def _plain(name: str) -> str:
-    words = name.replace("-", " ")
+    words = ", ".join(part for part in (head, MODELS[tail]) if part) if tail in MODELS else name
+    words = words.replace("-", " ")
     return words[:1].upper() + words[1:]
 
 
 def measured_sentence(findings: Iterable[Finding]) -> str:
-    """Say in one sentence what was measured, and how far the attacks get."""
+    """What was measured, and how far the attacks get, in one sentence."""
     all_findings = tuple(findings)
     known = {finding.name: finding for finding in all_findings if finding.value is not None}
     parts = []
@@ -94,7 +100,7 @@ def measured_sentence(findings: Iterable[Finding]) -> str:
 
 
 def _attacks_told(findings: Sequence[Finding]) -> str:
-    """Say how many attacks succeed on people of the table, and which gains most."""
+    """How many attacks succeed on people of the table, and which gains most."""
     found = gains(findings)
     ranked = [gain for gain in found if not gain.conceded]
     idle = sum(f.family is Family.ATTACK and f.value is None and "/" not in f.name for f in findings)
@@ -126,7 +132,7 @@ def _quoted(gain: Gain) -> str:
 
 
 def _conceded(found: Sequence[Gain]) -> str:
-    """Say that people's groups are found, which nothing promises to prevent."""
+    """That people's groups are found, which nothing promises to prevent."""
     if not found:
         return ""
     best = found[0].finding
@@ -138,7 +144,7 @@ def _times(count: int, one: str, many: str) -> str:
 
 
 def promised_sentence(certificate: dict[str, Any] | None) -> str:
-    """Say in one sentence what was promised."""
+    """What was promised, in one sentence."""
     if certificate is None:
         return "Promised: nothing is on record, because no certificate came with this table."
     claims = certificate.get("claims") or []
@@ -153,7 +159,7 @@ def promised_sentence(certificate: dict[str, Any] | None) -> str:
 
 
 def forbidden_sentence(certificate: dict[str, Any] | None) -> str:
-    """Say in one sentence what must not be said."""
+    """What must not be said, in one sentence."""
     refused = (certificate or {}).get("refused") or []
     if not refused:
         return "Not to be said: that these numbers prove protection; they are measurements, not promises."

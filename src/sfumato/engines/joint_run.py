@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.attacks.rounds import SeenRounds
+from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.engines.agreed import Agreed, agree
 from sfumato.engines.joint_facts import METHOD, joint_facts, noised_columns

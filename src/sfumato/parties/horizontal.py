@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.rounds import SeenRounds
+from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.errors import OptionError
 from sfumato.groups import Groups, response_weights, summarize
 from sfumato.parties.codecs import LEAKS as CODEC_LEAKS

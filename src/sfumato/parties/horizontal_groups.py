@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.rounds import SeenRounds
+from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.errors import BadInput
 from sfumato.parties.groupwise import next_to_fill, row_blocks, shared_sum, tell_numbers
 from sfumato.parties.plan import JointPlan

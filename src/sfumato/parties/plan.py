@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.rounds import SeenRounds
+from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.documents import plain, write_json
 from sfumato.errors import OptionError
 from sfumato.parties.ledger import Leak

@@ -9,8 +9,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.frame import NotRun
 from sfumato.assess.study import Study, sample
-from sfumato.assess.utility.covariance import compatibility
+from sfumato.assess.utility.comparison import compatibility
 from sfumato.assess.utility.learning import Task, correlations, is_class, predict, task_of
 from sfumato.errors import OptionError
 from sfumato.threads import one_thread
@@ -74,9 +75,10 @@ def _predicted(study: Study, miner: str) -> tuple[Task, _Matrix]:
         raise OptionError("the target is the only column, so that there is nothing to learn it from; name another")
     rng = study.generator("tune")
     rows = len(study.released) if miner == "1nn" else study.sizes.training
-    task = task_of(study, rows, study.sizes.testing, rng)
-    if isinstance(task, str):
-        raise OptionError(f"no group size can be judged: {task}; name another target")
+    try:
+        task = task_of(study, rows, study.sizes.testing, rng)
+    except NotRun as reason:
+        raise OptionError(f"no group size can be judged: {reason}; name another target") from None
     if len(task.test.labels) < _LEAST:
         raise OptionError(
             f"{len(task.test.labels)} rows held out have a known target, too few to judge by; hold more rows out"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.assess.intervals import wilson
 from sfumato.recipe import Recipe
 from sfumato.tuning.frontier import Choice
 from sfumato.tuning.trials import Trial
@@ -126,9 +125,9 @@ class Tuning:
             "utility_smallest_class": trial.smallest,
             "linkage": trial.linkage.share,
             "linkage_interval": trial.linkage_interval,
-            "linkage_attempts": trial.linkage.attempts,
+            "linkage_attempts": trial.linkage.of,
             "linkage_control": trial.control.share,
-            "linkage_control_interval": wilson(trial.control.hits, trial.control.attempts),
+            "linkage_control_interval": trial.control.interval,
             "interval_privacy": trial.interval,
             "seconds": round(trial.seconds, 4),
             "on_frontier": trial.size in self.front,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.assess.attacks.arms import Arm
-from sfumato.assess.attacks.linkage import linkage_arms
+from sfumato.assess.attacks.linkage import linkage_tries
+from sfumato.assess.intervals import Tries
 from sfumato.assess.risk.interval import counterparts, interval_privacy
 from sfumato.assess.study import Study
 
@@ -29,8 +29,8 @@ def interval_of(study: Study) -> float | None:
     return float(interval_privacy(sides[0], sides[1], partners=partners).mean())
 
 
-def linkage_of(study: Study) -> tuple[Arm, Arm]:
+def linkage_of(study: Study) -> tuple[Tries, Tries]:
     """Count the people of the original who are linked to a released row, and those of the people held out."""
-    attack, control = linkage_arms(study)
+    attack, control = linkage_tries(study)
     assert control is not None
     return attack, control

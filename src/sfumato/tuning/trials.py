@@ -9,9 +9,8 @@ from time import perf_counter
 
 import numpy as np
 
-from sfumato.assess.attacks.arms import Arm
 from sfumato.assess.columns import read_cells
-from sfumato.assess.intervals import wilson
+from sfumato.assess.intervals import Tries
 from sfumato.assess.study import Study
 from sfumato.mechanism import Mechanism, Sanitized
 from sfumato.records import Records
@@ -37,8 +36,8 @@ class Reading:
 
     utility: Score
     interval: float | None
-    linkage: Arm
-    control: Arm
+    linkage: Tries
+    control: Tries
     groups: int
     seconds_sanitize: float
     seconds_measure: float
@@ -94,19 +93,19 @@ class Trial:
         return float(np.mean(values)) if values else None
 
     @property
-    def linkage(self) -> Arm:
+    def linkage(self) -> Tries:
         """Successful links of all splits together."""
         return _pool([reading.linkage for reading in self.readings])
 
     @property
-    def control(self) -> Arm:
+    def control(self) -> Tries:
         """The same for people held out."""
         return _pool([reading.control for reading in self.readings])
 
     @property
     def linkage_interval(self) -> tuple[float, float]:
         """Where the share of successful links may lie, 95 %."""
-        return wilson(self.linkage.hits, self.linkage.attempts)
+        return self.linkage.interval
 
     @property
     def seconds(self) -> float:
@@ -114,8 +113,8 @@ class Trial:
         return float(np.mean([reading.seconds_sanitize + reading.seconds_measure for reading in self.readings]))
 
 
-def _pool(arms: Sequence[Arm]) -> Arm:
-    return Arm(sum(arm.hits for arm in arms), sum(arm.attempts for arm in arms))
+def _pool(tries: Sequence[Tries]) -> Tries:
+    return Tries(sum(each.hits for each in tries), sum(each.of for each in tries))
 
 
 def try_size(

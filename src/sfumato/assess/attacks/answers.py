@@ -6,17 +6,17 @@ Agrawal & Srikant 2000 for the distribution; Evfimievski, Gehrke & Srikant 2003 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.spectral import randomized_specs, redraw_rows
+from sfumato.assess.attacks.noise_filter import randomized_specs, redraw_rows
 from sfumato.assess.columns import Cells, ColumnPair
-from sfumato.assess.findings import Direction, Family, Finding
-from sfumato.assess.frame import Measure, Need
-from sfumato.assess.intervals import holding, wilson
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.intervals import Tries, holding
 from sfumato.assess.study import Study
 from sfumato.facts import Fact, Randomized
 from sfumato.laws.domains import Labels, Universe
@@ -29,25 +29,16 @@ __all__ = ["BEST_GUESS", "best_guesses", "estimate_prior"]
 
 _Codes = NDArray[np.int64]
 _Matrix = NDArray[np.float64]
-
 _MOST = 1000  # values of a domain of which each can be guessed; noise filters speak of finer ones
 _ITERATIONS = 200
 _STILL = 1e-7  # total change of the estimate at which it stands still
 _OFF = 1e-6  # part of a step by which a number may miss its place
 _NOWHERE = -(2**62)  # the place of a cell that has none
 _LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
-_GUESS = (
-    "The share of randomized values that are guessed exactly from the released one, by Bayes' rule and the "
-    "distribution that all released values give away, beside always guessing the most frequent value; less is better"
-)
-_COLUMN = (
-    "The share of values of {column} that are guessed exactly from the released one, by Bayes' rule and the "
-    "distribution that all released values give away, beside always guessing the most frequent value; less is better"
-)
 
 
 def estimate_prior(counts: _Codes, chances: _Matrix) -> _Matrix:
-    """Estimate how frequent each value is from how often each answer came, from uniform on [Agrawal, Srikant 2000].
+    """How frequent each value is, estimated from how often each answer came, from uniform on [Agrawal, Srikant 2000].
 
     Parameters
     ----------
@@ -80,7 +71,7 @@ def estimate_prior(counts: _Codes, chances: _Matrix) -> _Matrix:
 
 
 def best_guesses(answers: _Codes, operator: Operator) -> _Codes:
-    """Guess the value behind each answer: the one of the highest posterior.
+    """The value behind each answer: the one of the highest posterior.
 
     Examples
     --------
@@ -110,21 +101,27 @@ def _applies(facts: Sequence[Fact]) -> str | None:
     return "no column was randomized by a stated law, so there is no answer to guess behind"
 
 
-def _run(study: Study) -> Iterable[Finding]:
-    assert study.workings is not None
-    assert study.workings.origin is not None
-    origin = study.workings.origin
-    rows = np.flatnonzero((origin >= 0) & (origin < len(study.original)))
+def _run(study: Study) -> Iterator[Stated]:
+    released, original = study.descent()
     guessed = [
         found
         for name, spec in randomized_specs(study.facts).items()
         if spec.domain.size <= _MOST
         and (pair := next((pair for pair in study.pairs if pair.name == name), None)) is not None
-        and (found := _guess_column(pair, spec, rows, origin[rows])) is not None
+        and (found := _guess_column(pair, spec, released, original)) is not None
     ]
     if not guessed:
-        return BEST_GUESS.not_run(f"no randomized column has a domain of at most {_MOST} values and cells to guess")
-    return (_of_all(guessed, study.generator("best-guess")), *map(_of_column, guessed))
+        raise NotRun(f"no randomized column has a domain of at most {_MOST} values and cells to guess")
+    hits = np.sum([each.hits for each in guessed], axis=0).astype(np.float64)
+    cells = np.sum([each.tried for each in guessed], axis=0).astype(np.int64)
+    value, count = float(hits.sum() / cells.sum()), int(cells.sum())
+    constant = math.fsum(each.most_frequent * int(each.tried.sum()) for each in guessed)
+    interval = holding(value, redraw_rows(hits, cells, study.generator("best-guess")))
+    yield "best-guess", Values(value, interval, constant / count, attempts=count)
+    for each in guessed:
+        tries = Tries(int(each.hits.sum()), int(each.tried.sum()))
+        baseline, count = each.most_frequent, int(tries.of)
+        yield f"best-guess/{each.name}", Values(tries.share, tries.interval, baseline, attempts=count)
 
 
 def _guess_column(pair: ColumnPair, spec: NoiseSpec, released: _Codes, original: _Codes) -> _Guessed | None:
@@ -140,7 +137,7 @@ def _guess_column(pair: ColumnPair, spec: NoiseSpec, released: _Codes, original:
 
 
 def _codes(pair: ColumnPair, cells: Cells, domain: Universe) -> _Codes:
-    """Give the place of each cell in a domain, possibly beyond its ends; `_NOWHERE` for cells that have none."""
+    """Place of each cell in a domain, possibly beyond its ends; `_NOWHERE` for cells that have none."""
     if isinstance(domain, Labels):
         if pair.field.kind not in _LISTED:
             return np.full(len(cells.values), _NOWHERE)
@@ -165,47 +162,23 @@ def _possible(codes: _Codes, spec: NoiseSpec) -> NDArray[np.bool_]:
     return np.asarray((codes >= outputs.start) & (codes < outputs.stop))
 
 
-def _of_all(guessed: list[_Guessed], rng: np.random.Generator) -> Finding:
-    hits = np.sum([each.hits for each in guessed], axis=0).astype(np.float64)
-    cells = np.sum([each.tried for each in guessed], axis=0).astype(np.int64)
-    value = float(hits.sum() / cells.sum())
-    constant = math.fsum(each.most_frequent * int(each.tried.sum()) for each in guessed)
-    return Finding(
-        "best-guess",
-        Family.ATTACK,
-        value,
-        Direction.LOWER,
-        (0.0, 1.0),
-        f"{_GUESS}.",
-        interval=holding(value, redraw_rows(hits, cells, rng)),
-        baseline=constant / int(cells.sum()),
-        attempts=int(cells.sum()),
-        unit="share",
+def _guessed_number(name: str, what: str, spoken: str = "") -> Number:
+    meaning = (
+        f"The share of {what} that are guessed exactly from the released one, by Bayes' rule and the distribution that "
+        "all released values give away, beside always guessing the most frequent value; less is better"
     )
-
-
-def _of_column(guessed: _Guessed) -> Finding:
-    hits, tries = int(guessed.hits.sum()), int(guessed.tried.sum())
-    return Finding(
-        f"best-guess/{guessed.name}",
-        Family.ATTACK,
-        hits / tries,
-        Direction.LOWER,
-        (0.0, 1.0),
-        f"{_COLUMN.format(column=guessed.name)}.",
-        interval=wilson(hits, tries),
-        baseline=guessed.most_frequent,
-        attempts=tries,
-        unit="share",
-    )
+    return Number(name, meaning, spoken, unit="share")
 
 
 BEST_GUESS = Measure(
-    name="best-guess",
-    family=Family.ATTACK,
-    source="Agrawal & Srikant 2000; Evfimievski, Gehrke & Srikant 2003",
-    findings={"best-guess": f"{_GUESS}."},
-    run=_run,
+    "best-guess",
+    Family.ATTACK,
+    "Agrawal & Srikant 2000; Evfimievski, Gehrke & Srikant 2003",
+    (
+        _guessed_number("best-guess", "randomized values", "Randomized values guessed exactly"),
+        _guessed_number("best-guess/", "values of {column}"),
+    ),
+    _run,
     needs=(Need.ORIGIN,),
     applies=_applies,
 )

@@ -1,45 +1,47 @@
-"""The difference of two publications: what left after an arrival, minus what left before it, is the arrival.
+"""Differences: what was shown after an arrival, or in a round, minus what was shown before, is the arrival or the row.
 
 Sums after minus sums before are the sums of what came in between (errata AY05.10). Whoever keeps every publication of a
-stream needs nothing else; publication by epochs is what stops it.
+stream needs nothing else; publication by epochs is what stops it. So does an owner of rows with the centres of a joint
+K-means that are opened round by round [BCG10, line 4; errata 7]: what one cluster has lost from one round to the next,
+and one other gained, is a row, where it is one row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.findings import Direction, Family, Finding, not_run
-from sfumato.assess.frame import Measure
+from sfumato.assess.findings import Family, Finding
+from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import wilson
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study
-from sfumato.facts import EpochPublished, Fact
+from sfumato.facts import EpochPublished, Fact, Joint
 from sfumato.mechanism import Workings
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
 
-__all__ = ["DIFFERENCING", "Shown", "Watched", "changed_units", "difference", "difference_findings"]
+__all__ = [
+    "DIFFERENCING",
+    "ROUNDS",
+    "SeenRounds",
+    "Shown",
+    "Watched",
+    "changed_units",
+    "claimed_rows",
+    "difference",
+    "difference_findings",
+    "paired_moves",
+]
 
 EXACT = 1e-3
 """Standard deviations within which a number counts as recovered: a mean of several records is no record."""
-
 _Matrix = NDArray[np.float64]
-
+Whole = NDArray[np.int64]
 _NOT_AT_HAND = "the earlier publications, or who came between them, are not at hand"
-_WATCHER = "someone recovers who keeps every publication of a stream and takes each from the next"
-_ROWS = (
-    f"The share of arriving records that {_WATCHER}, from the published rows, beside guessing one of them (baseline)"
-)
-_STATISTICS = (
-    f"The share of arriving records that {_WATCHER}, where counts and sums of groups are published, beside guessing "
-    "the mean of one (baseline)"
-)
-_COLUMN = (
-    f"The share of arriving cells of {{column}} that {_WATCHER}, beside guessing that of a published row (baseline)"
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,12 +56,12 @@ class Shown:
 
     @classmethod
     def of_rows(cls, rows: _Matrix) -> Shown:
-        """Take published rows as units of their own."""
+        """Published rows as units of their own."""
         return cls(np.ones(len(rows), dtype=np.int64), np.asarray(rows))
 
     @classmethod
     def of_groups(cls, count: NDArray[np.int64], mean: _Matrix) -> Shown:
-        """Take published statistics of groups."""
+        """Published statistics of groups as units."""
         return cls(np.asarray(count), np.asarray(mean) * np.asarray(count)[:, None])
 
     @property
@@ -89,7 +91,7 @@ class Watched(Workings):
 
 
 def difference(before: Shown, after: Shown, *, apart: bool) -> _Matrix:
-    """Claim who arrived between two publications: one claim a record, none where nothing differs.
+    """Claims of who arrived between two publications: one claim a record, none where nothing differs.
 
     Units that are in both to the last bit cancel. Of the others sums and counts are subtracted: those of a single
     arrival are the arrival itself, those of several give no more than their mean, which is claimed for each.
@@ -126,7 +128,7 @@ def difference(before: Shown, after: Shown, *, apart: bool) -> _Matrix:
 
 
 def changed_units(these: Shown, others: Shown) -> Shown:
-    """Leave out the units that the other publication holds too, as often as it does."""
+    """Units but those that the other publication holds too, as often as it does."""
     both = np.concatenate([np.column_stack([one.count, one.total]) for one in (others, these)])
     _, kind = np.unique(both, axis=0, return_inverse=True)
     known, own = np.bincount(kind[: len(others.count)], minlength=kind.max() + 1), kind[len(others.count) :]
@@ -157,7 +159,7 @@ class _Told:
 def _attack(
     shown: Sequence[Shown], arrived: Sequence[_Matrix], layout: Layout, rng: np.random.Generator, *, apart: bool
 ) -> _Told:
-    """Take all differences; what they do not tell for certain the attacker guesses, as one without them must."""
+    """What all differences tell; what they do not tell for certain the attacker guesses, as one without them must."""
     columns = tuple(dict.fromkeys(block.column for block in layout))
     told, guessed = [], []
     for before, after, people in zip(shown[:-1], shown[1:], arrived, strict=True):
@@ -174,7 +176,7 @@ def _attack(
 def _tells(
     claims: _Matrix, people: _Matrix, layout: Layout, columns: tuple[str, ...]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Tell of each person and column whether the closest claim is certain about the cell, and whether it is right."""
+    """Of each person and column, whether the closest claim is certain about the cell, and whether it is right."""
     shape = (len(people), len(columns))
     if not len(claims):
         return np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
@@ -192,7 +194,7 @@ def _tells(
 
 
 def _compare(claim: _Matrix, true: _Matrix, block: Block) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Compare one block; a share of a category, or of a gap, is no certainty."""
+    """Certainty and truth of one block; a share of a category, or of a gap, is no certainty."""
     claim, true = claim[:, block.where], true[:, block.where]
     if block.kind is BlockKind.NUMBER:
         return np.ones(len(claim), dtype=np.bool_), np.asarray((np.abs(claim - true) <= EXACT)[:, 0])
@@ -209,57 +211,187 @@ def _applies(facts: Sequence[Fact]) -> str | None:
     return "the table is not one of several publications of a stream, so there is no difference to take"
 
 
-def _run(study: Study) -> Iterable[Finding]:
+def _run(study: Study) -> Iterator[Stated]:
     if not isinstance(study.workings, Watched):
-        return DIFFERENCING.not_run(_NOT_AT_HAND)
-    return difference_findings(study.workings, study.generator(DIFFERENCING.name))
+        raise NotRun(_NOT_AT_HAND)
+    yield from _differences(study.workings, study.generator("differencing"))
 
 
 def difference_findings(watched: Watched, rng: np.random.Generator) -> tuple[Finding, ...]:
     """What the differences of publications give away of those who came between them, beside guessing."""
+    return DIFFERENCING.findings(_differences(watched, rng))
+
+
+def _differences(watched: Watched, rng: np.random.Generator) -> Iterator[Stated]:
     if not sum(map(len, watched.arrived)):
-        return DIFFERENCING.not_run(_NOT_AT_HAND)
-    found: list[Finding] = []
-    for name, meaning, shown in (
-        ("arrivals-recovered", _ROWS, watched.rows),
-        ("arrivals-recovered-statistics", _STATISTICS, watched.statistics),
-    ):
+        raise NotRun(_NOT_AT_HAND)
+    for name, shown in (("arrivals-recovered", watched.rows), ("arrivals-recovered-statistics", watched.statistics)):
         if shown is None:
-            because = "nothing of that kind was published"
-            found.append(not_run(name, Family.ATTACK, Direction.LOWER, f"{meaning}.", because))
+            yield name, NotRun("nothing of that kind was published")
             continue
         result = _attack(shown, watched.arrived, watched.layout, rng, apart=shown is watched.statistics)
-        found.append(_finding(name, meaning, np.all(result.told, axis=1), np.all(result.guessed, axis=1)))
-        if shown is watched.rows:
-            found += [
-                _finding(
-                    f"{name}/{column}", _COLUMN.format(column=column), result.told[:, place], result.guessed[:, place]
-                )
-                for place, column in enumerate(result.columns)
-            ]
-    return tuple(found)
+        yield name, _recovered(np.all(result.told, axis=1), np.all(result.guessed, axis=1))
+        for place, column in enumerate(result.columns if shown is watched.rows else ()):
+            yield f"{name}/{column}", _recovered(result.told[:, place], result.guessed[:, place])
 
 
-def _finding(name: str, meaning: str, hits: NDArray[np.bool_], guesses: NDArray[np.bool_]) -> Finding:
-    return Finding(
-        name,
-        Family.ATTACK,
-        float(hits.mean()),
-        Direction.LOWER,
-        (0.0, 1.0),
-        f"{meaning}.",
-        interval=wilson(int(hits.sum()), len(hits)),
-        baseline=float(guesses.mean()),
-        attempts=len(hits),
-        unit="share",
-    )
+def _recovered(hits: NDArray[np.bool_], guesses: NDArray[np.bool_]) -> Values:
+    interval = wilson(int(hits.sum()), len(hits))
+    return Values(float(hits.mean()), interval, float(guesses.mean()), attempts=len(hits))
 
 
+_WATCHER = "someone recovers who keeps every publication of a stream and takes each from the next"
 DIFFERENCING = Measure(
-    name="differencing",
-    family=Family.ATTACK,
-    source="Aggarwal & Yu 2005 undone by differences; Denning, Denning & Schwartz 1979",
-    findings={"arrivals-recovered": f"{_ROWS}.", "arrivals-recovered-statistics": f"{_STATISTICS}."},
-    run=_run,
+    "differencing",
+    Family.ATTACK,
+    "Aggarwal & Yu 2005 undone by differences; Denning, Denning & Schwartz 1979",
+    (
+        Number(
+            "arrivals-recovered",
+            f"The share of arriving records that {_WATCHER}, from the published rows, beside guessing one of them "
+            "(baseline)",
+            "Arrivals recovered by difference of publications",
+            unit="share",
+        ),
+        Number(
+            "arrivals-recovered-statistics",
+            f"The share of arriving records that {_WATCHER}, where counts and sums of groups are published, beside "
+            "guessing the mean of one (baseline)",
+            "Arrivals recovered by difference of published statistics",
+            unit="share",
+        ),
+        Number(
+            "arrivals-recovered/",
+            f"The share of arriving cells of {{column}} that {_WATCHER}, beside guessing that of a published row "
+            "(baseline)",
+            unit="share",
+        ),
+    ),
+    _run,
     applies=_applies,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeenRounds(Workings):
+    """What an owner saw of the rounds of a joint K-means, in whole steps; for this owner alone.
+
+    Parameters
+    ----------
+    own : ndarray of shape (n_l, d)
+        Its rows.
+    labels_seen : ndarray of shape (t, n_l)
+        Their clusters in each round.
+    counts : ndarray of shape (t, g)
+        Rows of all owners in each cluster.
+    centres : ndarray of shape (t, g, d)
+        Means of the clusters over all owners, each owner's part rounded.
+    owners : int
+    """
+
+    own: Whole | None = None
+    labels_seen: Whole | None = None
+    counts: Whole | None = None
+    centres: Whole | None = None
+    owners: int = 0
+
+
+def claimed_rows(seen: SeenRounds) -> tuple[Whole, _Matrix]:
+    """Moves and rows of the others that an owner claims.
+
+    It takes its own part of every mean off to the step, so that what blurs a sum is the others' rounding.
+    """
+    if seen.own is None or seen.labels_seen is None or seen.counts is None or seen.centres is None:
+        return np.empty((0, 3), dtype=np.int64), np.empty((0, 0))
+    g = seen.counts.shape[1]
+    count, total = seen.counts.copy(), np.empty(seen.centres.shape)
+    for t, labels in enumerate(seen.labels_seen):
+        count[t] -= np.bincount(labels, minlength=g)
+        sums, size = np.zeros(total.shape[1:], dtype=np.int64), np.maximum(seen.counts[t], 1)[:, None]
+        np.add.at(sums, labels, seen.own)
+        total[t] = (seen.centres[t] - (2 * sums + size) // (2 * size)) * size
+    blur = seen.counts * math.sqrt((seen.owners - 1) / 12.0)
+    return paired_moves(count, total, np.asarray(blur, dtype=np.float64))
+
+
+def paired_moves(
+    count: Whole, total: _Matrix, blur: _Matrix, *, apart: float = 4.0
+) -> tuple[NDArray[np.int64], _Matrix]:
+    """Rows claimed where rounding blurs sums: what one cluster lost is what one other gained in the same round.
+
+    Parameters
+    ----------
+    count, total : ndarray of shape (t, g) and (t, g, d)
+        Rows of the others in each cluster, and their sums.
+    blur : ndarray of shape (t, g)
+        Standard deviation of what rounding does to a coordinate of these sums.
+    apart : float
+        Standard deviations by which loss and gain may differ in a coordinate.
+
+    Returns
+    -------
+    moves : ndarray of shape (m, 3)
+        Round, cluster before and cluster after; a loss or a gain that fits several others is not claimed.
+    rows : ndarray of shape (m, d)
+        The claimed rows, loss and gain averaged by how sure they are.
+
+    Examples
+    --------
+    >>> count, total = np.array([[2, 1], [1, 2]]), np.array([[[5.0], [1.0]], [[2.0], [4.0]]])
+    >>> paired_moves(count, total, np.full((2, 2), 0.1))[1].tolist()
+    [[3.0]]
+    """
+    change, moved = np.diff(count, axis=0), np.diff(total, axis=0)
+    spread = blur[1:] ** 2 + blur[:-1] ** 2
+    moves, rows = [], []
+    for t in range(len(change)):
+        lost, gained = np.flatnonzero(change[t] == -1), np.flatnonzero(change[t] == 1)
+        both = np.sqrt(spread[t, lost][:, None] + spread[t, gained])
+        differ = np.abs(-moved[t, lost][:, None] - moved[t, gained]).max(axis=2, initial=0.0)
+        fits = differ <= apart * both
+        sure = fits & (fits.sum(axis=1, keepdims=True) == 1) & (fits.sum(axis=0, keepdims=True) == 1)
+        for i, j in zip(*np.nonzero(sure), strict=True):
+            a, b = lost[i], gained[j]
+            share = spread[t, b] / max(spread[t, a] + spread[t, b], np.finfo(float).tiny)
+            moves.append((t, a, b))
+            rows.append(-share * moved[t, a] + (1.0 - share) * moved[t, b])
+    d = total.shape[2]
+    return np.array(moves, dtype=np.int64).reshape(-1, 3), np.array(rows, dtype=np.float64).reshape(-1, d)
+
+
+def _not_opened(facts: Sequence[Fact]) -> str | None:
+    joint = next((fact for fact in facts if isinstance(fact, Joint)), None)
+    if joint is None:
+        return "the table was not made by several owners together"
+    return None if joint.centres == "each" else "cluster centres were not opened round by round"
+
+
+def _run_rounds(study: Study) -> Iterator[Stated]:
+    seen = study.workings
+    if not isinstance(seen, SeenRounds) or seen.counts is None or seen.own is None:
+        raise NotRun("what this owner saw of the rounds is not at hand")
+    others = int(seen.counts[0].sum()) - len(seen.own)
+    if not others:
+        raise NotRun("no other owner has rows")
+    share = min(1.0, len(claimed_rows(seen)[1]) / others)
+    yield "rows-of-others-claimed", Values(share, baseline=0.0, attempts=others)
+
+
+ROUNDS = Measure(
+    "joint-rounds",
+    Family.ATTACK,
+    "Banu, Chandra & Ganapathi 2010 undone by differences of rounds",
+    (
+        Number(
+            "rows-of-others-claimed",
+            "The share of the other owners' rows that this owner can claim from the cluster centres that all owners "
+            "saw in every round, with nothing but its own rows. It does not know which claims are right; in trials "
+            "most were. None can be claimed where centres stay hidden (baseline)",
+            "Rows of other owners claimed from the rounds",
+            unit="share",
+            public=False,
+        ),
+    ),
+    _run_rounds,
+    applies=_not_opened,
 )

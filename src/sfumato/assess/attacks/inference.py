@@ -1,50 +1,155 @@
-"""Attribute inference: an attacker who knows some columns of a person reads a further one off the released table."""
+"""Attribute inference: an attacker who knows some columns of a person reads a further one off the released table.
+
+Whether a table is open to it depends on what the attacker knows, and users of other tools are left alone with that
+choice (statice/anonymeter#28). Here named attackers are chosen by rule so that nobody has to be asked. They are nested:
+who is named later knows all that the earlier ones know, and one column more or many.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.arms import Arm, success
-from sfumato.assess.attacks.profiles import INSIDER, PROFILES, Profile, rank_columns
 from sfumato.assess.columns import Cells, ColumnPair
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.frame import Measure, Need
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values, success
+from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.strangers import folds
+from sfumato.assess.stand_ins import split_in_tenths
 from sfumato.assess.study import Study, sample
+from sfumato.tables.schema import Kind
 
-__all__ = ["ATTRIBUTE_INFERENCE", "CLOSE", "Reader", "Trial", "attack_column", "pool", "tolerance_of"]
+__all__ = [
+    "ATTRIBUTE_INFERENCE",
+    "CLOSE",
+    "INSIDER",
+    "NEIGHBOUR",
+    "PROFILES",
+    "REGISTRY",
+    "ColumnAttack",
+    "Profile",
+    "Reader",
+    "attack_column",
+    "knowing",
+    "pool",
+    "rank_columns",
+    "tolerance_of",
+]
 
 _QUARTILES = 1.349  # standard deviations between the quartiles of a normal law
 CLOSE = 0.1
 """A number is guessed where it is hit within so many standard deviations of the original's column."""
-
+_SEEN = 3  # columns that a neighbour knows
 _MOST = 16  # columns that are tried as the secret, where the table is not so large that each costs much
 _FEWEST = 4
 _CELLS = 4_000_000  # released rows times secrets
 _SHARE = 2  # over all secrets, an attacker makes so many times the usual number of attempts
-
 _Matrix = NDArray[np.float64]
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _ROOM = 1e-9  # for rounding, relative
 
 
 @dataclass(frozen=True)
-class Trial:
+class Profile:
+    """An attacker by what he knows.
+
+    Parameters
+    ----------
+    name : str
+        One word; part of a finding's name.
+    sentence : str
+        What he knows, as the words that follow "an attacker who".
+    spoken : str
+        Who he is, as the words that follow "attribute inference".
+    choose : callable
+        From the columns as `rank_columns` puts them and the secret column, those that he knows.
+    """
+
+    name: str
+    sentence: str
+    spoken: str
+    choose: Callable[[Sequence[str], str], tuple[str, ...]]
+
+
+def rank_columns(study: Study) -> tuple[str, ...]:
+    """Columns in order from what anybody sees to what only the owner knows.
+
+    Columns that take few values come first, for what takes few values is seen at a glance (a sex, a region, a number
+    of children), and columns of steps before continuous ones and dates. Columns that are constant tell nothing and
+    stand near the end; the target, which is to be predicted and hence not supposed known, is last.
+    """
+    keys = {pair.name: _rank(pair, study.target) for pair in study.pairs}
+    return tuple(sorted(keys, key=keys.__getitem__))  # columns alike stay in the order of the table
+
+
+def _rank(pair: ColumnPair, target: str | None) -> tuple[bool, bool, bool, int]:
+    distinct = len(np.unique(pair.original.present))
+    return pair.name == target, distinct < 2, pair.field.kind in (Kind.CONTINUOUS, Kind.DATE), distinct
+
+
+def knowing(name: str, columns: Sequence[str]) -> Profile:
+    """An attacker who knows the columns that are named, the secret excepted.
+
+    Examples
+    --------
+    >>> knowing("doctor", ["age", "sex"]).choose(["sex", "age", "income"], "age")
+    ('sex',)
+    """
+    known = tuple(columns)
+    return Profile(
+        name,
+        "knows columns that were named",
+        f"by a {name}",
+        lambda order, secret: tuple(column for column in order if column in known and column != secret),
+    )
+
+
+def _first(order: Sequence[str], secret: str, count: int) -> tuple[str, ...]:
+    return tuple(column for column in order if column != secret)[:count]
+
+
+NEIGHBOUR = Profile(
+    "neighbour",
+    "knows the three columns that are seen most easily",
+    "by a neighbour",
+    lambda order, secret: _first(order, secret, _SEEN),
+)
+REGISTRY = Profile(
+    "registry",
+    "has a register with half of the columns, those that take the fewest values",
+    "with a registry",
+    lambda order, secret: _first(order, secret, max(_SEEN, len(order) // 2)),
+)
+INSIDER = Profile(
+    "insider",
+    "knows everything about a person but one column",
+    "by an insider",
+    lambda order, secret: _first(order, secret, len(order)),
+)
+PROFILES = (NEIGHBOUR, REGISTRY, INSIDER)
+
+
+@dataclass(frozen=True)
+class ColumnAttack:
     """How one attack on one column went: on people of the original, on people held out, and by guessing."""
 
     column: str
-    attack: Arm
-    control: Arm | None
+    inside: Tries
+    outside: Tries | None
     guess: float
+
+    @property
+    def success(self) -> Values:
+        """How often it succeeded, beside guessing and people held out."""
+        return success(self.inside, guess=self.guess, control=self.outside)
 
 
 def tolerance_of(pair: ColumnPair) -> float:
-    """Say how near a guess must come: `CLOSE` standard deviations for what has an order, 0 for categories.
+    """How near a guess must come: `CLOSE` standard deviations for what has an order, 0 for categories.
 
     The deviation is that of the middle half where it is less, so that a few outliers do not make every guess right.
     """
@@ -72,7 +177,7 @@ class Reader:
         }
 
     def read(self, secret: str, known: Sequence[str], people: _Matrix) -> _Matrix:
-        """Guess a column of people whose coordinates are given; NaN where the released table never tells it."""
+        """Guesses of a column of people whose coordinates are given; NaN where the released table never tells it."""
         released = self._study.pair(secret).released
         told = np.flatnonzero(~released.absent)
         if not len(told):
@@ -89,7 +194,7 @@ class Reader:
 
 
 def _mark(coordinates: _Matrix, place: int) -> NDArray[np.uint64]:
-    """Give rows that are equal in a column the same number; sums of such numbers do the same for several columns."""
+    """Numbers of rows, the same where they are equal in a column; sums of them do the same for several columns."""
     mixed = np.full(len(coordinates), place + 1, dtype=np.uint64) * _SPREAD
     for column in coordinates.T:
         mixed = (mixed ^ (column + 0.0).view(np.uint64)) * _SPREAD
@@ -100,7 +205,7 @@ def _mark(coordinates: _Matrix, place: int) -> NDArray[np.uint64]:
 
 
 def _vote(values: _Matrix, twins: NDArray[np.int64], asked: NDArray[np.int64], tolerance: float) -> _Matrix:
-    """Give, for each set of twins that is asked for, the value that serves most of them."""
+    """For each set of twins that is asked for, the value that serves most of them."""
     order = np.argsort(twins, kind="stable")
     ends = np.cumsum(np.bincount(twins))
     wanted, back = np.unique(asked, return_inverse=True)
@@ -112,7 +217,7 @@ def _vote(values: _Matrix, twins: NDArray[np.int64], asked: NDArray[np.int64], t
 
 
 def _densest(values: _Matrix, tolerance: float) -> float:
-    """Give the guess that comes within the tolerance of most values: the middle of the fullest window."""
+    """The guess that comes within the tolerance of most values: the middle of the fullest window."""
     ordered = np.sort(values)
     last = np.searchsorted(ordered, ordered + 2 * tolerance, side="right")
     first = int(np.argmax(last - np.arange(len(ordered))))
@@ -126,8 +231,8 @@ def _hits(guesses: _Matrix | float, truth: _Matrix, tolerance: float) -> NDArray
 
 def attack_column(
     study: Study, reader: Reader, secret: str, known: Sequence[str], attempts: int, rng: np.random.Generator
-) -> Trial | None:
-    """Attack people of the original and people held out; None where nobody has anything in the column to guess."""
+) -> ColumnAttack | None:
+    """Attack on people of the original and people held out; None where nobody has anything in the column to guess."""
     pair, tolerance = study.pair(secret), tolerance_of(study.pair(secret))
     people = _draw(pair.original, attempts, rng)
     if not len(people):
@@ -138,68 +243,59 @@ def attack_column(
         others = _draw(held, attempts, rng)
         coordinates = np.concatenate([coordinates, study.holdout[others]])
         truth = np.concatenate([truth, held.values[others]])
-    right = _hits(reader.read(secret, known, coordinates), truth, tolerance)  # both arms in one search
+    right = _hits(reader.read(secret, known, coordinates), truth, tolerance)  # all in one search
     attack, control = right[: len(people)], right[len(people) :]
-    return Trial(
+    return ColumnAttack(
         secret,
-        Arm(int(attack.sum()), len(attack)),
-        Arm(int(control.sum()), len(control)) if len(control) else None,
+        Tries(int(attack.sum()), len(attack)),
+        Tries(int(control.sum()), len(control)) if len(control) else None,
         _guess(pair, tolerance),
     )
 
 
 def _draw(cells: Cells, attempts: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw people who have a value in the column."""
+    """People drawn from those who have a value in the column."""
     having = np.flatnonzero(~cells.absent)
     return having[sample(len(having), attempts, rng)]
 
 
 def _guess(pair: ColumnPair, tolerance: float) -> float:
-    """Guess the same for everybody, the best that the released column alone can tell, and count who is hit."""
+    """Share of people hit by the best guess for all of them that the released column alone can tell."""
     told, present = pair.released.present, pair.original.present
     return float(_hits(_densest(told, tolerance), present, tolerance).mean()) if len(told) else 0.0
 
 
-def pool(trials: Sequence[Trial]) -> Trial:
-    """Add trials up: successes and attempts over all secrets, guessing in proportion."""
-    attempts = sum(trial.attack.attempts for trial in trials)
-    controls = [trial.control for trial in trials if trial.control is not None]
-    guess = sum(trial.guess * trial.attack.attempts for trial in trials) / attempts
-    control = Arm(sum(arm.hits for arm in controls), sum(arm.attempts for arm in controls)) if controls else None
-    return Trial("", Arm(sum(trial.attack.hits for trial in trials), attempts), control, guess)
+def pool(attacks: Sequence[ColumnAttack]) -> ColumnAttack:
+    """Attacks added up: successes and attempts over all secrets, guessing in proportion."""
+    attempts = sum(each.inside.of for each in attacks)
+    controls = [each.outside for each in attacks if each.outside is not None]
+    guess = sum(each.guess * each.inside.of for each in attacks) / attempts
+    control = Tries(sum(each.hits for each in controls), sum(each.of for each in controls)) if controls else None
+    return ColumnAttack("", Tries(sum(each.inside.hits for each in attacks), attempts), control, guess)
 
 
 def _choose_secrets(study: Study, order: Sequence[str]) -> tuple[str, ...]:
-    """Try the target first, then what is least easily seen; all columns, unless they are many or the table large."""
+    """The target first, then what is least easily seen; all columns, unless they are many or the table large."""
     most = min(_MOST, max(_FEWEST, _CELLS // len(study.released)))
     return tuple(reversed(order))[:most]
 
 
-def _run(study: Study) -> Iterable[Finding]:
+def _run(study: Study) -> Iterator[Stated]:
     order, reader, rng = rank_columns(study), Reader(study), study.generator("attribute-inference")
     secrets = _choose_secrets(study, order)
     attempts = min(study.sizes.attempts, max(1, _SHARE * study.sizes.attempts // len(secrets)))
-    findings: list[Finding] = []
     for profile in PROFILES:
         people = study.sizes.attempts if study.sizes.judged and profile is INSIDER else attempts
         tried = (attack_column(study, reader, secret, profile.choose(order, secret), people, rng) for secret in secrets)
-        trials = [trial for trial in tried if trial is not None]
-        if not trials:
-            return ATTRIBUTE_INFERENCE.not_run("no cell of the original has a value that could be guessed")
-        findings += _state(profile, trials, order, _note(study, secrets, people))
-    return findings
-
-
-def _state(profile: Profile, trials: Sequence[Trial], order: Sequence[str], note: str) -> Iterator[Finding]:
-    name = f"attribute-inference-{profile.name}"
-    whole = pool(trials)
-    known = "" if profile is INSIDER else f", here {_list(profile.choose(order, ''))} ({_NEXT})"
-    meaning = _MEANING.format(known=profile.sentence + known) + note + "."
-    yield success(name, meaning, whole.attack, guess=whole.guess, control=whole.control)
-    if profile is INSIDER:
-        for trial in trials:
-            meaning = _SINGLE.format(column=trial.column) + "."
-            yield success(f"{name}/{trial.column}", meaning, trial.attack, guess=trial.guess, control=trial.control)
+        attacks = [attack for attack in tried if attack is not None]
+        if not attacks:
+            raise NotRun("no cell of the original has a value that could be guessed")
+        known = "" if profile is INSIDER else f", here {_list(profile.choose(order, ''))} ({_NEXT})"
+        meaning, whole = _MEANING.format(known=profile.sentence + known), pool(attacks).success
+        note = _note(study, secrets, people)
+        yield f"attribute-inference-{profile.name}", dataclasses.replace(whole, meaning=meaning, note=note)
+        for each in attacks if profile is INSIDER else ():
+            yield f"attribute-inference-insider/{each.column}", each.success
 
 
 def _list(columns: Sequence[str]) -> str:
@@ -219,19 +315,29 @@ _MEANING = (
     "commonest (baseline) and beside the same attack on people held out (control); lower is better, and what is above "
     "the control is what being in the table cost"
 )
-_SINGLE = (
-    "How often an attacker who knows everything else about a person finds {column} by looking at the released row "
-    "that is most like the person; lower is better, and what is above the control is what being in the table cost"
-)
-
 ATTRIBUTE_INFERENCE = Measure(
-    name="attribute-inference",
-    family=Family.ATTACK,
-    source="Giomi et al. 2023; profiles after statice/anonymeter#28",
-    findings={
-        f"attribute-inference-{profile.name}": _MEANING.format(known=profile.sentence) + "." for profile in PROFILES
-    },
-    run=_run,
+    "attribute-inference",
+    Family.ATTACK,
+    "Giomi et al. 2023; profiles after statice/anonymeter#28",
+    (
+        *(
+            Number(
+                f"attribute-inference-{profile.name}",
+                _MEANING.format(known=profile.sentence),
+                f"Attribute inference {profile.spoken}",
+                unit="share",
+            )
+            for profile in PROFILES
+        ),
+        Number(
+            "attribute-inference-insider/",
+            "How often an attacker who knows everything else about a person finds {column} by looking at the released "
+            "row that is most like the person; lower is better, and what is above the control is what being in the "
+            "table cost",
+            unit="share",
+        ),
+    ),
+    _run,
     needs=(Need.COLUMNS,),
-    strangers=folds,
+    stand_ins=split_in_tenths,
 )

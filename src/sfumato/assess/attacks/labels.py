@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.arms import Arm, success
 from sfumato.assess.attacks.inference import Reader
 from sfumato.assess.columns import Cells
-from sfumato.assess.findings import Direction, Family, Finding
-from sfumato.assess.frame import Measure, Need
-from sfumato.assess.intervals import wilson
-from sfumato.assess.strangers import folds
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values, success
+from sfumato.assess.intervals import Tries
+from sfumato.assess.stand_ins import split_in_tenths
 from sfumato.assess.study import Study, sample
 from sfumato.tables.schema import Kind
 
-__all__ = ["LABEL_INFERENCE", "difference_interval"]
+__all__ = ["LABEL_INFERENCE", "gain_interval"]
 
 _ROUNDS = 60  # of boosting; each grows a tree for each class where there are more than two
 _TREES = 180
 _BINS = 255  # categories that boosting takes as such; of a column with more it sees places in an order
-
 _Matrix = NDArray[np.float64]
+_WAYS = {
+    "": "takes it from the released row that is most like the person",
+    "-boosting": "predicts it with boosted trees that learnt on the released table",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _People:
+class _ClassedPeople:
     """People to attack: their places among the rows of a table, its coordinates and cells, and their classes."""
 
     places: NDArray[np.int64]
@@ -39,23 +41,23 @@ class _People:
 
 def _draw(
     coordinates: _Matrix, cells: tuple[Cells, ...], target: int, most: int, rng: np.random.Generator
-) -> _People | None:
-    """Draw people who have a class; None where nobody has."""
+) -> _ClassedPeople | None:
+    """People drawn from those who have a class; None where nobody has."""
     having = np.flatnonzero(~cells[target].absent)
     places = having[sample(len(having), most, rng)]
-    return _People(places, coordinates, cells, cells[target].values[places]) if len(places) else None
+    return _ClassedPeople(places, coordinates, cells, cells[target].values[places]) if len(places) else None
 
 
-def difference_interval(first: Arm, second: Arm) -> tuple[float, float]:
-    """Give Newcombe's interval for the difference of two shares, from their Wilson intervals.
+def gain_interval(first: Tries, second: Tries) -> tuple[float, float]:
+    """Newcombe's interval for the difference of two shares, from their Wilson intervals.
 
     Examples
     --------
-    >>> low, high = difference_interval(Arm(56, 70), Arm(48, 80))
+    >>> low, high = gain_interval(Tries(56, 70), Tries(48, 80))
     >>> round(low, 4), round(high, 4)
     (0.0524, 0.3339)
     """
-    (low, high), (bottom, top) = wilson(first.hits, first.attempts), wilson(second.hits, second.attempts)
+    (low, high), (bottom, top) = first.interval, second.interval
     gain = first.share - second.share
     return (
         gain - float(np.hypot(first.share - low, top - second.share)),
@@ -63,18 +65,18 @@ def difference_interval(first: Arm, second: Arm) -> tuple[float, float]:
     )
 
 
-def _run(study: Study) -> Iterable[Finding]:
+def _run(study: Study) -> Iterator[Stated]:
     names = [pair.name for pair in study.pairs]
     target = names.index(study.target or "")
     pair = study.pairs[target]
     if pair.field.kind not in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
-        return LABEL_INFERENCE.not_run("the column to predict is not a class; attribute inference tries it as a number")
+        raise NotRun("the column to predict is not a class; attribute inference tries it as a number")
     if not len(pair.released.present):
-        return LABEL_INFERENCE.not_run("no released row has a class")
+        raise NotRun("no released row has a class")
     rng, most = study.generator("label-inference"), study.sizes.attempts
     members = _draw(study.original, tuple(pair.original for pair in study.pairs), target, most, rng)
     if members is None:
-        return LABEL_INFERENCE.not_run("nobody in the original has a class")
+        raise NotRun("nobody in the original has a class")
     held_out = None
     if study.holdout is not None and study.held is not None:
         held_out = _draw(study.holdout, study.held, target, most, rng)
@@ -82,12 +84,19 @@ def _run(study: Study) -> Iterable[Finding]:
     guess = float((pair.original.present == codes[counts.argmax()]).mean())
     note = f"; counted on {len(members.places)} people drawn at random" if len(study.original) > most else ""
     sides = [members] if held_out is None else [members, held_out]
-    nearest, boosted = _read(study, target, sides), _boost(study, target, sides, rng)
-    return [*_state("", nearest, guess, note), *_state("-boosting", boosted, guess, note)]
+    for way, tries in zip(_WAYS, (_read(study, target, sides), _boost(study, target, sides, rng)), strict=True):
+        attack, control = tries[0], tries[1] if len(tries) > 1 else None
+        yield f"label-inference{way}", success(attack, guess=guess, control=control, note=note)
+        gain = f"label-inference-gain{way}"
+        if control is None:
+            yield gain, NotRun(Need.HOLDOUT.value)
+        else:
+            value, interval = attack.share - control.share, gain_interval(attack, control)
+            yield gain, Values(value, interval, 0.0, attempts=int(attack.of), note=note)
 
 
-def _read(study: Study, target: int, sides: list[_People]) -> list[Arm]:
-    """Take the class of the released row that is most like the person in all other columns."""
+def _read(study: Study, target: int, sides: list[_ClassedPeople]) -> list[Tries]:
+    """Success by the class of the released row that is most like the person in all other columns."""
     reader, secret = Reader(study), study.pairs[target].name
     known = [pair.name for pair in study.pairs if pair.name != secret]
     guesses = reader.read(secret, known, np.concatenate([side.coordinates[side.places] for side in sides]))
@@ -95,12 +104,12 @@ def _read(study: Study, target: int, sides: list[_People]) -> list[Arm]:
     return [_count(said, side) for said, side in zip(parts, sides, strict=True)]
 
 
-def _count(said: _Matrix, side: _People) -> Arm:
-    return Arm(int((said == side.classes).sum()), len(side.places))
+def _count(said: _Matrix, side: _ClassedPeople) -> Tries:
+    return Tries(int((said == side.classes).sum()), len(side.places))
 
 
-def _boost(study: Study, target: int, sides: list[_People], rng: np.random.Generator) -> list[Arm]:
-    """Learn the class from the released table with boosted trees."""
+def _boost(study: Study, target: int, sides: list[_ClassedPeople], rng: np.random.Generator) -> list[Tries]:
+    """Success of boosted trees that learnt the class from the released table."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     cells = tuple(pair.released for pair in study.pairs)
@@ -121,12 +130,12 @@ def _boost(study: Study, target: int, sides: list[_People], rng: np.random.Gener
 
 
 def _width(study: Study, column: str) -> int:
-    """Count the categories that any table has in a column."""
+    """How many categories any table has in a column."""
     return max((block.stop - block.start for block in study.layout if block.column == column), default=1)
 
 
-def _table(people: _People, target: int) -> _Matrix:
-    """Lay out all columns but the target, missing cells as NaN."""
+def _table(people: _ClassedPeople, target: int) -> _Matrix:
+    """All columns but the target, missing cells as NaN."""
     columns = [
         np.where(cells.absent, np.nan, cells.values)[people.places]
         for place, cells in enumerate(people.cells)
@@ -135,49 +144,32 @@ def _table(people: _People, target: int) -> _Matrix:
     return np.stack(columns, axis=1)
 
 
-def _state(which: str, arms: list[Arm], guess: float, note: str) -> tuple[Finding, Finding]:
-    control = arms[1] if len(arms) > 1 else None
-    name, gain = f"label-inference{which}", f"label-inference-gain{which}"
-    found = success(name, _MEANINGS[name] + note + ".", arms[0], guess=guess, control=control)
-    if control is None:
-        return found, next(one for one in LABEL_INFERENCE.not_run(Need.HOLDOUT.value) if one.name == gain)
-    return found, Finding(
-        gain,
-        Family.ATTACK,
-        arms[0].share - control.share,
-        Direction.LOWER,
-        (-1.0, 1.0),
-        _MEANINGS[gain] + note + ".",
-        interval=difference_interval(arms[0], control),
-        baseline=0.0,
-        attempts=arms[0].attempts,
-    )
-
-
-_HOW = {
-    "": "takes it from the released row that is most like the person",
-    "-boosting": "predicts it with boosted trees that learnt on the released table",
-}
-_SUCCESS = (
-    "How often an attacker who knows all else about a person of the original finds the person's class if he {how}, "
-    "beside naming the commonest class (baseline) and beside the same for people held out (control); lower is better"
-)
-_GAIN = (
-    "How much more often an attacker finds the class of people in the original than of people held out if he {how}: "
-    "what being in the table cost a person; 0 or less is good, 1 is worst"
-)
-_MEANINGS = {
-    f"label-inference{middle}{which}": text.format(how=how)
-    for which, how in _HOW.items()
-    for middle, text in (("", _SUCCESS), ("-gain", _GAIN))
-}
-
 LABEL_INFERENCE = Measure(
-    name="label-inference",
-    family=Family.ATTACK,
-    source="Yeom et al. 2018; Newcombe 1998",
-    findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
-    run=_run,
+    "label-inference",
+    Family.ATTACK,
+    "Yeom et al. 2018; Newcombe 1998",
+    tuple(
+        number
+        for way, how in _WAYS.items()
+        for number in (
+            Number(
+                f"label-inference{way}",
+                "How often an attacker who knows all else about a person of the original finds the person's class if "
+                f"he {how}, beside naming the commonest class (baseline) and beside the same for people held out "
+                "(control); lower is better",
+                f"Inference of the label{', gradient boosting' if way else ''}",
+                unit="share",
+            ),
+            Number(
+                f"label-inference-gain{way}",
+                "How much more often an attacker finds the class of people in the original than of people held out if "
+                f"he {how}: what being in the table cost a person; 0 or less is good, 1 is worst",
+                f"Gain in inferring the label{', gradient boosting' if way else ''}",
+                (-1.0, 1.0),
+            ),
+        )
+    ),
+    _run,
     needs=(Need.TARGET, Need.COLUMNS),
-    strangers=folds,
+    stand_ins=split_in_tenths,
 )

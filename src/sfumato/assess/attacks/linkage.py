@@ -1,77 +1,78 @@
-"""Linking a person's whole record to a released row by distance [Domingo-Ferrer & Torra 2001; Torra et al. 2006].
+"""Linking a person's whole record to a released row by distance, or to a group [Domingo-Ferrer & Torra 2001].
 
 Where it is known from whose record a released row was made, a link counts when it leads to one's own row. Of other
 tables, whose rows may descend from nobody, a link counts when it is mutual: the released row nearest to the person has
 nobody of the original nearer than this person. A release that knows nobody links many people so, too: one part of the
 original links the other, and held-out people, each in the seat of an original, link mutually as often where the
 release owes nothing to the originals.
+
+A group hides which of its members a person is, not where they are [Nin, Herranz & Torra 2008]. That attacker looks for
+the person's group, from the released rows alone or also from the groups' statistics; who was in which group is used
+only to score.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.arms import NO_CONTROL, Arm, success
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.frame import Measure, Need
+from sfumato.assess.attacks.linkability import draw_halves
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, success
+from sfumato.assess.intervals import Tries, wilson
 from sfumato.assess.neighbours import TREE, nearest
-from sfumato.assess.strangers import parts
-from sfumato.assess.study import Study, sample
+from sfumato.assess.stand_ins import split_in_two
+from sfumato.assess.study import Study, drawn_note, sample
+from sfumato.facts import Fact, Grouped
 from sfumato.records import BlockKind, Layout
 
-__all__ = ["LINKAGE", "OWN_ROW_LINKAGE", "most_people", "mutual_links", "rank_view", "whitening"]
+__all__ = [
+    "GROUP_LINKAGE",
+    "LINKAGE",
+    "OWN_ROW_LINKAGE",
+    "likeliest_groups",
+    "linkage_tries",
+    "mutual_links",
+    "rank_view",
+    "whitening",
+]
 
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]
 _View = Callable[[_Matrix], _Matrix]
-
 _RIDGE = 0.01  # of the mean variance: categories that nobody or everybody has leave the covariance without an inverse
 _SLACK = 1e-9  # distances that differ by less are equal
 _SEATS = 10  # a round of the control gives at most one seat in so many to held-out people
 _BLOCK = 4_000_000  # distances that are held at a time
 _PAIRS = 500_000_000  # most comparisons in one search without a tree: fewer people are attacked in a larger table
 _FEWEST = 400
-
+_CANDIDATES = 10  # groups of nearest centre among which the likeliest is looked for
+_GROUP_RIDGE = 0.1  # of the mean variance inside groups
 _WAYS = {
     "euclid": "in standard deviations of the columns",
     "mahalanobis": "by Mahalanobis' distance, which discounts columns that repeat each other",
     "rank": "by rank, which no change of scale hides",
 }
-_MUTUAL = (
-    "The share of people whose nearest released row, compared {way}, has nobody of the original nearer than them; what "
-    "exceeds the share of held-out people is due to their being in the table, and less is better; the baseline is what "
-    "a release that knows nobody gives, measured by linking one part of the original to the other"
-)
 _OWN_ROWS = "each released row was made from one person's record, so that links to one's own row are counted instead"
-_OWN = (
-    "The share of people whose nearest released row, compared {way}, is the one made from their own record, beside "
-    "guessing one row of all; people held out have no such row and are no control, and less is better"
-)
 
 
-def _run(study: Study) -> Iterator[Finding]:
+def _run(study: Study) -> Iterator[Stated]:
     if study.workings is not None and study.workings.origin is not None:
-        yield from LINKAGE.not_run(_OWN_ROWS, applies=False)
-        return
-    nobody = {way: linkage_arms(other, view)[0] for other in parts(study) for way, view in _views(other).items()}
+        raise NotRun(_OWN_ROWS, applies=False)
+    nobody = {
+        way: linkage_tries(other, view)[0] for other in split_in_two(study) for way, view in _views(other).items()
+    }
     for way, view in _views(study).items():
-        attack, control = linkage_arms(study, view)
-        note = "" if attack.attempts == len(study.original) else f"; counted on {attack.attempts} rows drawn at random"
-        yield success(
-            f"linkage-{way}",
-            _MUTUAL.format(way=_WAYS[way]) + note + ".",
-            attack,
-            guess=nobody.get(way, 1 / len(study.original)),
-            control=control,
-        )
+        attack, control = linkage_tries(study, view)
+        guess, note = nobody.get(way, 1 / len(study.original)), drawn_note(int(attack.of), len(study.original))
+        yield f"linkage-{way}", success(attack, guess=guess, control=control, note=note)
 
 
-def linkage_arms(study: Study, view: _View | None = None) -> tuple[Arm, Arm | None]:
-    """Try to link people of the original, and people held out; by default in standard deviations of the columns."""
+def linkage_tries(study: Study, view: _View | None = None) -> tuple[Tries, Tries | None]:
+    """Links of people of the original, and of people held out; by default in standard deviations of the columns."""
     rng, view = study.generator("linkage"), view or (lambda rows: rows)
     people = sample(len(study.original), most_people(study), rng)
     released = view(study.released)
@@ -80,11 +81,11 @@ def linkage_arms(study: Study, view: _View | None = None) -> tuple[Arm, Arm | No
     if study.holdout is not None:
         outside = rng.permutation(sample(len(study.holdout), max(len(people), _FEWEST // 8), rng))
         control = _control(study, view, released, outside, rng)
-    return Arm(float(hits.sum()), len(hits)), control
+    return Tries(float(hits.sum()), len(hits)), control
 
 
 def most_people(study: Study) -> int:
-    """Give how many people to attack where each is compared with all rows several times."""
+    """How many people to attack where each is compared with all rows several times."""
     if study.original.shape[1] <= TREE:
         return study.sizes.attempts
     rows = max(len(study.original), len(study.released))
@@ -92,7 +93,7 @@ def most_people(study: Study) -> int:
 
 
 def _views(study: Study) -> dict[str, _View]:
-    """Give the coordinates in which each way compares, as functions of a whole table."""
+    """Coordinates in which each way compares, as functions of a whole table."""
     white = whitening(study.released)
     return {
         "euclid": lambda rows: rows,
@@ -102,7 +103,7 @@ def _views(study: Study) -> dict[str, _View]:
 
 
 def whitening(rows: _Matrix) -> _Matrix:
-    """Give the matrix after which Euclid's distance is Mahalanobis', with a ridge of a hundredth of the mean variance.
+    """The matrix after which Euclid's distance is Mahalanobis', with a ridge of a hundredth of the mean variance.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def whitening(rows: _Matrix) -> _Matrix:
 
 
 def rank_view(rows: _Matrix, layout: Layout) -> _Matrix:
-    """Replace each ordered column by its rank in its own table, spread to variance 1; categories stay as they are.
+    """Each ordered column replaced by its rank in its own table, spread to variance 1; categories stay as they are.
 
     Equal values share their mean rank, and missing cells lie in the middle.
 
@@ -146,7 +147,7 @@ def rank_view(rows: _Matrix, layout: Layout) -> _Matrix:
 
 
 def mutual_links(population: _Matrix, released: _Matrix, people: _Places) -> _Matrix:
-    """Tell of each person how surely the released row nearest to them has them as its nearest.
+    """How surely, for each person, the released row nearest to them has them as its nearest.
 
     Parameters
     ----------
@@ -181,7 +182,7 @@ def mutual_links(population: _Matrix, released: _Matrix, people: _Places) -> _Ma
 
 
 def _count_within(rows: _Matrix, centres: _Matrix, reach: _Matrix) -> _Places:
-    """Count the rows within reach of each centre, in blocks."""
+    """How many rows are within reach of each centre, in blocks."""
     norms = (rows**2).sum(axis=1)
     own = (centres**2).sum(axis=1)
     rounding = 1e-13 * (own + norms.max())  # of a square that is expanded
@@ -195,8 +196,8 @@ def _count_within(rows: _Matrix, centres: _Matrix, reach: _Matrix) -> _Places:
     return counts
 
 
-def _control(study: Study, view: _View, released: _Matrix, outside: _Places, rng: np.random.Generator) -> Arm:
-    """Link held-out people, who take the seats of some originals: they are ranked and compared among the others."""
+def _control(study: Study, view: _View, released: _Matrix, outside: _Places, rng: np.random.Generator) -> Tries:
+    """Links of held-out people, who take the seats of some originals: they are ranked and compared among the others."""
     assert study.holdout is not None
     n, hits = len(study.original), 0.0
     size = max(1, n // _SEATS)
@@ -206,14 +207,34 @@ def _control(study: Study, view: _View, released: _Matrix, outside: _Places, rng
         population = study.original.copy()
         population[seats] = study.holdout[guests]
         hits += float(mutual_links(view(population), released, seats).sum())
-    return Arm(hits, len(outside))
+    return Tries(hits, len(outside))
 
 
-def _run_own(study: Study) -> Iterator[Finding]:
+_SPOKEN_WAYS = {"euclid": "Euclid's distance", "mahalanobis": "Mahalanobis' distance", "rank": "ranks"}
+LINKAGE = Measure(
+    "linkage",
+    Family.ATTACK,
+    "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006",
+    tuple(
+        Number(
+            f"linkage-{way}",
+            f"The share of people whose nearest released row, compared {words}, has nobody of the original nearer than "
+            "them; what exceeds the share of held-out people is due to their being in the table, and less is better; "
+            "the baseline is what a release that knows nobody gives, measured by linking one part of the original to "
+            "the other",
+            f"Linkage by {_SPOKEN_WAYS[way]}",
+            unit="share",
+        )
+        for way, words in _WAYS.items()
+    ),
+    _run,
+)
+
+
+def _run_own(study: Study) -> Iterator[Stated]:
     rng = study.generator("own-row-linkage")
     rows = len(study.original)
     people = sample(rows, most_people(study), rng)
-    note = "" if len(people) == rows else f"; counted on {len(people)} rows drawn at random"
     assert study.workings is not None
     assert study.workings.origin is not None
     order = rng.permutation(len(study.released))  # of rows that are equally near one is taken at random
@@ -221,28 +242,183 @@ def _run_own(study: Study) -> Iterator[Finding]:
     for way, view in _views(study).items():
         released, original = view(study.released)[order], view(study.original)
         found = origin[nearest(released, original[people])[0][:, 0]] == people
-        finding = success(
-            f"own-row-linkage-{way}",
-            _OWN.format(way=_WAYS[way]) + note + ".",
-            Arm(float(found.sum()), len(found)),
-            guess=1 / rows,
-            control=None,
-        )
-        yield dataclasses.replace(finding, meaning=finding.meaning.removesuffix(NO_CONTROL))
+        tries = Tries(float(found.sum()), len(found))
+        values = success(tries, guess=1 / rows, control=None, note=drawn_note(len(people), rows))
+        yield f"own-row-linkage-{way}", dataclasses.replace(values, aside="")
 
 
-LINKAGE = Measure(
-    name="linkage",
-    family=Family.ATTACK,
-    source="Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006",
-    findings={f"linkage-{way}": _MUTUAL.format(way=words) + "." for way, words in _WAYS.items()},
-    run=_run,
-)
 OWN_ROW_LINKAGE = Measure(
-    name="own-row-linkage",
-    family=Family.ATTACK,
-    source="Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006",
-    findings={f"own-row-linkage-{way}": _OWN.format(way=words) + "." for way, words in _WAYS.items()},
-    run=_run_own,
+    "own-row-linkage",
+    Family.ATTACK,
+    "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006",
+    tuple(
+        Number(
+            f"own-row-linkage-{way}",
+            f"The share of people whose nearest released row, compared {words}, is the one made from their own record, "
+            "beside guessing one row of all; people held out have no such row and are no control, and less is better",
+            f"Linkage to the own row, {_SPOKEN_WAYS[way]}",
+            unit="share",
+        )
+        for way, words in _WAYS.items()
+    ),
+    _run_own,
     needs=(Need.ORIGIN,),
+)
+
+
+def _run_groups(study: Study) -> Iterator[Stated]:
+    rng = study.generator("group-linkage")
+    assert study.workings is not None
+    assert study.workings.labels is not None
+    assert study.workings.drawn_from is not None
+    labels, drawn_from = study.workings.labels, study.workings.drawn_from
+    sizes = np.bincount(labels, minlength=int(max(labels.max(), drawn_from.max())) + 1)
+    people, groups, inside = _with_groups(study, labels, rng)
+    order = rng.permutation(len(study.released))  # of rows that are equally near one is taken at random
+    released, source = study.released[order], drawn_from[order]
+    by_row = source[nearest(released, people)[0][:, 0]]
+    centres, likely = likeliest_groups(study.original, labels, people, rng)
+    found = {"nearest-row": by_row, "centre": centres, "likelihood": likely}
+    if len(study.pairs) > 1:
+        here = study.coordinates(draw_halves([pair.name for pair in study.pairs], rng)[0])
+        found["half"] = source[nearest(released[:, here], people[:, here])[0][:, 0]]
+    note = drawn_note(inside, len(labels))
+    guess = float(sizes @ np.bincount(drawn_from, minlength=len(sizes)) / (len(labels) * len(drawn_from)))
+    for name, guessed in found.items():
+        attack, control = _tries((guessed == groups).astype(np.float64), inside)
+        yield f"group-linkage-{name}", success(attack, guess=guess, control=control, note=note)
+    if "half" not in found:
+        yield "group-linkage-half", NotRun(Need.COLUMNS.value)
+    attack, control = _tries((by_row == groups) / np.maximum(sizes[groups], 1), inside)
+    values = success(attack, guess=1 / len(labels), control=control, note=note)
+    highest = 1.0 / int(sizes[sizes > 0].min())
+    limits = None if control is None else _limits(control, highest)
+    told = dataclasses.replace(values, interval=_limits(attack, highest), control_interval=limits)
+    yield "expected-reidentification", told if highest < 1.0 else values
+
+
+def _with_groups(study: Study, labels: _Places, rng: np.random.Generator) -> tuple[_Matrix, _Places, int]:
+    """Those who are attacked, their groups, and how many of them are the original's; the rest are the control.
+
+    A held-out person has no group. Theirs is taken to be that of the original row nearest to them.
+    """
+    most = most_people(study)
+    inside = sample(len(labels), most, rng)
+    rows, groups = study.original[inside], labels[inside]
+    if study.holdout is None:
+        return rows, groups, len(inside)
+    guests = study.holdout[sample(len(study.holdout), most, rng)]
+    likest = labels[nearest(study.original, guests)[0][:, 0]]
+    return np.concatenate([rows, guests]), np.concatenate([groups, likest]), len(inside)
+
+
+def _tries(chance: _Matrix, inside: int) -> tuple[Tries, Tries | None]:
+    attack, control = chance[:inside], chance[inside:]
+    others = Tries(float(control.sum()), len(control)) if len(control) else None
+    return Tries(float(attack.sum()), len(attack)), others
+
+
+def _limits(tries: Tries, highest: float) -> tuple[float, float]:
+    """Interval of a mean chance that is at most ``highest``, of which it is a share."""
+    low, high = wilson(min(tries.hits / highest, tries.of), tries.of)
+    return min(low * highest, tries.share), max(high * highest, tries.share)
+
+
+def likeliest_groups(
+    original: _Matrix, labels: _Places, people: _Matrix, rng: np.random.Generator
+) -> tuple[_Places, _Places]:
+    """Each person's group of nearest mean, and the likeliest of the few groups whose means are nearest.
+
+    The likelihood is normal, from the group's mean and covariance with a ridge, times the group's size.
+
+    Returns
+    -------
+    nearest_centre, likeliest : ndarrays of shape (q,)
+
+    Notes
+    -----
+    A group of fewer members than coordinates is handled by the products between its members (Woodbury), so that no
+    d x d matrix is made for it.
+    """
+    order = np.argsort(labels, kind="stable")
+    present, starts = np.unique(labels[order], return_index=True)
+    members = np.split(order, starts[1:])
+    means = np.stack([original[rows].mean(axis=0) for rows in members])
+    within = original - means[np.searchsorted(present, labels)]
+    ridge = _GROUP_RIDGE * float((within**2).mean()) or 1.0
+    shuffled = rng.permutation(len(present))  # of means that are equal one is taken at random
+    near = shuffled[nearest(means[shuffled], people, min(_CANDIDATES, len(present)))[0]]
+    score = np.empty(near.shape)
+    flat, where = near.ravel(), np.argsort(near.ravel(), kind="stable")
+    for pairs in np.split(where, np.flatnonzero(np.diff(flat[where])) + 1):
+        group = flat[pairs[0]]
+        away = people[pairs // near.shape[1]] - means[group]
+        score.ravel()[pairs] = _log_likelihood(within[members[group]], away, ridge) + np.log(len(members[group]))
+    best = near[np.arange(len(people)), np.argmax(score, axis=1)]
+    return present[near[:, 0]], present[best]
+
+
+def _log_likelihood(members: _Matrix, away: _Matrix, ridge: float) -> _Matrix:
+    """Log-density of deviations from a group's mean, but for the constant."""
+    k, d = members.shape
+    if k > d:
+        covariance = members.T @ members / k + ridge * np.eye(d)
+        solved = np.linalg.solve(covariance, away.T)
+        return np.asarray(-0.5 * ((away.T * solved).sum(axis=0) + np.linalg.slogdet(covariance)[1]))
+    inner = members @ members.T / (k * ridge) + np.eye(k)
+    along = members @ away.T
+    explained = (along * np.linalg.solve(inner, along)).sum(axis=0) / (k * ridge)
+    squares = ((away**2).sum(axis=1) - explained) / ridge
+    return np.asarray(-0.5 * (squares + np.linalg.slogdet(inner)[1] + d * np.log(ridge)))
+
+
+def _not_grouped(facts: Sequence[Fact]) -> str | None:
+    return None if any(isinstance(fact, Grouped) for fact in facts) else "the table is not known to be made of groups"
+
+
+_BY_GUESS = "; guessing is a row drawn at random, and less is better"
+GROUP_LINKAGE = Measure(
+    "group-linkage",
+    Family.ATTACK,
+    "Nin, Herranz & Torra 2008",
+    (
+        Number(
+            "group-linkage-nearest-row",
+            "The share of people whose nearest released row was drawn from their own group, so that an attacker who "
+            f"knows their whole record finds where they are among the groups{_BY_GUESS}",
+            "Finding the group by the nearest row",
+            unit="share",
+        ),
+        Number(
+            "group-linkage-centre",
+            "The share of people whose own group has the mean nearest to them, for an attacker who knows their whole "
+            f"record and was given the groups' means{_BY_GUESS}",
+            "Finding the group by its centre",
+            unit="share",
+        ),
+        Number(
+            "group-linkage-likelihood",
+            "The share of people whose own group is the likeliest, for an attacker who knows their whole record and "
+            f"was given the groups' means and covariances{_BY_GUESS}",
+            "Finding the group by likelihood",
+            unit="share",
+        ),
+        Number(
+            "group-linkage-half",
+            "The share of people whose nearest released row, compared in a random half of the columns, was drawn from "
+            f"their own group{_BY_GUESS}",
+            "Finding the group by half of the columns",
+            unit="share",
+        ),
+        Number(
+            "expected-reidentification",
+            "The chance to pin a person down who finds their group by the nearest released row and then picks one of "
+            "its members at random; less is better",
+            "Expected re-identification",
+            unit="share",
+        ),
+    ),
+    _run_groups,
+    needs=(Need.GROUPS,),
+    applies=_not_grouped,
 )

@@ -7,47 +7,44 @@ and a classifier that learns from half of the members and non-members what tells
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.arms import Arm, success
-from sfumato.assess.findings import Direction, Family, Finding, Tries
-from sfumato.assess.frame import Measure, Need
-from sfumato.assess.intervals import wilson
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values, success
+from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study, sample
 
-__all__ = ["MEMBERSHIP", "area", "area_interval", "area_tries"]
+__all__ = ["MEMBERSHIP", "area", "area_tries"]
 
 FALSE_ALARMS = 0.01
 """Share of people who were not in whom the accuser may accuse [Carlini et al. 2022]."""
-
 _FEWEST = 10  # people in each half that a classifier learns from
 _NEAR = 5  # neighbours whose distance the classifier sees
-
 _Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _People:
+class _Suspects:
     """What an attacker sees of people: two scores, more is more suspect, and features that a classifier learns from."""
 
     distance: _Matrix
     relative: _Matrix
     features: _Matrix
 
-    def take(self, places: NDArray[np.int64]) -> _People:
-        return _People(self.distance[places], self.relative[places], self.features[places])
+    def take(self, places: NDArray[np.int64]) -> _Suspects:
+        return _Suspects(self.distance[places], self.relative[places], self.features[places])
 
     def __len__(self) -> int:
         return len(self.distance)
 
 
 def area(members: _Matrix, others: _Matrix) -> float:
-    """Give the area under the ROC curve: how often a member scores above somebody else, ties counting half.
+    """Area under the ROC curve: how often a member scores above somebody else, ties counting half.
 
     Examples
     --------
@@ -58,25 +55,17 @@ def area(members: _Matrix, others: _Matrix) -> float:
 
 
 def _placements(these: _Matrix, those: _Matrix) -> _Matrix:
-    """Give, for each score, the share of the other side's scores below it, ties counting half."""
+    """For each score, the share of the other side's scores below it, ties counting half."""
     ordered = np.sort(those)
     below, up_to = (np.searchsorted(ordered, these, side=side) for side in ("left", "right"))
     return np.asarray((below + up_to) / (2 * len(those)))
 
 
-def area_interval(members: _Matrix, others: _Matrix, *, worth: float = 1.0) -> tuple[float, float]:
-    """Give the 95 % interval of an area: Wilson's for the coin throws that it is worth.
-
-    It stays within 0 and 1 and is not empty where the variance is 0, as it is for a verbatim copy.
-    """
-    throws = area_tries(members, others, worth=worth)
-    return wilson(throws.hits, int(throws.of))
-
-
 def area_tries(members: _Matrix, others: _Matrix, *, worth: float = 1.0) -> Tries:
     """Area as coin throws, of which DeLong's variance says how many it is worth.
 
-    ``worth`` is the part of the throws that count where scores are not independent.
+    ``worth`` is the part of the throws that count where scores are not independent. The interval stays within 0 and 1
+    and is not empty where the variance is 0, as it is for a verbatim copy.
     """
     value = area(members, others)
     ups, downs = _placements(members, others), _placements(others, members)
@@ -88,8 +77,8 @@ def area_tries(members: _Matrix, others: _Matrix, *, worth: float = 1.0) -> Trie
     return Tries(value * throws, throws)
 
 
-def _look(study: Study, rng: np.random.Generator) -> tuple[_People, _People]:
-    """See equally many members and people held out."""
+def _look(study: Study, rng: np.random.Generator) -> tuple[_Suspects, _Suspects]:
+    """Equally many members and people held out, as the attacker sees them."""
     assert study.holdout is not None
     count = min(study.sizes.attempts, len(study.original), len(study.holdout))
     inside = study.original[sample(len(study.original), count, rng)]
@@ -103,7 +92,7 @@ def _look(study: Study, rng: np.random.Generator) -> tuple[_People, _People]:
 
 
 def _reference_distance(reference: _Matrix, people: _Matrix, count: int, rng: np.random.Generator) -> _Matrix:
-    """Measure how far everybody is from the nearest of the reference sample, oneself excepted.
+    """How far everybody is from the nearest of the reference sample, oneself excepted.
 
     The second half of the people are the first of the reference sample. For each of the first half, who are not in it,
     one of the sample drawn at random is left out instead, so that both halves are compared with equally many.
@@ -116,7 +105,7 @@ def _reference_distance(reference: _Matrix, people: _Matrix, count: int, rng: np
     return np.concatenate([without, nearest(reference, people[count:], own=np.arange(count))[1][:, 0]])
 
 
-def _see(study: Study, people: _Matrix, reference: _Matrix) -> _People:
+def _see(study: Study, people: _Matrix, reference: _Matrix) -> _Suspects:
     places, distances = nearest(study.released, people, min(_NEAR, len(study.released)))
     tiny = 1e-3 * (float(np.median(reference)) or 1.0)  # keeps a distance of 0 from being infinitely suspect
     relative = np.log(distances[:, 0] + tiny) - np.log(reference + tiny)
@@ -124,7 +113,7 @@ def _see(study: Study, people: _Matrix, reference: _Matrix) -> _People:
     blocks = [apart[:, study.coordinates([pair.name])].sum(axis=1) for pair in study.pairs]
     crowd = np.log(distances.mean(axis=1) + tiny)
     features = [distances, np.log(distances + tiny), crowd[:, None], relative[:, None], np.stack(blocks, axis=1)]
-    return _People(-distances[:, 0], -relative, np.concatenate(features, axis=1))
+    return _Suspects(-distances[:, 0], -relative, np.concatenate(features, axis=1))
 
 
 def _halves(count: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -132,8 +121,8 @@ def _halves(count: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], ND
     return order[: count // 2], order[count // 2 :]
 
 
-def _suspect(learn: tuple[_People, _People], test: Sequence[_People]) -> list[_Matrix]:
-    """Learn on some people what tells members apart, and say how suspect others are."""
+def _suspect(learn: tuple[_Suspects, _Suspects], test: Sequence[_Suspects]) -> list[_Matrix]:
+    """How suspect people are to a model that learnt on others what tells members apart."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -144,8 +133,8 @@ def _suspect(learn: tuple[_People, _People], test: Sequence[_People]) -> list[_M
     return [np.asarray(model.decision_function(side.features)) for side in test]
 
 
-def _cross(members: _People, others: _People, rng: np.random.Generator) -> Iterator[tuple[_Fold, _Fold]]:
-    """Let each half be learnt from and the other half be tested, with all three scores."""
+def _cross(members: _Suspects, others: _Suspects, rng: np.random.Generator) -> Iterator[tuple[_Fold, _Fold]]:
+    """All three scores of each half, which the other half is tested by."""
     one, two = _halves(len(members), rng), _halves(len(others), rng)
     for learn, test in ((0, 1), (1, 0)):
         known = members.take(one[learn]), others.take(two[learn])
@@ -153,8 +142,8 @@ def _cross(members: _People, others: _People, rng: np.random.Generator) -> Itera
         yield _Fold.of(known, _suspect_within(known, rng)), _Fold.of(asked, _suspect(known, asked))
 
 
-def _suspect_within(known: tuple[_People, _People], rng: np.random.Generator) -> list[_Matrix]:
-    """Score the people who were learnt from by a model that has not seen them, so that scores compare fairly."""
+def _suspect_within(known: tuple[_Suspects, _Suspects], rng: np.random.Generator) -> list[_Matrix]:
+    """Scores of the people who were learnt from, by a model that has not seen them, so that scores compare fairly."""
     one, two = (_halves(len(side), rng) for side in known)
     scores = [np.empty(len(side)) for side in known]
     for learn, test in ((0, 1), (1, 0)):
@@ -173,12 +162,12 @@ class _Fold:
     others: _Matrix
 
     @staticmethod
-    def of(sides: tuple[_People, _People], learnt: Sequence[_Matrix]) -> _Fold:
+    def of(sides: tuple[_Suspects, _Suspects], learnt: Sequence[_Matrix]) -> _Fold:
         rows = [np.stack([side.distance, side.relative, said]) for side, said in zip(sides, learnt, strict=True)]
         return _Fold(*rows)
 
     def line(self, score: int) -> float:
-        """Give the score above which `FALSE_ALARMS` of people like the others are expected.
+        """The score above which `FALSE_ALARMS` of people like the others are expected.
 
         Above the r-th highest of n scores another one is expected with r / (n + 1).
         """
@@ -186,51 +175,41 @@ class _Fold:
         return float(ordered[max(1, int(FALSE_ALARMS * (len(ordered) + 1))) - 1])
 
     def caught(self, score: int) -> float:
-        """Give the share of members above the line."""
+        """Share of members above the line."""
         return float((self.members[score] > self.line(score)).mean())
 
 
-def _run(study: Study) -> Iterable[Finding]:
+def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("membership")
     members, others = _look(study, rng)
     half, rest = (others.take(part) for part in _halves(len(others), rng))
     note = f"; counted on {len(members)} people of each kind"
-    yield _by_score("membership-distance", members.distance, others.distance, (half.distance, rest.distance), note)
-    yield _by_score(
-        "membership-distance-relative", members.relative, others.relative, (half.relative, rest.relative), note
-    )
+    for name, score in (("distance", "distance"), ("distance-relative", "relative")):
+        sides = [getattr(people, score) for people in (members, others, half, rest)]
+        yield f"membership-{name}", _areas(sides[:2], sides[2:] if len(half) else None, note)
     if len(others) < 4 * _FEWEST:
-        yield from MEMBERSHIP.not_run(f"fewer than {4 * _FEWEST} people on a side are too few to learn from")[2:]
-        return
+        raise NotRun(f"fewer than {4 * _FEWEST} people on a side are too few to learn from")
     folds, nobody = list(_cross(members, others, rng)), list(_cross(half, rest, rng))
-    yield _by_classifier([test for _, test in folds], [test for _, test in nobody], note)
-    yield _at_one_percent(folds, note)
+    attack, control = (_ranked([test for _, test in each], 2) for each in (folds, nobody))
+    yield "membership-classifier", _areas(attack, control, note, worth=0.5)
+    yield "membership-at-1-percent", _at_one_percent(folds, note)
 
 
-def _by_score(name: str, members: _Matrix, others: _Matrix, nobody: tuple[_Matrix, _Matrix], note: str) -> Finding:
-    control = nobody if len(nobody[0]) else None
-    return _state(
-        name,
-        (area(members, others), area_interval(members, others), len(members), area_tries(members, others)),
-        None if control is None else (area(*control), area_interval(*control)),
-        note,
-    )
+def _areas(attack: Sequence[_Matrix], control: Sequence[_Matrix] | None, note: str, *, worth: float = 1.0) -> Values:
+    """Area of members against others, beside that of others against others."""
+    tries = area_tries(*attack, worth=worth)
+    aside = None if control is None else area(*control)
+    limits = None if control is None else area_tries(*control, worth=worth).interval
+    value, count = area(*attack), len(attack[0])
+    return Values(value, tries.interval, 0.5, aside, count, note, control_interval=limits, inside=tries)
 
 
-def _by_classifier(folds: Sequence[_Fold], nobody: Sequence[_Fold], note: str) -> Finding:
-    """Pool the two halves by ranks.
+def _ranked(folds: Sequence[_Fold], score: int) -> tuple[_Matrix, _Matrix]:
+    """Scores of two halves pooled by ranks.
 
     What both halves have in common by chance helps both models and what they do not hurts both, so that the two tests
     are worth no more than one.
     """
-    members, others = _ranked(folds, 2)
-    control = _ranked(nobody, 2)
-    throws = area_tries(members, others, worth=0.5)
-    attack = area(members, others), area_interval(members, others, worth=0.5), len(members), throws
-    return _state("membership-classifier", attack, (area(*control), area_interval(*control, worth=0.5)), note)
-
-
-def _ranked(folds: Sequence[_Fold], score: int) -> tuple[_Matrix, _Matrix]:
     members, others = [], []
     for fold in folds:
         both = np.concatenate([fold.members[score], fold.others[score]])
@@ -240,8 +219,8 @@ def _ranked(folds: Sequence[_Fold], score: int) -> tuple[_Matrix, _Matrix]:
     return np.concatenate(members), np.concatenate(others)
 
 
-def _at_one_percent(folds: Sequence[tuple[_Fold, _Fold]], note: str) -> Finding:
-    """Choose score and line on one half, accuse in the other."""
+def _at_one_percent(folds: Sequence[tuple[_Fold, _Fold]], note: str) -> Values:
+    """Success of accusing in one half with the score and the line that were chosen on the other."""
     right = wrong = tried = free = 0
     for learn, test in folds:
         score = int(np.argmax([learn.caught(place) for place in range(3)]))
@@ -249,60 +228,42 @@ def _at_one_percent(folds: Sequence[tuple[_Fold, _Fold]], note: str) -> Finding:
         right, tried = right + int((test.members[score] > line).sum()), tried + test.members.shape[1]
         wrong, free = wrong + int((test.others[score] > line).sum()), free + test.others.shape[1]
     few = "" if FALSE_ALARMS * free >= 2 else "; with so few held out the line is above all that it was drawn from"
-    return success(
-        "membership-at-1-percent",
-        _MEANINGS["membership-at-1-percent"] + note + few + ".",
-        Arm(right, tried),
-        guess=FALSE_ALARMS,
-        control=Arm(wrong, free),
-    )
-
-
-def _state(
-    name: str,
-    attack: tuple[float, tuple[float, float], int, Tries],
-    control: tuple[float, tuple[float, float]] | None,
-    note: str,
-) -> Finding:
-    value, interval, attempts, inside = attack
-    return Finding(
-        name,
-        Family.ATTACK,
-        value,
-        Direction.LOWER,
-        (0.0, 1.0),
-        _MEANINGS[name] + note + ".",
-        interval=interval,
-        baseline=0.5,
-        control=None if control is None else control[0],
-        control_interval=None if control is None else control[1],
-        attempts=attempts,
-        inside=inside,
-    )
+    return success(Tries(right, tried), guess=FALSE_ALARMS, control=Tries(wrong, free), note=note + few)
 
 
 _TWO = (
     "Shown one person of the original and one who was held out, how often an attacker tells who is who {how}; one half "
     "is a coin, 1 means that anybody can find out who was in, and the control plays the game with held-out people only"
 )
-_MEANINGS = {
-    "membership-distance": _TWO.format(how="by who is nearer to a released row"),
-    "membership-distance-relative": _TWO.format(
-        how="by who is nearer to a released row than people of that kind are to one another"
-    ),
-    "membership-classifier": _TWO.format(how="by a model that learnt on other people how members differ"),
-    "membership-at-1-percent": (
-        "The share of people of the original whom an attacker rightly accuses of being in it, if of the people who "
-        "were not in it only 1 % may be accused; 1 % is guessing, lower is better, and the control is how many "
-        "held-out people were accused by the same rule"
-    ),
-}
-
 MEMBERSHIP = Measure(
-    name="membership",
-    family=Family.ATTACK,
-    source="Shokri et al. 2017; Carlini et al. 2022; DeLong et al. 1988",
-    findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
-    run=_run,
+    "membership",
+    Family.ATTACK,
+    "Shokri et al. 2017; Carlini et al. 2022; DeLong et al. 1988",
+    (
+        Number(
+            "membership-distance",
+            _TWO.format(how="by who is nearer to a released row"),
+            "Membership told by distance",
+        ),
+        Number(
+            "membership-distance-relative",
+            _TWO.format(how="by who is nearer to a released row than people of that kind are to one another"),
+            "Membership told by relative distance",
+        ),
+        Number(
+            "membership-classifier",
+            _TWO.format(how="by a model that learnt on other people how members differ"),
+            "Membership told by a classifier",
+        ),
+        Number(
+            "membership-at-1-percent",
+            "The share of people of the original whom an attacker rightly accuses of being in it, if of the people who "
+            "were not in it only 1 % may be accused; 1 % is guessing, lower is better, and the control is how many "
+            "held-out people were accused by the same rule",
+            "Membership told at 1\u00a0% false alarms",
+            unit="share",
+        ),
+    ),
+    _run,
     needs=(Need.HOLDOUT,),
 )

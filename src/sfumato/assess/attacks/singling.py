@@ -12,101 +12,75 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.arms import Arm, success
 from sfumato.assess.attacks.predicates import AT_LEAST, AT_MOST, EQUAL, MISSING, Predicates, Rows, find_fits
-from sfumato.assess.findings import Family, Finding, Tries, not_run
-from sfumato.assess.frame import Measure, Need
-from sfumato.assess.intervals import crowd, crowded, worth
-from sfumato.assess.strangers import parts
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values, success
+from sfumato.assess.intervals import Tries, crowd, crowded, worth
+from sfumato.assess.stand_ins import split_in_two
 from sfumato.assess.study import Study, sample
 
 __all__ = ["SINGLING_OUT", "conjunctions", "guesses_like", "single_conditions"]
 
 _Matrix = NDArray[np.float64]
-
 _MOST_COLUMNS = 5  # conditions in a predicate
 _TRIES = 100  # candidates for each predicate that is wanted
 _WORK = 100_000_000_000  # candidates times rows beyond which no more are tried
-_MEANINGS = {
-    "singling-out-univariate": "The share of the extreme or unique values of single released columns that fit exactly "
-    "one person of the original; less is better, and what fits held-out people as often is not due to being in the "
-    "table",
-    "singling-out-multivariate": "The share of the descriptions by two to five columns, made from a released row that "
-    "alone fits them, that fit exactly one person of the original; less is better, and what fits held-out people as "
-    "often is not due to being in the table",
-}
 
 
-def _run(study: Study) -> Iterator[Finding]:
+def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("singling-out")
     ordered = np.array([pair.is_number for pair in study.pairs])
     original = Rows.of([pair.original for pair in study.pairs])
     released = Rows.of([pair.released for pair in study.pairs])
     held = None if study.held is None else Rows.of(study.held)
-    most = study.sizes.attempts
-    for name, meaning in _MEANINGS.items():
-        if name.endswith("univariate"):
-            predicates = single_conditions(released, ordered, most, rng)
-        elif len(ordered) < 2:
-            yield _not_run(name, meaning, Need.COLUMNS.value)
+    for name, describe in (("univariate", single_conditions), ("multivariate", conjunctions)):
+        if describe is conjunctions and len(ordered) < 2:
+            yield f"singling-out-{name}", NotRun(Need.COLUMNS.value, applies=False)
             continue
-        else:
-            predicates = conjunctions(released, ordered, most, rng)
-        if not len(predicates):
-            yield _not_run(name, meaning, "no description fits exactly one released row, so none was put forward")
-            continue
-        yield _finding(name, meaning + ".", predicates, original, held, ordered, rng)
+        predicates = describe(released, ordered, study.sizes.attempts, rng)
+        lacking = NotRun("no description fits exactly one released row, so none was put forward", applies=False)
+        found = _fitting(predicates, original, held, ordered, rng) if len(predicates) else lacking
+        yield f"singling-out-{name}", found
 
 
-def _not_run(name: str, meaning: str, because: str) -> Finding:
-    return not_run(name, Family.ATTACK, SINGLING_OUT.direction(name), meaning + ".", because, applies=False)
-
-
-def _finding(
-    name: str,
-    meaning: str,
-    predicates: Predicates,
-    original: Rows,
-    held: Rows | None,
-    ordered: NDArray[np.bool_],
-    rng: np.random.Generator,
-) -> Finding:
-    """Count successes among the originals, and of the control where held-out people sit among them."""
+def _fitting(
+    predicates: Predicates, original: Rows, held: Rows | None, ordered: NDArray[np.bool_], rng: np.random.Generator
+) -> Values:
+    """Successes among the originals, and of the control where held-out people sit among them."""
     guess = float((find_fits(guesses_like(predicates, original, ordered, rng), original)[0] == 1).mean())
     counts, places = find_fits(predicates, original)
-    attack = Arm(int((counts == 1).sum()), len(predicates))
+    attack = Tries(int((counts == 1).sum()), len(predicates))
     hanging, n = crowd(places[counts == 1]), len(original)
     if held is None or n < 2:
-        finding = success(name, meaning, attack, guess=guess, control=None)
-        return dataclasses.replace(
-            finding, interval=crowded(attack.share, attack.attempts, hanging), inside=_tries(attack, hanging)
-        )
+        values = success(attack, guess=guess, control=None)
+        interval = crowded(attack.share, len(predicates), hanging)
+        return dataclasses.replace(values, interval=interval, inside=_independent(attack, hanging))
     seats = rng.permutation(n)[: min(len(held), n // 2)]
     guests = Rows.of_matrix(held.cells[:, sample(len(held), len(seats), rng)])
     counts, places = find_fits(predicates, guests)
     alone = (counts == 1) & (find_fits(predicates, original, np.isin(np.arange(n), seats))[0] == 0)
-    outside = Arm(int(alone.sum()), len(predicates))
+    outside = Tries(int(alone.sum()), len(predicates))
     hanging = max(hanging, crowd(places[alone]))
     scale = n / len(seats)  # so many times as often, were all seats theirs
-    control = Arm(min(outside.hits * scale, outside.attempts), outside.attempts)
-    low, high = crowded(outside.share, outside.attempts, hanging)
-    finding = success(name, meaning, attack, guess=guess, control=control)
+    control = Tries(min(outside.hits * scale, outside.of), outside.of)
+    low, high = crowded(outside.share, len(predicates), hanging)
     return dataclasses.replace(
-        finding,
-        interval=crowded(attack.share, attack.attempts, hanging),
+        success(attack, guess=guess, control=control),
+        interval=crowded(attack.share, len(predicates), hanging),
         control_interval=(min(low * scale, control.share), min(high * scale, 1.0)),
-        inside=_tries(attack, hanging),
-        outside=_tries(outside, hanging, scale),
+        inside=_independent(attack, hanging),
+        outside=_independent(outside, hanging, scale),
     )
 
 
-def _tries(arm: Arm, hanging: float, scale: float = 1.0) -> Tries:
-    count = worth(arm.attempts, hanging)
-    return Tries(arm.share * count, count, scale)
+def _independent(tries: Tries, hanging: float, scale: float = 1.0) -> Tries:
+    """As many tries as are left where so many hang on the same thing."""
+    count = worth(int(tries.of), hanging)
+    return Tries(tries.share * count, count, scale)
 
 
 def single_conditions(released: Rows, ordered: NDArray[np.bool_], most: int, rng: np.random.Generator) -> Predicates:
-    """List the conditions on single columns that fit exactly one released row, and draw at most so many.
+    """Conditions on single columns that fit exactly one released row, of which at most so many are drawn.
 
     They are the values that one row alone has, the least and the greatest where one row alone has it, and to be the
     only row with a missing cell.
@@ -128,7 +102,7 @@ def single_conditions(released: Rows, ordered: NDArray[np.bool_], most: int, rng
 
 
 def conjunctions(released: Rows, ordered: NDArray[np.bool_], most: int, rng: np.random.Generator) -> Predicates:
-    """Describe random released rows by random columns until so many different descriptions fit one row alone.
+    """Random released rows described by random columns, until so many different descriptions fit one row alone.
 
     An ordered cell becomes "at least" or "at most" it, away from the released median; a category or a missing cell
     stands for itself.
@@ -152,7 +126,7 @@ def conjunctions(released: Rows, ordered: NDArray[np.bool_], most: int, rng: np.
 def _describe(
     released: Rows, ordered: NDArray[np.bool_], medians: _Matrix, count: int, rng: np.random.Generator
 ) -> Predicates:
-    """Describe so many random rows by two to five random columns each."""
+    """So many random rows described by two to five random columns each."""
     columns = len(ordered)
     widest = min(_MOST_COLUMNS, columns)
     chosen = np.sort(rng.permuted(np.tile(np.arange(columns), (count, 1)), axis=1)[:, :widest], axis=1)
@@ -167,7 +141,7 @@ def _describe(
 def guesses_like(
     predicates: Predicates, original: Rows, ordered: NDArray[np.bool_], rng: np.random.Generator
 ) -> Predicates:
-    """Make as many predicates on the same columns that owe nothing to the released table.
+    """As many predicates on the same columns that owe nothing to the released table.
 
     The conditions keep their ways; numbers are drawn between the least and the greatest of the column, whole where all
     of it are whole, and categories from those there are, all equally.
@@ -186,11 +160,27 @@ def guesses_like(
     return Predicates(predicates.columns, predicates.ways, values)
 
 
+_HELD_OUT = "less is better, and what fits held-out people as often is not due to being in the table"
 SINGLING_OUT = Measure(
-    name="singling-out",
-    family=Family.ATTACK,
-    source="Giomi, Boenisch, Wehmeyer & Tasnádi 2023; Cohen & Nissim 2020",
-    findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
-    run=_run,
-    strangers=parts,
+    "singling-out",
+    Family.ATTACK,
+    "Giomi, Boenisch, Wehmeyer & Tasnádi 2023; Cohen & Nissim 2020",
+    (
+        Number(
+            "singling-out-univariate",
+            "The share of the extreme or unique values of single released columns that fit exactly one person of the "
+            f"original; {_HELD_OUT}",
+            "Singling out by one column",
+            unit="share",
+        ),
+        Number(
+            "singling-out-multivariate",
+            "The share of the descriptions by two to five columns, made from a released row that alone fits them, that "
+            f"fit exactly one person of the original; {_HELD_OUT}",
+            "Singling out by several columns",
+            unit="share",
+        ),
+    ),
+    _run,
+    stand_ins=split_in_two,
 )

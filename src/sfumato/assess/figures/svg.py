@@ -12,14 +12,15 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 from xml.sax.saxutils import escape
 
-Axes = Any
-"""matplotlib's axes; its own types are partial."""
-
 __all__ = ["BASE", "BASE_FILL", "FAINT", "HEAT", "INK", "MAIN", "MAIN_FILL", "MUTED", "Axes", "Figure", "draw", "label"]
 
+Axes = Any
+"""matplotlib's axes; its own types are partial."""
 INK, MUTED, FAINT = "#010203", "#010204", "#010205"
 BASE, BASE_FILL = "#010206", "#010207"
 """The original: line and area."""
@@ -27,7 +28,6 @@ MAIN, MAIN_FILL = "#010208", "#010209"
 """The released table: line and area."""
 HEAT = tuple(f"#0103{step:02x}" for step in range(11))
 """From -1 to 1 in eleven steps."""
-
 _VARIABLES = {
     INK: "ink",
     MUTED: "muted",
@@ -68,6 +68,7 @@ _STYLE: Any = {
     "legend.fontsize": 8.0,
     "savefig.facecolor": "none",
 }
+_VARIABLE = re.compile(r"var\(--([a-z0-9-]+)\)")
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,10 +98,8 @@ class Figure:
         return f"Figure({self.name!r})"
 
     def to_svg(self) -> str:
-        """Give the drawing as a file of its own: on paper, with its colours and letters named in it."""
-        from sfumato.assess.figures.alone import stand_alone
-
-        return stand_alone(self.svg)
+        """The drawing as a file of its own: on paper, with its colours and letters named in it."""
+        return _stand_alone(self.svg)
 
     def _repr_svg_(self) -> str:
         """Show itself in a notebook."""
@@ -117,7 +116,7 @@ def draw(
     alt: str,
     public: bool,
 ) -> Figure:
-    """Draw one figure on a single pair of axes.
+    """One figure, drawn on a single pair of axes.
 
     Parameters
     ----------
@@ -142,7 +141,7 @@ def draw(
 
 
 def label(text: str, most: int = 22) -> str:
-    r"""Make a text fit for a drawing: one line, printable, not too long.
+    r"""A text fit for a drawing: one line, printable, not too long.
 
     Examples
     --------
@@ -174,7 +173,7 @@ def _inline(svg: str, prefix: str, alt: str) -> str:
 
 
 def _short_path(path: str) -> str:
-    """Write a path with hundredths of a point, and a stroke without length as such: less than half as long."""
+    """A path with hundredths of a point, and a stroke without length as such: less than half as long."""
     path = re.sub(r"-?\d+\.\d{3,}", lambda match: f"{float(match.group()):.2f}".rstrip("0").rstrip("."), path)
     return re.sub(r"M (\S+ \S+) L \1(?= M|$)", r"M\1h0", " ".join(path.split())).replace(" M", "M")
 
@@ -186,3 +185,22 @@ def _colours(style: str) -> str:
 def _variable(colour: str) -> str:
     name = _VARIABLES.get(colour)
     return colour if name is None else f"var(--{name})"
+
+
+def _stand_alone(svg: str) -> str:
+    """An ``<svg>`` element with the page's variables resolved as they are on light paper, and the paper under it."""
+    palette = _palette()
+    body = _VARIABLE.sub(lambda match: palette[match.group(1)], svg)
+    head = body.index("</title>") + len("</title>")
+    box = re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', body)
+    assert box is not None
+    paper = f'<rect width="{box.group(1)}" height="{box.group(2)}" fill="{palette["paper"]}"/>'
+    return body[:head] + paper + body[head:]
+
+
+@cache
+def _palette() -> dict[str, str]:
+    """Light colours of the page's own style, so that there is one list of them."""
+    style = files("sfumato.assess").joinpath("templates", "report.css").read_text(encoding="utf-8")
+    light = style[style.index(":root {") : style.index("}")]
+    return {name: value.strip().replace('"', "'") for name, value in re.findall(r"--([a-z0-9-]+):\s*([^;]+);", light)}

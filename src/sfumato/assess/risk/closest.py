@@ -1,35 +1,44 @@
-"""How near released rows come to real ones: distance to the closest record, beside what real rows do.
+"""How near released rows come to real ones: verbatim rows, distance to the closest record and to the second closest.
 
 A diagnostic: a table can pass it and still be open to membership inference [Yao et al. 2025, "The DCR Delusion"].
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells
-from sfumato.assess.findings import Direction, Family, Finding, not_run
+from sfumato.assess.columns import Cells, bits_of, row_keys
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import crowd, crowded, median_interval
-from sfumato.assess.keys import bits_of, row_keys
 from sfumato.assess.neighbours import TREE, nearest
-from sfumato.assess.study import sample
+from sfumato.assess.study import Study, drawn_note, once, sample
 
-__all__ = ["QUERIES", "Closest", "closest_findings", "measure_closest", "verbatim_finding"]
+__all__ = [
+    "CLOSEST",
+    "NEIGHBOUR_RATIO",
+    "QUERIES",
+    "Closest",
+    "closeness",
+    "closest_of",
+    "distance_ratio",
+    "measure_closest",
+    "verbatim_rows",
+]
 
 QUERIES = 5000
 """Most rows whose neighbour is looked up."""
-
 _PAIRS = 2_500_000_000  # most comparisons in one search without a tree: fewer rows are looked up in a larger table
 _FEWEST = 500
-
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]
 _ABSENT = np.uint64(0x7FF8_0000_0000_0001)  # the bits of no number
 _WARNING = "passing this proves nothing, for tables that pass have still given people away (Yao et al. 2025)"
+_Values = NDArray[np.float64]
 _NO_HOLDOUT = "no rows were held out"
 
 
@@ -52,7 +61,7 @@ class Closest:
 
 
 def measure_closest(original: _Matrix, released: _Matrix, holdout: _Matrix | None, rng: np.random.Generator) -> Closest:
-    """Look up the nearest rows of a sample of at most `QUERIES` rows, exactly and in blocks."""
+    """Distances to the nearest rows of a sample of at most `QUERIES` rows, exactly and in blocks."""
     most = QUERIES if original.shape[1] <= TREE else min(QUERIES, max(_FEWEST, _PAIRS // len(original)))
     queries = released[sample(len(released), most, rng)]
     own = sample(len(original), most, rng)
@@ -70,119 +79,57 @@ def _look_up(rows: _Matrix, queries: _Matrix, own: _Places | None = None) -> tup
     return places[:, 0], distances[:, 0]
 
 
-def closest_findings(closest: Closest | None, rows: tuple[int, int], because: str = "") -> tuple[Finding, ...]:
-    """State medians, the share of released rows nearer than real neighbours are, and the fair comparison with control.
+@once
+def closest_of(study: Study) -> Closest:
+    """Distances to the nearest rows of a study."""
+    return measure_closest(study.original, study.released, study.holdout, study.generator("closest"))
+
+
+def _run(study: Study) -> Iterator[Stated]:
+    yield "verbatim-rows", verbatim_rows(*zip(*((pair.original, pair.released) for pair in study.pairs), strict=True))
+    if len(study.original) < 2:
+        raise NotRun("the original has a single row and so no neighbours")
+    yield from closeness(closest_of(study), (len(study.original), len(study.released)))
+
+
+def closeness(closest: Closest, rows: tuple[int, int]) -> Iterator[Stated]:
+    """Medians, the share of released rows nearer than real neighbours are, and the fair comparison with control.
 
     Parameters
     ----------
-    closest : Closest or None
-        None where it could not be measured.
+    closest : Closest
     rows : tuple of int
         Rows of the original and of the released table, to say how many were looked up.
-    because : str
-        Why it could not be measured, or why no control was.
     """
-    if closest is None:
-        return tuple(
-            not_run(name, Family.PRIVACY, _DIRECTIONS[name], _MEANINGS[name] + ".", because) for name in _MEANINGS
-        )
-    threshold = float(np.median(closest.original))
-    count = len(closest.released)
-    whole = rows == (len(closest.original), count)
-    note = "" if whole else f"; counted on {count} rows drawn at random"
+    threshold, count = float(np.median(closest.original)), len(closest.released)
+    note = "" if rows == (len(closest.original), count) else f"; counted on {count} rows drawn at random"
     control = None if closest.held_out is None else float(np.median(closest.held_out))
-    missing = "" if control is not None else f"; control not run because {because or _NO_HOLDOUT}"
-    inside = float((closest.released <= threshold).sum())
-    return (
-        _finding(
-            "closest-record-distance",
+    missing = "" if control is not None else f"; control not run because {_NO_HOLDOUT}"
+    yield (
+        "closest-record-distance",
+        Values(
             float(np.median(closest.released)),
-            (0.0, None),
-            note + missing,
-            interval=median_interval(closest.released),
-            baseline=threshold,
-            control=control,
+            median_interval(closest.released),
+            threshold,
+            control,
+            note=note + missing,
         ),
-        _finding(
-            "closer-than-real-neighbours",
-            inside / count,
-            (0.0, 1.0),
-            note,
-            interval=crowded(inside / count, count, crowd(closest.nearest)),
-            baseline=float((closest.original <= threshold).mean()),
-            unit="share",
-        ),
-        _against_control(closest, note, because or _NO_HOLDOUT),
     )
-
-
-def _against_control(closest: Closest, note: str, because: str) -> Finding:
-    name = "closer-to-originals-than-to-held-out"
+    inside = float((closest.released <= threshold).sum()) / count
+    limits, usual = crowded(inside, count, crowd(closest.nearest)), float((closest.original <= threshold).mean())
+    yield "closer-than-real-neighbours", Values(inside, limits, usual, note=note)
     if closest.held_out is None or closest.alike is None or closest.decided is None:
-        return not_run(name, Family.PRIVACY, Direction.LOWER, _MEANINGS[name] + ".", because)
+        raise NotRun(_NO_HOLDOUT)
     ahead = float((closest.alike < closest.held_out).sum() + 0.5 * (closest.alike == closest.held_out).sum())
-    count = len(closest.alike)
-    interval = crowded(ahead / count, count, crowd(closest.decided))
-    return _finding(name, ahead / count, (0.0, 1.0), note, interval=interval, baseline=0.5, unit="share")
+    share = ahead / len(closest.alike)
+    limits = crowded(share, len(closest.alike), crowd(closest.decided))
+    yield "closer-to-originals-than-to-held-out", Values(share, limits, 0.5, note=note)
 
 
-_MEANINGS = {
-    "closest-record-distance": (
-        "How far a released row typically is from the nearest original row, beside how far original rows are from one "
-        "another (baseline) and released rows from rows held out (control); " + _WARNING
-    ),
-    "closer-than-real-neighbours": (
-        "The share of released rows that are as near to an original row as the nearer half of original rows are to "
-        "one another; much above the baseline means that rows were copied, and " + _WARNING
-    ),
-    "closer-to-originals-than-to-held-out": (
-        "The share of released rows that are nearer to the original than to as many people held out of it; one half "
-        "means that it does not show who was in, and " + _WARNING
-    ),
-}
-_DIRECTIONS = {name: Direction.HIGHER if name.endswith("distance") else Direction.LOWER for name in _MEANINGS}
-
-
-def _finding(
-    name: str,
-    value: float,
-    bounds: tuple[float, float | None],
-    note: str,
-    *,
-    interval: tuple[float, float],
-    baseline: float,
-    control: float | None = None,
-    unit: str = "",
-) -> Finding:
-    return Finding(
-        name,
-        Family.PRIVACY,
-        value,
-        _DIRECTIONS[name],
-        bounds,
-        _MEANINGS[name] + note + ".",
-        interval=interval,
-        baseline=baseline,
-        control=control,
-        unit=unit,
-    )
-
-
-def verbatim_finding(original: Sequence[Cells], released: Sequence[Cells]) -> Finding:
-    """Count the released rows that equal an original row in every column; the baseline is original rows' own twins."""
-    count, others = len(original[0].values), len(released[0].values)
+def verbatim_rows(original: Sequence[Cells], released: Sequence[Cells]) -> Values:
+    """Share of the released rows that equal an original row in every column, beside the original's own twins."""
     again, twins = _count_equal(original, released)
-    return Finding(
-        "verbatim-rows",
-        Family.PRIVACY,
-        again / others,
-        Direction.LOWER,
-        (0.0, 1.0),
-        "The share of released rows that equal an original row in every column, beside the share of original rows "
-        "that another original row equals.",
-        baseline=twins / count,
-        unit="share",
-    )
+    return Values(again / len(released[0].values), baseline=twins / len(original[0].values))
 
 
 def _count_equal(original: Sequence[Cells], released: Sequence[Cells]) -> tuple[int, int]:
@@ -211,3 +158,107 @@ def _count_equal(original: Sequence[Cells], released: Sequence[Cells]) -> tuple[
 def _hash_rows(cells: Sequence[Cells]) -> NDArray[np.uint64]:
     """Mix the cells of each row into one number; equal rows have equal numbers."""
     return row_keys(np.where(column.absent, _ABSENT, bits_of(column.values)) for column in cells)
+
+
+_NUMBERS = (
+    Number(
+        "verbatim-rows",
+        "The share of released rows that equal an original row in every column, beside the share of original rows "
+        "that another original row equals",
+        "Rows released word for word",
+        unit="share",
+    ),
+    Number(
+        "closest-record-distance",
+        "How far a released row typically is from the nearest original row, beside how far original rows are from one "
+        f"another (baseline) and released rows from rows held out (control); {_WARNING}",
+        "Distance to the closest original row",
+        (0.0, None),
+        higher=True,
+        figure="distances/closest",
+    ),
+    Number(
+        "closer-than-real-neighbours",
+        "The share of released rows that are as near to an original row as the nearer half of original rows are to "
+        f"one another; much above the baseline means that rows were copied, and {_WARNING}",
+        "Released rows nearer than real neighbours",
+        unit="share",
+        figure="distances/closest",
+    ),
+    Number(
+        "closer-to-originals-than-to-held-out",
+        "The share of released rows that are nearer to the original than to as many people held out of it; one half "
+        f"means that it does not show who was in, and {_WARNING}",
+        "Released rows nearer to the original than to people held out",
+        unit="share",
+        figure="distances/closest",
+    ),
+)
+CLOSEST = Measure(
+    "closest",
+    Family.PRIVACY,
+    "Yao et al. 2025; the distance to the closest record of the literature on synthetic data",
+    _NUMBERS,
+    _run,
+    uncompared={
+        **{number.name: f"{number.meaning}." for number in _NUMBERS[1:]},
+        "verbatim-rows": "The share of released rows that equal an original row.",
+    },
+)
+
+
+def distance_ratio(rows: _Values, queries: _Values, own: NDArray[np.int64] | None = None) -> _Values:
+    """Each query's distance to its nearest row divided by that to its second nearest.
+
+    A row that equals two others has ratio 0: it is as near as can be.
+
+    Examples
+    --------
+    >>> distance_ratio(np.array([[0.0], [3.0]]), np.array([[1.0], [0.0]])).tolist()
+    [0.5, 0.0]
+    """
+    near, second = nearest(rows, queries, 2, own=own)[1].T
+    return np.asarray(np.divide(near, second, out=np.zeros(len(near)), where=second > 0))
+
+
+def _run_ratio(study: Study) -> Iterator[Stated]:
+    if len(study.original) < 3:
+        raise NotRun("the original has fewer than three rows and so no two neighbours of one")
+    rng, most = study.generator("ratio"), study.sizes.attempts
+    queries = study.released[sample(len(study.released), most, rng)]
+    own = sample(len(study.original), most, rng)
+    outside = None if study.holdout is None else study.holdout[sample(len(study.holdout), most, rng)]
+    both = distance_ratio(study.original, queries if outside is None else np.concatenate([queries, outside]))
+    baseline = distance_ratio(study.original, study.original[own], own)
+    ratios, control = both[: len(queries)], both[len(queries) :]
+    missing = "" if len(control) else "; control not run because no rows were held out"
+    yield (
+        "neighbour-distance-ratio",
+        Values(
+            float(np.median(ratios)),
+            median_interval(ratios),
+            float(np.median(baseline)),
+            float(np.median(control)) if len(control) else None,
+            len(ratios),
+            drawn_note(len(queries), len(study.released)) + missing,
+            control_interval=median_interval(control) if len(control) else None,
+        ),
+    )
+
+
+NEIGHBOUR_RATIO = Measure(
+    "ratio",
+    Family.PRIVACY,
+    "Zhao et al. 2021; Yao et al. 2025",
+    (
+        Number(
+            "neighbour-distance-ratio",
+            "How far a released row typically is from the nearest original row by how far from the second nearest, "
+            "beside the same for original rows (baseline) and for people held out (control); 0 means that it copies "
+            f"one person, 1 that it is like several, and {_WARNING}",
+            "Nearest against second-nearest original row",
+            higher=True,
+        ),
+    ),
+    _run_ratio,
+)

@@ -11,44 +11,23 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.findings import Direction, Family, Finding
-from sfumato.assess.frame import Measure, Need
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import median_interval, wilson
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Study, drawn_note, sample
 
 __all__ = ["CONDITIONING", "WIDE", "group_spectra"]
 
 WIDE = 3.0
 """A group is far wider than need be for a member who is so many times as far from it as from the nearest people."""
-
 _TOLERANCE = 1e-10  # of the largest variance: below it a direction counts as having none
 _CELLS = 2_000_000  # in one block
 _WORK = 2e10  # multiplications that the spectra of all groups may cost; of more groups a sample is taken
 _MEMBERS = 200  # people of larger groups are not asked for that many neighbours
 _FEWEST, _MOST = 10, 50_000  # groups whose spectra are looked at
-
 _Values = NDArray[np.float64]
 _Places = NDArray[np.int64]
-
-_MEANINGS = {
-    "groups-flat": (
-        "The share of groups that vary in fewer directions than the table does, so that their synthetic rows stay in "
-        "the flat that the members span; less is better, and more members than coordinates are the remedy"
-    ),
-    "group-rank-smallest": (
-        "The fewest directions in which the members of a group differ, beside groups of the same sizes made at random "
-        "(baseline); more is better, and 0 means that the group's mean is everybody's record"
-    ),
-    "group-condition-median": (
-        "How many times as wide the typical group is in its longest direction as in its shortest that is not flat; "
-        "less is better, for a group that is nearly flat protects little across"
-    ),
-    "people-wide": (
-        f"The share of people who are more than {WIDE:g} times as far from the others of their group as from as many "
-        "nearest people; these are outliers whose group was stretched to hold them, and less is better"
-    ),
-}
 
 
 def group_spectra(values: _Values, members: Iterable[_Places]) -> tuple[_Places, _Values]:
@@ -82,9 +61,9 @@ def group_spectra(values: _Values, members: Iterable[_Places]) -> tuple[_Places,
     return np.concatenate(ranks), np.concatenate(conditions)
 
 
-def _run(study: Study) -> Iterable[Finding]:
+def _run(study: Study) -> Iterator[Stated]:
     if study.workings is None or study.workings.labels is None:
-        return CONDITIONING.not_run(Need.GROUPS.value)
+        raise NotRun(Need.GROUPS.value)
     rng, values = study.generator("conditioning"), study.original
     groups, sizes = np.unique(study.workings.labels, return_inverse=True, return_counts=True)[1:]
     order = rng.permutation(len(groups))
@@ -93,9 +72,16 @@ def _run(study: Study) -> Iterable[Finding]:
     whole = _rank_of_table(values)
     chosen = _affordable(sizes, values.shape[1], rng)
     members = [_blocks(who, starts, sizes, chosen, values.shape[1]) for who in (order, rng.permutation(order))]
-    found, by_chance = (group_spectra(values, each) for each in members)
-    spectra = _spectrum_findings(found, by_chance, whole, len(sizes))
-    return (*spectra, _wide_finding(study, groups, sizes, (order, starts), rng))
+    (rank, condition), (other_rank, other_condition) = (group_spectra(values, each) for each in members)
+    part, flat = len(rank) < len(sizes), int((rank < whole).sum())
+    note = drawn_note(len(rank), len(sizes), "groups")
+    flat_by_chance = float((other_rank < whole).mean())
+    yield "groups-flat", Values(flat / len(rank), wilson(flat, len(rank)) if part else None, flat_by_chance, note=note)
+    bounds = (0.0, float(whole))
+    yield "group-rank-smallest", Values(float(rank.min()), baseline=float(other_rank.min()), note=note, range=bounds)
+    middle, by_chance = float(np.median(condition)), float(np.median(other_condition))
+    yield "group-condition-median", Values(middle, median_interval(condition) if part else None, by_chance, note=note)
+    yield "people-wide", _wide(study, groups, sizes, (order, starts), rng)
 
 
 def _rank_of_table(values: _Values) -> int:
@@ -114,7 +100,7 @@ def _affordable(sizes: _Places, width: int, rng: np.random.Generator) -> _Places
 
 
 def _blocks(order: _Places, starts: _Places, sizes: _Places, chosen: _Places, width: int) -> Iterator[_Places]:
-    """Give the members of the chosen groups, groups of the same size together, in blocks of bounded memory.
+    """Members of the chosen groups, groups of the same size together, in blocks of bounded memory.
 
     Of a very large group so many members are enough: its rank does not hang on one.
     """
@@ -126,50 +112,15 @@ def _blocks(order: _Places, starts: _Places, sizes: _Places, chosen: _Places, wi
             yield order[begin[at : at + step, None] + np.arange(several)]
 
 
-def _spectrum_findings(
-    found: tuple[_Places, _Values], by_chance: tuple[_Places, _Values], whole: int, groups: int
-) -> tuple[Finding, ...]:
-    (rank, condition), (other_rank, other_condition) = found, by_chance
-    part = len(rank) < groups
-    note = f"; counted on {len(rank)} groups drawn at random" if part else ""
-    flat = int((rank < whole).sum())
-    return (
-        _finding(
-            "groups-flat",
-            flat / len(rank),
-            (0.0, 1.0),
-            note,
-            baseline=float((other_rank < whole).mean()),
-            interval=wilson(flat, len(rank)) if part else None,
-            unit="share",
-        ),
-        _finding("group-rank-smallest", float(rank.min()), (0.0, float(whole)), note, baseline=float(other_rank.min())),
-        _finding(
-            "group-condition-median",
-            float(np.median(condition)),
-            (1.0, None),
-            note,
-            baseline=float(np.median(other_condition)),
-            interval=_holding_median(condition) if part else None,
-        ),
-    )
-
-
-def _holding_median(values: _Values) -> tuple[float, float]:
-    low, high = median_interval(values)
-    middle = float(np.median(values))
-    return min(low, middle), max(high, middle)
-
-
-def _wide_finding(
+def _wide(
     study: Study, groups: _Places, sizes: _Places, by_group: tuple[_Places, _Places], rng: np.random.Generator
-) -> Finding:
-    """Compare each person's distance to the others of the group with that to as many nearest people."""
+) -> Values | NotRun:
+    """Each person's distance to the others of the group beside that to as many nearest people."""
     order, starts = by_group
     own = sizes[groups]
     able = np.flatnonzero((own > 1) & (own <= _MEMBERS + 1))
     if not len(able):
-        return CONDITIONING.not_run(f"every group has a single member or more than {_MEMBERS + 1}")[-1]
+        return NotRun(f"every group has a single member or more than {_MEMBERS + 1}")
     people = able[sample(len(able), study.sizes.attempts, rng)]
     values, count = study.original, own[people] - 1
     near = nearest(values, values[people], int(count.max()), own=people)[1] ** 2
@@ -182,17 +133,13 @@ def _wide_finding(
             fellows[part] = _squares(values, people[part], mine)
             strangers[part] = _squares(values, people[part], rng.integers(0, len(values), size=(len(part), size)))
     bound = WIDE**2 * least + 1e-12 * count  # rounding is not width
-    wide = int((fellows > bound).sum())
-    drawn = len(people) < len(values)
-    return _finding(
-        "people-wide",
-        wide / len(people),
-        (0.0, 1.0),
-        f"; counted on {len(people)} rows drawn at random" if drawn else "",
-        baseline=float((strangers > bound).mean()),
-        interval=wilson(wide, len(people)) if drawn else None,
-        unit="share",
-        attempts=len(people),
+    wide, tried = int((fellows > bound).sum()), len(people)
+    return Values(
+        wide / tried,
+        wilson(wide, tried) if tried < len(values) else None,
+        float((strangers > bound).mean()),
+        attempts=tried,
+        note=drawn_note(tried, len(values)),
     )
 
 
@@ -201,38 +148,44 @@ def _squares(values: _Values, people: _Places, others: _Places) -> _Values:
     return np.asarray(((values[others] - values[people, None]) ** 2).sum(axis=(1, 2)))
 
 
-def _finding(
-    name: str,
-    value: float,
-    bounds: tuple[float, float | None],
-    note: str,
-    *,
-    baseline: float,
-    interval: tuple[float, float] | None = None,
-    unit: str = "",
-    attempts: int | None = None,
-) -> Finding:
-    return Finding(
-        name,
-        Family.PRIVACY,
-        value,
-        Direction.HIGHER if name == "group-rank-smallest" else Direction.LOWER,
-        bounds,
-        _MEANINGS[name] + note + ".",
-        interval=interval,
-        baseline=baseline,
-        public=False,
-        unit=unit,
-        attempts=attempts,
-    )
-
-
 CONDITIONING = Measure(
-    name="conditioning",
-    family=Family.PRIVACY,
-    source="Aggarwal & Yu 2005; Domingo-Ferrer & Mateo-Sanz 2002",
-    findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
-    run=_run,
-    higher=frozenset({"group-rank-smallest"}),
-    public=False,
+    "conditioning",
+    Family.PRIVACY,
+    "Aggarwal & Yu 2005; Domingo-Ferrer & Mateo-Sanz 2002",
+    (
+        Number(
+            "groups-flat",
+            "The share of groups that vary in fewer directions than the table does, so that their synthetic rows stay "
+            "in the flat that the members span; less is better, and more members than coordinates are the remedy",
+            "Groups without width in some direction",
+            unit="share",
+            public=False,
+        ),
+        Number(
+            "group-rank-smallest",
+            "The fewest directions in which the members of a group differ, beside groups of the same sizes made at "
+            "random (baseline); more is better, and 0 means that the group's mean is everybody's record",
+            "Smallest rank of a group",
+            (0.0, None),
+            higher=True,
+            public=False,
+        ),
+        Number(
+            "group-condition-median",
+            "How many times as wide the typical group is in its longest direction as in its shortest that is not flat; "
+            "less is better, for a group that is nearly flat protects little across",
+            "Condition of a group, median",
+            (1.0, None),
+            public=False,
+        ),
+        Number(
+            "people-wide",
+            f"The share of people who are more than {WIDE:g} times as far from the others of their group as from as "
+            "many nearest people; these are outliers whose group was stretched to hold them, and less is better",
+            "People far from the others of their group",
+            unit="share",
+            public=False,
+        ),
+    ),
+    _run,
 )

@@ -5,34 +5,46 @@ Interval, entropy and perturbation are all read off the same released rows, so t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.columns import Cells, ColumnPair
-from sfumato.assess.risk.all_but_one import nearest_but_one
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Study, once, sample
+from sfumato.compiled import compiled, fixed, inner
 
-__all__ = ["NEIGHBOURS", "Crowd", "average", "first", "look_up", "number_columns", "number_errors", "sampling_note"]
+__all__ = [
+    "NEIGHBOURS",
+    "Guessed",
+    "average",
+    "first",
+    "look_up",
+    "nearest_but_one",
+    "number_columns",
+    "number_errors",
+    "sampling_note",
+]
 
 NEIGHBOURS = 10
 """Released rows that an intruder looks at for each person and column."""
-
 _WORK = 1.2e10  # coordinate differences that the look-ups may cost
 _OVERHEAD = 3.0  # what keeping the nearest costs for each pair and column, in coordinate differences
 _USUAL = 2000  # attempts for which that much work is right
 _FEWEST = 100
-
+_CHUNK = 512  # rows whose distances are held at a time, so that they stay in the fastest memory
 _Places = NDArray[np.int64]
 _Values = NDArray[np.float64]
+_Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Crowd:
-    """The people who are looked at, and the released rows that speak of them.
+class Guessed:
+    """The people whose cells are guessed, and the released rows that speak of them.
 
     ``people`` and ``outside`` are places in the original and among the rows held out; ``outside`` is None where there
     is no control. ``near`` gives for each column and person the places of released rows, nearest first. Where rows
@@ -45,35 +57,26 @@ class Crowd:
     descend: bool
 
 
-_seen: WeakKeyDictionary[Study, Crowd | None] = WeakKeyDictionary()
-
-
-def look_up(study: Study) -> Crowd | None:
-    """Find for people, drawn at random, the released rows that an intruder would take for theirs.
+@once
+def look_up(study: Study) -> Guessed | None:
+    """People drawn at random, and for each the released rows that an intruder would take for theirs.
 
     Where it is known which row descends from whom the intruder knows it too. Else the intruder knows all of a person's
     columns but one and takes the rows nearest in those. None where there is one column and so nothing to go by.
     """
-    if study not in _seen:
-        _seen[study] = _descending(study) if _has_origin(study) else _nearest_by_column(study)
-    return _seen[study]
+    known = study.workings is not None and study.workings.origin is not None
+    return _descending(study) if known else _nearest_by_column(study)
 
 
-def _has_origin(study: Study) -> bool:
-    return study.workings is not None and study.workings.origin is not None
-
-
-def _descending(study: Study) -> Crowd:
-    assert study.workings is not None
-    assert study.workings.origin is not None
-    origin = study.workings.origin
-    known = np.flatnonzero((origin >= 0) & (origin < len(study.original))).astype(np.int64)
-    rows = known[sample(len(known), study.sizes.attempts, study.generator("estimates"))]
+def _descending(study: Study) -> Guessed:
+    released, original = study.descent()
+    chosen = sample(len(released), study.sizes.attempts, study.generator("estimates"))
+    rows = released[chosen].astype(np.int64)
     near: dict[str, tuple[_Places, _Places | None]] = {pair.name: (rows[:, None], None) for pair in study.pairs}
-    return Crowd(origin[rows], None, near, descend=True)
+    return Guessed(original[chosen], None, near, descend=True)
 
 
-def _nearest_by_column(study: Study) -> Crowd | None:
+def _nearest_by_column(study: Study) -> Guessed | None:
     if len(study.pairs) < 2:
         return None
     rng, most = study.generator("estimates"), _most(study)
@@ -89,11 +92,11 @@ def _nearest_by_column(study: Study) -> Crowd | None:
     places = nearest_but_one(study.released, queries, column_of, min(NEIGHBOURS, len(study.released)))
     inside, beyond = places[:, : len(people)], places[:, len(people) :]
     near = {name: (inside[at], None if outside is None else beyond[at]) for at, name in enumerate(names)}
-    return Crowd(people, outside, near, descend=False)
+    return Guessed(people, outside, near, descend=False)
 
 
 def _most(study: Study) -> int:
-    """Choose how many people, so that the look-ups of all columns together stay affordable."""
+    """How many people, so that the look-ups of all columns together stay affordable."""
     each = len(study.released) * (study.released.shape[1] + _OVERHEAD * len(study.pairs))
     arms = 1 if study.holdout is None else 2
     granted = _WORK * study.sizes.attempts / _USUAL / each / arms
@@ -101,14 +104,14 @@ def _most(study: Study) -> int:
 
 
 def first(cells: Cells, places: _Places) -> _Values:
-    """Take the number of the nearest row that has one; the column's median, which teaches nothing, where none has."""
+    """Number of the nearest row that has one; the column's median, which teaches nothing, where none has."""
     has = ~cells.absent[places]
     place = places[np.arange(len(places)), has.argmax(axis=1)]
     return np.where(has.any(axis=1), cells.values[place], _middle(cells))
 
 
 def average(cells: Cells, places: _Places) -> _Values:
-    """Take the mean of the numbers that the nearest rows have; the column's median where none has."""
+    """Mean of the numbers that the nearest rows have; the column's median where none has."""
     has = ~cells.absent[places]
     count = has.sum(axis=1)
     total = np.where(has, cells.values[places], 0.0).sum(axis=1)
@@ -120,31 +123,110 @@ def _middle(cells: Cells) -> float:
 
 
 def number_columns(study: Study) -> list[ColumnPair]:
-    """List the columns of numbers that differ between people; what does not differ cannot be estimated."""
+    """Columns of numbers that differ between people; what does not differ cannot be estimated."""
     numbers = [pair for pair in study.pairs if pair.is_number and len(pair.original.present)]
     return [pair for pair in numbers if pair.original.present.min() < pair.original.present.max()]
 
 
-def number_errors(study: Study, crowd: Crowd) -> Iterator[tuple[ColumnPair, _Values, _Values | None]]:
-    """Give each column's errors on the original's people and on those held out; NaN where the cell is missing."""
+def number_errors(study: Study, guessed: Guessed) -> Iterator[tuple[ColumnPair, _Values, _Values | None]]:
+    """Each column's errors on the original's people and on those held out; NaN where the cell is missing."""
     held = dict(zip((pair.name for pair in study.pairs), study.held or (), strict=False))
     for pair in number_columns(study):
-        inside, beyond = crowd.near[pair.name]
+        inside, beyond = guessed.near[pair.name]
         outside = None
-        if crowd.outside is not None and beyond is not None:
-            outside = error_of(held[pair.name], crowd.outside, first(pair.released, beyond))
-        yield pair, error_of(pair.original, crowd.people, first(pair.released, inside)), outside
+        if guessed.outside is not None and beyond is not None:
+            outside = _error_of(held[pair.name], guessed.outside, first(pair.released, beyond))
+        yield pair, _error_of(pair.original, guessed.people, first(pair.released, inside)), outside
 
 
-def error_of(cells: Cells, people: _Places, estimate: _Values) -> _Values:
-    """Subtract the estimate from the people's own numbers; NaN where these are missing."""
+def _error_of(cells: Cells, people: _Places, estimate: _Values) -> _Values:
+    """The people's own numbers less the estimate; NaN where these are missing."""
     return np.where(cells.absent[people], np.nan, cells.values[people] - estimate)
 
 
-def sampling_note(study: Study, crowd: Crowd) -> str:
-    """Say what the look-up did, to end a meaning with."""
-    all_rows = len(study.released) if crowd.descend else len(study.original)
-    drawn = f"; counted on {len(crowd.people)} rows drawn at random" if len(crowd.people) < all_rows else ""
-    if crowd.descend:
+def sampling_note(study: Study, guessed: Guessed) -> str:
+    """What the look-up did, to end a meaning with."""
+    all_rows = len(study.released) if guessed.descend else len(study.original)
+    drawn = f"; counted on {len(guessed.people)} rows drawn at random" if len(guessed.people) < all_rows else ""
+    if guessed.descend:
         return drawn + "; each person is compared with the row that descends from theirs, so there is no control"
-    return drawn + ("; control not run because no rows were held out" if crowd.outside is None else "")
+    return drawn + ("; control not run because no rows were held out" if guessed.outside is None else "")
+
+
+def nearest_but_one(rows: _Matrix, queries: _Matrix, column_of: _Places, count: int) -> _Places:
+    """For each column the nearest rows of each query in the coordinates of all other columns, exactly.
+
+    A search for each column would sum the same squares again: here each column's part is summed once and taken off the
+    whole. Rows at the same distance come in their order.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, d)
+    queries : ndarray of shape (q, d)
+    column_of : ndarray of shape (d,)
+        The column of each coordinate, from 0.
+    count : int
+        How many neighbours, at most m.
+
+    Returns
+    -------
+    ndarray of shape (columns, q, count)
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0, 5.0], [4.0, 0.0]])
+    >>> nearest_but_one(rows, np.array([[0.0, 0.0]]), np.array([0, 1]), 1).ravel().tolist()
+    [1, 0]
+    """
+    if not 0 < count <= len(rows):
+        raise ValueError(f"{count} neighbours were asked of {len(rows)} rows")
+    across, asked, owner = fixed(rows.T, np.float64), fixed(queries, np.float64), fixed(column_of, np.int64)
+    found = np.zeros((int(column_of.max()) + 1, len(queries), count), dtype=np.int64)
+    threads = min(os.cpu_count() or 1, 8)
+    ends = np.linspace(0, len(queries), threads + 1).astype(int).tolist()
+    with ThreadPoolExecutor(threads) as pool:
+        jobs = [
+            pool.submit(_search, across, asked, owner, found, begin, end)
+            for begin, end in pairwise(ends)
+            if begin < end
+        ]
+        for job in jobs:
+            job.result()
+    return found
+
+
+@inner
+def _keep(whole: _Matrix, part: _Matrix, least: _Matrix, found: _Places, start: int, width: int) -> None:
+    """Sort those of a chunk's rows that are nearer than the farthest found so far into what was found."""
+    last = len(least) - 1
+    for r in range(width):
+        apart = whole[r] - part[r]
+        if apart < least[last]:
+            at = last
+            while at > 0 and least[at - 1] > apart:
+                least[at], found[at] = least[at - 1], found[at - 1]
+                at -= 1
+            least[at], found[at] = apart, start + r
+
+
+@compiled
+def _search(across: _Matrix, asked: _Matrix, owner: _Places, found: _Places, begin: int, end: int) -> None:
+    """Search for queries begin to end; ``across`` holds the rows as columns."""
+    columns, _, count = found.shape
+    d, m = across.shape
+    part, whole = np.empty((columns, _CHUNK)), np.empty(_CHUNK)
+    least = np.full((end - begin, columns, count), np.inf)
+    for start in range(0, m, _CHUNK):  # all queries meet a chunk while it is at hand
+        for i in range(begin, end):
+            part[:] = 0.0
+            for t in range(d):
+                x, own, line = asked[i, t], part[owner[t]], across[t, start : start + _CHUNK]
+                for r in range(len(line)):
+                    gap = x - line[r]
+                    own[r] += gap * gap
+            whole[:] = 0.0
+            for c in range(columns):
+                for r in range(_CHUNK):
+                    whole[r] += part[c, r]
+            for c in range(columns):
+                _keep(whole, part[c], least[i - begin, c], found[c, i], start, min(_CHUNK, m - start))

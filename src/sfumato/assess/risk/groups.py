@@ -1,91 +1,342 @@
-"""How large the groups are, and whether every record got the level it asked for."""
+"""The groups: how large and compact they are, and how surely one tells the target of its members; mostly for the owner.
+
+l-diversity and t-closeness inside groups [Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007]. Class-wise
+groups hold one class by design, so that the class of every synthetic row is certain (errata KCG12.5).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sfumato.assess.findings import Direction, Family, Finding, not_run
+from sfumato.assess.columns import Cells
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.study import Study
 from sfumato.facts import Fact, Grouped
 from sfumato.mechanism import Workings
 
-__all__ = ["TINY", "group_findings"]
+__all__ = [
+    "COMPACTNESS",
+    "DIVERSITY",
+    "GROUPS",
+    "TINY",
+    "Diversity",
+    "compactness",
+    "group_sizes",
+    "measure_diversity",
+    "squares_inside",
+]
 
 TINY = 3
 """Mean and covariance of two records give both away, and three are not far from it."""
-
-_SMALLEST = "The number of records in the smallest group; nobody was condensed together with fewer."
-_MEANINGS = {
-    "group-size-smallest": _SMALLEST,
-    "group-size-median": "Half of the groups hold at least this many records.",
-    "group-size-largest": "The number of records in the largest group; detail is lost where groups are large.",
-    "level-met": "The share of records whose group is at least as large as the level asked for; it must be all.",
-    "groups-tiny": f"The number of groups of {TINY} records or fewer, whose statistics nearly give the members away.",
-}
-_DIRECTIONS = {"group-size-largest": Direction.LOWER, "groups-tiny": Direction.LOWER}
+_SHUFFLES = 5
+_MANY = 200_000  # people of whom one shuffle is enough
+_Values = NDArray[np.float64]
+_Places = NDArray[np.int64]
 
 
-def group_findings(workings: Workings | None, facts: Sequence[Fact] = ()) -> tuple[Finding, ...]:
-    """Count group sizes, records that got their level, and groups too small to protect.
+def group_sizes(workings: Workings | None, facts: Sequence[Fact] = ()) -> Iterator[Stated]:
+    """Group sizes, records that got their level, and groups too small to protect; all exact counts.
 
     Where only the groups are known, each of their records is taken to ask for the highest level inside. Without
-    workings only the smallest group is known, and that only where a fact states it. All are exact counts.
-    The baselines of the sizes are the smallest, median and largest level asked for.
+    workings only the smallest group is known, and that only where a fact states it. The baselines of the sizes are the
+    smallest, median and largest level asked for.
     """
     if workings is not None and workings.labels is not None and workings.levels is not None:
         asked = workings.levels
         _, places, sizes = np.unique(workings.labels, return_inverse=True, return_counts=True)
         got = sizes[places]
     elif workings is not None and workings.sizes is not None and workings.highest is not None:
-        sizes, asked, got = (
-            workings.sizes,
-            np.repeat(workings.highest, workings.sizes),
-            np.repeat(workings.sizes, workings.sizes),
-        )
+        sizes = workings.sizes
+        asked, got = np.repeat(workings.highest, sizes), np.repeat(sizes, sizes)
     else:
-        return _from_facts(facts)
-    n, g = float(len(got)), float(len(sizes))
-    tiny = int((sizes <= TINY).sum())
-    low, middle, high = float(asked.min()), float(np.median(asked)), float(asked.max())
-    return (
-        _finding("group-size-smallest", float(sizes.min()), (1.0, n), low, public=True),
-        _finding("group-size-median", float(np.median(sizes)), (1.0, n), middle),
-        _finding("group-size-largest", float(sizes.max()), (1.0, n), high),
-        _finding("level-met", float((got >= asked).mean()), (0.0, 1.0), 1.0, unit="share"),
-        _finding("groups-tiny", float(tiny), (0.0, g), 0.0),
-    )
-
-
-def _from_facts(facts: Sequence[Fact]) -> tuple[Finding, ...]:
-    because = "no groups came with the table; they are known only to the run that made it"
-    findings = [
-        not_run(name, Family.PRIVACY, _direction(name), meaning, because, public=name == "group-size-smallest")
-        for name, meaning in _MEANINGS.items()
-    ]
-    for fact in facts:
-        if isinstance(fact, Grouped):
+        for fact in [fact for fact in facts if isinstance(fact, Grouped)][-1:]:
             bounds = (1.0, float(fact.records))
-            smallest = float(fact.smallest)
-            findings[0] = _finding("group-size-smallest", smallest, bounds, float(fact.asked_min), public=True)
-    return tuple(findings)
+            yield "group-size-smallest", Values(float(fact.smallest), baseline=float(fact.asked_min), range=bounds)
+        raise NotRun(Need.GROUPS.value)
+    bounds = (1.0, float(len(got)))
+    for name, how in (("smallest", np.min), ("median", np.median), ("largest", np.max)):
+        yield f"group-size-{name}", Values(float(how(sizes)), baseline=float(how(asked)), range=bounds)
+    yield "level-met", Values(float((got >= asked).mean()), baseline=1.0)
+    yield "groups-tiny", Values(float((sizes <= TINY).sum()), baseline=0.0, range=(0.0, float(len(sizes))))
 
 
-def _direction(name: str) -> Direction:
-    return _DIRECTIONS.get(name, Direction.HIGHER)
+GROUPS = Measure(
+    "groups",
+    Family.PRIVACY,
+    "Aggarwal & Yu 2005",
+    (
+        Number(
+            "group-size-smallest",
+            "The number of records in the smallest group; nobody was condensed together with fewer",
+            "Smallest group",
+            (1.0, None),
+            "count",
+            higher=True,
+            figure="groups/sizes",
+        ),
+        Number(
+            "group-size-median",
+            "Half of the groups hold at least this many records",
+            "Median group",
+            (1.0, None),
+            "count",
+            higher=True,
+            public=False,
+            figure="groups/sizes",
+        ),
+        Number(
+            "group-size-largest",
+            "The number of records in the largest group; detail is lost where groups are large",
+            "Largest group",
+            (1.0, None),
+            "count",
+            public=False,
+            figure="groups/sizes",
+        ),
+        Number(
+            "level-met",
+            "The share of records whose group is at least as large as the level asked for; it must be all",
+            "Records that got their level",
+            unit="share",
+            higher=True,
+            public=False,
+            figure="groups/levels",
+        ),
+        Number(
+            "groups-tiny",
+            f"The number of groups of {TINY} records or fewer, whose statistics nearly give the members away",
+            "Tiny groups",
+            (0.0, None),
+            "count",
+            public=False,
+        ),
+    ),
+    lambda study: group_sizes(study.workings, study.facts),
+    of_groups=True,
+)
 
 
-def _finding(
-    name: str, value: float, bounds: tuple[float, float], baseline: float, *, public: bool = False, unit: str = "count"
-) -> Finding:
-    return Finding(
-        name,
-        Family.PRIVACY,
-        value,
-        _direction(name),
-        bounds,
-        _MEANINGS[name],
-        baseline=baseline,
-        public=public,
-        unit=unit,
-    )
+def compactness(values: _Values, workings: Workings | None) -> Iterator[Stated]:
+    """SSQ and information loss, 100 * SSE / SST, of the encoded original under its groups.
+
+    The baseline is the expectation for groups of the same number filled at random: SST * (n - g) / (n - 1).
+    """
+    if workings is None or workings.labels is None:
+        raise NotRun(Need.GROUPS.value)
+    inside = squares_inside(values, workings.labels)
+    whole = float(((values - values.mean(axis=0)) ** 2).sum())
+    n, g = len(values), len(np.unique(workings.labels))
+    chance = (n - g) / (n - 1) if n > 1 else 0.0
+    yield "ssq", Values(inside, baseline=whole * chance, range=(0.0, whole))
+    if whole == 0.0:
+        raise NotRun("no column of the original varies")
+    yield "information-loss", Values(min(100.0, 100.0 * inside / whole), baseline=100.0 * chance)
+
+
+def squares_inside(values: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """Squared distances of records, added up, to the mean of their group.
+
+    Examples
+    --------
+    >>> squares_inside(np.array([[0.0], [2.0], [7.0]]), np.array([0, 0, 1]))
+    2.0
+    """
+    order = np.argsort(labels, kind="stable")
+    starts = np.flatnonzero(np.diff(labels[order], prepend=labels.min(initial=0) - 1))
+    sizes = np.diff(starts, append=len(labels))
+    total = 0.0
+    for column in values.T:
+        cells = column[order]
+        mean = np.add.reduceat(cells, starts) / sizes
+        total += float(((cells - np.repeat(mean, sizes)) ** 2).sum())
+    return total
+
+
+COMPACTNESS = Measure(
+    "compactness",
+    Family.UTILITY,
+    "Domingo-Ferrer & Mateo-Sanz 2002",
+    (
+        Number(
+            "ssq",
+            "The squared distances of all records to the middle of their group, added up; the smaller, the more alike "
+            "the records that were condensed together",
+            "Sum of squares inside groups",
+            (0.0, None),
+            public=False,
+        ),
+        Number(
+            "information-loss",
+            "The percentage of all variation in the original that lies inside the groups, which is where detail is "
+            "replaced by chance: 0 loses nothing, 100 means a single group or one no better",
+            range=(0.0, 100.0),
+            unit="percent",
+            public=False,
+        ),
+    ),
+    lambda study: compactness(study.original, study.workings),
+    uncompared={},
+    of_groups=True,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diversity:
+    """Size, different values, 2^entropy and distance to the whole table, of each group."""
+
+    sizes: _Places
+    distinct: _Places
+    effective: _Values
+    closeness: _Values
+
+    def summary(self) -> dict[str, float]:
+        """The numbers of the findings."""
+        return {
+            "diversity-smallest": float(self.distinct.min()),
+            "diversity-median": float(np.median(self.distinct)),
+            "diversity-entropy-smallest": float(self.effective.min()),
+            "diversity-entropy-median": float(np.median(self.effective)),
+            "groups-of-one-class": float((self.distinct == 1).mean()),
+            "closeness-largest": float(self.closeness.max()),
+            "closeness-mean": float(np.average(self.closeness, weights=self.sizes)),
+        }
+
+
+def measure_diversity(labels: _Places, codes: _Places, *, ordered: bool) -> Diversity:
+    """Each group's diversity and closeness from the places of the target's values, 0 to v - 1.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        The group of each record.
+    codes : ndarray of shape (n,)
+        The place of each record's target among its different values.
+    ordered : bool
+        Whether the values have an order. Then closeness is the earth mover's distance between ranks, else total
+        variation.
+
+    Examples
+    --------
+    >>> found = measure_diversity(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1]), ordered=False)
+    >>> found.distinct.tolist(), found.closeness.tolist()
+    ([1, 2], [0.25, 0.25])
+    """
+    groups, sizes = np.unique(labels, return_inverse=True, return_counts=True)[1:]
+    order = np.lexsort((codes, groups))
+    where, what = groups[order], codes[order]
+    fresh = np.flatnonzero((np.diff(where, prepend=-1) != 0) | (np.diff(what, prepend=-1) != 0))
+    counts = np.diff(np.append(fresh, len(codes)))
+    group, value = where[fresh], what[fresh]  # one entry a value that a group holds
+    share = counts / sizes[group]
+    entropy = np.bincount(group, -share * np.log2(share), len(sizes))
+    whole = np.bincount(codes) / len(codes)
+    if ordered:
+        closeness = _movers(where, what, sizes, whole)
+    else:
+        inside = np.bincount(group, np.abs(share - whole[value]) - whole[value], len(sizes))
+        closeness = np.clip((inside + 1.0) / 2, 0.0, 1.0)
+    distinct = np.bincount(group, minlength=len(sizes))
+    return Diversity(sizes, distinct, np.minimum(np.exp2(entropy), distinct), closeness)
+
+
+def _movers(where: _Places, what: _Places, sizes: _Places, whole: _Values) -> _Values:
+    """Earth mover's distance between each group's ranks and the whole table's, ranks from 0 to 1.
+
+    It is the area between two quantile functions. Member i of a group is constant between (i - 1)/k and i/k, where the
+    whole table's function is below it up to a point and above it from there, so its part comes from an integral.
+    """
+    ranks = np.arange(len(whole)) / max(len(whole) - 1, 1)
+    knots = np.append(0.0, np.cumsum(whole))
+    areas = np.append(0.0, np.cumsum(whole * ranks))
+    size, place = sizes[where], np.arange(len(where)) - np.append(0, np.cumsum(sizes))[where]
+    begin, end, own = place / size, (place + 1) / size, ranks[what]
+    cut = np.clip(knots[what + 1], begin, end)
+    low, middle, high = (np.interp(at, knots, areas) for at in (begin, cut, end))
+    parts = own * (cut - begin) - (middle - low) + (high - middle) - own * (end - cut)
+    return np.clip(np.bincount(where, parts, len(sizes)), 0.0, 1.0)
+
+
+def _run_diversity(study: Study) -> Iterator[Stated]:
+    if study.workings is None or study.workings.labels is None:
+        raise NotRun(Need.GROUPS.value)
+    assert study.target is not None
+    pair, labels = study.pair(study.target), study.workings.labels
+    codes = _codes(pair.original)
+    found = measure_diversity(labels, codes, ordered=pair.is_number).summary()
+    rng, shuffles = study.generator("diversity"), _SHUFFLES if len(codes) < _MANY else 1
+    by_chance = [
+        measure_diversity(labels, rng.permutation(codes), ordered=pair.is_number).summary() for _ in range(shuffles)
+    ]
+    for name, value in found.items():
+        bounds = (1.0, float(codes.max() + 1)) if name.startswith("diversity") else None
+        yield name, Values(value, baseline=float(np.mean([chance[name] for chance in by_chance])), range=bounds)
+
+
+def _codes(cells: Cells) -> _Places:
+    """Places of the target's values in their order; a missing cell is one more value, above all others."""
+    values, codes = np.unique(cells.values, return_inverse=True)
+    codes = np.where(cells.absent, len(values), codes.ravel())
+    return np.unique(codes, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def _diverse(name: str, meaning: str, spoken: str) -> Number:
+    return Number(name, meaning, spoken, (1.0, None), higher=True, public=False)
+
+
+DIVERSITY = Measure(
+    "diversity",
+    Family.PRIVACY,
+    "Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007",
+    (
+        _diverse(
+            "diversity-smallest",
+            "The fewest different values of the target that a group holds, a missing cell counting as one; 1 means "
+            "that whoever is known to be in that group has a target that is known too",
+            "Classes in a group, fewest",
+        ),
+        _diverse(
+            "diversity-median",
+            "Half of the groups hold at least this many different values of the target; more is better",
+            "Classes in a group, median",
+        ),
+        _diverse(
+            "diversity-entropy-smallest",
+            "As the fewest values of the target in a group, but values that few members have count little; 1 is worst",
+            "Classes in a group by entropy, fewest",
+        ),
+        _diverse(
+            "diversity-entropy-median",
+            "Half of the groups hold as good as this many equally frequent values of the target; more is better",
+            "Classes in a group by entropy, median",
+        ),
+        Number(
+            "groups-of-one-class",
+            "The share of groups whose members all have the same value of the target, so that finding a person's group "
+            "gives it away; less is better, and groups made for each class apart always have 1",
+            "Groups whose members share one class",
+            unit="share",
+            public=False,
+        ),
+        Number(
+            "closeness-largest",
+            "How far the target's distribution in a group is from that in the whole table, in the group where it is "
+            "farthest; 0 means that groups tell nothing about the target, 1 that one tells all",
+            "Distance of a group's classes from all, largest",
+            public=False,
+        ),
+        Number(
+            "closeness-mean",
+            "How far the target's distribution in a group is from that in the whole table, on average over people; "
+            "less is better",
+            "Distance of a group's classes from all, mean",
+            public=False,
+        ),
+    ),
+    _run_diversity,
+    needs=(Need.TARGET,),
+)

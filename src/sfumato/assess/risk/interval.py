@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.columns import ColumnPair
-from sfumato.assess.findings import Direction, Family, Finding, not_run
-from sfumato.assess.frame import Measure, Need
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import CONFIDENCE, holding
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.risk.estimates import Crowd, look_up, number_columns, number_errors, sampling_note
-from sfumato.assess.study import Study, sample
+from sfumato.assess.risk.estimates import Guessed, look_up, number_columns, number_errors, sampling_note
+from sfumato.assess.study import Study, drawn_note, sample
 
 __all__ = ["INTERVAL", "central_width", "counterparts", "interval_privacy"]
 
 _REDRAWS = 200
-
 _Values = NDArray[np.float64]
 _Places = NDArray[np.int64]
-
-_MEANINGS = {
-    "interval-privacy": (
-        "How wide the interval is that holds a person's number with 95 % confidence for an intruder who reads it off "
-        "the released row most like the person, as a part of the column's range and averaged over columns; 0 means "
-        "known exactly, and no less than the baseline means that the release helps no more than the column's spread"
-    ),
-    "interval-privacy-within-groups": (
-        "The same where each record is compared with a row drawn from its own group, as in the paper that tunes the "
-        "group size by it; wider is better, and the baseline is what one group of all records would give"
-    ),
-}
-_COLUMN = (
-    "How wide the interval is, as a part of the range of {column}, that holds a person's value with 95 % confidence "
-    "for an intruder who reads it off the released row most like the person; wider is better"
-)
 _MISSING = "all cells of the people looked at are missing"
+_NO_NUMBERS = "no column is a number that differs between people"
 
 
 def interval_privacy(
     original: _Values, released: _Values, confidence: float = CONFIDENCE, *, partners: _Places | None = None
 ) -> _Values:
-    """Measure the width of the interval that holds each attribute of a record, as a part of its range.
+    """Width of the interval that holds each attribute of a record, as a part of its range.
 
     Implements the privacy metric of [KCG12, "Metrics"; Agrawal & Srikant 2000]: an attribute that is estimated with
     95 % confidence in [x1, x2] has privacy (x2 - x1) / (max - min). The estimate is the number of a released row, the
@@ -95,7 +79,7 @@ def _errors_of_nearest(original: _Values, released: _Values) -> _Values:
 
 
 def counterparts(labels: _Places, drawn_from: _Places, rng: np.random.Generator) -> _Places:
-    """Give each record a released row of its own group, each row to as few records as can be; -1 where none is.
+    """A released row of its own group for each record, each row to as few records as can be; -1 where none is.
 
     [KCG12] does not say what a record is compared with. With rows of its own group, and not with the group's mean,
     the privacy printed in its table 2 comes out: 0.65 for 0.66 (breast cancer, 180), 1.42 for 1.44 (ionosphere, 45),
@@ -119,7 +103,7 @@ def counterparts(labels: _Places, drawn_from: _Places, rng: np.random.Generator)
 
 
 def central_width(errors: _Values, confidence: float = CONFIDENCE) -> _Values:
-    """Measure how wide the middle part of errors is, along the last axis; NaN does not count, and is given for none."""
+    """How wide the middle part of errors is, along the last axis; NaN does not count, and is given for none."""
     ordered = np.sort(errors, axis=-1)
     last = np.maximum((~np.isnan(ordered)).sum(axis=-1) - 1, 0)
     ends = []
@@ -132,40 +116,35 @@ def central_width(errors: _Values, confidence: float = CONFIDENCE) -> _Values:
     return np.asarray(ends[1] - ends[0])
 
 
-def _run(study: Study) -> Iterable[Finding]:
-    groups = _within_groups(study)
+def _run(study: Study) -> Iterator[Stated]:
+    guessed = look_up(study) if number_columns(study) else None
     if not number_columns(study):
-        yield _nothing("interval-privacy", "no column is a number that differs between people")
-        yield groups
-        return
-    crowd = look_up(study)
-    if crowd is None or not len(crowd.people):
-        yield _nothing("interval-privacy", Need.COLUMNS.value if crowd is None else Need.ORIGIN.value)
-        yield groups
-        return
-    yield from _from_crowd(study, crowd)
-    yield groups
+        yield "interval-privacy", NotRun(_NO_NUMBERS)
+    elif guessed is None or not len(guessed.people):
+        yield "interval-privacy", NotRun(Need.COLUMNS.value if guessed is None else Need.ORIGIN.value)
+    else:
+        yield from _of_columns(study, guessed)
+    yield "interval-privacy-within-groups", _within_groups(study)
 
 
-def _from_crowd(study: Study, crowd: Crowd) -> Iterable[Finding]:
-    """State the mean over columns, then each column."""
-    rng, note = study.generator("interval"), sampling_note(study, crowd)
-    errors = list(number_errors(study, crowd))
+def _of_columns(study: Study, guessed: Guessed) -> Iterator[Stated]:
+    """The mean over columns, then each column."""
+    rng, note = study.generator("interval"), sampling_note(study, guessed)
+    errors = list(number_errors(study, guessed))
     pairs, spans = [pair for pair, _, _ in errors], [_span(pair) for pair, _, _ in errors]
     inside = _draws([error for _, error, _ in errors], spans, rng)
     others = [error for _, _, error in errors if error is not None]
     outside = _draws(others, spans, rng) if others else None
     baselines = [float(central_width(pair.original.present)) / span for pair, span in zip(pairs, spans, strict=True)]
-    names = ["interval-privacy", *(f"interval-privacy/{pair.name}" for pair in pairs)]
-    texts = [_MEANINGS["interval-privacy"], *(_COLUMN.format(column=pair.name) for pair in pairs)]
-    for place, name in enumerate(names):
+    for place, name in enumerate(["interval-privacy", *(f"interval-privacy/{pair.name}" for pair in pairs)]):
         of = slice(None) if place == 0 else slice(place - 1, place)
-        control = None if outside is None else _summary(outside, of)
-        measured = _summary(inside, of)
+        control, measured = None if outside is None else _summary(outside, of), _summary(inside, of)
         if measured is None:
-            yield not_run(name, Family.PRIVACY, Direction.HIGHER, texts[place] + ".", _MISSING)
+            yield name, NotRun(_MISSING)
             continue
-        yield _finding(name, texts[place] + note, measured, float(np.mean(baselines[of])), control, len(crowd.people))
+        baseline, (aside, limits) = float(np.mean(baselines[of])), control or (None, None)
+        people = len(guessed.people)
+        yield name, Values(*measured, baseline, aside, people, note, control_interval=limits)
 
 
 def _span(pair: ColumnPair) -> float:
@@ -173,7 +152,7 @@ def _span(pair: ColumnPair) -> float:
 
 
 def _draws(errors: Sequence[_Values], spans: Sequence[float], rng: np.random.Generator) -> _Values:
-    """Measure the width of each column and, below it, that of redraws of the people, the same for all columns."""
+    """Width of each column and, below it, that of redraws of the people, the same for all columns."""
     again = rng.integers(0, len(errors[0]), size=(_REDRAWS, len(errors[0])))
     columns = []
     for error, span in zip(errors, spans, strict=True):
@@ -183,7 +162,7 @@ def _draws(errors: Sequence[_Values], spans: Sequence[float], rng: np.random.Gen
 
 
 def _summary(draws: _Values, of: slice) -> tuple[float, tuple[float, float]] | None:
-    """Average over columns; None where all cells of the people drawn are missing."""
+    """Mean over columns; None where all cells of the people drawn are missing."""
     known = draws[:, of][:, ~np.isnan(draws[0, of])]
     if not known.shape[1]:
         return None
@@ -191,30 +170,27 @@ def _summary(draws: _Values, of: slice) -> tuple[float, tuple[float, float]] | N
     return float(means[0]), holding(float(means[0]), means[1:])
 
 
-def _within_groups(study: Study) -> Finding:
-    """Compare each record with a row drawn from its own group."""
-    name, workings, pairs = "interval-privacy-within-groups", study.workings, number_columns(study)
+def _within_groups(study: Study) -> Values | NotRun:
+    """Each record beside a row drawn from its own group."""
+    workings, pairs = study.workings, number_columns(study)
     if workings is None or workings.labels is None or workings.drawn_from is None:
-        return _nothing(name, Need.GROUPS.value)
+        return NotRun(Need.GROUPS.value)
     if not pairs:
-        return _nothing(name, "no column is a number that differs between people")
+        return NotRun(_NO_NUMBERS)
     rng = study.generator("interval within groups")
     partners = counterparts(workings.labels, workings.drawn_from, rng)
     people = np.flatnonzero(partners >= 0)
     if not len(people):
-        return _nothing(name, "no released row is known to come from a group of the original")
+        return NotRun("no released row is known to come from a group of the original")
     some = people[sample(len(people), study.sizes.testing, rng)]
-    note = f"; counted on {len(some)} rows drawn at random" if len(some) < len(study.original) else ""
     spans = [_span(pair) for pair in pairs]
     draws = _draws([_paired(pair, some, partners[some]) for pair in pairs], spans, rng)
     anywhere = rng.integers(0, len(study.released), size=len(some))
     free = [_paired(pair, some, anywhere) for pair in pairs]
     widths = [float(central_width(error)) / span for error, span in zip(free, spans, strict=True)]
-    baseline = np.mean([width for width in widths if not np.isnan(width)] or [0.0])
-    summary = _summary(draws, slice(None))
-    if summary is None:
-        return _nothing(name, _MISSING)
-    return _finding(name, _MEANINGS[name] + note, summary, float(baseline), None, len(some))
+    baseline = float(np.mean([width for width in widths if not np.isnan(width)] or [0.0]))
+    summary, note = _summary(draws, slice(None)), drawn_note(len(some), len(study.original))
+    return NotRun(_MISSING) if summary is None else Values(*summary, baseline, attempts=len(some), note=note)
 
 
 def _paired(pair: ColumnPair, people: _Places, rows: _Places) -> _Values:
@@ -222,40 +198,40 @@ def _paired(pair: ColumnPair, people: _Places, rows: _Places) -> _Values:
     return np.where(absent, np.nan, pair.original.values[people] - pair.released.values[rows])
 
 
-def _nothing(name: str, because: str) -> Finding:
-    return not_run(name, Family.PRIVACY, Direction.HIGHER, _MEANINGS[name] + ".", because, public=False)
-
-
-def _finding(
-    name: str,
-    meaning: str,
-    measured: tuple[float, tuple[float, float]],
-    baseline: float,
-    control: tuple[float, tuple[float, float]] | None,
-    attempts: int,
-) -> Finding:
-    return Finding(
-        name,
-        Family.PRIVACY,
-        measured[0],
-        Direction.HIGHER,
-        (0.0, None),
-        meaning + ".",
-        interval=measured[1],
-        baseline=baseline,
-        control=None if control is None else control[0],
-        control_interval=None if control is None else control[1],
-        attempts=attempts,
-        public=False,  # beside the released column it would give the original's range, and so its extremes
-    )
-
-
+# Beside the released column these would give the original's range, and so its extremes: none is public.
 INTERVAL = Measure(
-    name="interval",
-    family=Family.PRIVACY,
-    source="Agrawal & Srikant 2000; Kim, Chen & Gangopadhyay 2012",
-    findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
-    run=_run,
-    higher=frozenset(_MEANINGS),
-    public=False,
+    "interval",
+    Family.PRIVACY,
+    "Agrawal & Srikant 2000; Kim, Chen & Gangopadhyay 2012",
+    (
+        Number(
+            "interval-privacy",
+            "How wide the interval is that holds a person's number with 95 % confidence for an intruder who reads it "
+            "off the released row most like the person, as a part of the column's range and averaged over columns; 0 "
+            "means known exactly, and no less than the baseline means that the release helps no more than the column's "
+            "spread",
+            "Width of the 95\u00a0% interval",
+            (0.0, None),
+            higher=True,
+            public=False,
+        ),
+        Number(
+            "interval-privacy-within-groups",
+            "The same where each record is compared with a row drawn from its own group, as in the paper that tunes "
+            "the group size by it; wider is better, and the baseline is what one group of all records would give",
+            "Width of the 95\u00a0% interval inside groups",
+            (0.0, None),
+            higher=True,
+            public=False,
+        ),
+        Number(
+            "interval-privacy/",
+            "How wide the interval is, as a part of the range of {column}, that holds a person's value with 95 % "
+            "confidence for an intruder who reads it off the released row most like the person; wider is better",
+            range=(0.0, None),
+            higher=True,
+            public=False,
+        ),
+    ),
+    _run,
 )

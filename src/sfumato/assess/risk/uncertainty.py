@@ -7,29 +7,21 @@ told as the number of values that are as good as equally likely, 2^H: numbers ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.columns import Cells, ColumnPair
-from sfumato.assess.findings import Direction, Family, Finding
-from sfumato.assess.frame import Measure, Need
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import holding
-from sfumato.assess.risk.entropy import step_of, surprisal, surprisal_given
-from sfumato.assess.risk.estimates import (
-    Crowd,
-    average,
-    first,
-    look_up,
-    number_errors,
-    sampling_note,
-)
+from sfumato.assess.risk.estimates import Guessed, average, first, look_up, number_errors, sampling_note
 from sfumato.assess.risk.interval import central_width
 from sfumato.assess.study import Study, sample
 
-__all__ = ["UNCERTAINTY"]
+__all__ = ["UNCERTAINTY", "step_of", "surprisal", "surprisal_given"]
 
 _FEWEST = 10  # people with a cell in a column, below which its entropy is not estimated
 _ROWS = 50_000  # rows that a column's own entropy is estimated on
@@ -37,27 +29,9 @@ _REDRAWS = 200
 _FOLDS = 2
 _PARTS = 10  # into which numbers and estimates are sorted, to see what one tells about the other; fewer where
 _CELL = 10.0  # there would not be so many people for each pair of parts
-
 _Values = NDArray[np.float64]
 _Places = NDArray[np.int64]
 _Who = tuple[Cells, _Places, _Places]  # a table's column, the places of people in it, and of the rows near each
-
-_MEANINGS = {
-    "entropy-privacy": (
-        "How many values a person's cell may still have for an intruder who knows the other columns and the release, "
-        "as a part of how many it may have without, averaged over columns: 0 means certain, 1 that nothing is learned; "
-        "what is lost on people held out as well (control) was learned about people in general"
-    ),
-    "uncertainty-width": (
-        "How wide the interval is, in standard deviations, that holds a person's number with 95 % confidence for an "
-        "intruder who reads it off the released row most like the person; wider is better, and methods are fairly "
-        "compared by it only at equal perturbation"
-    ),
-}
-_COLUMN = (
-    "How many values of {column} a person may still have for an intruder who knows the other columns and the release, "
-    "as a part of how many without; 0 means certain, 1 that nothing is learned"
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,31 +53,31 @@ class _Bits:
         return float(self.left(np.nanmean(self.each, keepdims=True))[0])
 
 
-def _run(study: Study) -> Iterable[Finding]:
-    crowd = look_up(study)
-    if crowd is None or not len(crowd.people):
-        return UNCERTAINTY.not_run(Need.COLUMNS.value if crowd is None else Need.ORIGIN.value)
-    rng, note = study.generator("uncertainty"), sampling_note(study, crowd)
+def _run(study: Study) -> Iterator[Stated]:
+    guessed = look_up(study)
+    if guessed is None or not len(guessed.people):
+        raise NotRun(Need.COLUMNS.value if guessed is None else Need.ORIGIN.value)
+    rng, note = study.generator("uncertainty"), sampling_note(study, guessed)
     held = study.held or tuple(pair.original for pair in study.pairs)
     inside, outside, names = [], [], []
     for pair, cells in zip(study.pairs, held, strict=True):
-        near, beyond = crowd.near[pair.name]
-        bits = _best(study, pair, (pair.original, crowd.people, near), crowd, rng)
+        near, beyond = guessed.near[pair.name]
+        bits = _best(study, pair, (pair.original, guessed.people, near), guessed, rng)
         if bits is None:
             continue
         names.append(pair.name)
         inside.append(bits)
-        if crowd.outside is not None and beyond is not None:
-            outside.append(_best(study, pair, (cells, crowd.outside, beyond), crowd, rng))
-    widths = _width_finding(study, crowd, note)
-    if not inside:
-        because = f"no column differs between people and has {_FEWEST} of them with a cell"
-        return (UNCERTAINTY.not_run(because)[0], widths)
-    return (*_entropy_findings(names, inside, outside, note, rng), widths)
+        if guessed.outside is not None and beyond is not None:
+            outside.append(_best(study, pair, (cells, guessed.outside, beyond), guessed, rng))
+    if inside:
+        yield from _entropies(names, inside, outside, note, rng)
+    else:
+        yield "entropy-privacy", NotRun(f"no column differs between people and has {_FEWEST} of them with a cell")
+    yield "uncertainty-width", _width(study, guessed, note)
 
 
-def _best(study: Study, pair: ColumnPair, who: _Who, crowd: Crowd, rng: np.random.Generator) -> _Bits | None:
-    """Let the intruder estimate in a few ways, and keep the one that leaves least; None where it cannot be said."""
+def _best(study: Study, pair: ColumnPair, who: _Who, guessed: Guessed, rng: np.random.Generator) -> _Bits | None:
+    """Of a few ways to estimate the one that leaves the intruder least; None where it cannot be said."""
     cells, people, near = who
     here = ~cells.absent[people]
     present = pair.original.present
@@ -115,7 +89,7 @@ def _best(study: Study, pair: ColumnPair, who: _Who, crowd: Crowd, rng: np.rando
         prior = float(surprisal(own, step, rng).mean())
         ways = [
             way
-            for estimate in _estimates(study, pair, known, crowd)
+            for estimate in _estimates(study, pair, known, guessed)
             for way in _number_ways(prior, own, cells.values[people[here]], estimate, step, rng)
         ]
     else:
@@ -128,7 +102,7 @@ def _best(study: Study, pair: ColumnPair, who: _Who, crowd: Crowd, rng: np.rando
 def _number_ways(
     prior: float, own: _Values, values: _Values, estimate: _Values, step: float, rng: np.random.Generator
 ) -> tuple[tuple[_Values, float], ...]:
-    """Take the surprise of an estimate's errors, and what the part it lies in tells about the part of the number.
+    """Surprise of an estimate's errors, and what the part it lies in tells about the part of the number.
 
     The second catches columns where most people share a few numbers: I(X; Z) is at least the information between
     anything made of X and anything made of Z.
@@ -141,7 +115,7 @@ def _number_ways(
 
 
 def _part(values: _Values, of: _Values, parts: int) -> _Places:
-    """Tell into which of so many equal parts of a column values fall."""
+    """Which of so many equal parts of a column values fall into."""
     return np.searchsorted(np.unique(np.quantile(of, np.arange(1, parts) / parts)), values).astype(np.int64)
 
 
@@ -152,7 +126,7 @@ def _spread(here: NDArray[np.bool_], bits: _Values, more: float, prior: float) -
 
 
 def _categories(pair: ColumnPair, near: _Places) -> list[_Places]:
-    """Give the category of the nearest row, and the most frequent among all that are near; missing is one too."""
+    """Category of the nearest row, and the most frequent among all that are near; missing is one too."""
     codes = np.where(pair.released.absent, -1, pair.released.values).astype(np.int64)[near] + 1
     ways = [codes[:, 0]]
     if near.shape[1] > 1:
@@ -163,11 +137,11 @@ def _categories(pair: ColumnPair, near: _Places) -> list[_Places]:
     return ways
 
 
-def _estimates(study: Study, pair: ColumnPair, who: _Who, crowd: Crowd) -> list[_Values]:
-    """Give the number of the nearest row and the mean of all that are near, or lines through descending rows."""
+def _estimates(study: Study, pair: ColumnPair, who: _Who, guessed: Guessed) -> list[_Values]:
+    """Number of the nearest row and the mean of all that are near, or lines through descending rows."""
     cells, people, near = who
     nearest_row = first(pair.released, near)
-    if not crowd.descend:
+    if not guessed.descend:
         return [nearest_row, average(pair.released, near)]
     rows = study.released[near[:, 0]]
     sides = (rows[:, study.coordinates([pair.name])], rows)
@@ -176,7 +150,7 @@ def _estimates(study: Study, pair: ColumnPair, who: _Who, crowd: Crowd) -> list[
 
 
 def _line(values: _Values, known: _Values) -> _Values:
-    """Estimate by least squares from a row that descends, each half of the people by the line of the other half."""
+    """Estimates by least squares from a row that descends, each half of the people by the line of the other half."""
     design = np.column_stack([known, np.ones(len(known))])
     estimate = np.empty(len(values))
     for fold in range(_FOLDS):
@@ -185,28 +159,27 @@ def _line(values: _Values, known: _Values) -> _Values:
     return estimate
 
 
-def _entropy_findings(
+def _entropies(
     names: Sequence[str],
     inside: Sequence[_Bits],
     outside: Sequence[_Bits | None],
     note: str,
     rng: np.random.Generator,
-) -> Iterable[Finding]:
-    """State the mean over columns, then each column."""
+) -> Iterator[Stated]:
+    """The mean over columns, then each column."""
     draws = _redraws(inside, rng)
     others = [None if bits is None else _redraws([bits], rng) for bits in outside] or [None] * len(names)
     known = [other for other in others if other is not None]
     control = np.mean(known, axis=0) if len(known) == len(names) else None
-    meaning, mean = _MEANINGS["entropy-privacy"] + note, draws.mean(axis=1, keepdims=True)
-    yield _finding("entropy-privacy", meaning, mean, control, len(inside[0].each))
+    mean = draws.mean(axis=1, keepdims=True)
+    yield "entropy-privacy", _values(mean, control, len(inside[0].each), note)
     for place, name in enumerate(names):
-        meaning, column = _COLUMN.format(column=name) + note, draws[:, place : place + 1]
         people = int((~np.isnan(inside[place].each)).sum())
-        yield _finding(f"entropy-privacy/{name}", meaning, column, others[place], people)
+        yield f"entropy-privacy/{name}", _values(draws[:, place : place + 1], others[place], people, note)
 
 
 def _redraws(columns: Sequence[_Bits], rng: np.random.Generator) -> _Values:
-    """Give what is left in each column and, below it, the same for redraws of the people."""
+    """What is left in each column and, below it, the same for redraws of the people."""
     each = np.column_stack([bits.each for bits in columns])
     n = len(each)
     weights = np.vstack([np.ones(n), rng.multinomial(n, np.full(n, 1 / n), size=_REDRAWS)])
@@ -216,11 +189,11 @@ def _redraws(columns: Sequence[_Bits], rng: np.random.Generator) -> _Values:
     return np.column_stack([bits.left(means[:, place]) for place, bits in enumerate(columns)])
 
 
-def _width_finding(study: Study, crowd: Crowd, note: str) -> Finding:
-    """State the 95 % width of the errors in standard deviations, over the columns of numbers."""
+def _width(study: Study, guessed: Guessed, note: str) -> Values | NotRun:
+    """The 95 % width of the errors in standard deviations, over the columns of numbers."""
     rng = study.generator("uncertainty width")
     inside, outside, baselines = [], [], []
-    for pair, errors, others in number_errors(study, crowd):
+    for pair, errors, others in number_errors(study, guessed):
         spread = float(pair.original.present.std())
         if np.isnan(errors).all() or not spread > 0:
             continue
@@ -228,12 +201,10 @@ def _width_finding(study: Study, crowd: Crowd, note: str) -> Finding:
         outside.append(None if others is None or np.isnan(others).all() else _widths(others, rng) / spread)
         baselines.append(float(central_width(pair.original.present)) / spread)
     if not inside:
-        return UNCERTAINTY.not_run("no column is a number that differs between people")[1]
+        return NotRun("no column is a number that differs between people")
     known = [draws for draws in outside if draws is not None]
     control = np.mean(known, axis=0) if len(known) == len(inside) else None
-    meaning, baseline = _MEANINGS["uncertainty-width"] + note, float(np.mean(baselines))
-    mean = np.mean(inside, axis=0)
-    return _finding("uncertainty-width", meaning, mean, control, len(crowd.people), baseline=baseline, most=None)
+    return _values(np.mean(inside, axis=0), control, len(guessed.people), note, baseline=float(np.mean(baselines)))
 
 
 def _widths(errors: _Values, rng: np.random.Generator) -> _Values:
@@ -242,37 +213,78 @@ def _widths(errors: _Values, rng: np.random.Generator) -> _Values:
     return np.where(np.isnan(draws), draws[0], draws)[:, None]
 
 
-def _finding(
-    name: str,
-    meaning: str,
-    draws: _Values,
-    control: _Values | None,
-    attempts: int,
-    *,
-    baseline: float = 1.0,
-    most: float | None = 1.0,
-) -> Finding:
+def _values(draws: _Values, control: _Values | None, attempts: int, note: str, baseline: float = 1.0) -> Values:
     value, aside = float(draws[0, 0]), None if control is None else float(control[0, 0])
-    return Finding(
-        name,
-        Family.PRIVACY,
-        value,
-        Direction.HIGHER,
-        (0.0, most),
-        meaning + ".",
-        interval=holding(value, draws[1:, 0]),
-        baseline=baseline,
-        control=aside,
-        control_interval=None if control is None or aside is None else holding(aside, control[1:, 0]),
-        attempts=attempts,
-    )
+    limits = None if control is None or aside is None else holding(aside, control[1:, 0])
+    return Values(value, holding(value, draws[1:, 0]), baseline, aside, attempts, note, control_interval=limits)
+
+
+def step_of(values: _Values) -> float:
+    """Step at which numbers are told apart: the median gap between neighbouring values.
+
+    Examples
+    --------
+    >>> step_of(np.array([1.0, 2.0, 2.0, 3.0, 90.0]))
+    1.0
+    """
+    return float(np.median(np.diff(np.unique(values))))
+
+
+def surprisal(values: _Values, step: float, rng: np.random.Generator) -> _Values:
+    """How many bits each number takes, told at a step; the mean is the entropy.
+
+    Spacings of m neighbours to either side [Vasicek 1976], with the digamma function for the logarithm's bias. Numbers
+    are spread over their step first, so that ties are no points of infinite density.
+    """
+    from scipy.special import digamma
+
+    n = len(values)
+    spread = (values - np.median(values)) / step + rng.random(n) - 0.5
+    order = np.argsort(spread)
+    reach = max(1, round(np.sqrt(n)))
+    low, high = np.maximum(np.arange(n) - reach, 0), np.minimum(np.arange(n) + reach, n - 1)
+    gap = np.maximum(spread[order[high]] - spread[order[low]], np.finfo(np.float64).tiny)
+    bits = np.empty(n)
+    bits[order] = np.log2(gap) + (digamma(n + 1) - digamma(high - low)) / np.log(2)
+    return bits
+
+
+def surprisal_given(codes: _Places, given: _Places) -> tuple[_Values, float]:
+    """How many bits each category takes where another is known, and Miller's correction of the mean."""
+    both = np.unique(np.stack([given, codes]), axis=1, return_inverse=True, return_counts=True)
+    alone = np.unique(given, return_inverse=True, return_counts=True)
+    bits = np.log2(alone[2][alone[1].ravel()] / both[2][both[1].ravel()])
+    return bits, (len(both[2]) - len(alone[2])) / (2 * len(codes) * np.log(2))
 
 
 UNCERTAINTY = Measure(
-    name="uncertainty",
-    family=Family.PRIVACY,
-    source="Agrawal & Aggarwal 2001; Jain & Sharma 2007, 2.6",
-    findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
-    run=_run,
-    higher=frozenset(_MEANINGS),
+    "uncertainty",
+    Family.PRIVACY,
+    "Agrawal & Aggarwal 2001; Jain & Sharma 2007, 2.6",
+    (
+        Number(
+            "entropy-privacy",
+            "How many values a person's cell may still have for an intruder who knows the other columns and the "
+            "release, as a part of how many it may have without, averaged over columns: 0 means certain, 1 that "
+            "nothing is learned; what is lost on people held out as well (control) was learned about people in general",
+            "Privacy by entropy",
+            higher=True,
+        ),
+        Number(
+            "uncertainty-width",
+            "How wide the interval is, in standard deviations, that holds a person's number with 95 % confidence for "
+            "an intruder who reads it off the released row most like the person; wider is better, and methods are "
+            "fairly compared by it only at equal perturbation",
+            "Width of what remains uncertain",
+            (0.0, None),
+            higher=True,
+        ),
+        Number(
+            "entropy-privacy/",
+            "How many values of {column} a person may still have for an intruder who knows the other columns and the "
+            "release, as a part of how many without; 0 means certain, 1 that nothing is learned",
+            higher=True,
+        ),
+    ),
+    _run,
 )

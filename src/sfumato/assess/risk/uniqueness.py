@@ -1,52 +1,36 @@
-"""Who is alone with a combination of coarse values, and whether the release has that combination once as well.
+"""Who is alone with a combination of coarse values or holds a rare category, and whether the release shows it.
 
 A combination that one person of the original has and one released row has is a match that an intruder believes in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair
-from sfumato.assess.findings import Direction, Family, Finding, not_run
-from sfumato.assess.frame import Measure
+from sfumato.assess.columns import Cells, ColumnPair, row_keys
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import holding, wilson
-from sfumato.assess.keys import row_keys
 from sfumato.assess.study import Study
+from sfumato.tables.schema import Kind
 
-__all__ = ["UNIQUENESS", "coarse", "matched"]
+__all__ = ["RAREST_CATEGORY", "UNIQUENESS", "coarse", "matched"]
 
 _PARTS = 10  # numbers are known to the tenth of the table that they lie in
 _FEW = 3
 _DRAWS = 10
 _REDRAWS = 200
-
 _Keys = NDArray[np.uint64]
 _Codes = NDArray[np.int64]
-
-_MEANINGS = {
-    "unique-rows": (
-        "The share of people in the original who are alone with their combination of categories and of tenths that "
-        "their numbers lie in, beside the share of released rows that are alone with theirs (baseline); such people "
-        "can be told apart by what others know of them, and less is better."
-    ),
-    "unique-rows-on-three-columns": (
-        f"The same where only {_FEW} columns are known, on average over columns drawn at random; less is better."
-    ),
-    "unique-matches": (
-        "The share of people alone with their combination of coarse values whose combination is found in exactly one "
-        "released row, beside a release whose columns are shuffled (baseline) and people held out (control); above the "
-        "control, rows show who was in, and less is better."
-    ),
-}
 _NOBODY = "nobody in the original is alone with a combination of coarse values"
+_KINDS = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 
 def coarse(pair: ColumnPair) -> NDArray[np.float64] | None:
-    """Give the cuts between the tenths of a column of numbers; None for categories, which are known as they are."""
+    """Cuts between the tenths of a column of numbers; None for categories, which are known as they are."""
     if not pair.is_number:
         return None
     present = pair.original.present
@@ -82,20 +66,21 @@ def matched(keys: _Keys, original: _Keys, released: _Keys, *, inside: bool) -> t
     return len(alone), int((_count(alone, np.sort(released)) == 1).sum())
 
 
-def _run(study: Study) -> Iterable[Finding]:
+def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("uniqueness")
     cuts = [coarse(pair) for pair in study.pairs]
     before = [_code(pair.original, cut) for pair, cut in zip(study.pairs, cuts, strict=True)]
     after = [_code(pair.released, cut) for pair, cut in zip(study.pairs, cuts, strict=True)]
     held = None if study.held is None else [_code(cells, cut) for cells, cut in zip(study.held, cuts, strict=True)]
-    yield _unique("unique-rows", [_share_alone(before)], [_share_alone(after)], rng)
+    yield "unique-rows", Values(_share_alone(before), baseline=_share_alone(after))
     if len(before) > _FEW:
         some = [rng.choice(len(before), _FEW, replace=False) for _ in range(_DRAWS)]
         mine, theirs = ([_share_alone([codes[at] for at in few]) for few in some] for codes in (before, after))
-        yield _unique("unique-rows-on-three-columns", mine, theirs, rng)
+        value, redraws = float(np.mean(mine)), rng.choice(mine, size=(_REDRAWS, len(mine))).mean(axis=1)
+        yield "unique-rows-on-three-columns", Values(value, holding(value, redraws), float(np.mean(theirs)))
     else:
-        yield _nothing("unique-rows-on-three-columns", f"the table has no more than {_FEW} columns")
-    yield _matches(before, after, held, rng)
+        yield "unique-rows-on-three-columns", NotRun(f"the table has no more than {_FEW} columns")
+    yield "unique-matches", _matches(before, after, held, rng)
 
 
 def _share_alone(columns: Sequence[_Codes]) -> float:
@@ -104,59 +89,93 @@ def _share_alone(columns: Sequence[_Codes]) -> float:
     return float((apart[1:] & apart[:-1]).mean())
 
 
-def _redrawn_means(shares: Sequence[float], rng: np.random.Generator) -> NDArray[np.float64]:
-    return np.asarray(rng.choice(shares, size=(_REDRAWS, len(shares))).mean(axis=1))
-
-
-def _unique(name: str, mine: Sequence[float], theirs: Sequence[float], rng: np.random.Generator) -> Finding:
-    return Finding(
-        name,
-        Family.PRIVACY,
-        float(np.mean(mine)),
-        Direction.LOWER,
-        (0.0, 1.0),
-        _MEANINGS[name],
-        interval=None if len(mine) == 1 else holding(float(np.mean(mine)), _redrawn_means(mine, rng)),
-        baseline=float(np.mean(theirs)),
-        unit="share",
-    )
-
-
 def _matches(
     before: Sequence[_Codes], after: Sequence[_Codes], held: Sequence[_Codes] | None, rng: np.random.Generator
-) -> Finding:
-    """State how many people who are alone have one match, beside columns shuffled and people held out."""
+) -> Values | NotRun:
+    """How many people who are alone have one match, beside columns shuffled and people held out."""
     original, released = _keys(before), _keys(after)
     people, hits = matched(original, original, released, inside=True)
     if not people:
-        return _nothing("unique-matches", _NOBODY)
+        return NotRun(_NOBODY)
     shuffled = _keys([rng.permutation(codes) for codes in after])
     others, caught = (0, 0) if held is None else matched(_keys(held), original, released, inside=False)
     missing = "no rows were held out" if held is None else "nobody held out is alone"
-    return Finding(
-        "unique-matches",
-        Family.PRIVACY,
+    return Values(
         hits / people,
-        Direction.LOWER,
-        (0.0, 1.0),
-        _MEANINGS["unique-matches"] if others else _MEANINGS["unique-matches"][:-1] + f"; control not run: {missing}.",
-        interval=wilson(hits, people),
-        baseline=matched(original, original, shuffled, inside=True)[1] / people,
-        control=caught / others if others else None,
+        wilson(hits, people),
+        matched(original, original, shuffled, inside=True)[1] / people,
+        caught / others if others else None,
+        people,
+        "" if others else f"; control not run: {missing}",
         control_interval=wilson(caught, others) if others else None,
-        attempts=people,
-        unit="share",
     )
 
 
-def _nothing(name: str, because: str) -> Finding:
-    return not_run(name, Family.PRIVACY, Direction.LOWER, _MEANINGS[name], because)
-
-
 UNIQUENESS = Measure(
-    name="uniqueness",
-    family=Family.PRIVACY,
-    source="Bethlehem, Keller & Pannekoek 1990; Sweeney 2002",
-    findings=_MEANINGS,
-    run=_run,
+    "uniqueness",
+    Family.PRIVACY,
+    "Bethlehem, Keller & Pannekoek 1990; Sweeney 2002",
+    (
+        Number(
+            "unique-rows",
+            "The share of people in the original who are alone with their combination of categories and of tenths that "
+            "their numbers lie in, beside the share of released rows that are alone with theirs (baseline); such "
+            "people can be told apart by what others know of them, and less is better",
+            "Rows that nobody shares",
+            unit="share",
+        ),
+        Number(
+            "unique-rows-on-three-columns",
+            f"The same where only {_FEW} columns are known, on average over columns drawn at random; less is better",
+            "Rows that nobody shares, on three columns",
+            unit="share",
+        ),
+        Number(
+            "unique-matches",
+            "The share of people alone with their combination of coarse values whose combination is found in exactly "
+            "one released row, beside a release whose columns are shuffled (baseline) and people held out (control); "
+            "above the control, rows show who was in, and less is better",
+            "Unique people whose row is still unique",
+            unit="share",
+        ),
+    ),
+    _run,
+)
+
+
+def _run_rarest(study: Study) -> Iterator[Stated]:
+    found = [_holders(pair) for pair in study.pairs if pair.field.kind in _KINDS]
+    fewest = [(shown, all_) for shown, all_ in found if shown is not None]
+    if not fewest:
+        lacking = "no category of the original stands in the released table" if found else "there are no categories"
+        raise NotRun(lacking, applies=False)
+    shown, all_ = (float(min(side)) for side in zip(*fewest, strict=True))
+    yield "rarest-category", Values(shown, baseline=all_)
+
+
+def _holders(pair: ColumnPair) -> tuple[int | None, int]:
+    """How many hold the rarest category that is released, and the rarest of all."""
+    values, counts = np.unique(pair.original.present, return_counts=True)
+    released = np.isin(values, pair.released.present)
+    return (int(counts[released].min()), int(counts.min())) if released.any() else (None, 0)
+
+
+RAREST_CATEGORY = Measure(
+    "rarest-category",
+    Family.PRIVACY,
+    "the threshold rule of statistical offices: Hundepool et al. 2012, sec. 4.2",
+    (
+        Number(
+            "rarest-category",
+            "How many people of the original hold the rarest of their categories that stand in the released table: a "
+            "category of one or a few people shows that they were in it, and more is better; the baseline is the "
+            "rarest category of all",
+            "People who hold the rarest released category",
+            (1.0, None),
+            "count",
+            higher=True,
+            public=False,
+        ),
+    ),
+    _run_rarest,
 )

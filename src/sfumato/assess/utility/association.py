@@ -1,49 +1,187 @@
 """How columns hang together: one association matrix for mixed kinds, and how far the released one is from it.
 
 Pearson's correlation between two ordered columns, the correlation ratio eta between categories and an ordered column,
-and bias-corrected Cramer's V [Bergsma 2013] between two columns of categories; 0 where a column does not vary.
+and bias-corrected Cramer's V [Bergsma 2013] between two columns of categories; 0 where a column does not vary. All come
+from sums of products of coordinates, which are kept for blocks of rows so that redraws cost no pass over the rows. Four
+kinds of coordinates stand side by side: each ordered column x with 0 where a cell is missing, its mask of present
+cells, its square, and one coordinate a category.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import ColumnPair
-from sfumato.assess.findings import Direction, Family, Finding, not_run
+from sfumato.assess.columns import Cells, ColumnPair
+from sfumato.assess.frame import NotRun, Values
 from sfumato.assess.intervals import around
-from sfumato.assess.utility.moments import Moments, Plan, redraws, tally
 
-__all__ = ["association", "association_alone", "association_findings", "covariance"]
+__all__ = [
+    "AssociationMatrices",
+    "Coordinates",
+    "Moments",
+    "association",
+    "association_alone",
+    "association_difference",
+    "covariance",
+    "gather",
+    "redraws",
+    "tally",
+]
 
 _Matrix = NDArray[np.float64]
 _TINY = 1e-10  # of a mean square: what rounding leaves of a variance of zero
-
-_MEAN = (
-    "How much the strength of the link between two columns changed, on average over all pairs; links run from 0 "
-    "(none) to 1 (one column tells the other), with a minus sign where one falls as the other rises."
-)
-_LARGEST = "How much the link between two columns changed at most, which is between {first} and {second}."
+_BLOCKS = (8, 32)  # fewest and most blocks of rows
+_NUMBERS = 10_000_000  # numbers of sums held at once, for each table
+_CATEGORIES = 50  # most categories kept apart in one column
+_ALL_CATEGORIES = 1500  # and in all columns together
+_CHUNK = 4_000_000  # numbers of coordinates held at once
+_AT_ONCE = 2_000_000  # numbers of redrawn sums held at once
 _RANGE = (0.0, 2.0)
 
 
-def association_findings(
+@dataclass(frozen=True, eq=False, repr=False)
+class AssociationMatrices:
+    """Association matrices of both tables, counted alike, and the released one's as it alone determines it."""
+
+    original: _Matrix
+    released: _Matrix
+    alone: _Matrix
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Coordinates:
+    """Which coordinate means what, learnt from the original.
+
+    ``order`` puts the columns, ordered ones first and then those of categories, back into the table's order.
+    """
+
+    ordered: tuple[int, ...]
+    nominal: tuple[int, ...]
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    pools: tuple[NDArray[np.int64], ...]
+    starts: NDArray[np.int64]
+    width: int
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Where each column of the table stands among the ordered and then the nominal ones."""
+        return np.argsort(np.array([*self.ordered, *self.nominal], dtype=np.int64))
+
+    @classmethod
+    def of(cls, pairs: Sequence[ColumnPair]) -> Coordinates:
+        """Coordinates with centres, scales and frequent categories of the original."""
+        ordered = tuple(place for place, pair in enumerate(pairs) if pair.is_number)
+        nominal = tuple(place for place, pair in enumerate(pairs) if not pair.is_number)
+        present = [pairs[place].original.present for place in ordered]
+        mean = np.array([values.mean() if len(values) else 0.0 for values in present])
+        spread = np.array([_deviation(values) for values in present])
+        scale = np.where(spread > 1e-12 * np.abs(mean), spread, 1.0)
+        most = max(5, min(_CATEGORIES, _ALL_CATEGORIES // max(1, len(nominal))))
+        pools = tuple(_pool(pairs[place], most) for place in nominal)
+        starts = 3 * len(ordered) + np.concatenate([[0], np.cumsum([pool.max() + 1 for pool in pools])]).astype(int)
+        return cls(ordered, nominal, mean, scale, pools, starts[:-1], int(starts[-1]))
+
+    def of_rows(self, cells: Sequence[Cells], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Some rows of a table in these coordinates."""
+        q = len(self.ordered)
+        values = np.zeros((len(rows), self.width))
+        for column, place in enumerate(self.ordered):
+            here = ~cells[place].absent[rows]
+            values[here, column] = (cells[place].values[rows[here]] - self.mean[column]) / self.scale[column]
+            values[here, q + column] = 1.0
+        values[:, 2 * q : 3 * q] = values[:, :q] ** 2
+        for start, pool, place in zip(self.starts, self.pools, self.nominal, strict=True):
+            codes = np.where(cells[place].absent[rows], -1, cells[place].values[rows]).astype(np.int64)
+            values[np.arange(len(rows)), start + pool[codes + 1]] = 1.0
+        return values
+
+
+def _deviation(values: NDArray[np.float64]) -> float:
+    size = float(np.abs(values).max(initial=0.0))
+    return float((values / size).std() * size) if size > 0 else 0.0  # so that no square overflows
+
+
+def _pool(pair: ColumnPair, most: int) -> NDArray[np.int64]:
+    """Coordinate of each category: missing cells the first, rare categories one together."""
+    size = 1 + int(max(pair.original.values.max(initial=0), pair.released.values.max(initial=0)))
+    counts = np.bincount(pair.original.present.astype(np.int64), minlength=size)
+    rank = np.empty(size, dtype=np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(size)
+    return np.concatenate([[0], 1 + np.minimum(rank, most - 1)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Moments:
+    """The sums of one table: for all its rows, and for blocks of them."""
+
+    coordinates: Coordinates
+    blocks: NDArray[np.float64]
+    rows: int
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """The sums over all rows."""
+        return np.asarray(self.blocks.sum(axis=0))
+
+    def of_ordered(self) -> Moments:
+        """Keep the sums of the ordered columns alone."""
+        width = 3 * len(self.coordinates.ordered)
+        return Moments(self.coordinates, np.ascontiguousarray(self.blocks[:, :width, :width]), self.rows)
+
+
+def tally(plan: Coordinates, cells: Sequence[Cells]) -> NDArray[np.float64]:
+    """Products of coordinates summed over all rows, in their order and with no chance in it."""
+    sums = np.zeros((plan.width, plan.width))
+    _add(sums, plan, cells, np.arange(len(cells[0].values)))
+    return sums
+
+
+def _add(sums: NDArray[np.float64], plan: Coordinates, cells: Sequence[Cells], rows: NDArray[np.int64]) -> None:
+    step = max(1, _CHUNK // plan.width)
+    for first in range(0, len(rows), step):
+        values = plan.of_rows(cells, rows[first : first + step])
+        sums += values.T @ values
+
+
+def gather(plan: Coordinates, cells: Sequence[Cells], rng: np.random.Generator) -> Moments:
+    """Products of coordinates summed over blocks of rows drawn at random."""
+    rows = len(cells[0].values)
+    count = int(np.clip(_NUMBERS // plan.width**2, *_BLOCKS))
+    blocks = np.zeros((min(count, rows), plan.width, plan.width))
+    for block, members in zip(blocks, np.array_split(rng.permutation(rows), len(blocks)), strict=True):
+        _add(block, plan, cells, members)
+    return Moments(plan, blocks, rows)
+
+
+def redraws(moments: Moments, rows: int, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+    """Sums of blocks drawn with replacement, as many as make about so many rows; so many times over.
+
+    Some sums come at once, stacked along the first axis; of tables in the same coordinates equally many.
+    """
+    blocks, width = len(moments.blocks), moments.blocks.shape[1]
+    size = max(2, round(blocks * rows / moments.rows)) if blocks > 1 else 1
+    weights = rng.multinomial(size, np.full(blocks, 1 / blocks), count).astype(np.float64)
+    flat = moments.blocks.reshape(blocks, -1)
+    step = max(1, _AT_ONCE // width**2)
+    for first in range(0, count, step):
+        yield (weights[first : first + step] @ flat).reshape(-1, width, width)
+
+
+def association_difference(
     names: Sequence[str], original: Moments, released: Moments, rng: np.random.Generator
-) -> tuple[Finding, ...]:
-    """Compare the association matrices of the two tables: mean and largest absolute difference."""
-    keys = ("association-difference", "association-difference-largest")
+) -> tuple[Values | NotRun, Values | NotRun]:
+    """Mean and largest absolute difference of the association matrices of the two tables."""
     if len(names) < 2:
-        because = "the table has a single column; a link needs two"
-        meanings = (_MEAN, "How much the link between two columns changed at most.")
-        return tuple(
-            not_run(key, Family.UTILITY, Direction.LOWER, meaning, because)
-            for key, meaning in zip(keys, meanings, strict=True)
-        )
+        lacking = NotRun("the table has a single column; a link needs two")
+        return lacking, lacking
     pairs = np.triu_indices(len(names), 1)
-    plan, before, after = original.plan, original.total, released.total
+    plan, before, after = original.coordinates, original.total, released.total
     here, there = association(before, plan)[pairs], association(after, plan)[pairs]
     gap = np.round(np.abs(here - there), 12)  # sums in another order round otherwise
     count = int(np.clip(100_000_000 // plan.width**2, 50, 200))
@@ -55,27 +193,15 @@ def association_findings(
         moves.append(np.abs(fresh - here))
     strays, chance = np.concatenate(gaps), np.concatenate(moves)
     worst = int(np.argmax(gap))
-    largest = _LARGEST.format(first=names[pairs[0][worst]], second=names[pairs[1][worst]])
-    return (
-        _finding(keys[0], float(gap.mean()), np.mean(strays, axis=1), np.mean(chance, axis=1), _MEAN),
-        _finding(keys[1], float(gap.max()), np.max(strays, axis=1), np.max(chance, axis=1), largest),
+    between = f", which is between {names[pairs[0][worst]]} and {names[pairs[1][worst]]}"
+    mean, largest = (
+        Values(value, around(value, how(strays, axis=1), *_RANGE), float(how(chance, axis=1).mean()), note=note)
+        for how, value, note in ((np.mean, float(gap.mean()), ""), (np.max, float(gap.max()), between))
     )
+    return mean, largest
 
 
-def _finding(name: str, value: float, strays: _Matrix, chance: _Matrix, meaning: str) -> Finding:
-    return Finding(
-        name,
-        Family.UTILITY,
-        value,
-        Direction.LOWER,
-        _RANGE,
-        meaning,
-        interval=around(value, strays, *_RANGE),
-        baseline=float(chance.mean()),
-    )
-
-
-def association(sums: _Matrix, plan: Plan) -> _Matrix:
+def association(sums: _Matrix, plan: Coordinates) -> _Matrix:
     """The association matrix of a table from its sums, columns in the table's order; of a stack of sums a stack."""
     ordered, columns = len(plan.ordered), len(plan.ordered) + len(plan.nominal)
     matrix = np.zeros((*sums.shape[:-2], columns, columns))
@@ -90,13 +216,13 @@ def association(sums: _Matrix, plan: Plan) -> _Matrix:
 
 
 def association_alone(pairs: Sequence[ColumnPair]) -> _Matrix:
-    """Give the association matrix of the released table as the released table alone determines it."""
+    """Association matrix of the released table as the released table alone determines it."""
     alone = [dataclasses.replace(pair, original=pair.released) for pair in pairs]
-    plan = Plan.of(alone)
+    plan = Coordinates.of(alone)
     return association(tally(plan, [pair.released for pair in alone]), plan)
 
 
-def covariance(sums: _Matrix, plan: Plan) -> _Matrix:
+def covariance(sums: _Matrix, plan: Coordinates) -> _Matrix:
     """The covariance matrix of the ordered columns, in units of the original's standard deviations.
 
     Each entry is over the rows where both cells are present. Of a stack of sums it is a stack.
@@ -111,7 +237,7 @@ def covariance(sums: _Matrix, plan: Plan) -> _Matrix:
 
 
 def _variance(sums: _Matrix, q: int) -> _Matrix:
-    """The variance of column i over the rows where column j is present too."""
+    """Variance of column i over the rows where column j is present too."""
     count = np.maximum(sums[..., q : 2 * q, q : 2 * q], 1.0)
     square = sums[..., 2 * q : 3 * q, q : 2 * q] / count
     spread = square - (sums[..., :q, q : 2 * q] / count) ** 2
@@ -127,7 +253,7 @@ def _pearson(sums: _Matrix, q: int) -> _Matrix:
     return np.clip(np.divide(entries, both, out=np.zeros_like(both), where=both > 0), -1.0, 1.0)
 
 
-def _correlation_ratio(sums: _Matrix, plan: Plan) -> _Matrix:
+def _correlation_ratio(sums: _Matrix, plan: Coordinates) -> _Matrix:
     """Eta: the square root of the share of variance that lies between the categories."""
     q, first = len(plan.ordered), 3 * len(plan.ordered)
     starts = plan.starts - first
@@ -140,7 +266,7 @@ def _correlation_ratio(sums: _Matrix, plan: Plan) -> _Matrix:
     return np.asarray(np.sqrt(np.clip(ratio, 0.0, 1.0)))
 
 
-def _cramer(sums: _Matrix, plan: Plan) -> _Matrix:
+def _cramer(sums: _Matrix, plan: Coordinates) -> _Matrix:
     first = 3 * len(plan.ordered)
     starts = plan.starts - first
     tables = sums[..., first:, first:]

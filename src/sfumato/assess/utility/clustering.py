@@ -7,77 +7,59 @@ be. That share is a distance, so that redraws bound how far chance alone may hav
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.findings import Direction, Family, Finding, not_run
-from sfumato.assess.frame import Measure, Need
+from sfumato.assess.columns import bits_of, row_keys
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import around, wilson
-from sfumato.assess.keys import bits_of, row_keys
 from sfumato.assess.study import Study, sample
 from sfumato.assess.utility.learning import FEW, is_class, within
 from sfumato.facts import Transformed
-from sfumato.threads import one_thread
 
 __all__ = ["CLUSTERING", "agreement", "error"]
 
 _Matrix = NDArray[np.float64]
 _Labels = NDArray[np.int64]
-
 _USUAL = 5
 _REDRAWS = 8  # each is two more clusterings
 _STARTS = 10
 _SAME = 1e-9  # relative difference of sums of squares that is rounding
-_ERROR = (
-    "The share of original rows that clusters found in the released table put elsewhere than clusters found in the "
-    "original, beside what clusters of a redraw of the original do (baseline); 0 is best"
-)
-_AGREEMENT = (
-    "How far clusters found in the released table and clusters found in the original agree on which original rows "
-    "belong together (adjusted Rand index), beside what clusters of a redraw of the original do (baseline); 1 is "
-    "best, 0 is chance"
-)
-_OWN = (
-    "The share of released rows that lie in another cluster than the original rows that they descend from, beside "
-    "what clusters of a redraw of the original do (baseline); 0 is best"
-)
-_FINDINGS = {"clustering-error": _ERROR, "clustering-agreement": _AGREEMENT, "clustering-error-own-rows": _OWN}
-
-
 _MOVED = (
     "every row was moved by a secret key, so that original rows have no place among the clusters of the released ones"
 )
 
 
-def _run(study: Study) -> tuple[Finding, ...]:
-    rng = study.generator(CLUSTERING.name)
+def _run(study: Study) -> Iterator[Stated]:
+    rng = study.generator("clustering")
     lessons = _lessons(study, rng)
     looked = sample(len(study.original), study.sizes.testing, rng)
     count = _cluster_count(study, looked)
     if count is None:
-        return CLUSTERING.not_run("there are fewer than three original rows or all are alike: nothing to cluster")
+        raise NotRun("there are fewer than three original rows or all are alike: nothing to cluster")
     seed = int(rng.integers(2**31))
     rows = within(study.original[looked])
-    with one_thread():
-        alone = [_centres(lesson, count, seed) for lesson in lessons]
-        models = [_settled(lesson, alone) for lesson in lessons]
-        first, second = (_nearest_centre(model, rows) for model in models)
-        strays, others = _redraws(lessons, models, rows, count, seed, rng)
-    note = _note(study, lessons, count, len(rows))
-    wrong, alike = (
-        _finding(name, how(first, second), bounds, note, strays[place], float(others[place].mean()))
-        for place, (name, how, bounds) in enumerate(_COMPARED)
-    )
-    own = _own_rows(study, models, count, wrong.baseline, rng)
-    if study.fact(Transformed) is not None:  # its centres lie elsewhere: original rows have no place among them
-        return (*(each for each in CLUSTERING.not_run(_MOVED) if each.name != own.name), own)
-    return wrong, alike, own
+    alone = [_centres(lesson, count, seed) for lesson in lessons]
+    models = [_settled(lesson, alone) for lesson in lessons]
+    first, second = (_nearest_centre(model, rows) for model in models)
+    strays, others = _redraws(lessons, models, rows, count, seed, rng)
+    note, chance = _note(study, lessons, count, len(rows)), others.mean(axis=1).tolist()
+    own = _own_rows(study, models, count, chance[0], rng)
+    moved = study.fact(Transformed) is not None  # its centres lie elsewhere: original rows have no place among them
+    for place, (name, how, bounds) in enumerate(
+        (("clustering-error", error, (0.0, 1.0)), ("clustering-agreement", agreement, (-0.5, 1.0)))
+    ):
+        value = how(first, second)
+        found = Values(value, around(value, strays[place], *bounds), chance[place], note=note)
+        yield name, NotRun(_MOVED) if moved else found
+    yield "clustering-error-own-rows", own
 
 
 def _lessons(study: Study, rng: np.random.Generator) -> tuple[_Matrix, _Matrix]:
-    """Draw the rows in which clusters are sought: the same people, or by what they hold, so that equal rows meet."""
+    """Rows in which clusters are sought: the same people, or by what they hold, so that equal rows meet."""
     most = study.sizes.training // 2
     chosen = sample(len(study.original), most, rng)
     origin = None if study.workings is None else study.workings.origin
@@ -88,7 +70,7 @@ def _lessons(study: Study, rng: np.random.Generator) -> tuple[_Matrix, _Matrix]:
 
 
 def _drawn(rows: _Matrix, most: int, salt: float) -> _Matrix:
-    """Draw at most so many rows, by a number mixed from their cells and a common one: rows of two tables alike."""
+    """At most so many rows, by a number mixed from their cells and a common one: rows of two tables alike."""
     if len(rows) <= most:
         return within(rows)
     keys = row_keys(map(bits_of, (np.full(len(rows), salt), *rows.T)))
@@ -99,11 +81,11 @@ def _note(study: Study, lessons: tuple[_Matrix, _Matrix], count: int, looked: in
     whole = (len(study.original), len(study.released), len(study.original))
     sought = f"; {count} clusters by k-means, sought in {len(lessons[0])} original and {len(lessons[1])} released rows"
     drawn = "" if whole == (len(lessons[0]), len(lessons[1]), looked) else ", drawn at random"
-    return f"{sought} and counted on {looked} rows{drawn}."
+    return f"{sought} and counted on {looked} rows{drawn}"
 
 
 def _cluster_count(study: Study, looked: _Labels) -> int | None:
-    """Take as many clusters as there are classes to predict, else `_USUAL`; fewer than there are different rows.
+    """As many clusters as there are classes to predict, else `_USUAL`; fewer than there are different rows.
 
     None where there are not two clusters to be found.
     """
@@ -119,7 +101,7 @@ def _cluster_count(study: Study, looked: _Labels) -> int | None:
 
 
 def _centres(rows: _Matrix, count: int, seed: int) -> _Matrix:
-    """Find centres by k-means; fewer than asked where there are fewer different rows."""
+    """Centres by k-means; fewer than asked where there are fewer different rows."""
     from sklearn.cluster import KMeans
 
     with warnings.catch_warnings():
@@ -129,7 +111,7 @@ def _centres(rows: _Matrix, count: int, seed: int) -> _Matrix:
 
 
 def _settled(rows: _Matrix, starts: Sequence[_Matrix]) -> _Matrix:
-    """Go on from centres that were found in either table, and keep the best for these rows.
+    """The best centres for these rows, going on from those that were found in either table.
 
     What luck found in one table only is then no difference between the two; of equals the first is kept.
     """
@@ -160,7 +142,7 @@ def _redraws(
     seed: int,
     rng: np.random.Generator,
 ) -> tuple[_Matrix, _Matrix]:
-    """Cluster redraws of both tables: how far they stray in error and agreement, and what redraws of the original get.
+    """How far redraws of both tables stray in error and agreement, and what redraws of the original get.
 
     Returns
     -------
@@ -179,20 +161,20 @@ def _redraws(
 
 
 def _redraw(lesson: _Matrix, model: _Matrix, count: int, seed: int, rows: _Matrix, rng: np.random.Generator) -> _Labels:
-    """Cluster a redraw with the same luck: from starts of its own and from the centres of what it was drawn from."""
+    """Clusters of a redraw with the same luck: from its own starts and the centres of what it was drawn from."""
     drawn = lesson[rng.integers(0, len(lesson), len(lesson))]
     return _nearest_centre(_settled(drawn, [model, _centres(drawn, count, seed)]), rows)
 
 
 def _table(first: _Labels, second: _Labels) -> NDArray[np.int64]:
-    """Count how many rows bear each pair of labels."""
+    """How many rows bear each pair of labels."""
     table = np.zeros((int(first.max()) + 1, int(second.max()) + 1), dtype=np.int64)
     np.add.at(table, (first, second), 1)
     return table
 
 
 def error(first: _Labels, second: _Labels) -> float:
-    """Give the misclassification error of two clusterings of the same rows, labels matched by the best assignment.
+    """Misclassification error of two clusterings of the same rows, labels matched by the best assignment.
 
     Examples
     --------
@@ -206,7 +188,7 @@ def error(first: _Labels, second: _Labels) -> float:
 
 
 def agreement(first: _Labels, second: _Labels) -> float:
-    """Give the adjusted Rand index of two clusterings of the same rows; 1 where both put all rows together.
+    """Adjusted Rand index of two clusterings of the same rows; 1 where both put all rows together.
 
     Examples
     --------
@@ -222,61 +204,50 @@ def agreement(first: _Labels, second: _Labels) -> float:
     return 1.0 if best == chance else (together - chance) / (best - chance)
 
 
-_COMPARED: tuple[tuple[str, Callable[[_Labels, _Labels], float], tuple[float, float]], ...] = (
-    ("clustering-error", error, (0.0, 1.0)),
-    ("clustering-agreement", agreement, (-0.5, 1.0)),
-)
-
-
 def _own_rows(
-    study: Study, models: list[_Matrix], count: int, baseline: float | None, rng: np.random.Generator
-) -> Finding:
-    """Compare the cluster of each released row with that of the row it descends from: the paper's own definition."""
-    name, origin = "clustering-error-own-rows", None if study.workings is None else study.workings.origin
-    if origin is None or len(origin) != len(study.released):
-        return not_run(name, Family.UTILITY, Direction.LOWER, _OWN + ".", Need.ORIGIN.value)
-    known = np.flatnonzero((origin >= 0) & (origin < len(study.original)))
-    if not len(known):
-        return not_run(name, Family.UTILITY, Direction.LOWER, _OWN + ".", Need.ORIGIN.value)
-    chosen = known[sample(len(known), study.sizes.testing, rng)]
+    study: Study, models: list[_Matrix], count: int, baseline: float, rng: np.random.Generator
+) -> Values | NotRun:
+    """The cluster of each released row beside that of the row it descends from: the paper's own definition."""
+    known, origin = study.descent()
+    workings = study.workings
+    if not len(known) or workings is None or workings.origin is None or len(workings.origin) != len(study.released):
+        return NotRun(Need.ORIGIN.value)
+    chosen = sample(len(known), study.sizes.testing, rng)
     before = _nearest_centre(models[0], within(study.original[origin[chosen]]))
-    value = error(before, _nearest_centre(models[1], within(study.released[chosen])))
+    value = error(before, _nearest_centre(models[1], within(study.released[known[chosen]])))
     drawn = " drawn at random" if len(chosen) < len(study.released) else ""
-    return Finding(
-        name,
-        Family.UTILITY,
-        value,
-        Direction.LOWER,
-        (0.0, 1.0),
-        f"{_OWN}; {count} clusters by k-means, counted on {len(chosen)} rows{drawn}.",
-        interval=wilson(value * len(chosen), len(chosen)),
-        baseline=baseline,
-        attempts=len(chosen),
-        unit="share",
-    )
-
-
-def _finding(
-    name: str, value: float, bounds: tuple[float, float], note: str, strays: _Matrix, baseline: float
-) -> Finding:
-    return Finding(
-        name,
-        Family.UTILITY,
-        value,
-        CLUSTERING.direction(name),
-        bounds,
-        _FINDINGS[name] + note,
-        interval=around(value, strays, *bounds),
-        baseline=baseline,
-        unit="share" if name == "clustering-error" else "",
-    )
+    note = f"; {count} clusters by k-means, counted on {len(chosen)} rows{drawn}"
+    return Values(value, wilson(value * len(chosen), len(chosen)), baseline, attempts=len(chosen), note=note)
 
 
 CLUSTERING = Measure(
-    name="clustering",
-    family=Family.UTILITY,
-    source="Oliveira and Zaiane 2003, section 5.2; Hubert and Arabie 1985",
-    findings={name: meaning + "." for name, meaning in _FINDINGS.items()},
-    run=_run,
-    higher=frozenset({"clustering-agreement"}),
+    "clustering",
+    Family.UTILITY,
+    "Oliveira and Zaiane 2003, section 5.2; Hubert and Arabie 1985",
+    (
+        Number(
+            "clustering-error",
+            "The share of original rows that clusters found in the released table put elsewhere than clusters found in "
+            "the original, beside what clusters of a redraw of the original do (baseline); 0 is best",
+            "Rows clustered otherwise",
+            unit="share",
+        ),
+        Number(
+            "clustering-agreement",
+            "How far clusters found in the released table and clusters found in the original agree on which original "
+            "rows belong together (adjusted Rand index), beside what clusters of a redraw of the original do "
+            "(baseline); 1 is best, 0 is chance",
+            "Agreement of clusterings",
+            (-0.5, 1.0),
+            higher=True,
+        ),
+        Number(
+            "clustering-error-own-rows",
+            "The share of released rows that lie in another cluster than the original rows that they descend from, "
+            "beside what clusters of a redraw of the original do (baseline); 0 is best",
+            "Own rows clustered otherwise",
+            unit="share",
+        ),
+    ),
+    _run,
 )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.columns import Cells, ColumnPair
+from sfumato.assess.frame import NotRun
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study, sample
 from sfumato.tables.schema import Kind
@@ -40,7 +41,7 @@ _ROUNDS, _TREES = 50, 500  # rounds of boosting, and trees in all where every cl
 
 
 def within(values: _Matrix) -> _Matrix:
-    """Pull in what lies a million standard deviations out, so that squares do not overflow."""
+    """Values with what lies a million standard deviations out pulled in, so that squares do not overflow."""
     return np.clip(values, -_FAR, _FAR)
 
 
@@ -82,7 +83,7 @@ class Task:
 
 
 def is_class(pair: ColumnPair) -> bool:
-    """Tell by its kind, never by its values, whether a column is a class (or else a response).
+    """Whether a column is a class, or else a response: told by its kind, never by its values.
 
     Nominal and boolean columns are, and ordinal ones of at most `FEW` categories.
     """
@@ -91,17 +92,19 @@ def is_class(pair: ColumnPair) -> bool:
     return pair.field.kind in (Kind.NOMINAL, Kind.BOOLEAN)
 
 
-def task_of(study: Study, training: int, testing: int, rng: np.random.Generator) -> Task | str:
-    """Draw the rows to learn from and to be tested on, or say why there is nothing to learn.
+def task_of(study: Study, training: int, testing: int, rng: np.random.Generator) -> Task:
+    """Rows to learn from and to be tested on, of a study with a target and with rows held out.
 
-    Rows whose target is missing, or of a class that the original does not have, are left out. A study with a target
-    and with rows held out is needed.
+    Rows whose target is missing, or of a class that the original does not have, are left out.
+
+    Raises
+    ------
+    NotRun
+        Where there is nothing to learn.
     """
     pair, held = _target(study)
     sides = (pair.original, pair.released, held)
-    because = _nothing_to_learn(sides)
-    if because is not None:
-        return because
+    _refuse_nothing_to_learn(sides)
     known = [np.flatnonzero(~cells.absent) for cells in sides]
     classes = tuple(str(name) for name in pair.field.domain.categories or ()) if is_class(pair) else ()
     most = min(training, max(_FEWEST, _LABELS // len(classes))) if classes else training
@@ -138,17 +141,19 @@ def _target(study: Study) -> tuple[ColumnPair, Cells]:
     return study.pairs[place], study.held[place]
 
 
-def _nothing_to_learn(sides: tuple[Cells, Cells, Cells]) -> str | None:
+def _refuse_nothing_to_learn(sides: tuple[Cells, Cells, Cells]) -> None:
     original, released, held = (cells.present for cells in sides)
     if not len(original) or original.min() == original.max():
-        return "the column to predict has a single value in the original, so that there is nothing to learn"
+        raise NotRun("the column to predict has a single value in the original, so that there is nothing to learn")
     if not len(released):
-        return "the column to predict has no known value left in the released table, so that nothing can be learned"
-    return None if len(held) else "the column to predict has no known value in the rows held out"
+        lacking = "no known value left in the released table, so that nothing can be learned"
+        raise NotRun(f"the column to predict has {lacking}")
+    if not len(held):
+        raise NotRun("the column to predict has no known value in the rows held out")
 
 
 def _others(rows: int, chosen: _Places, rng: np.random.Generator) -> _Places:
-    """Draw as many rows as were chosen, none of them where that can be."""
+    """As many rows as were chosen, none of them where that can be."""
     rest = np.setdiff1d(np.arange(rows), chosen)
     if len(rest) >= len(chosen):
         return rest[sample(len(rest), len(chosen), rng)]
@@ -163,7 +168,7 @@ def _note(known: list[int], count: int, tested: int, held: int) -> str:
 
 
 def predict(miner: str, lesson: Lesson, queries: _Matrix, *, classes: int, seed: int) -> _Matrix:
-    """Let a miner learn, and say what it predicts.
+    """What a miner predicts that has learned.
 
     Parameters
     ----------
@@ -228,17 +233,17 @@ def _boosting(rows: int) -> dict[str, Any]:
 
 
 def _leaf(rows: int) -> int:
-    """Ask for fewer rows in a leaf where there are few in all, so that a tree can split at all."""
+    """Fewer rows in a leaf where there are few in all, so that a tree can split at all."""
     return max(1, min(20, rows // 20))
 
 
 def redraw_weights(rows: int, redraws: int, rng: np.random.Generator) -> _Matrix:
-    """Draw how often each row is taken, redraw by redraw, when as many are drawn with replacement."""
+    """How often each row is taken, redraw by redraw, when as many are drawn with replacement."""
     return rng.multinomial(rows, np.full(rows, 1 / rows), redraws).astype(np.float64)
 
 
 def correlations(weights: _Matrix, truth: _Matrix, guess: _Matrix) -> _Matrix:
-    """Correlate predicted with true responses once for each row of weights; 0 where one of them does not vary.
+    """Correlation of predicted with true responses, once for each row of weights; 0 where one of them does not vary.
 
     Examples
     --------
@@ -257,7 +262,7 @@ def correlations(weights: _Matrix, truth: _Matrix, guess: _Matrix) -> _Matrix:
 
 
 def r_squares(weights: _Matrix, truth: _Matrix, guess: _Matrix) -> _Matrix:
-    """Give the share of the response's variance that is explained, once for each row of weights.
+    """Share of the response's variance that is explained, once for each row of weights.
 
     Redraws in which the response does not vary are left out.
 

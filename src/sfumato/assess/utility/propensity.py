@@ -1,7 +1,7 @@
-"""How well a logistic model tells released rows from original ones: pMSE beside its null [Snoke et al. 2018].
+"""How well a model tells released rows from original ones: pMSE of a logistic one, and AUC of boosted trees.
 
 The propensity of a row is the fitted probability p that it was released; pMSE is the mean of (p - c)^2 over the rows of
-both tables, where c is the share of released ones [Woo et al. 2009].
+both tables, where c is the share of released ones [Woo et al. 2009; Snoke et al. 2018].
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.columns import ColumnPair
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.frame import Measure
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import holding
-from sfumato.assess.study import Study
-from sfumato.assess.utility.alike import note, rows_alike
+from sfumato.assess.study import Study, rows_alike
 
-__all__ = ["PROPENSITY", "Fit", "fit_logistic", "null_expectation"]
+__all__ = ["PROPENSITY", "PROPENSITY_AUC", "Fit", "area_interval", "fit_logistic", "folds_of", "null_expectation"]
 
 _Matrix = NDArray[np.float64]
 _Rows = NDArray[np.int64]
-
 _TIMES = 5  # of the rows that other models learn from: this one is cheap
 _TERMS = 150  # most terms of the model
 _ROWS_A_TERM = 20  # fewest rows for each of them: the null is for many
@@ -32,15 +30,15 @@ _FAR = 4.0  # standard deviations; a cell farther out counts as so far, lest one
 _STEPS = 30
 _CHUNK = 8192
 _DRAWS = 1000
-
-_PMSE = (
-    "How far the guesses of a simple model that tries to tell released rows from original ones are from knowing "
-    "nothing, as a mean square: 0 means that it sees no difference, and the baseline is what rows drawn at random "
-    "from the original itself would give."
-)
+_FOLDS = 5
+_ROUNDS = 50  # of boosting
+_FEWEST = 20  # rows of each table
+_CATEGORIES = 200  # kept apart in one column; the rarer ones count as one
+_CROWD = 10, 0.005  # equal rows up to so many, or such a share of all, are kept together
+_Z = 1.959963984540054
 _RATIO = (
     "The same as a multiple of its baseline: 1 or less means that the released table looks like rows drawn at random "
-    "from the original, and other people of the same kind give about {others:.2g}; the more, the easier to tell apart."
+    "from the original, and other people of the same kind give about {others:.2g}; the more, the easier to tell apart"
 )
 
 
@@ -57,7 +55,7 @@ class Fit:
     leans: _Matrix
 
     def interval(self, worst: float, rng: np.random.Generator) -> tuple[float, float]:
-        """Say between which values pMSE would lie for other rows of the same kind, 95 %.
+        """Between which values pMSE would lie for other rows of the same kind, 95 %.
 
         What chance alone added to the measured value is taken off first, for the redraws add it anew.
         """
@@ -69,7 +67,7 @@ class Fit:
 
 
 def null_expectation(terms: int, share: float, rows: int, seen: float = 1.0) -> float:
-    """Give the pMSE to expect where the released rows are drawn with replacement from the original.
+    """The pMSE to expect where the released rows are drawn with replacement from the original.
 
     With all of the original looked at it is (k - 1) (1 - c)^2 c / N [Snoke et al. 2018]: the original's rows are as
     given and only the released ones vary. With a share f of them it is (k - 1) (1 - c f) (1 - c) c / N, which for
@@ -90,7 +88,7 @@ def null_expectation(terms: int, share: float, rows: int, seen: float = 1.0) -> 
 
 
 def fit_logistic(terms: _Matrix, labels: NDArray[np.bool_]) -> Fit:
-    """Fit by Newton's method, with no penalty, on terms that are uncorrelated and of unit variance.
+    """Model fitted by Newton's method, with no penalty, on terms that are uncorrelated and of unit variance.
 
     Where the tables can be told apart for sure the coefficients have no finite optimum; the guesses do, and the steps
     end when these no longer change.
@@ -123,7 +121,7 @@ def _loss(logits: _Matrix, labels: NDArray[np.bool_]) -> float:
 
 
 def _sums(terms: _Matrix, logits: _Matrix, labels: NDArray[np.bool_]) -> tuple[_Matrix, _Matrix, _Matrix]:
-    """Give gradient, curvature, and the sum of squares of the guesses' slopes, in blocks of rows."""
+    """Gradient, curvature, and the sum of squares of the guesses' slopes, in blocks of rows."""
     width = terms.shape[1] + 1
     gradient, curvature, squares = np.zeros(width), np.zeros((width, width)), np.zeros((width, width))
     for first in range(0, len(terms), _CHUNK):
@@ -138,7 +136,7 @@ def _sums(terms: _Matrix, logits: _Matrix, labels: NDArray[np.bool_]) -> tuple[_
 
 
 def _chance(terms: _Matrix, logits: _Matrix, labels: NDArray[np.bool_]) -> tuple[_Matrix, _Matrix]:
-    """Spread the coefficients' error, whose covariance is the inverse curvature, over the guesses."""
+    """The coefficients' error, whose covariance is the inverse curvature, spread over the guesses."""
     _gradient, curvature, squares = _sums(terms, logits, labels)
     values, vectors = np.linalg.eigh(curvature)
     kept = values > 1e-12 * values[-1]
@@ -150,47 +148,29 @@ def _chance(terms: _Matrix, logits: _Matrix, labels: NDArray[np.bool_]) -> tuple
     return np.maximum(strays, 0.0), np.asarray(axes.T @ (roots.T @ leans))
 
 
-def _run(study: Study) -> Iterator[Finding]:
-    rng = study.generator(PROPENSITY.name)
-    here, there = rows_alike(study, _TIMES * study.sizes.training, rng)
+def _run(study: Study) -> Iterator[Stated]:
+    rng = study.generator("propensity")
+    here, there, note = rows_alike(study, _TIMES * study.sizes.training, rng)
     rows = len(here) + len(there)
     if rows < 2 * _ROWS_A_TERM:
-        yield from PROPENSITY.not_run(f"the two tables have fewer than {2 * _ROWS_A_TERM} rows together")
-        return
+        raise NotRun(f"the two tables have fewer than {2 * _ROWS_A_TERM} rows together")
     labels = np.arange(rows) >= len(here)
     terms = _terms(study.pairs, here, there)
-    fit = fit_logistic(terms, labels)
     if not terms.shape[1]:
-        yield from PROPENSITY.not_run("no column varies in the two tables together")
-        return
+        raise NotRun("no column varies in the two tables together")
+    fit = fit_logistic(terms, labels)
     share, seen = float(labels.mean()), len(here) / len(study.original)
     null = null_expectation(terms.shape[1], share, rows, seen)
     worst = max(fit.pmse, share * (1.0 - share))
-    interval = fit.interval(worst, rng)
-    more = note(study, here, there) + "."
-    ratio = _RATIO.format(others=1.0 / (1.0 - share * seen))
-    yield _finding("pmse", fit.pmse, (0.0, worst), _PMSE[:-1] + more, interval, null, rows)
-    scaled = (interval[0] / null, interval[1] / null)
-    yield _finding("pmse-ratio", fit.pmse / null, (0.0, None), ratio[:-1] + more, scaled, 1.0, rows)
-
-
-def _finding(
-    name: str,
-    value: float,
-    bounds: tuple[float, float | None],
-    meaning: str,
-    interval: tuple[float, float],
-    baseline: float,
-    rows: int,
-) -> Finding:
-    way = PROPENSITY.direction(name)
-    return Finding(
-        name, Family.UTILITY, value, way, bounds, meaning, interval=interval, baseline=baseline, attempts=rows
-    )
+    low, high = fit.interval(worst, rng)
+    yield "pmse", Values(fit.pmse, (low, high), null, attempts=rows, note=note, range=(0.0, worst))
+    meaning = _RATIO.format(others=1.0 / (1.0 - share * seen))
+    scaled = (low / null, high / null)
+    yield "pmse-ratio", Values(fit.pmse / null, scaled, 1.0, attempts=rows, note=note, meaning=meaning)
 
 
 def _terms(pairs: Sequence[ColumnPair], here: _Rows, there: _Rows) -> _Matrix:
-    """Give the model's terms: main effects, then all squares and products, or the squares alone, where there is room.
+    """The model's terms: main effects, then all squares and products, or the squares alone, where there is room.
 
     They are turned into uncorrelated ones of unit variance, which leaves the fitted guesses as they are and drops what
     depends on other terms.
@@ -210,7 +190,7 @@ def _terms(pairs: Sequence[ColumnPair], here: _Rows, there: _Rows) -> _Matrix:
 
 
 def _main_effects(pair: ColumnPair, here: _Rows, there: _Rows) -> Iterator[_Matrix]:
-    """Give a column's numbers in standard deviations, or its categories, and its missing cells."""
+    """A column's numbers in standard deviations, or its categories, and its missing cells."""
     values = np.concatenate([pair.original.values[here], pair.released.values[there]])
     absent = np.concatenate([pair.original.absent[here], pair.released.absent[there]])
     marks = [absent]
@@ -238,9 +218,131 @@ def _uncorrelated(columns: _Matrix) -> _Matrix:
 
 
 PROPENSITY = Measure(
-    name="propensity",
-    family=Family.UTILITY,
-    source="Snoke, Raab, Nowok, Dibben and Slavkovic 2018; Woo, Reiter, Oganian and Karr 2009",
-    findings={"pmse": _PMSE, "pmse-ratio": _RATIO.format(others=2.0)},
-    run=_run,
+    "propensity",
+    Family.UTILITY,
+    "Snoke, Raab, Nowok, Dibben and Slavkovic 2018; Woo, Reiter, Oganian and Karr 2009",
+    (
+        Number(
+            "pmse",
+            "How far the guesses of a simple model that tries to tell released rows from original ones are from "
+            "knowing nothing, as a mean square: 0 means that it sees no difference, and the baseline is what rows "
+            "drawn at random from the original itself would give",
+            "Propensity error (pMSE)",
+            (0.0, None),
+        ),
+        Number("pmse-ratio", _RATIO.format(others=2.0), "Propensity error over its expectation", (0.0, None)),
+    ),
+    _run,
+)
+
+
+def folds_of(groups: _Rows, folds: int, rng: np.random.Generator) -> _Rows:
+    """Rows dealt into folds so that equal rows are in one, except where very many are equal.
+
+    A row that stands in both tables would else be learnt with one label and tested with the other, and a copy would
+    look worse than it is. What very many rows share is known from any part of them, and is dealt row by row.
+    """
+    sizes = np.bincount(groups)
+    large = sizes[groups] > max(_CROWD[0], _CROWD[1] * len(groups))
+    deal = rng.permutation(len(sizes)) % folds
+    return np.where(large, rng.permutation(len(groups)) % folds, deal[groups])
+
+
+def area_interval(area: float, released: int, original: int) -> tuple[float, float]:
+    """The 95 % interval of Hanley and McNeil [1982] for the area under the curve, none of it below one half."""
+    a = min(area, 1.0 - 1.0 / (released + original))  # of an area of 1 nobody can be quite sure
+    likely, twice = a / (2.0 - a), 2.0 * a * a / (1.0 + a)
+    variance = a * (1.0 - a) + (released - 1) * (likely - a * a) + (original - 1) * (twice - a * a)
+    reach = _Z * float(np.sqrt(variance / (released * original)))
+    return max(0.5, area - reach), min(1.0, area + reach)
+
+
+def _run_auc(study: Study) -> Iterator[Stated]:
+    rng = study.generator("propensity-auc")
+    here, there, note = rows_alike(study, study.sizes.training, rng)
+    if min(len(here), len(there)) < _FEWEST:
+        raise NotRun(f"a table has fewer than {_FEWEST} rows, too few to learn and to test")
+    labels = np.arange(len(here) + len(there)) >= len(here)
+    folds = folds_of(_groups(study.pairs, here, there), _FOLDS, rng)
+    areas = list(_areas(_features(study.pairs, here, there), labels, folds, study.pairs, rng))
+    if not areas:
+        raise NotRun("the rows are so alike that none are left to test on")
+    area = max(0.5, float(np.mean(areas)))
+    interval = area_interval(area, len(there), len(here))
+    yield "propensity-auc", Values(area, interval, 0.5, attempts=len(labels), note=note)
+
+
+def _areas(
+    features: _Matrix,
+    labels: NDArray[np.bool_],
+    folds: _Rows,
+    pairs: Sequence[ColumnPair],
+    rng: np.random.Generator,
+) -> Iterator[float]:
+    """Areas of models that learn on all folds but one and are tested on that one, in turn."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import roc_auc_score
+
+    for fold in range(_FOLDS):
+        test = folds == fold
+        if len(np.unique(labels[test])) < 2 or len(np.unique(labels[~test])) < 2:
+            continue
+        model = HistGradientBoostingClassifier(
+            max_iter=_ROUNDS,
+            max_leaf_nodes=15,
+            min_samples_leaf=min(20, 1 + int((~test).sum()) // 20),
+            early_stopping=False,
+            categorical_features=[not pair.is_number for pair in pairs],
+            random_state=int(rng.integers(2**31)),
+        )
+        model.fit(features[~test], labels[~test])
+        guesses = model.predict_proba(features[test])[:, 1]
+        yield float(roc_auc_score(labels[test], guesses))
+
+
+def _features(pairs: Sequence[ColumnPair], here: _Rows, there: _Rows) -> _Matrix:
+    """Cells of both tables: numbers, categories by how frequent they are, nothing where missing."""
+    features = np.empty((len(here) + len(there), len(pairs)))
+    for column, pair in enumerate(pairs):
+        values, absent = _cells(pair, here, there)
+        if not pair.is_number:
+            rank = np.argsort(np.argsort(-np.bincount(values.astype(np.int64)), kind="stable"))
+            values = np.minimum(rank[values.astype(np.int64)], _CATEGORIES - 1)
+        features[:, column] = np.where(absent, np.nan, values)
+    return features
+
+
+def _groups(pairs: Sequence[ColumnPair], here: _Rows, there: _Rows) -> _Rows:
+    """A number for each row of the two tables, the same for equal ones."""
+    keys = np.zeros(len(here) + len(there), dtype=np.int64)
+    for pair in pairs:
+        values, absent = _cells(pair, here, there)
+        codes = np.unique(values, return_inverse=True)[1].astype(np.int64) + 1
+        codes[absent] = 0
+        keys = np.unique(keys * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+    return keys
+
+
+def _cells(pair: ColumnPair, here: _Rows, there: _Rows) -> tuple[_Matrix, NDArray[np.bool_]]:
+    sides = (pair.original, here), (pair.released, there)
+    return (
+        np.concatenate([cells.values[rows] for cells, rows in sides]),
+        np.concatenate([cells.absent[rows] for cells, rows in sides]),
+    )
+
+
+PROPENSITY_AUC = Measure(
+    "propensity-auc",
+    Family.UTILITY,
+    "Lopez-Paz and Oquab 2017; Hanley and McNeil 1982",
+    (
+        Number(
+            "propensity-auc",
+            "How often a trained model ranks a released row as more likely released than an original row, on rows that "
+            "it did not learn from: one half means that it cannot tell them apart, 1 means that it always can",
+            "Telling released from original rows (AUC)",
+            (0.5, 1.0),
+        ),
+    ),
+    _run_auc,
 )

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.columns import Cells, ColumnPair
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.frame import Measure
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import holding
 from sfumato.assess.study import Study, sample
 
@@ -21,29 +21,18 @@ __all__ = ["FLOOR", "QUERIES", "Query", "count_rows", "draw_queries", "relative_
 
 _Matrix = NDArray[np.float64]
 _Values = NDArray[np.float64] | NDArray[np.int64]
-
 FLOOR = 0.001
 """Share of the original's rows: a count below it is held for so many when the error is put in relation to it."""
-
 _COLUMNS = 3  # most columns that a query asks about
 _SELECTIVE = 0.01  # share of the rows that a query matches at least
 _TRIES = 30  # for each query that is kept
 _SKETCH = 20_000  # rows on which it is seen how many rows a query matches
 _BLOCK = 65_536  # rows of which a column fits into a fast memory
 _REDRAWS = 200
-_TYPICAL, _LARGE = 0.5, 0.95
-
-_MEANINGS = {
-    "query-error": (
-        "Ask both tables how many rows fall into ranges of one to three columns: half of the answers from the "
-        "released table are wrong by at most this share of the true count; 0 is best."
-    ),
-    "query-error-largest": (
-        "Ask both tables how many rows fall into ranges of one to three columns: 95 of 100 answers from the released "
-        "table are wrong by at most this share of the true count; 0 is best."
-    ),
+_QUANTILES = {
+    "query-error": (0.5, "half of the", "Error of counting queries"),
+    "query-error-largest": (0.95, "95 of 100", "Error of counting queries, largest"),
 }
-_QUANTILES = dict(zip(_MEANINGS, (_TYPICAL, _LARGE), strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +47,7 @@ class Query:
     tests: tuple[_Matrix | NDArray[np.bool_], ...]
 
     def matches(self, values: Sequence[_Values]) -> NDArray[np.bool_]:
-        """Say for each row whether it passes, given the prepared values of all columns."""
+        """Whether each row passes, given the prepared values of all columns."""
         passed = np.ones(len(values[0]), dtype=np.bool_)
         for column, test in zip(self.columns, self.tests, strict=True):
             passed &= _passes(values[column], test)
@@ -72,10 +61,10 @@ def _passes(cells: _Values, test: _Matrix | NDArray[np.bool_]) -> NDArray[np.boo
 
 
 def draw_queries(pairs: Sequence[ColumnPair], count: int, rng: np.random.Generator) -> list[Query]:
-    """Draw queries over one to three columns that match at least one in a hundred rows of the original, but not all.
+    """Random queries over one to three columns that match at least one in a hundred rows of the original, but not all.
 
     A range runs between the cells of two rows drawn at random; of categories each is asked for or not with even
-    chances. Fewer are given where so many are hard to find.
+    chances. There are fewer where so many are hard to find.
     """
     cells = [pair.original for pair in pairs]
     places = [place for place, column in enumerate(cells) if len(np.unique(column.present[:_SKETCH])) > 1]
@@ -97,14 +86,14 @@ def draw_queries(pairs: Sequence[ColumnPair], count: int, rng: np.random.Generat
 
 
 def _categories(pair: ColumnPair) -> int:
-    """Give how many categories there are; 0 for an ordered column."""
+    """How many categories there are; 0 for an ordered column."""
     if pair.is_number:
         return 0
     return 1 + int(max(pair.original.values.max(initial=0), pair.released.values.max(initial=0)))
 
 
 def _prepare(cells: Cells, categories: int, rows: NDArray[np.int64] | slice) -> _Values:
-    """Give numbers with NaN where missing, which is in no range, or places in the categories with a last one."""
+    """Numbers with NaN where missing, which is in no range, or places in the categories with a last one."""
     values, absent = cells.values[rows], cells.absent[rows]
     if not categories:
         return np.where(absent, np.nan, values)
@@ -119,7 +108,7 @@ def _test(values: _Values, categories: int, rng: np.random.Generator) -> _Matrix
 
 
 def count_rows(queries: Sequence[Query], pairs: Sequence[ColumnPair], *, released: bool) -> NDArray[np.int64]:
-    """Count the rows of one table that each query matches, exactly and in blocks of rows."""
+    """Rows of one table that each query matches, counted exactly and in blocks of rows."""
     tables = [pair.released if released else pair.original for pair in pairs]
     widths = [_categories(pair) for pair in pairs]
     counts = np.zeros(len(queries), dtype=np.int64)
@@ -132,7 +121,7 @@ def count_rows(queries: Sequence[Query], pairs: Sequence[ColumnPair], *, release
 
 
 def relative_errors(true: NDArray[np.int64], found: NDArray[np.int64], rows: int, others: int) -> _Matrix:
-    """Scale what was found among ``others`` rows to as many ``rows`` as the truth is of, and give the relative error.
+    """Relative error of what was found among ``others`` rows, scaled to as many ``rows`` as the truth is of.
 
     Examples
     --------
@@ -142,38 +131,37 @@ def relative_errors(true: NDArray[np.int64], found: NDArray[np.int64], rows: int
     return np.asarray(np.abs(found * rows / others - true) / np.maximum(true, FLOOR * rows))
 
 
-def _run(study: Study) -> Iterator[Finding]:
-    rng = study.generator(QUERIES.name)
+def _run(study: Study) -> Iterator[Stated]:
+    rng = study.generator("queries")
     queries = draw_queries(study.pairs, study.sizes.queries, rng)
     if not queries:
-        yield from QUERIES.not_run("no column of the original varies, so that every count is of all rows or of none")
-        return
+        raise NotRun("no column of the original varies, so that every count is of all rows or of none")
     true, found = (count_rows(queries, study.pairs, released=side) for side in (False, True))
     rows, others = len(study.original), len(study.released)
     errors = relative_errors(true, found, rows, others)
     # How many rows of a redraw a query matches is binomial, so that no redraw has to be made.
     chance = relative_errors(true, rng.binomial(others, true / rows, (_REDRAWS, len(true))), rows, others)
     again = errors[rng.integers(len(errors), size=(_REDRAWS, len(errors)))]
-    for name, quantile in _QUANTILES.items():
+    for name, (quantile, _, _) in _QUANTILES.items():
         value = float(np.quantile(errors, quantile))
-        yield Finding(
-            name,
-            Family.UTILITY,
-            value,
-            QUERIES.direction(name),
-            (0.0, None),
-            _MEANINGS[name],
-            interval=holding(value, np.quantile(again, quantile, axis=1)),
-            baseline=float(np.quantile(chance, quantile, axis=1).mean()),
-            attempts=len(queries),
-            unit="share",
-        )
+        interval = holding(value, np.quantile(again, quantile, axis=1))
+        yield name, Values(value, interval, float(np.quantile(chance, quantile, axis=1).mean()), attempts=len(queries))
 
 
 QUERIES = Measure(
-    name="queries",
-    family=Family.UTILITY,
-    source="Xiao, Wang and Gehrke 2011",
-    findings=_MEANINGS,
-    run=_run,
+    "queries",
+    Family.UTILITY,
+    "Xiao, Wang and Gehrke 2011",
+    tuple(
+        Number(
+            name,
+            f"Ask both tables how many rows fall into ranges of one to three columns: {part} answers from the released "
+            "table are wrong by at most this share of the true count; 0 is best",
+            spoken,
+            (0.0, None),
+            "share",
+        )
+        for name, (_, part, spoken) in _QUANTILES.items()
+    ),
+    _run,
 )

@@ -1,27 +1,113 @@
-"""Both tables from the side where they are widest: the first two principal components [Jolliffe 2002]."""
+"""Whole tables at one look: heat maps of association matrices, and rows on two principal components [Jolliffe 2002]."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.columns import Cells, ColumnPair
-from sfumato.assess.figures.svg import BASE, BASE_FILL, MAIN, Axes, Figure, draw
+from sfumato.assess.figures.svg import BASE, BASE_FILL, HEAT, INK, MAIN, Axes, Figure, draw, label
 from sfumato.assess.study import Study, sample
+from sfumato.assess.utility.association import AssociationMatrices
 from sfumato.tables.schema import Kind
 
-__all__ = ["MOST_POINTS", "component_figures"]
+__all__ = ["MOST_POINTS", "association_figures", "component_figures"]
 
+_VECTOR = 40  # columns up to which every cell is a shape of its own
+_WRITTEN = 16  # columns up to which every cell holds its number
+_FULL = 0.25  # the difference that takes the full colour
+_LINK = "Strength of the link between two columns{signs}: 0 is none, {most} or -{most} the strongest."
+_GAP = "Link in the released table less link in the original{signs}; the full colour stands for {full} and more."
 MOST_POINTS = 2_000
 """Most points that are drawn of a table."""
-
 _FITTED = 5_000  # rows that decide the axes
 _CATEGORIES = 20  # most categories of a column that get a coordinate
 _COORDINATES = 300
 _Matrix = NDArray[np.float64]
+
+
+def association_figures(names: Sequence[str], links: AssociationMatrices) -> tuple[Figure, ...]:
+    """Three heat maps; the released table's alone is for the public."""
+    if len(names) < 2:
+        return ()
+    written = len(names) <= _WRITTEN
+    signs, hundred = (", in hundredths", 100) if written else ("", 1)
+    link = _LINK.format(signs=signs, most=hundred)
+    gap = _GAP.format(signs=signs, full=f"{_FULL * hundred:g}")
+    return (
+        _heat_map("original", "Links between columns, original", names, links.original, 1.0, link, public=False),
+        _heat_map("released", "Links between columns, released", names, links.alone, 1.0, link, public=True),
+        _heat_map(
+            "difference", "Released less original", names, links.released - links.original, _FULL, gap, public=False
+        ),
+    )
+
+
+def _heat_map(
+    kind: str,
+    title: str,
+    names: Sequence[str],
+    matrix: NDArray[np.float64],
+    full: float,
+    caption: str,
+    *,
+    public: bool,
+) -> Figure:
+    return draw(
+        f"association/{kind}",
+        lambda axes: _paint_heat(axes, names, matrix, full),
+        size=_size(names),
+        title=title,
+        caption=caption,
+        alt=f"Heat map, {title[0].lower()}{title[1:]}: {len(names)} by {len(names)} columns.",
+        public=public,
+    )
+
+
+def _size(names: Sequence[str]) -> tuple[float, float]:
+    side = float(np.clip(0.27 * len(names), 1.8, 6.0))
+    return side + 1.3, side + 1.0
+
+
+def _paint_heat(axes: Axes, names: Sequence[str], matrix: NDArray[np.float64], full: float) -> None:
+    from matplotlib.colors import ListedColormap
+
+    count = len(names)
+    colours = ListedColormap(list(HEAT))
+    if count <= _VECTOR:
+        axes.pcolormesh(matrix, cmap=colours, vmin=-full, vmax=full, edgecolors="none")
+        axes.invert_yaxis()
+    else:
+        axes.imshow(matrix, cmap=_raster_colours(), vmin=-full, vmax=full, extent=(0, count, count, 0), aspect="auto")
+    if count <= _WRITTEN:
+        _write(axes, matrix)
+    step = max(1, count // 40)
+    places = np.arange(0, count, step)
+    texts = [label(name, 16) for name in names[::step]]
+    size = 8.0 if count <= 20 else 5.0
+    axes.set_yticks(places + 0.5, labels=texts, fontsize=size, parse_math=False)
+    axes.set_xticks(places + 0.5, labels=texts, rotation=90, fontsize=size, parse_math=False)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _write(axes: Axes, matrix: NDArray[np.float64]) -> None:
+    """Writes each link into its cell, so that colour is not needed to read it."""
+    hundredths = np.rint(100 * matrix).astype(np.int64)
+    for row, column in zip(*np.nonzero(~np.eye(len(matrix), dtype=np.bool_)), strict=True):
+        text = str(hundredths[row, column])
+        axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=6.0, color=INK)
+
+
+def _raster_colours() -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("links", ["#0072b2", "#f2f2f2", "#d55e00"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +128,7 @@ class _Coordinate:
 
 
 def component_figures(study: Study) -> tuple[Figure, ...]:
-    """Draw the original under the released table for the owner, and the released one on axes of its own."""
+    """The original drawn under the released table for the owner, and the released one on axes of its own."""
     original = [pair.original for pair in study.pairs]
     released = [pair.released for pair in study.pairs]
     both: dict[str, Sequence[Cells]] = {"original": original, "released": released}
@@ -84,7 +170,7 @@ def _figure(
 
 
 def _coordinates(pairs: Sequence[ColumnPair], fitted: Sequence[Cells]) -> list[_Coordinate]:
-    """Lay coordinates by one table alone, those of numbers first; what does not vary gets none."""
+    """Coordinates by one table alone, those of numbers first; what does not vary gets none."""
     numbers, categories = [], []
     for place, (pair, cells) in enumerate(zip(pairs, fitted, strict=True)):
         present = cells.present
@@ -100,7 +186,7 @@ def _coordinates(pairs: Sequence[ColumnPair], fitted: Sequence[Cells]) -> list[_
 
 
 def _of_categories(place: int, pair: ColumnPair, cells: Cells) -> list[_Coordinate]:
-    """Give the frequent categories a coordinate each; two rows that differ in the column are at distance 1."""
+    """A coordinate for each frequent category; two rows that differ in the column are at distance 1."""
     names = [str(name) for name in pair.field.domain.categories or ()]
     counts = np.bincount(cells.present.astype(np.int64), minlength=len(names))
     often = sorted(np.flatnonzero(counts), key=lambda code: (-counts[code], names[code]))[:_CATEGORIES]
@@ -114,7 +200,7 @@ def _values(coordinates: Sequence[_Coordinate], side: Sequence[Cells], rows: NDA
 
 
 def _axes(values: _Matrix) -> tuple[_Matrix, list[float]]:
-    """Find the two widest directions and the shares of the variance along them."""
+    """The two widest directions and the shares of the variance along them."""
     eigenvalues, vectors = np.linalg.eigh(np.atleast_2d(np.cov(values, rowvar=False)))
     axes = vectors[:, [-1, -2]]
     turned = np.where(((values @ axes) ** 3).sum(axis=0) < 0, -1.0, 1.0)  # a direction has no sign: fix one
@@ -141,7 +227,7 @@ def _paint(axes: Axes, points: dict[str, _Matrix], shares: Sequence[float]) -> N
 
 
 def _dots(axes: Axes, points: _Matrix, colour: str, size: float) -> None:
-    """Draw all points as one path of strokes without length and round ends: a fortieth of as many marks."""
+    """Draws all points as one path of strokes without length and round ends: a fortieth of as many marks."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 

@@ -11,43 +11,29 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.arms import Arm, success
 from sfumato.assess.attacks.inference import CLOSE
 from sfumato.assess.columns import Cells
-from sfumato.assess.findings import Direction, Family, Finding, not_run
-from sfumato.assess.frame import Measure
-from sfumato.assess.intervals import median_interval
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values, success
+from sfumato.assess.intervals import Tries, median_interval
 from sfumato.assess.study import Study, sample
 
 __all__ = ["RARE_COMBINATIONS"]
 
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]
-
 _RARE = 10  # people who hold a combination that is rare at all
 _SLACK = 10  # where people share theirs with more, who would have shared it with a tenth more counts as well
 _ENOUGH = 500  # people of the rarest combinations whose share is told
-_NAME, _FOUND = "rare-combination-error", "rare-combination-found"
-_MEANING = (
-    "How far off, in standard deviations, the numbers are that an attacker reads from the released rows with the same "
-    "categories as a person who is alone with theirs, in the median over such people; 0 gives them away, and more is "
-    "better"
-)
-_FOUND_MEANING = (
-    "The share of people with the rarest combinations of categories whose numbers an attacker reads, to a tenth of a "
-    "standard deviation on average, from the released rows with the same categories; less is better, and what held-out "
-    "people suffer too is not due to being in the table"
-)
 
 
-def _run(study: Study) -> Iterator[Finding]:
+def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("rare-combinations")
     numbers = [place for place, pair in enumerate(study.pairs) if pair.is_number]
     categories = [place for place, pair in enumerate(study.pairs) if not pair.is_number]
     if not numbers or not categories:
         lacking = "ordered column" if categories else "column of categories"
-        yield from RARE_COMBINATIONS.not_run(f"the table has no {lacking}", applies=False)
-        return
+        raise NotRun(f"the table has no {lacking}", applies=False)
     original, released = ([getattr(pair, side) for pair in study.pairs] for side in ("original", "released"))
     tables = [original, released, *([] if study.held is None else [study.held])]
     keys = _combinations([[table[place] for place in categories] for table in tables])
@@ -58,11 +44,11 @@ def _run(study: Study) -> Iterator[Finding]:
     alone = alone[sample(len(alone), study.sizes.attempts, rng)]
     errors, guesses = _errors(units[0][alone], keys[0][alone], units[1], keys[1])
     if len(errors):
-        yield _median_error(study, errors, guesses, keys, units, counts, rng)
+        yield "rare-combination-error", _median_error(study, errors, guesses, keys, units, counts, rng)
     else:
         why = "no released row has the categories of a person who is alone with theirs and of whom a number is known"
-        yield not_run(_NAME, Family.ATTACK, Direction.HIGHER, _MEANING + ".", why, applies=False)
-    yield _share_found(study, keys, units, counts, rng)
+        yield "rare-combination-error", NotRun(why, applies=False)
+    yield "rare-combination-found", _share_found(study, keys, units, counts, rng)
 
 
 def _median_error(
@@ -73,15 +59,25 @@ def _median_error(
     units: Sequence[_Matrix],
     counts: Sequence[_Places],
     rng: np.random.Generator,
-) -> Finding:
+) -> Values:
     """How far off the numbers of people who are alone are, and those of people held out."""
-    control = None
+    control = np.empty(0)
     if len(keys) > 2:
         outside = np.flatnonzero((counts[0][keys[2]] <= 1) & (counts[1][keys[2]] > 0))
         outside = outside[sample(len(outside), study.sizes.attempts, rng)]
         control = _errors(units[2][outside], keys[2][outside], units[1], keys[1])[0]
-    total = int((counts[0] == 1).sum())
-    return _finding(errors, float(np.median(guesses)), control, total, held=len(keys) > 2)
+    total, any_held = int((counts[0] == 1).sum()), bool(len(control))
+    lacking = "no held-out person has such a combination" if len(keys) > 2 else "no rows were held out"
+    return Values(
+        float(np.median(errors)),
+        median_interval(errors),
+        float(np.median(guesses)),
+        float(np.median(control)) if any_held else None,
+        len(errors),
+        f"; {total} people are alone with their categories, and {len(errors)} of them were attacked",
+        control_interval=median_interval(control) if any_held else None,
+        aside="" if any_held else f" Control not run, because {lacking}.",
+    )
 
 
 def _share_found(
@@ -90,7 +86,7 @@ def _share_found(
     units: Sequence[_Matrix],
     counts: Sequence[_Places],
     rng: np.random.Generator,
-) -> Finding:
+) -> Values | NotRun:
     """How often the numbers of people with rare combinations are found, and those of people held out.
 
     Combinations are rare that at most so many hold as it takes to have 500 people, or all there are. Somebody
@@ -98,25 +94,24 @@ def _share_found(
     """
     shared = counts[0][keys[0]]
     if shared.min() > _RARE:
-        why = f"every combination of categories is held by more than {_RARE} people"
-        return not_run(_FOUND, Family.ATTACK, Direction.LOWER, _FOUND_MEANING + ".", why, applies=False)
+        return NotRun(f"every combination of categories is held by more than {_RARE} people", applies=False)
     most = int(np.sort(shared)[min(_ENOUGH, len(shared)) - 1])
-    arms = []
+    tries, guessed = [], []
     for side, room in ((0, most), (2, most - 1 + most // _SLACK))[: len(keys) - 1]:
         people = np.flatnonzero(counts[0][keys[side]] <= room)
         people = people[sample(len(people), study.sizes.attempts, rng)]
         read, guess = (
             error <= CLOSE for error in _read_off(units[side][people], keys[side][people], units[1], keys[1])
         )
-        arms.append((Arm(int(read.sum()), len(people)), float(guess.mean()) if len(people) else 0.0))
-    (attack, guessed), control = arms[0], arms[1][0] if len(arms) > 1 and arms[1][0].attempts else None
+        tries.append(Tries(int(read.sum()), len(people)))
+        guessed.append(float(guess.mean()) if len(people) else 0.0)
+    control = tries[1] if len(tries) > 1 and tries[1].of else None
     held = "1 person of the table" if most == 1 else f"{most} people of the table"
-    note = f"; rare is here what at most {held} have"
-    return success(_FOUND, _FOUND_MEANING + note + ".", attack, guess=guessed, control=control)
+    return success(tries[0], guess=guessed[0], control=control, note=f"; rare is here what at most {held} have")
 
 
 def _combinations(tables: Sequence[Sequence[Cells]]) -> list[_Places]:
-    """Give each combination of categories a number, the same in all tables; a missing cell is a category."""
+    """A number for each combination of categories, the same in all tables; a missing cell is a category."""
     keys = np.zeros(sum(len(table[0].values) for table in tables), dtype=np.int64)
     for columns in zip(*tables, strict=True):
         codes = np.concatenate([np.where(cells.absent, 0, cells.values.astype(np.int64) + 1) for cells in columns])
@@ -130,7 +125,7 @@ def _spread(cells: Cells) -> float:
 
 
 def _in_units(columns: Sequence[Cells], scale: Sequence[float]) -> _Matrix:
-    """Stack ordered columns in standard deviations of the original; missing cells are NaN."""
+    """Ordered columns stacked, in standard deviations of the original; missing cells are NaN."""
     return np.stack(
         [np.where(cells.absent, np.nan, cells.values / unit) for cells, unit in zip(columns, scale, strict=True)],
         axis=1,
@@ -138,7 +133,7 @@ def _in_units(columns: Sequence[Cells], scale: Sequence[float]) -> _Matrix:
 
 
 def _errors(people: _Matrix, wanted: _Places, released: _Matrix, keys: _Places) -> tuple[_Matrix, _Matrix]:
-    """Give each person's mean absolute error by the mean of the released rows of their combination, and by medians.
+    """Each person's mean absolute error by the mean of the released rows of their combination, and by medians.
 
     Cells that are missing on either side are left out, and so are people of whom none is left.
     """
@@ -165,33 +160,28 @@ def _read_off(people: _Matrix, wanted: _Places, released: _Matrix, keys: _Places
     return np.where(some, found, np.nan), np.where(some, guessed, np.nan)
 
 
-def _finding(errors: _Matrix, guess: float, control: _Matrix | None, total: int, *, held: bool) -> Finding:
-    note = f"; {total} people are alone with their categories, and {len(errors)} of them were attacked"
-    if control is None or not len(control):
-        lacking = "no held-out person has such a combination" if held else "no rows were held out"
-        control, why = None, f" Control not run, because {lacking}."
-    else:
-        why = ""
-    return Finding(
-        _NAME,
-        Family.ATTACK,
-        float(np.median(errors)),
-        Direction.HIGHER,
-        (0.0, None),
-        _MEANING + note + "." + why,
-        interval=median_interval(errors),
-        baseline=guess,
-        control=None if control is None else float(np.median(control)),
-        control_interval=None if control is None else median_interval(control),
-        attempts=len(errors),
-    )
-
-
 RARE_COMBINATIONS = Measure(
-    name="rare-combinations",
-    family=Family.ATTACK,
-    source="after Skinner & Elliot 2002",
-    findings={_NAME: _MEANING + ".", _FOUND: _FOUND_MEANING + "."},
-    run=_run,
-    higher=frozenset({_NAME}),
+    "rare-combinations",
+    Family.ATTACK,
+    "after Skinner & Elliot 2002",
+    (
+        Number(
+            "rare-combination-error",
+            "How far off, in standard deviations, the numbers are that an attacker reads from the released rows with "
+            "the same categories as a person who is alone with theirs, in the median over such people; 0 gives them "
+            "away, and more is better",
+            "Error of numbers read off a rare combination",
+            (0.0, None),
+            higher=True,
+        ),
+        Number(
+            "rare-combination-found",
+            "The share of people with the rarest combinations of categories whose numbers an attacker reads, to a "
+            "tenth of a standard deviation on average, from the released rows with the same categories; less is "
+            "better, and what held-out people suffer too is not due to being in the table",
+            "Numbers read off a rare combination",
+            unit="share",
+        ),
+    ),
+    _run,
 )

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.arms import NO_CONTROL
 from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import Study, sample
 
-__all__ = ["STAND_IN", "beside_strangers", "folds", "parts"]
+__all__ = ["NO_CONTROL", "STAND_IN", "split_in_tenths", "split_in_two", "with_measured_baseline"]
+
+NO_CONTROL = " Control not run, because no rows were held out."
+"""What follows the meaning of an attack that has none."""
 
 STAND_IN = (
     " No rows were held out; in the place of guessing the baseline is what other rows of the original give, which know "
@@ -32,8 +34,8 @@ _FEWEST = 4  # rows of an original that can be parted
 _Places = NDArray[np.int64]
 
 
-def parts(study: Study) -> tuple[Study, ...]:
-    """Part the original in two, of which one is released: as many rows for each person as the release has.
+def split_in_two(study: Study) -> tuple[Study, ...]:
+    """The original parted in two, of which one is released: as many rows for each person as the release has.
 
     For attacks in which people of the original are compared with one another; where rows are many, how many there are
     hardly matters for these, and how many for each person does. Empty where the original has too few rows.
@@ -46,8 +48,8 @@ def parts(study: Study) -> tuple[Study, ...]:
     return (_released(study, order[:people], order[people:]),)
 
 
-def folds(study: Study) -> tuple[Study, ...]:
-    """Hold a tenth of the original out of the rest, which is released: three times, or as often as fills the attempts.
+def split_in_tenths(study: Study) -> tuple[Study, ...]:
+    """A tenth of the original held out of the rest, which is released: three times, or as often as fills the attempts.
 
     For attacks on one person at a time. No more rows are released than the release has.
     """
@@ -69,7 +71,7 @@ def folds(study: Study) -> tuple[Study, ...]:
 
 
 def _released(study: Study, people: _Places, rows: _Places) -> Study:
-    """Study some rows of the original as if others of its rows were the release."""
+    """Study of some rows of the original as if others of its rows were the release."""
     pairs = tuple(
         ColumnPair(pair.field, _take(pair.original, people), _take(pair.original, rows)) for pair in study.pairs
     )
@@ -89,8 +91,8 @@ def _take(cells: Cells, rows: _Places) -> Cells:
     return Cells(cells.values[rows], cells.absent[rows])
 
 
-def beside_strangers(finding: Finding, made: Sequence[Sequence[Finding]]) -> Finding:
-    """State a finding beside the mean of what it is on stand-ins: of their controls, or of their values without.
+def with_measured_baseline(finding: Finding, made: Sequence[Sequence[Finding]]) -> Finding:
+    """A finding beside the mean of what it is on stand-ins: of their controls, or of their values without.
 
     The limits of the mean come from those of its parts (Zou and Donner 2008).
     """

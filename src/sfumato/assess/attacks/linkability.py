@@ -12,32 +12,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.arms import Arm, success
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.frame import Measure, Need
-from sfumato.assess.keys import bits_of, row_keys
+from sfumato.assess.columns import bits_of, row_keys
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, Number, Stated, success
+from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.strangers import folds
-from sfumato.assess.study import Study, sample
+from sfumato.assess.stand_ins import split_in_tenths
+from sfumato.assess.study import Study, drawn_note, sample
 
-__all__ = ["LINKABILITY", "draw_halves", "pick_near"]
+__all__ = ["LINKABILITY", "chance_in_common", "draw_halves", "pick_near"]
 
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]
-
 _SPLITS = 4  # ways to halve the columns, each tried on its own share of the people
 _NEAR = {"linkability": 1, "linkability-near": 10}
 
-_MEANINGS = {
-    "linkability": "How often two halves of a person's columns lead to the same released row, so that two sources can "
-    "be joined through the table; less is better, and what held-out people suffer too is not due to being in it",
-    "linkability-near": "How often the ten released rows nearest to one half of a person's columns and the ten nearest "
-    "to the other half have a row in common; less is better, and what held-out people suffer too is not due to being "
-    "in the table",
-}
 
-
-def _run(study: Study) -> Iterator[Finding]:
+def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("linkability")
     rows, most = len(study.original), study.sizes.attempts
     people = rng.permutation(sample(rows, most, rng))
@@ -51,19 +42,14 @@ def _run(study: Study) -> Iterator[Finding]:
         for name, joined in found.items():
             hits[name][0] += int(joined[: len(parts[0])].sum())
             hits[name][1] += int(joined[len(parts[0]) :].sum())
-    note = "" if len(people) == rows else f"; counted on {len(people)} rows drawn at random"
     for name, count in _NEAR.items():
-        yield success(
-            name,
-            _MEANINGS[name] + note + ".",
-            Arm(hits[name][0], len(people)),
-            guess=chance_in_common(len(study.released), count),
-            control=None if outside is None else Arm(hits[name][1], len(outside)),
-        )
+        control = None if outside is None else Tries(hits[name][1], len(outside))
+        guess, note = chance_in_common(len(study.released), count), drawn_note(len(people), rows)
+        yield name, success(Tries(hits[name][0], len(people)), guess=guess, control=control, note=note)
 
 
 def _joined(study: Study, people: _Matrix, rng: np.random.Generator) -> dict[str, NDArray[np.bool_]]:
-    """Halve the columns once and tell whose halves lead to a common row."""
+    """Whose halves, of columns halved once, lead to a common row."""
     if not len(people):
         return {name: np.zeros(0, dtype=np.bool_) for name in _NEAR}
     picks = []
@@ -75,14 +61,14 @@ def _joined(study: Study, people: _Matrix, rng: np.random.Generator) -> dict[str
 
 
 def draw_halves(columns: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
-    """Halve the columns at random; of an odd number either half may get the one more."""
+    """Two random halves of the columns; of an odd number either half may get the one more."""
     order = rng.permutation(len(columns))
     cut = (len(columns) + int(rng.integers(2))) // 2
     return [columns[place] for place in order[:cut]], [columns[place] for place in order[cut:]]
 
 
 def chance_in_common(rows: int, count: int) -> float:
-    """Give the chance that two random picks of so many rows have one in common.
+    """Chance that two random picks of so many rows have one in common.
 
     Examples
     --------
@@ -118,7 +104,7 @@ def _spots(rows: _Matrix, rng: np.random.Generator) -> _Spots:
 
 
 def pick_near(rows: _Matrix, queries: _Matrix, count: int, rng: np.random.Generator) -> _Places:
-    """Pick the rows nearest to each query, in rising distance; of those that are alike some at random.
+    """Rows nearest to each query, in rising distance; of those that are alike some at random.
 
     Returns
     -------
@@ -148,11 +134,27 @@ def pick_near(rows: _Matrix, queries: _Matrix, count: int, rng: np.random.Genera
 
 
 LINKABILITY = Measure(
-    name="linkability",
-    family=Family.ATTACK,
-    source="Giomi, Boenisch, Wehmeyer & Tasnádi 2023",
-    findings={name: meaning + "." for name, meaning in _MEANINGS.items()},
-    run=_run,
+    "linkability",
+    Family.ATTACK,
+    "Giomi, Boenisch, Wehmeyer & Tasnádi 2023",
+    (
+        Number(
+            "linkability",
+            "How often two halves of a person's columns lead to the same released row, so that two sources can be "
+            "joined through the table; less is better, and what held-out people suffer too is not due to being in it",
+            "Linking two halves of a row",
+            unit="share",
+        ),
+        Number(
+            "linkability-near",
+            "How often the ten released rows nearest to one half of a person's columns and the ten nearest to the "
+            "other half have a row in common; less is better, and what held-out people suffer too is not due to being "
+            "in the table",
+            "Linking two halves of a row, nearly",
+            unit="share",
+        ),
+    ),
+    _run,
     needs=(Need.COLUMNS,),
-    strangers=folds,
+    stand_ins=split_in_tenths,
 )

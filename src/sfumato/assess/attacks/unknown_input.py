@@ -1,0 +1,342 @@
+"""Undoing a geometric method without one known row: independent components, and the digits of the released numbers.
+
+A turn is undone by a search for independent components [Chen & Liu 2005; Guo & Wu 2007]. Numbers that were counted in a
+decimal step lie on a lattice; a factor stretches it, and whoever sees its spacing knows the factor, since steps are
+powers of ten.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.attacks.known_input import CLOSE, NOTHING, MovedColumns, moved_columns, not_moved
+from sfumato.assess.columns import ColumnPair
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.intervals import holding, wilson
+from sfumato.assess.study import Study, drawn_note, sample
+from sfumato.facts import Fact, Transformed
+from sfumato.tables.grid import decimals_of_numbers
+
+__all__ = ["COMPONENTS", "DIGITS", "find_factor", "find_spacing", "match_components", "unmix"]
+
+_QUANTILES = 99
+_REDRAWS = 200
+_ROUNDS = 500  # of FastICA, at most
+_SEARCHES = 3
+_FLAT = 1e-9  # deviations, below which a direction has no spread
+_NORMAL = 0.3745672075  # mean of log cosh under the standard normal law
+_MOST_STEPS = 1_000_000  # of the original's step in a released number, beyond which no lattice is looked for
+_ROUNDING = 1e-12  # relative, of a released number that was written in full
+_CHANCE = 1e-3  # that a lattice is seen where there is none
+_PROBES = 12  # smallest numbers, by which most spacings are refused
+_FARTHEST = 20_000  # last digits from 0 within which the smallest rounded numbers must lie
+_MANY = 100_000  # spacings that may be left: where there are more nothing stands out
+_APART = 0.02  # last digits by which multiples of neighbouring spacings differ at the numbers looked at
+_SIMPLE = 12  # largest denominator of a simple ratio
+_SPREAD = 499  # places by which it is told how many a spacing leaves free
+_WIDEST = 32.0  # last digits that a spacing is looked for up to
+_Matrix = NDArray[np.float64]
+_Values = NDArray[np.float64]
+
+
+def unmix(released: _Matrix, rng: np.random.Generator) -> _Matrix | None:
+    """Independent components; None where the rows do not bear any.
+
+    Directions in which the released rows do not spread are left out first. Of several searches the one counts whose
+    components are least like normal laws.
+    """
+    from sklearn.decomposition import FastICA
+
+    standard = _standard(released)
+    rank = int(np.linalg.matrix_rank(standard, tol=_FLAT * np.sqrt(standard.size)))
+    if rank < 1 or len(released) <= rank + 1:
+        return None
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a search that did not settle is still an attack
+        for _ in range(_SEARCHES):
+            seed = int(rng.integers(2**31))
+            search = FastICA(n_components=rank, whiten="unit-variance", max_iter=_ROUNDS, random_state=seed)
+            found.append(np.asarray(search.fit_transform(standard)))
+    return max(found, key=_negentropy)
+
+
+def _negentropy(components: _Matrix) -> float:
+    """How far components of deviation 1 are from normal laws [Hyvarinen 1999, eq. 5]."""
+    size = np.abs(components)
+    contrast = (size + np.log1p(np.exp(-2.0 * size)) - np.log(2.0)).mean(axis=0)  # log cosh, without overflow
+    return float(((contrast - _NORMAL) ** 2).sum())
+
+
+def match_components(components: _Matrix, known: _Matrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Components matched to columns by the shape of their distributions, either way round.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n, c)
+    known : ndarray of shape (m, d)
+        Rows from which the distribution of each column is publicly known; rows are not matched to rows.
+
+    Returns
+    -------
+    places : ndarray
+        Columns that got a component.
+    which : ndarray
+        The component of each.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    grid = np.linspace(0.01, 0.99, _QUANTILES)
+    columns = np.quantile(_standard(known), grid, axis=0).T
+    shapes = np.quantile(_standard(components), grid, axis=0).T
+    upright = np.abs(columns[:, None] - shapes[None]).mean(axis=2)
+    flipped = np.abs(columns[:, None] + shapes[None, :, ::-1]).mean(axis=2)
+    places, which = linear_sum_assignment(np.minimum(upright, flipped))
+    return np.asarray(places, dtype=np.int64), np.asarray(which, dtype=np.int64)
+
+
+def _standard(values: _Matrix) -> _Matrix:
+    """Columns brought to mean 0 and deviation 1; one that differs by rounding alone is constant."""
+    centre, spread = values.mean(axis=0), values.std(axis=0)
+    alike = spread <= _FLAT * np.abs(centre)
+    return np.asarray(np.where(alike, 0.0, (values - centre) / np.where(alike, 1.0, spread)))
+
+
+def _run(study: Study) -> Iterator[Stated]:
+    rng = study.generator("ica")
+    moved = moved_columns(study, study.sizes.training, rng)
+    components = unmix(moved.after, rng)
+    if components is None:
+        raise NotRun("the released rows are too few, or do not differ enough, for components")
+    places, which = match_components(components, _public(study, moved))
+    matched = np.zeros_like(moved.before)  # a column without a component is not recovered
+    matched[:, places] = components[:, which]
+    kept, rows = moved.spread > 0, len(moved.before)
+    values = _correlations(moved.before[:, kept], matched[:, kept], rng)
+    value, interval = float(values[0]), holding(float(values[0]), values[1:])
+    baseline = float(_correlations(moved.before[:, kept], moved.after[:, kept], rng, redraws=0)[0])
+    note = drawn_note(rows, len(study.released))
+    yield "ica-correlation", Values(value, interval, baseline, attempts=rows, note=note)
+
+
+def _public(study: Study, moved: MovedColumns) -> _Matrix:
+    """Rows from which the columns' distributions are known: people held out, else the original itself."""
+    if study.held is None:
+        return moved.before
+    cells = {pair.name: cells for pair, cells in zip(study.pairs, study.held, strict=True)}
+    whole = ~np.any([cells[name].absent for name in moved.names], axis=0)
+    if whole.sum() < _QUANTILES:
+        return moved.before
+    return np.column_stack([cells[name].values[whole] for name in moved.names])
+
+
+def _correlations(before: _Matrix, after: _Matrix, rng: np.random.Generator, redraws: int = _REDRAWS) -> _Matrix:
+    """Mean absolute correlation of columns with columns, and behind it that of redraws of the rows."""
+    x, y, n = _standard(before), _standard(after), len(before)
+    terms = np.concatenate([x, y, x * x, y * y, x * y], axis=1)
+    weights = np.ones((redraws + 1, n))
+    for place in range(1, redraws + 1):
+        weights[place] = np.bincount(rng.integers(0, n, size=n), minlength=n)
+    mx, my, xx, yy, xy = np.split(weights @ terms / n, 5, axis=1)
+    square = (xx - mx * mx) * (yy - my * my)
+    found = np.divide(np.abs(xy - mx * my), np.sqrt(np.maximum(square, 0)), out=np.zeros_like(xy), where=square > 1e-24)
+    return np.asarray(np.minimum(found, 1.0).mean(axis=1))
+
+
+def _not_turned(facts: Sequence[Fact]) -> str | None:
+    turned = any(isinstance(fact, Transformed) and "rotate" in fact.operations for fact in facts)
+    return not_moved(facts) or (None if turned else "no column was mixed with another, so there is nothing to unmix")
+
+
+COMPONENTS = Measure(
+    "ica",
+    Family.ATTACK,
+    "Chen & Liu 2005; Guo & Wu 2007; Hyvarinen 1999",
+    (
+        Number(
+            "ica-correlation",
+            "How well the original columns are recovered from the released rows alone, by searching for independent "
+            "components and telling them apart by publicly known distributions: the mean absolute correlation with the "
+            "original columns, beside that of the released columns as they are (baseline); 1 is full recovery up to "
+            "scale",
+            "Columns recovered by independent components",
+        ),
+    ),
+    _run,
+    needs=(Need.ORIGIN,),
+    applies=_not_turned,
+)
+
+
+def find_factor(released: _Values) -> float | None:
+    """Factor by which numbers in steps of a power of ten were multiplied; None where no spacing stands out.
+
+    Of all powers of ten the one is taken that leaves the factor nearest to 1.
+
+    Examples
+    --------
+    >>> heights = np.array([1.62, 1.75, 1.81, 1.58, 1.93, 1.7])
+    >>> round(find_factor(1.3718 * heights), 9)
+    1.3718
+    """
+    spacing = find_spacing(released)
+    return None if spacing is None else float(spacing / 10.0 ** np.rint(np.log10(spacing)))
+
+
+def find_spacing(released: _Values) -> float | None:
+    """Largest number of which all released numbers are multiples, up to how they were rounded."""
+    values = np.unique(np.abs(released[released != 0]))
+    if len(values) < 3:
+        return None
+    decimals = decimals_of_numbers(values)
+    if decimals is None:
+        return _common_measure(values)
+    common = int(np.gcd.reduce(np.rint(values * 10.0**decimals).astype(np.int64)))
+    whole = str(common).rstrip("0") in ("1", "2", "5")  # the step of a rounded number, not of a stretched one
+    return _comb(values, common * 10.0**-decimals) if whole else float(common * 10.0**-decimals)
+
+
+def _common_measure(values: _Values) -> float | None:
+    """Common measure of numbers that were written in full, from their ratios to the smallest."""
+    whole = 1
+    for value in values[sample(len(values), 10 * _PROBES, np.random.default_rng(0))]:
+        ratio = Fraction(float(value / values[0])).limit_denominator(_MOST_STEPS)
+        if abs(float(ratio) * values[0] - value) > _ROUNDING * value:
+            return None
+        whole = lcm(whole, ratio.denominator)
+        if whole > _MOST_STEPS:
+            return None
+    return float(values[0] / whole)
+
+
+def _comb(values: _Values, last: float) -> float | None:
+    """Largest spacing from which all numbers can have been rounded to their last digit.
+
+    A spacing of g last digits has a multiple near about one place in g only, so that a wrong one passes by chance
+    alone, and the largest is taken that does not. Small numbers tell roughly, larger ones finer.
+    """
+    places = np.rint(values / last)
+    reach = float(places[min(_PROBES, len(places)) - 1])
+    if reach > _FARTHEST:
+        return None
+    spacings = np.geomspace(_WIDEST, 1.0 + 2 * _APART, int(np.log(_WIDEST) * reach / _APART) + 2)
+    spacings = _fitting(places[places <= reach], spacings)
+    while reach < places[-1] and 0 < len(spacings) <= _MANY:
+        reach *= 2.0
+        finer = _APART / reach
+        spacings = np.concatenate([spacings * (1.0 + shift) for shift in (-finer, 0.0, finer)])
+        spacings = _fitting(places[(reach / 2.0 < places) & (places <= reach)], spacings)
+    if not 0 < len(spacings) <= _MANY:
+        return None
+    tried = np.log(_WIDEST) * reach / _APART
+    free = np.max([_share_fitting(some, spacings) for some in (_beside(places), _among(places))], axis=0)
+    telling = [
+        place
+        for place in np.flatnonzero(tried * free ** len(places) <= _CHANCE)
+        if not _fits_anything(float(spacings[place]), reach)
+    ]
+    if not telling:
+        return None
+    best = max(telling, key=lambda place: float(spacings[place]))
+    alike = np.abs(spacings / spacings[best] - 1.0) <= 4 * _APART / reach  # neighbours that fit as well
+    return float(spacings[alike].mean() * last)
+
+
+def _fitting(places: _Values, spacings: _Values) -> _Values:
+    for place in places:
+        spacings = spacings[_misfit(place[None], spacings) <= 0.5 + _APART]
+    return spacings
+
+
+def _fits_anything(spacing: float, reach: float) -> bool:
+    """Whether a spacing is so near to a simple ratio, like 3/2, that every whole number is near a multiple."""
+    ratio = float(Fraction(spacing).limit_denominator(_SIMPLE))
+    drift = abs(spacing / ratio - 1.0) * reach
+    return drift < 1.0 and bool((_misfit(np.arange(1.0, 2 * _SIMPLE**2), np.array([ratio])) <= 0.5 + _APART).all())
+
+
+def _share_fitting(places: _Values, spacings: _Values) -> _Values:
+    return np.asarray(np.mean([_misfit(place[None], spacings) <= 0.5 + _APART for place in places], axis=0))
+
+
+def _beside(places: _Values) -> _Values:
+    """Places next to the released ones: how many of them fit a spacing is how many fit by chance."""
+    near = np.unique(np.concatenate([places + shift for shift in (-2.0, -1.0, 1.0, 2.0)]))
+    return near[:: -(-len(near) // _SPREAD)]
+
+
+def _among(places: _Values) -> _Values:
+    """Places spread evenly over where the released ones lie, for the same."""
+    return np.unique(np.rint(np.linspace(places[0], places[-1], _SPREAD)))
+
+
+def _misfit(places: _Values, spacings: _Values) -> _Values:
+    """How far, in last digits, the worst number is from a multiple of each spacing."""
+    worst = np.zeros(len(spacings))
+    for place in places:
+        worst = np.maximum(worst, np.abs(place - spacings * np.rint(place / spacings)))
+    return worst
+
+
+def _not_multiplied(facts: Sequence[Fact]) -> str | None:
+    if any(isinstance(fact, Transformed) and "mult" not in fact.operations for fact in facts):
+        return "no column was multiplied, and digits tell neither a shift nor a turn"
+    return not_moved(facts)
+
+
+def _run_digits(study: Study) -> Iterator[Stated]:
+    fact = study.fact(Transformed)
+    assert fact is not None
+    pairs = [pair for pair in study.pairs if pair.name in fact.columns and pair.is_number]
+    hits = guesses = tries = found = 0
+    for pair in pairs:
+        before, after = _numbers(study, pair)
+        spread = float(before.std()) if len(before) else 0.0
+        if not spread:
+            continue
+        factor = find_factor(after)
+        mean = np.abs(before - before.mean()) <= CLOSE * spread
+        right = mean if factor is None else np.abs(after / factor - before) <= CLOSE * spread
+        hits, guesses, tries = hits + int(right.sum()), guesses + int(mean.sum()), tries + len(before)
+        found += factor is not None
+    if not tries:
+        raise NotRun(NOTHING)
+    value, people = hits / tries, tries // len(pairs)
+    interval = wilson(value * tries / len(pairs), max(1, people))
+    note = f"; a spacing stands out in {found} of {len(pairs)} columns"
+    yield "recovered-cells-digits", Values(value, interval, guesses / tries, attempts=people, note=note)
+
+
+def _numbers(study: Study, pair: ColumnPair) -> tuple[_Values, _Values]:
+    """Numbers of a column before and after, in rows drawn from those that have both."""
+    released, original = study.descent()
+    both = np.flatnonzero(~pair.released.absent[released] & ~pair.original.absent[original])
+    chosen = both[sample(len(both), study.sizes.attempts, study.generator("digits"))]
+    return pair.original.values[original[chosen]], pair.released.values[released[chosen]]
+
+
+DIGITS = Measure(
+    "digits",
+    Family.ATTACK,
+    "Oliveira & Zaiane 2003 undone by the steps of the original",
+    (
+        Number(
+            "recovered-cells-digits",
+            "The share of numbers that someone recovers to a tenth of a standard deviation who knows no row, only that "
+            "the original counts in steps that are a power of ten: the spacing of the released numbers then tells each "
+            "factor, beside what guessing the mean recovers (baseline)",
+            "Numbers recovered from their digits alone",
+            unit="share",
+        ),
+    ),
+    _run_digits,
+    needs=(Need.ORIGIN,),
+    applies=_not_multiplied,
+)

@@ -1,0 +1,282 @@
+"""What is read off the columns: how far each one's distribution, their links and their covariances moved.
+
+A column is compared by the Kolmogorov-Smirnov distance, or total variation for categories; covariances by their
+compatibility mu [AY05, sec. 4].
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.columns import ColumnPair
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
+from sfumato.assess.intervals import around, holding
+from sfumato.assess.study import Study, once
+from sfumato.assess.utility.association import (
+    AssociationMatrices,
+    Coordinates,
+    Moments,
+    association,
+    association_alone,
+    association_difference,
+    covariance,
+    gather,
+    redraws,
+)
+
+__all__ = [
+    "COLUMNS",
+    "associations_of",
+    "compatibility",
+    "covariance_compatibility",
+    "marginal_distance",
+    "marginal_distances",
+]
+
+_Norm = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+_Matrix = NDArray[np.float64]
+_REDRAWS = 200
+_CELLS = 256  # values are pooled into so many cells for the redraws; the distance itself is exact
+_TINY = 1e-12
+_CATEGORIES = "The share of rows that would have to change category for {column} to have its original frequencies"
+
+
+@once
+def _compared(study: Study) -> tuple[tuple[Stated, ...], AssociationMatrices]:
+    pairs, rng = study.pairs, study.generator("columns")
+    marginals = marginal_distances(pairs, rng)
+    coordinates = Coordinates.of(pairs)
+    before, after = (
+        gather(coordinates, [getattr(pair, side) for pair in pairs], rng) for side in ("original", "released")
+    )
+    mean, largest = association_difference([pair.name for pair in pairs], before, after, rng)
+    links: tuple[Stated, ...] = (("association-difference", mean), ("association-difference-largest", largest))
+    covariances = tuple(covariance_compatibility(before, after, rng))
+    first, second = (association(sums.total, coordinates) for sums in (before, after))
+    matrices = AssociationMatrices(first, second, association_alone(pairs))
+    return (*marginals[:2], *links, *covariances, *marginals[2:]), matrices
+
+
+def associations_of(study: Study) -> AssociationMatrices:
+    """Association matrices of both tables of a study."""
+    return _compared(study)[1]
+
+
+def marginal_distances(pairs: Sequence[ColumnPair], rng: np.random.Generator) -> list[Stated]:
+    """How far the distribution of each column moved: on average, at most, then column by column."""
+    distances = [marginal_distance(pair, rng) for pair in pairs]
+    single: list[Stated] = []
+    for pair, distance in zip(pairs, distances, strict=True):
+        meaning = None if pair.is_number else _CATEGORIES.format(column=pair.name)
+        single.append((f"marginal-distance/{pair.name}", dataclasses.replace(distance, meaning=meaning)))
+        if pair.has_missing:
+            single.append((f"missing-rate/{pair.name}", _missing_distance(pair, rng)))
+    largest = int(np.argmax([distance.value for distance in distances]))
+    worst = dataclasses.replace(distances[largest], note=f": {pairs[largest].name}")
+    return [("marginal-distance", _mean(distances)), ("marginal-distance-largest", worst), *single]
+
+
+def marginal_distance(pair: ColumnPair, rng: np.random.Generator) -> Values:
+    """How far the present values of one column moved; 1 where no value is left."""
+    first, second = pair.original.present, pair.released.present
+    if not len(first) or not len(second):
+        return Values(1.0, None, 0.0)
+    values = np.unique(np.concatenate([first, second]))
+    counts, others = (_counts_of(values, side) for side in (first, second))
+    norm = _kolmogorov if pair.is_number else _variation
+    value = float(norm(counts / len(first) - others / len(second)))
+    if pair.is_number:
+        counts, others = _pool(counts, others)
+    return _with_redraws(value, counts, others, norm, rng)
+
+
+def _counts_of(values: NDArray[np.float64], cells: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How often each value, in rising order, stands in the cells: sorting both is cheaper than ranking them."""
+    return np.diff(np.searchsorted(np.sort(cells), values, side="right"), prepend=0)
+
+
+def _with_redraws(
+    value: float, counts: NDArray[np.int64], others: NDArray[np.int64], norm: _Norm, rng: np.random.Generator
+) -> Values:
+    n, m = int(counts.sum()), int(others.sum())
+    p, q = counts / n, others / m
+    strays = (rng.multinomial(n, p, _REDRAWS) / n - p) - (rng.multinomial(m, q, _REDRAWS) / m - q)
+    redraws = rng.multinomial(m, p, _REDRAWS) / m - p
+    return Values(value, around(value, norm(strays), 0.0, 1.0), float(norm(redraws).mean()))
+
+
+def _kolmogorov(difference: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.abs(np.cumsum(difference, axis=-1)).max(axis=-1))
+
+
+def _variation(difference: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.abs(difference).sum(axis=-1) / 2)
+
+
+def _pool(counts: NDArray[np.int64], others: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Neighbouring values pooled into at most `_CELLS` cells of about equal weight."""
+    if len(counts) <= _CELLS:
+        return counts, others
+    both = np.cumsum(counts + others)
+    cells = (both - 1) * _CELLS // both[-1]
+    starts = np.flatnonzero(np.diff(cells, prepend=-1))
+    return np.add.reduceat(counts, starts), np.add.reduceat(others, starts)
+
+
+def _missing_distance(pair: ColumnPair, rng: np.random.Generator) -> Values:
+    sides = (pair.original.absent, pair.released.absent)
+    counts, others = (np.array([int((~absent).sum()), int(absent.sum())]) for absent in sides)
+    value = abs(float(sides[0].mean() - sides[1].mean()))
+    return _with_redraws(value, counts, others, _variation, rng)
+
+
+def _mean(distances: Sequence[Values]) -> Values:
+    ends = [distance.interval or (distance.value, distance.value) for distance in distances]
+    low, high = np.mean(ends, axis=0)
+    value = float(np.mean([distance.value for distance in distances]))
+    return Values(value, (float(low), float(high)), float(np.mean([distance.baseline for distance in distances])))
+
+
+def compatibility(original: _Matrix, released: _Matrix) -> float | None:
+    """Correlation of the entries of two covariance matrices, each unordered pair once and the variances too.
+
+    This is mu [AY05, sec. 4]. Equal matrices give 1 as the paper says. Where the released entries are all equal, which
+    is so for a constant table, no correlation exists and mu is set to 0. Where only the original's are, or there is
+    a single entry, there is nothing to compare with.
+
+    Parameters
+    ----------
+    original, released : ndarray of shape (d, d)
+
+    Returns
+    -------
+    float or None
+        None where mu is undefined.
+
+    Examples
+    --------
+    >>> o = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> compatibility(o, 5 * o), compatibility(o, np.zeros((2, 2))), compatibility(o[:1, :1], o[:1, :1])
+    (1.0, 0.0, None)
+    """
+    mu = float(_compatibilities(original[None], released[None])[0])
+    return None if np.isnan(mu) else mu
+
+
+def _compatibilities(originals: _Matrix, releaseds: _Matrix) -> _Matrix:
+    """Mu of each two matrices of two stacks, nan where it is undefined."""
+    pairs = np.triu_indices(originals.shape[-1])
+    first, second = np.broadcast_arrays(originals[:, *pairs], releaseds[:, *pairs])
+    if first.shape[1] < 2:
+        return np.full(len(first), np.nan)
+    size, reach = (np.abs(side).max(axis=1) for side in (first, second))
+    equal = (np.abs(first - second) <= _TINY * size[:, None] + 1e-9 * np.abs(second)).all(axis=1) & (size > 0)
+    sides = np.ascontiguousarray(np.stack([first, second], axis=1))
+    sides = sides - sides.mean(axis=2, keepdims=True)
+    squares = sides @ sides.swapaxes(1, 2) * (1 / (first.shape[1] - 1))
+    spread = np.sqrt(squares[:, [0, 1], [0, 1]])
+    flat = spread <= _TINY * np.stack([size, reach], axis=1)
+    spread[flat] = np.nan
+    mu = np.round(np.clip(squares[:, 0, 1] / spread[:, 0] / spread[:, 1], -1.0, 1.0), 15)
+    return np.asarray(np.where(equal, 1.0, np.where(flat[:, 1] & ~flat[:, 0], 0.0, mu)))
+
+
+def covariance_compatibility(original: Moments, released: Moments, rng: np.random.Generator) -> Iterator[Stated]:
+    """Mu of the columns in their own units and in the original's standard deviations."""
+    scale = original.coordinates.scale / original.coordinates.scale.max(initial=1.0)  # mu does not mind, no overflow
+    units = {"covariance-compatibility": np.outer(scale, scale), "covariance-compatibility-standardized": None}
+    lacking = NotRun(f"the table has {len(scale)} columns with an order and a covariance needs two")
+    before, after = original.of_ordered(), released.of_ordered()
+    for name, unit in units.items():
+        yield name, lacking if len(scale) < 2 else _mu(unit, before, after, rng)
+
+
+def _mu(unit: _Matrix | None, original: Moments, released: Moments, rng: np.random.Generator) -> Values | NotRun:
+    def entries(sums: _Matrix) -> _Matrix:
+        matrix = covariance(sums, original.coordinates)
+        return matrix if unit is None else matrix * unit
+
+    before, after = entries(original.total), entries(released.total)
+    value = compatibility(before, after)
+    if value is None:
+        return NotRun("the variances and covariances of the original are all the same number")
+    sources = ((original, original.rows), (released, released.rows), (original, released.rows))
+    again, chance = [], []
+    for drawn in zip(*(redraws(source, rows, _REDRAWS, rng) for source, rows in sources), strict=True):
+        first, second, fresh = (entries(sums) for sums in drawn)
+        again.append(_compatibilities(first, second))
+        chance.append(_compatibilities(before[None], fresh))
+    known, redrawn = (every[~np.isnan(every)] for every in map(np.concatenate, (again, chance)))
+    interval = holding(value, known if len(known) else np.array([value]))
+    return Values(value, interval, float(np.mean(redrawn)) if len(redrawn) else None)
+
+
+def _mu_number(name: str, spoken: str, units: str) -> Number:
+    meaning = (
+        f"How well the table of variances and covariances of the numeric columns agrees with the original's, {units}: "
+        "1 means in perfect step, 0 or less means no agreement"
+    )
+    return Number(name, meaning, spoken, (-1.0, 1.0), higher=True)
+
+
+COLUMNS = Measure(
+    "columns",
+    Family.UTILITY,
+    "Aggarwal & Yu 2005, section 4; Bergsma 2013",
+    (
+        Number(
+            "marginal-distance",
+            "How much the columns changed on average, each taken alone: 0 means every column has the same distribution "
+            "as in the original, 1 means none has anything in common with it",
+        ),
+        Number(
+            "marginal-distance-largest",
+            "How much the column changed that changed most",
+            "Marginal distance, largest",
+        ),
+        Number(
+            "association-difference",
+            "How much the strength of the link between two columns changed, on average over all pairs; links run from "
+            "0 (none) to 1 (one column tells the other), with a minus sign where one falls as the other rises",
+            "Difference of links",
+            (0.0, 2.0),
+            figure="association/difference",
+        ),
+        Number(
+            "association-difference-largest",
+            "How much the link between two columns changed at most",
+            "Difference of links, largest",
+            (0.0, 2.0),
+            figure="association/difference",
+        ),
+        _mu_number("covariance-compatibility", "Covariance compatibility \u03bc", "each column in its own units"),
+        _mu_number(
+            "covariance-compatibility-standardized",
+            "Covariance compatibility \u03bc, standardized",
+            "each column counted in the original's standard deviations",
+        ),
+        Number(
+            "marginal-distance/",
+            "Take any value of {column}: the share of rows at or below it differs by at most this much between the "
+            "original and the released table",
+            figure="marginals/COLUMN",
+        ),
+        Number(
+            "missing-rate/",
+            "How far apart the shares of missing cells in {column} are in the original and in the released table",
+            unit="share",
+            figure="marginals/COLUMN",
+        ),
+    ),
+    lambda study: _compared(study)[0],
+    uncompared={
+        "marginal-distance": "How much the columns changed on average.",
+        "association-difference": "How much the links between columns changed.",
+        "covariance-compatibility": "How well variances and covariances agree.",
+    },
+)

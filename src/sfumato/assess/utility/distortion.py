@@ -1,0 +1,270 @@
+"""How far the release moved people, and the distances between them on which clustering rests [OZ03; JS07, 2.6].
+
+The distances of two rows before, a, and after, b, differ by |b - a| / max(a, b): 0 where it stayed, 1 where one of them
+is 0. Being bounded it is averaged: a median would not see that a tenth of the rows moved. Far pairs shape the clusters
+of K-means, near ones those of methods that look at density.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.findings import Family
+from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.intervals import holding
+from sfumato.assess.neighbours import nearest
+from sfumato.assess.risk.estimates import number_columns
+from sfumato.assess.study import Study, drawn_note, sample
+
+__all__ = ["DISTANCES", "PERTURBATION", "SECURITY", "distortion", "security"]
+
+_REDRAWS = 200
+_NEAR = 1_000  # rows whose nearest neighbour is sought
+_ROUNDING = 1e-12  # part of a distance up to which a change is a matter of the last digits
+_ROWS = 20_000  # rows that are looked at
+_Values = NDArray[np.float64]
+_Places = NDArray[np.int64]
+_Pairs = tuple[_Places, _Places]
+_BASELINE = "beside the same had the released rows been shuffled among people (baseline); 0 is best"
+_WARNING = (
+    "it is 0 for a plain shift and hides that two known values undo a shift or a change of scale, so it says nothing "
+    "without an attack by someone who knows a few rows"
+)
+
+
+def distortion(before: _Values, after: _Values) -> _Values:
+    """Change of each distance, as a part of the longer of both; 0 where they are equal but for rounding.
+
+    Examples
+    --------
+    >>> distortion(np.array([2.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.0])).tolist()
+    [0.5, 0.0, 0.0]
+    """
+    longer, change = np.maximum(before, after), np.abs(after - before)
+    return np.divide(change, longer, out=np.zeros_like(longer), where=change > _ROUNDING * longer)
+
+
+def _run(study: Study) -> Iterator[Stated]:
+    rng = study.generator("distances")
+    known, origin = study.descent()
+    people, first = np.unique(origin, return_index=True)
+    heirs = known[first]  # one released row that descends from each
+    if len(people) < 2:
+        raise NotRun("fewer than two released rows descend from different original rows")
+    pairs = _random_pairs(len(people), study.sizes.testing, rng)
+    far = _lengths(study.original, people, pairs), _lengths(study.released, heirs, pairs)
+    mixed = _lengths(study.released, rng.permutation(heirs), pairs)
+    close = _near_pairs(study.original[people], min(_NEAR, study.sizes.attempts), rng)
+    near = _lengths(study.original, people, close), _lengths(study.released, heirs, close)
+    strange = _lengths(study.released, rng.permutation(heirs), close)
+    whole = 2 * len(pairs[0]) >= len(study.released) - 1
+    notes = (_note("pairs", len(pairs[0]), whole), _note("people", len(close[0]), len(close[0]) == len(study.released)))
+    for name, (before, after), shuffled, note in (
+        ("distance-distortion", far, mixed, notes[0]),
+        ("distance-distortion-any-scale", far, mixed, notes[0]),
+        ("distance-distortion-near", near, strange, notes[1]),
+    ):
+        again = rng.integers(0, len(before), size=(_REDRAWS, len(before)))
+        value, chance = float(_mean(name, before, after)), float(_mean(name, before, shuffled))
+        interval = holding(value, _mean(name, before[again], after[again]))
+        yield name, Values(value, interval, chance, attempts=len(before), note=note)
+
+
+def _random_pairs(rows: int, most: int, rng: np.random.Generator) -> _Pairs:
+    """Rows paired at random, none twice: the pairs are independent of one another."""
+    order = rng.permutation(rows)
+    count = min(rows // 2, most)
+    return order[:count], order[count : 2 * count]
+
+
+def _near_pairs(rows: _Values, most: int, rng: np.random.Generator) -> _Pairs:
+    """Some rows, each paired with the row nearest to each."""
+    chosen = sample(len(rows), most, rng)
+    return chosen, nearest(rows, rows[chosen], own=chosen)[0][:, 0]
+
+
+def _lengths(rows: _Values, places: _Places, pairs: _Pairs) -> _Values:
+    first, second = (rows[places[side]] for side in pairs)
+    return np.asarray(np.sqrt(((first - second) ** 2).sum(axis=1)))
+
+
+def _stretched(before: _Values, after: _Values) -> _Values:
+    """Distances of the release stretched so that the median one is as before; as they are where it is 0."""
+    middle = np.median(after, axis=-1, keepdims=True)
+    factor = np.divide(np.median(before, axis=-1, keepdims=True), middle, out=np.ones_like(middle), where=middle > 0)
+    return np.asarray(after * factor)
+
+
+def _mean(name: str, before: _Values, after: _Values) -> _Values:
+    """Mean change along the last axis."""
+    if name.endswith("any-scale"):
+        after = _stretched(before, after)
+    return np.asarray(distortion(before, after).mean(axis=-1))
+
+
+def _note(what: str, count: int, whole: bool) -> str:
+    return f"; counted on {count} {what}" + ("" if whole else " drawn at random")
+
+
+DISTANCES = Measure(
+    "distances",
+    Family.UTILITY,
+    "after Oliveira & Zaiane 2003, section 1",
+    (
+        Number(
+            "distance-distortion",
+            "By how much the distance between two people changes in the release, as a part of the longer of both, on "
+            f"average, {_BASELINE}",
+            unit="share",
+        ),
+        Number(
+            "distance-distortion-any-scale",
+            "By how much the distance between two people changes in the release once all distances are stretched by "
+            f"one common factor, which most clusterings do not feel, on average, {_BASELINE}",
+            unit="share",
+        ),
+        Number(
+            "distance-distortion-near",
+            "By how much the distance between a person and the one nearest to them changes in the release, which "
+            f"clusterings by density feel first, on average, {_BASELINE}",
+            unit="share",
+        ),
+    ),
+    _run,
+    needs=(Need.ORIGIN,),
+)
+
+
+def _run_perturbation(study: Study) -> Iterator[Stated]:
+    if len(study.original) < 2:
+        raise NotRun("the original has a single row and so no neighbours")
+    rng, most, scale = study.generator("perturbation"), study.sizes.attempts, np.sqrt(len(study.pairs))
+    if study.workings is not None and study.workings.origin is not None:
+        released, people = study.descent()
+        chosen = sample(len(released), most, rng)
+        rows, people = released[chosen], people[chosen]
+        moved = np.sqrt(((study.original[people] - study.released[rows]) ** 2).sum(axis=1))
+        control = None
+    else:
+        people = sample(len(study.original), most, rng)
+        moved, control = _to_nearest(study, people, rng)
+    if not len(people):
+        raise NotRun("no released row descends from an original one")
+    others = nearest(study.original, study.original[people], own=people)[1][:, 0]
+    (value, interval), note = _mean_moved(moved / scale, rng), drawn_note(len(moved), len(study.original))
+    aside, limits = (None, None) if control is None else _mean_moved(control / scale, rng)
+    baseline = float(others.mean() / scale)
+    yield "perturbation", Values(value, interval, baseline, aside, len(moved), note, control_interval=limits)
+
+
+def _to_nearest(
+    study: Study, people: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """How far people, and people held out, are from the released row most like them, in one search."""
+    if study.holdout is None:
+        return nearest(study.released, study.original[people])[1][:, 0], None
+    outside = study.holdout[sample(len(study.holdout), study.sizes.attempts, rng)]
+    apart = nearest(study.released, np.concatenate([study.original[people], outside]))[1][:, 0]
+    return apart[: len(people)], apart[len(people) :]
+
+
+def _mean_moved(values: _Values, rng: np.random.Generator) -> tuple[float, tuple[float, float]]:
+    again = rng.integers(0, len(values), size=(_REDRAWS, len(values)))
+    return float(values.mean()), holding(float(values.mean()), values[again].mean(axis=1))
+
+
+PERTURBATION = Measure(
+    "perturbation",
+    Family.UTILITY,
+    "Jain & Sharma 2007, 2.6",
+    (
+        Number(
+            "perturbation",
+            "How far a person is from the released row most like them, or from the row that descends from theirs where "
+            "that is known, in standard deviations a column; less keeps more detail, and two methods are fairly "
+            "compared by the uncertainty that they leave only where this is equal",
+            range=(0.0, None),
+        ),
+    ),
+    _run_perturbation,
+)
+
+
+def security(original: _Values, released: _Values) -> float:
+    """Sec = Var(X - Y) / Var(X) of a column whose rows correspond [OZ03]; the paper prints it in percent.
+
+    0 for a translation by definition (errata OZ03.4).
+
+    Examples
+    --------
+    >>> ages = np.array([20.0, 30.0, 40.0])
+    >>> security(ages, ages + 5.0), security(ages, 0.5 * ages)
+    (0.0, 0.25)
+    """
+    return float(np.var(original - released) / np.var(original))
+
+
+def _run_security(study: Study) -> Iterator[Stated]:
+    rng, (released, original) = study.generator("security"), study.descent()
+    chosen = sample(len(released), _ROWS, rng)
+    rows, people = released[chosen], original[chosen]
+    note = drawn_note(len(rows), len(study.released))
+    single: dict[str, tuple[_Values, float, int]] = {}
+    for pair in number_columns(study):
+        here = ~pair.released.absent[rows] & ~pair.original.absent[people]
+        x, y = pair.original.values[people[here]], pair.released.values[rows[here]]
+        if len(x) < 2 or not np.var(x) > 0:
+            continue
+        single[f"security/{pair.name}"] = _security_draws(x, y, rng), 1.0 + float(np.var(y) / np.var(x)), len(x)
+    if not single:
+        raise NotRun("no column is a number that differs between people and is released")
+    mean = np.mean([draws for draws, _, _ in single.values()], axis=0)
+    apart = float(np.mean([each for _, each, _ in single.values()]))
+    for name, (draws, baseline, count) in {"security": (mean, apart, len(rows)), **single}.items():
+        value = float(draws[0])
+        yield name, Values(value, holding(value, draws[1:]), baseline, attempts=count, note=note)
+
+
+def _security_draws(x: _Values, y: _Values, rng: np.random.Generator) -> _Values:
+    """Sec and, behind it, that of redraws of the rows, from sums that each redraw weighs anew."""
+    n, apart, own = len(x), x - y, x - x.mean()
+    apart = apart - apart.mean()
+    terms = np.column_stack([apart, apart * apart, own, own * own])
+    sums = np.empty((_REDRAWS, 4))
+    for place in range(_REDRAWS):
+        sums[place] = np.bincount(rng.integers(0, n, size=n), minlength=n) @ terms / n
+    upper, lower = sums[:, 1] - sums[:, 0] ** 2, sums[:, 3] - sums[:, 2] ** 2
+    value = security(x, y)
+    redraws = np.divide(upper, lower, out=np.full(_REDRAWS, value), where=lower > 0)
+    return np.append(value, np.maximum(redraws, 0.0))
+
+
+SECURITY = Measure(
+    "security",
+    Family.PRIVACY,
+    "Oliveira & Zaiane 2003",
+    (
+        Number(
+            "security",
+            "The variance of the difference between original and released numbers, as a part of the variance of the "
+            f"original ones, averaged over columns; more is better, but {_WARNING}",
+            "Security (Sec)",
+            (0.0, None),
+            "share",
+            higher=True,
+        ),
+        Number(
+            "security/",
+            "The variance of the difference between original and released {column}, as a part of the variance of the "
+            f"original; more is better, but {_WARNING}",
+            range=(0.0, None),
+            unit="share",
+            higher=True,
+        ),
+    ),
+    _run_security,
+    needs=(Need.ORIGIN,),
+)
