@@ -127,9 +127,8 @@ def of_transformation(fact: Transformed, facts: tuple[Fact, ...]) -> tuple[Refus
             "hidden from a recipient.",
             f"the table is reversible by anyone who knows {counted(fact.known_rows, 'row', 'rows')}: one key moved "
             "all rows alike, and so many original rows, independent of each other, with their places in the release "
-            "fix it as far as the rounding of the release allows; fewer rows, public figures, or the digits and the shape "
-            "of the numbers alone, may do as well"
-            f"{blurred}",
+            "fix it as far as the rounding of the release allows; fewer rows, public figures, or the digits and the "
+            f"shape of the numbers alone, may do as well{blurred}",
         ),
         Refused("The release is differentially private.", drawn),
     )
