@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato.assess import measure
 from sfumato.assess.utility.prediction import PREDICTION
 from sfumato.errors import OptionError, PrivacyLeakWarning, TableError
-from sfumato.publish.compare import compare_tables
+from sfumato.publish.evaluate import compare_tables
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 columns_alone = pytest.mark.usefixtures("columns_only")

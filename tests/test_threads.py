@@ -16,7 +16,7 @@ from sfumato.assess.frame import Measure, Stated
 from sfumato.assess.study import Study
 from sfumato.laws.domains import Labels
 from sfumato.laws.spec import NoiseSpec
-from sfumato.publish.compare import evaluate
+from sfumato.publish.evaluate import evaluate
 from sfumato.randomize.reconstruct import estimate, reconstruct
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
     from sfumato.privacy.certificate import Certificate
     from sfumato.publish import Policy, PolicyNotMet, Release
-    from sfumato.publish.compare import evaluate
+    from sfumato.publish.evaluate import evaluate
     from sfumato.publish.sanitize import sanitize, sanitize_file
     from sfumato.publish.verify import verify_release as verify
     from sfumato.randomize.mechanism import Randomization
@@ -87,7 +87,7 @@ _HOMES = {
     "Schema": "sfumato.tables.schema",
     "Translation": "sfumato.geometry.mechanism",
     "breach": "sfumato.laws.calculator",
-    "evaluate": "sfumato.publish.compare",
+    "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",
     "reconstruct": "sfumato.verbs",
     "sanitize": "sfumato.publish.sanitize",

@@ -9,8 +9,7 @@ from typing import Any
 
 from sfumato.documents import fits, read_text, toml_entries, write_toml
 from sfumato.errors import OptionError, shown
-from sfumato.tables.schema import Schema
-from sfumato.tables.toml import field_to_document, fields_from_document
+from sfumato.tables.schema import Schema, field_to_document, fields_from_document
 
 __all__ = ["Recipe"]
 

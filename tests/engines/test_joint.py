@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.engines.joint_run import JointWorkings
+from sfumato.engines.joint import JointWorkings
 from sfumato.errors import (
     LevelError,
     OptionError,
@@ -500,7 +500,7 @@ def test_other_formats_are_the_same_at_all_parties_too(people: pa.Table, tmp_pat
 
 
 def test_parties_that_wrote_different_files_release_nothing(people: pa.Table, tmp_path: Path) -> None:
-    from sfumato.publish.joint_folder import written_together
+    from sfumato.publish.joint import written_together
     from sfumato.tables.files import FileForm, FileFormat
 
     releases = play(people, plan_of("vertical"))

@@ -24,8 +24,7 @@ from sfumato.parties.plan import JointPlan, leaks_of
 from sfumato.parties.ports import local_channels
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.publish import PolicyNotMet, Signer, verify_release
-from sfumato.publish.joint import joint_in_one_process, own_part, run_party
-from sfumato.publish.joint_folder import written_together
+from sfumato.publish.joint import joint_in_one_process, own_part, run_party, written_together
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream

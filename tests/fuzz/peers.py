@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.engines import agreed, joint_run
+from sfumato.engines import joint, joint_part
 from sfumato.errors import TableError
 from sfumato.parties import codecs, vertical
 from sfumato.parties.align import align_keys
@@ -28,7 +28,7 @@ from sfumato.parties.peers import _trust, fingerprint_of, read_fingerprint
 from sfumato.parties.ports import PartyError
 from sfumato.parties.ring import read_secret, read_words
 from sfumato.parties.wire import Frame, Hello, Lost, Wire, difference, read_verdict
-from sfumato.publish import joint_folder
+from sfumato.publish import joint as published
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
 from tests.fuzz.fuzzing import Parser
@@ -89,8 +89,8 @@ def _told(read: Callable[..., Any], *more: Any, rank: int = 0, lengths: tuple[in
 
 
 def _told_agreement(data: bytes) -> Any:
-    told = agreed._document(data, "shop")
-    return agreed._schema(told.schema, "shop"), told.dropped
+    told = joint_part._document(data, "shop")
+    return joint_part._schema(told.schema, "shop"), told.dropped
 
 
 def _told_numbers(session: Any) -> Any:
@@ -209,8 +209,8 @@ PEERS = (
     Parser("told-digests", _told(_told_columns), refuses=_OF_PEER),
     Parser("told-keys", _told(align_keys, ["quetzal", "b"], lengths=(40,)), refuses=(*_OF_PEER, TableError)),
     Parser("told-numbers", _told(_told_numbers), refuses=_OF_PEER),
-    Parser("told-cells", lambda data: joint_run._from_ipc(data, "shop", 2), refuses=_OF_PEER),
-    Parser("told-time", _told(joint_run._time, rank=1), str.encode, refuses=_OF_PEER),
-    Parser("told-traffic", lambda data: joint_run._traffic(_Told(data), _Told(data)), refuses=_OF_PEER),  # type: ignore[arg-type]
-    Parser("told-hashes", lambda data: joint_folder._differing(data, {"table.csv": "0" * 64})),
+    Parser("told-cells", lambda data: joint._from_ipc(data, "shop", 2), refuses=_OF_PEER),
+    Parser("told-time", _told(joint._time, rank=1), str.encode, refuses=_OF_PEER),
+    Parser("told-traffic", lambda data: joint._traffic(_Told(data), _Told(data)), refuses=_OF_PEER),  # type: ignore[arg-type]
+    Parser("told-hashes", lambda data: published._differing(data, {"table.csv": "0" * 64})),
 )

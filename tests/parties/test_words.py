@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sfumato.documents import MOST_BYTES
-from sfumato.engines.agreed import _document
+from sfumato.engines.joint_part import _document
 from sfumato.parties.links import _reason
 from sfumato.parties.ports import PartyError
 from sfumato.parties.vertical import _read
 from sfumato.parties.wire import Hello, read_verdict
-from sfumato.publish.joint_folder import _differing
+from sfumato.publish.joint import _differing
 
 WRITTEN = {"table.csv": "0" * 64}
 GREETING = Hello("0.2.0", "trial", "channel", 1, "00", {"k": 5})

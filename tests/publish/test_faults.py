@@ -27,8 +27,8 @@ from sfumato.geometry.key import Add, Key
 from sfumato.parties.peers import Address
 from sfumato.parties.trial import PartyTrial, write_trial
 from sfumato.publish import Signer, verify_release
-from sfumato.publish.evaluation import Evaluation
-from sfumato.publish.joint_folder import written_together
+from sfumato.publish.evaluate import Evaluation
+from sfumato.publish.joint import written_together
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
 from sfumato.stream.entries import StateEntry

@@ -18,8 +18,7 @@ import pytest
 
 from sfumato.errors import BadInput, OptionError, TableError
 from sfumato.publish import verify_release
-from sfumato.publish.reading import MOST_BYTES
-from sfumato.publish.verify import certificate_beside
+from sfumato.publish.verify import MOST_BYTES, certificate_beside
 from sfumato.scale.source import Source
 from sfumato.tables.files import read_file
 

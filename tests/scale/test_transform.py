@@ -21,7 +21,7 @@ from sfumato.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, S
 from sfumato.facts import ColumnsDropped, Drawn, Shuffled, Transformed, Untouched
 from sfumato.geometry import Add, Hybrid, Key, Mult, Rotate, invert
 from sfumato.scale import MovedFile, ShuffledWithin, transform_file
-from sfumato.scale.order import runs_of_rows
+from sfumato.scale.transform import runs_of_rows
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 

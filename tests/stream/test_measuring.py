@@ -19,8 +19,7 @@ from sfumato.engines.stream import forget_rows, init_stream
 from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.facts import RowsKept
 from sfumato.publish import verify_release
-from sfumato.publish.epoch_attack import attack_epochs, attack_tables
-from sfumato.publish.stream import publish_stream
+from sfumato.publish.stream import attack_epochs, attack_tables, publish_stream
 from sfumato.stream import Acknowledged, StateError, StreamSession, cut_batches
 from sfumato.stream.epochs import renew
 from sfumato.stream.groups import UNKNOWN, families_left

@@ -65,7 +65,7 @@ def evaluate(
     """
     from sfumato.facts import is_quoted
     from sfumato.publish import check_evaluation_folder
-    from sfumato.publish.compare import compare_tables
+    from sfumato.publish.evaluate import compare_tables
     from sfumato.tables.spreadsheet import unquote_formulas
 
     made = {name: told.pop(name) for name in _OF_MAKING}

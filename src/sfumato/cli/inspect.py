@@ -34,7 +34,7 @@ def inspect(
     --query.
     """
     import sfumato as sf
-    from sfumato.tables.toml import field_to_document
+    from sfumato.tables.schema import field_to_document
 
     check_new(output, overwrite=overwrite)
     table, _ = read_input(source, encoding=encoding, query=query)

@@ -108,7 +108,7 @@ def _pairs(given: tuple[str, ...], form: str) -> list[tuple[str, str]]:
 def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
     """Take part in a joint run."""
     from sfumato import __version__
-    from sfumato.engines.owned import own_part
+    from sfumato.engines.joint_part import own_part
     from sfumato.parties.config import PartyConfig
     from sfumato.parties.network import joined, telling_others
     from sfumato.publish import check_folder, refuse_to_sign_rehearsal

@@ -265,7 +265,7 @@ def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key
     With --measure-key the arrivals that the state keeps a sample of are attacked; without, it is told how many rows
     changed and how few fresh records are behind a change. Ends with 0 also where the attack succeeds.
     """
-    from sfumato.publish.epoch_attack import attack_epochs
+    from sfumato.publish.stream import attack_epochs
 
     with console.progress():
         found = attack_epochs(state, releases, measure_key=measure_key)

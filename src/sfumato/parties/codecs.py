@@ -20,13 +20,11 @@ from sfumato.parties.session import Session
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind
 from sfumato.tables.cells import absent_cells, codes_of_cells, is_text, numbers_of_cells, plain
 from sfumato.tables.codec import MOST_CATEGORIES, Codec, Column
-from sfumato.tables.extent import extent_of_labels, extent_of_numbers
 from sfumato.tables.field import Field, Kind
-from sfumato.tables.fits import check_columns
-from sfumato.tables.grid import WIDEST, Grid, fit_grid
+from sfumato.tables.grid import WIDEST, Grid, extent_of_labels, extent_of_numbers, fit_grid
 from sfumato.tables.infer import complete_field
 from sfumato.tables.moved import own_units
-from sfumato.tables.schema import Schema
+from sfumato.tables.schema import Schema, check_columns
 from sfumato.tables.stored_codec import codec_to_document
 
 __all__ = ["LEAKS", "ReadColumn", "joint_codec", "read_columns"]

@@ -118,7 +118,7 @@ class PartyConfig:
 
         Of a horizontal partition the public part of the schema belongs to it.
         """
-        from sfumato.tables.toml import field_to_document
+        from sfumato.tables.schema import field_to_document
 
         document = self.plan.document()
         schema = self.data.load_schema()

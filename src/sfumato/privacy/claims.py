@@ -36,21 +36,22 @@ from sfumato.facts import (
     Untouched,
 )
 from sfumato.privacy.coherence import check_facts
-from sfumato.privacy.grouped import of_drawn_rows, of_groups
+from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_stream
 from sfumato.privacy.joint import of_joint
-from sfumato.privacy.laplace import is_noised_by_group, of_component_noise, of_noised_groups
 from sfumato.privacy.perturbed import (
+    is_noised_by_group,
     of_bounds,
+    of_component_noise,
     of_enhance,
     of_moved_target,
     of_noise,
+    of_noised_groups,
     of_runs,
     of_transformation,
     of_untouched,
 )
 from sfumato.privacy.randomized import of_observed, of_randomized, of_rows
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, counted, quoted
-from sfumato.privacy.streamed import of_kept_rows, of_stream
 
 __all__ = ["Claim", "Refused", "draw_claims"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.publish.evaluation import Evaluation, check_evaluation_folder
+from sfumato.publish.evaluate import Evaluation, check_evaluation_folder
 from sfumato.publish.folder import Contents, check_folder, replacing_folder
 from sfumato.publish.judge import PolicyNotMet, Ruling, Verdict, judge
 from sfumato.publish.policy import BUILT_IN, PURPOSES, Policy

@@ -1,17 +1,34 @@
-"""A folder that is written whole or not at all."""
+"""Folders that are replaced whole or not at all, and their files."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
+from sfumato.documents import open_regular
 from sfumato.errors import OptionError, shown
 from sfumato.replacing import put_in_place, work_folder
 
-__all__ = ["EVALUATION_FILES", "Contents", "check_folder", "replacing_folder"]
+__all__ = ["EVALUATION_FILES", "Contents", "check_folder", "replacing_folder", "sha256_of", "write_text"]
+
+
+def write_text(path: Path, text: str, *, mode: int | None = None) -> None:
+    """Write a text as UTF-8 with plain line ends, closed to others before the first byte where a mode says so."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        if mode is not None:
+            path.chmod(mode)
+        file.write(text)
+
+
+def sha256_of(path: Path, *, linked: bool = True) -> str:
+    """SHA-256 of a regular file, which the name may be a link to."""
+    with open_regular(path, linked=linked) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
 
 _MARK = Path("release", "certificate.json")
 _REFUSED_MARK = Path("owner", "report.json")  # all that is left of a run whose policy was not met

@@ -1,29 +1,92 @@
-"""Several owners, one release: what a party runs, and all parties in one process for a trial [BCG10, sec. 4]."""
+"""The release of a joint run: the same folder at every party, or at none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.engines.joint_run import Meter, reason_of, run_joint
-from sfumato.engines.owned import OwnPart, own_part
+from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
+from sfumato.engines.joint import Meter, reason_of, run_joint
+from sfumato.engines.joint_part import OwnPart, own_part
 from sfumato.errors import OptionError
 from sfumato.parties.plain import computing_parties, plain_sessions, play_together
 from sfumato.parties.plan import JointPlan, leaks_of
-from sfumato.parties.ports import Engine, PartyChannel
+from sfumato.parties.ports import Engine, PartyChannel, PartyError
 from sfumato.parties.session import Session
-from sfumato.publish.folder import check_folder
-from sfumato.publish.joint_folder import written_together
+from sfumato.publish.folder import check_folder, sha256_of
 from sfumato.publish.judge import PolicyNotMet, asked_policy
 from sfumato.publish.policy import Policy
-from sfumato.publish.publish import publish
-from sfumato.publish.release import Release, form_named, signer_of
-from sfumato.publish.signature import Signer
+from sfumato.publish.release import Release, form_named, publish, signer_of
+from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
 
-__all__ = ["OwnPart", "joint_in_one_process", "own_part", "run_party"]
+__all__ = ["OwnPart", "joint_in_one_process", "own_part", "run_party", "written_together"]
+
+
+def written_together(
+    release: Release,
+    channel: PartyChannel,
+    folder: str | Path,
+    form: FileForm,
+    *,
+    overwrite: bool = False,
+    sign: Signer | None = None,
+) -> Release:
+    """Write the folder under another name, and rename it once all parties have written the same.
+
+    Parameters
+    ----------
+    release : Release
+    channel : PartyChannel
+    folder : path
+    form : FileForm
+    overwrite : bool
+        Replace an earlier release of that name.
+    sign : Signer, optional
+
+    Raises
+    ------
+    SfumatoError
+        Where any party could not write, or has written something else; then nothing stays here.
+    """
+
+    def agree(work: Path) -> None:
+        leaving = (file for file in (work / "release").iterdir() if file.name != SIGNATURE_FILE)  # each owner's own
+        files = [*sorted(leaving), *(work / "owner" / name for name in release.texts)]
+        _wait_for_all(files, channel)
+
+    return release.written(folder, form=form, overwrite=overwrite, sign=sign, agree=agree)
+
+
+def _wait_for_all(files: list[Path], channel: PartyChannel) -> None:
+    """Tell the others what was written, and go on when all have found that all have written the same."""
+    written = {file.name: sha256_of(file) for file in files}
+    others = [rank for rank in range(channel.parties) if rank != channel.rank]
+    for rank in others:
+        channel.send(rank, "written", write_json(written).encode())
+    for rank in others:
+        differing = _differing(channel.receive(rank, "written"), written)
+        if differing is not None:
+            raise PartyError(
+                f"party {channel.names[rank]!r} has another {differing} than this party, so nothing is released; run "
+                "the same versions of all libraries at all parties"
+            )
+    for rank in others:
+        channel.send(rank, "agreed", b"")
+    for rank in others:
+        channel.receive(rank, "agreed")
+
+
+def _differing(told: bytes, written: Mapping[str, str]) -> str | None:
+    """Name the first file that another party has written otherwise; only names of ours are repeated."""
+    try:
+        document = from_json(dict[str, str], told, most=MOST_BYTES)
+    except Unparsable:
+        return "release"
+    differing = (name for name, digest in written.items() if document.get(name) != digest)
+    return next(differing, None if len(document) == len(written) else "release")
 
 
 def run_party(

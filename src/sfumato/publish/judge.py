@@ -19,6 +19,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sfumato.assess.findings import Tries
 from sfumato.assess.intervals import difference_interval, exact_interval
@@ -28,7 +29,9 @@ from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.facts import CountsKept, DespitePolicy, DomainsObserved, Fact, Grouped, Maintained, Untouched
 from sfumato.publish.advice import what_to_try
 from sfumato.publish.policy import Policy
-from sfumato.publish.release import Release
+
+if TYPE_CHECKING:
+    from sfumato.publish.release import Release
 
 __all__ = [
     "CONFIDENCE",

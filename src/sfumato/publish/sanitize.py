@@ -19,8 +19,7 @@ from sfumato.methods import DEFAULT_METHOD, all_parameters, is_keyed, make_mecha
 from sfumato.publish.folder import check_folder, replacing_folder
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import BUILT_IN, Policy
-from sfumato.publish.publish import check_budget, publish
-from sfumato.publish.release import Release, signer_of
+from sfumato.publish.release import Release, check_budget, publish, signer_of
 from sfumato.publish.signature import Signer
 from sfumato.recipe import Recipe
 from sfumato.replacing import reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.facts import ShuffledWithin
-from sfumato.scale.sample import sample_file
+from sfumato.scale.source import sample_file
 from sfumato.scale.transform import MovedFile, transform_file
 
 __all__ = ["MovedFile", "ShuffledWithin", "sample_file", "transform_file"]

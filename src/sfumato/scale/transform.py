@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,9 +14,7 @@ from sfumato.facts import ColumnsDropped, Drawn, Fact, Shuffled, ShuffledWithin,
 from sfumato.geometry.key import Key
 from sfumato.progress import tell
 from sfumato.randomness import Randomness
-from sfumato.scale.move import Mover
-from sfumato.scale.order import runs_of_rows
-from sfumato.scale.plan import Plan, plan_columns
+from sfumato.scale.move import ColumnPlan, Mover, plan_columns
 from sfumato.scale.sink import Sink, check_target, replacing_target, writing
 from sfumato.scale.source import Source, form_of, open_source
 from sfumato.tables.cells import is_text
@@ -28,7 +26,29 @@ if TYPE_CHECKING:
 
     from sfumato.tables.schema import Schema
 
-__all__ = ["MovedFile", "Shuffle", "transform_file"]
+__all__ = ["MovedFile", "Shuffle", "runs_of_rows", "transform_file"]
+
+
+def runs_of_rows(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """Cut a stream of batches into runs of so many rows; the last has up to twice as many, so that none is shorter.
+
+    Only a stream of fewer rows than that gives a shorter one.
+    """
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if not len(batch):
+            continue
+        held.append(batch)
+        count += len(batch)
+        while count >= 2 * rows:
+            table = pa.Table.from_batches(held)
+            yield table.slice(0, rows)
+            held, count = table.slice(rows).to_batches(), count - rows
+            del table
+    if held:
+        yield pa.Table.from_batches(held)
+
 
 Shuffle = Literal["batches", "none"]
 
@@ -154,7 +174,7 @@ def transform_file(
     return MovedFile(place, sum(sizes), len(sizes), min(sizes), plan.public, facts)
 
 
-def _usual_rows(plan: Plan, source: Source) -> int:
+def _usual_rows(plan: ColumnPlan, source: Source) -> int:
     cells = [_TEXT_BYTES if is_text(source.schema.field(name).type) else _NUMBER_BYTES for name in plan.names]
     return max(1, _BATCH_BYTES // sum(cells))
 
@@ -184,12 +204,12 @@ def _write(
     return sizes
 
 
-def _around(plan: Plan, randomness: Randomness) -> tuple[Fact, ...]:
+def _around(plan: ColumnPlan, randomness: Randomness) -> tuple[Fact, ...]:
     generator = "ChaCha20" if randomness.seed is None else "PCG64"
     return Drawn(randomness.mode.value, generator), ColumnsDropped(plan.dropped, ())
 
 
-def _deeds(plan: Plan, key: Key, mover: Mover, sizes: list[int], *, shuffled: bool) -> tuple[Fact, ...]:
+def _deeds(plan: ColumnPlan, key: Key, mover: Mover, sizes: list[int], *, shuffled: bool) -> tuple[Fact, ...]:
     """State what was done to numbers, to all else, and to the order of the rows."""
     facts: list[Fact] = [Transformed(key.operations, tuple(field.name for field in plan.moved), key.known_rows)]
     if plan.schema.target in plan.moved:

@@ -14,9 +14,8 @@ from sfumato.errors import LevelError
 from sfumato.tables.cells import EXACT, absent_cells, is_number, is_text, plain, read_codes, read_numbers
 from sfumato.tables.codec import CellsRead, Codec, Column
 from sfumato.tables.field import Field, Kind
-from sfumato.tables.fits import check_extra, check_lacking
 from sfumato.tables.levels import Rule, levels_of_table, parse_rules
-from sfumato.tables.schema import Role, Schema
+from sfumato.tables.schema import Role, Schema, check_extra, check_lacking
 
 __all__ = ["Screened", "screen"]
 

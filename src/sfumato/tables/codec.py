@@ -31,13 +31,19 @@ from sfumato.tables.cells import (
     write_codes,
     write_numbers,
 )
-from sfumato.tables.extent import extent_of_labels, extent_of_numbers
 from sfumato.tables.field import DateStep, Field, Kind
-from sfumato.tables.fits import check_columns, check_extra, check_lacking
-from sfumato.tables.grid import Grid, fit_grid, mean_and_scale, refuse_misfits, unbounded_grid
+from sfumato.tables.grid import (
+    Grid,
+    extent_of_labels,
+    extent_of_numbers,
+    fit_grid,
+    mean_and_scale,
+    refuse_misfits,
+    unbounded_grid,
+)
 from sfumato.tables.infer import complete_field
 from sfumato.tables.moved import own_units, write_moved
-from sfumato.tables.schema import Schema
+from sfumato.tables.schema import Schema, check_columns, check_extra, check_lacking
 
 __all__ = ["MOST_CATEGORIES", "CellsRead", "Codec", "Unseen", "check_columns"]
 

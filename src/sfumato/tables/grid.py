@@ -1,4 +1,4 @@
-"""The numbers that a column may take: its bounds, its step, and what happens to a number drawn beyond them."""
+"""The numbers that a column may take: bounds, step, what happens beyond them, and what mechanisms may know."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
+from sfumato.records import Extent
 from sfumato.tables.cells import EXACT, decimals_of_step
 from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, bound_to_number, unit_of
-from sfumato.tables.field import Bound, Field, Kind
+from sfumato.tables.field import Bound, Category, Field, Kind
 
 __all__ = [
     "WIDEST",
     "Grid",
     "decimals_of_numbers",
+    "extent_of_labels",
+    "extent_of_numbers",
     "fit_grid",
     "has_bounds",
+    "label_of",
     "mean_and_scale",
     "refuse_misfits",
     "step_of_numbers",
@@ -268,3 +272,39 @@ def _range_of(kind: pa.DataType, field: Field, step: float | None) -> tuple[floa
         limits = np.iinfo(kind.to_pandas_dtype())
         return max(-widest, float(limits.min)), min(widest, float(limits.max))
     return -widest, widest
+
+
+def extent_of_labels(field: Field, origin: float = 0.0, unit: float = 1.0) -> Extent:
+    """Give the categories of a column as labels, in their order."""
+    labels = tuple(label_of(category) for category in field.domain.categories or ())
+    return Extent(field.domain.declared, labels=labels, origin=origin, unit=unit)
+
+
+def extent_of_numbers(field: Field, grid: Grid, mean: float, scale: float) -> Extent | None:
+    """Give bounds and step of a column of numbers, the labels of one of places in an order, and nothing of dates.
+
+    ``mean`` and ``scale`` count in places of the grid. A bound that a declared domain leaves open is none.
+    """
+    domain = field.domain
+    if field.kind is Kind.ORDINAL:
+        return extent_of_labels(field, mean, scale)
+    if field.kind is Kind.DATE:
+        return None
+    low = None if domain.declared and domain.low is None else grid.low
+    high = None if domain.declared and domain.high is None else grid.high
+    return Extent(domain.declared, low, high, grid.step)
+
+
+def label_of(category: Category) -> str:
+    """Write a category as a file of text does.
+
+    Examples
+    --------
+    >>> label_of(True), label_of(3.0), label_of("a b")
+    ('true', '3', 'a b')
+    """
+    if isinstance(category, bool):
+        return "true" if category else "false"
+    if isinstance(category, float) and category.is_integer():
+        return str(int(category))
+    return str(category)

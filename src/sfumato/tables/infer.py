@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -16,10 +17,9 @@ from sfumato.tables.cells import EXACT, NUMBER, absent_cells, floats, is_number,
 from sfumato.tables.dates import DATE_UNITS, fitting_formats, microseconds_of_cells, number_to_bound, step_of_moments
 from sfumato.tables.field import Category, Domain, Field, Kind, Role
 from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
-from sfumato.tables.names import is_named_id, is_named_like_id
 from sfumato.tables.schema import Schema
 
-__all__ = ["MISSING_MARKS", "complete_field", "infer_field", "infer_schema"]
+__all__ = ["MISSING_MARKS", "complete_field", "infer_field", "infer_schema", "is_named_id", "is_named_like_id"]
 
 MISSING_MARKS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "missing", "-", ".", "<NA>")
 """Texts that usually mean a missing cell; "none" is not among them, it is often a category."""
@@ -304,3 +304,34 @@ def complete_field(field: Field, column: pa.ChunkedArray) -> Field:
         moments, _ = microseconds_of_cells(array, absent, field)
         return dataclasses.replace(field, domain=dataclasses.replace(domain, step=step_of_moments(moments[~absent])))
     return field
+
+
+_STRICT = "id|ids|uuid|guid|ssn|passport|iban|email|e-mail|mail|phone|mobile|card"
+_LOOSE = "key|nr|no|number|account|firstname|lastname|surname|fullname|name|username|user|login|address|street|url|ip"
+_OWNERS = "user|customer|client|patient|person|employee|member|subject|record|row|case|order|account|student"
+_ID = re.compile(rf"(^|[_\s.-])({_STRICT})$|^(id|uuid|guid)[_\s.-]|^({_OWNERS})ids?$", re.IGNORECASE)
+_LIKE_ID = re.compile(rf"(^|[_\s.-])({_LOOSE})$", re.IGNORECASE)
+_CAMEL_ID = re.compile(r"[a-z](Id|ID|Uuid|UUID|Email|Phone)$")
+_CAMEL_LIKE_ID = re.compile(r"[a-z](Key|Number|Name|Nr|No|Address)$")
+
+
+def is_named_id(name: str) -> bool:
+    """Tell whether a column is named as identifiers are, even where one person stands in several rows.
+
+    Examples
+    --------
+    >>> is_named_id("patient_id"), is_named_id("customerId"), is_named_id("paid"), is_named_id("room_number")
+    (True, True, False, False)
+    """
+    return bool(_ID.search(name) or _CAMEL_ID.search(name))
+
+
+def is_named_like_id(name: str) -> bool:
+    """Tell whether a column is named as identifiers are, or as other things are too.
+
+    Examples
+    --------
+    >>> is_named_like_id("patient_id"), is_named_like_id("room_number"), is_named_like_id("salary")
+    (True, True, False)
+    """
+    return is_named_id(name) or bool(_LIKE_ID.search(name) or _CAMEL_LIKE_ID.search(name))

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from sfumato.documents import write_json
 from sfumato.errors import SfumatoError
-from sfumato.publish.files import write_text
-from sfumato.publish.folder import Contents, check_folder, replacing_folder
+from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.tuning.model import Tuning
 from sfumato.tuning.page import write_tuning_page
 

@@ -22,7 +22,7 @@ from sfumato.facts import Fact, Randomized
 from sfumato.laws.domains import Labels, Universe
 from sfumato.laws.operators import Operator, likelihoods
 from sfumato.laws.spec import NoiseSpec
-from sfumato.tables.extent import label_of
+from sfumato.tables.grid import label_of
 from sfumato.tables.schema import Kind
 
 __all__ = ["BEST_GUESS", "best_guesses", "estimate_prior"]

@@ -1,4 +1,4 @@
-"""A joint run at one party: the protocol, the table and the ledger, the same at every party."""
+"""A joint run at one party: the protocol of its partition, and the facts that every party states alike."""
 
 from __future__ import annotations
 
@@ -12,21 +12,99 @@ import pyarrow as pa
 
 from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
-from sfumato.engines.agreed import Agreed, agree
-from sfumato.engines.joint_facts import METHOD, joint_facts, noised_columns
+from sfumato.engines.joint_part import Agreement, OwnPart, agree
 from sfumato.engines.outcome import Comparison, Outcome
-from sfumato.engines.owned import OwnPart
-from sfumato.errors import OptionError, SfumatoError
+from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
+from sfumato.facts import BoundsKept, ColumnsDropped, Drawn, Fact, Joint, Opened
 from sfumato.parties.ledger import Ledger, check, draw_ledger
-from sfumato.parties.plan import RELEASED_CELLS, JointResult, leaks_of
+from sfumato.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
 from sfumato.parties.ports import Engine, PartyChannel, PartyError
 from sfumato.parties.session import Session
+from sfumato.perturb.laplace_pca import most_components, state_facts
+from sfumato.perturb.noise import number_blocks
+from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
+from sfumato.records import Layout, Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
+from sfumato.tables.grid import has_bounds
 from sfumato.version import __version__
 
-__all__ = ["JointWorkings", "Meter", "reason_of", "run_joint"]
+__all__ = ["METHOD", "JointWorkings", "Meter", "joint_facts", "noised_columns", "reason_of", "run_joint"]
+
+METHOD = "joint-laplace-pca"
+"""How a certificate names what was run."""
+
+
+def joint_facts(
+    plan: JointPlan, agreed: Agreement, result: JointResult, ledger: Ledger, *, engine: str, computing: tuple[str, ...]
+) -> tuple[Fact, ...]:
+    """State what was done, and who saw what.
+
+    Parameters
+    ----------
+    plan : JointPlan
+    agreed : Agreement
+    result : JointResult
+    ledger : Ledger
+    engine : str
+        What was computed with: that of the plan, or "plain" where it was in the clear.
+    computing : tuple of str
+        The parties that held shares.
+    """
+    randomness = Randomness(plan.seed)
+    components = most_components(result.layout)
+    if result.noised > components:
+        raise PrivacyRefusal(
+            f"a group varies in {result.noised} components where {components} are possible; nothing is released. "
+            "Please report this as a defect"
+        )
+    levels = np.full(len(result.labels), result.level, dtype=np.int64)
+    nothing = np.zeros(len(result.labels), dtype=np.int64)
+    released = Records(result.values, result.layout, nothing, nothing.copy())
+    vertical = plan.partition == "vertical"
+    joint = Joint(
+        partition=plan.partition,
+        parties=plan.parties,
+        computing=computing,
+        engine=engine,
+        centres="" if vertical else plan.centres,
+        noise=plan.noise if vertical else "",
+        rounds=result.rounds,
+        bare=result.bare,
+    )
+    return (
+        Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
+        ColumnsDropped(agreed.dropped, ()),
+        *state_facts(plan.mechanism, released, levels, result.labels, components),
+        *_bounds_kept(agreed, result.layout),
+        joint,
+        *_openings(ledger),
+    )
+
+
+def noised_columns(layout: Layout) -> frozenset[str]:
+    """Columns that get noise, which bounds that were only observed do not cut."""
+    return frozenset(block.column for block in number_blocks(layout))
+
+
+def _bounds_kept(agreed: Agreement, layout: Layout) -> tuple[Fact, ...]:
+    """State which columns that got noise were held by declared bounds, or by the ends of an order."""
+    noised = noised_columns(layout)
+    held = tuple(field.name for field in agreed.public if field.name in noised and has_bounds(field))
+    return (BoundsKept(held),) if held else ()
+
+
+def _openings(ledger: Ledger) -> list[Opened]:
+    """Give the lines of the ledger that were seen in the clear, those of several owners as one."""
+    lines: dict[tuple[str, tuple[str, ...]], Opened] = {}
+    for row in ledger.openings:
+        before = lines.get((row.label, row.to))
+        numbers, times = (0, 0) if before is None else (before.numbers, before.times)
+        lines[row.label, row.to] = Opened(
+            row.label, row.what, row.action, row.to, numbers + row.numbers, times + row.times
+        )
+    return list(lines.values())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,7 +188,7 @@ def _workings(result: JointResult, ledger: Ledger, transcript: str) -> JointWork
     )
 
 
-def _vertical(part: OwnPart, session: Session, agreed: Agreed) -> tuple[JointResult, pa.Table, Comparison]:
+def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[JointResult, pa.Table, Comparison]:
     """Align the rows, run the protocol for owners of columns, and let each write its own cells."""
     from sfumato.parties.align import align_keys
     from sfumato.parties.vertical import sanitize_vertical

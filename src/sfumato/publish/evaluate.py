@@ -1,9 +1,11 @@
-"""An evaluation: a report about a table that any tool made, and the folder it is written to."""
+"""From two tables to a report, whatever tool made the second, and the folder it is written to."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,16 +16,21 @@ import pyarrow as pa
 from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
 from sfumato.documents import write_json
+from sfumato.engines.plan import schema_of
 from sfumato.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.facts import ColumnsDropped
 from sfumato.privacy.certificate import Certificate
-from sfumato.publish.files import write_text
-from sfumato.publish.folder import Contents, check_folder, replacing_folder
+from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
+from sfumato.publish.judge import asked_policy, judge_report
+from sfumato.publish.policy import Policy
+from sfumato.publish.release import check_budget
+from sfumato.randomness import Randomness
 from sfumato.tables.align import Aligned, align
 from sfumato.tables.codec import Codec
+from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Role, Schema
 
-__all__ = ["Evaluation", "check_evaluation_folder", "dropped_columns", "measure_released"]
+__all__ = ["Evaluation", "check_evaluation_folder", "compare_tables", "dropped_columns", "evaluate", "measure_released"]
 
 _RELEASED, _HELD_OUT = "the released table", "the held-out table"
 _MOST_NAMED = 5
@@ -232,3 +239,99 @@ def _counted(counts: dict[str, int]) -> str:
     most = sorted(counts, key=lambda name: -counts[name])
     shown = ", ".join(f"{name!r} {counts[name]}" for name in most[:_MOST_NAMED])
     return shown if len(most) <= _MOST_NAMED else f"{shown} and {len(most) - _MOST_NAMED} more"
+
+
+def evaluate(
+    original: Any,
+    released: Any,
+    *,
+    schema: Schema | str | Path | None = None,
+    target: str | None = None,
+    identifiers: Iterable[str] = (),
+    public: Iterable[str] = (),
+    holdout: Any | None = None,
+    budget: float | None = None,
+    seed: int | None = None,
+    policy: Policy | str | Path | None = None,
+) -> Report:
+    """Measure a released table against its original, whatever tool made it. Runs at the owner's.
+
+    Parameters
+    ----------
+    original, released : pandas, polars or pyarrow tables
+        They need not be of one kind, and types of columns may differ as long as they mean the same.
+    schema : Schema or path, optional
+        By default inferred from the original.
+    target : str, optional
+        The class or response that will be mined.
+    identifiers, public : iterable of str
+        Columns that were dropped, and columns that were passed through: neither is measured.
+    holdout : table, optional
+        Rows like the original's that the release was not made from.
+    budget : float, optional
+        Seconds that the measuring may take; chooses how many rows are looked at.
+    seed : int, optional
+        Makes the samples and redraws of the measuring reproducible.
+    policy : Policy, str or path, optional
+        What the release is judged by: a policy, the name of one that is built in, or a file. The report holds the
+        verdict.
+
+    Warns
+    -----
+    UserWarning
+        Of columns that were left out, and of cells that could not be read as the original's.
+    """
+    evaluation = compare_tables(
+        original,
+        released,
+        schema=schema,
+        target=target,
+        identifiers=identifiers,
+        public=public,
+        holdout=holdout,
+        budget=budget,
+        seed=seed,
+        policy=policy,
+    )
+    for note in evaluation.notes:
+        warnings.warn(note, stacklevel=2)
+    return evaluation.report
+
+
+def compare_tables(
+    original: Any,
+    released: Any,
+    *,
+    schema: Schema | str | Path | None = None,
+    target: str | None = None,
+    identifiers: Iterable[str] = (),
+    public: Iterable[str] = (),
+    holdout: Any | None = None,
+    budget: float | None = None,
+    seed: int | None = None,
+    certificate: Certificate | None = None,
+    policy: Policy | str | Path | None = None,
+    command: Sequence[str] = ("sfumato", "evaluate", "ORIGINAL", "RELEASED", "--policy", "POLICY"),
+) -> Evaluation:
+    """Measure as `evaluate` does, with what the certificate of the released table says; give the notes too."""
+    check_budget(budget)
+    asked = asked_policy(policy)
+    if isinstance(holdout, int | float):
+        raise OptionError("the table is released already, so no share can be held out now; give the rows held out")
+    (before, origin), after = to_arrow(original), to_arrow(released)[0]
+    dropped = dropped_columns(certificate, before.column_names)
+    evaluation = measure_released(
+        before,
+        after,
+        schema_of(before, schema, target, [*identifiers, *dropped], public),
+        holdout=None if holdout is None else to_arrow(holdout)[0],
+        budget=budget,
+        certificate=certificate,
+        judged=asked is not None,
+        rng=Randomness(seed).generator("assess"),
+    )
+    facts, document = ((), None) if certificate is None else (certificate.facts, certificate.to_document())
+    report = dataclasses.replace(evaluation.report, certificate=document, frame=origin.kind)
+    if asked is not None:
+        report = judge_report(report, facts, asked, command=command)
+    return dataclasses.replace(evaluation, report=report)
