@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _POSTGRES = ("postgresql", "postgres")
+_NO_URL = "this is not a database URL; write sqlite:///FILE or postgresql://USER@HOST/NAME"
 _LOCK_PATIENCE = 2.0  # seconds to wait for a reader of a file, which is quick
 _SERVER_PATIENCE = 5.0  # seconds until a server has noticed that an earlier writer was killed
 _PAUSE = 0.02
@@ -99,6 +100,8 @@ def locate(place: str | Path) -> Location:
         file = rest.removeprefix("/").partition("?")[0] if colon else text
         if file in ("", ":memory:"):
             raise OptionError("what lies in memory is lost at its end; name a file, as in sqlite:///survey.db")
+        if colon and not rest.startswith("/"):
+            raise OptionError(_NO_URL)
         return Location(Path(file))
     if scheme not in _POSTGRES:
         raise OptionError(
@@ -107,7 +110,7 @@ def locate(place: str | Path) -> Location:
     try:
         _ = urlsplit(f"{scheme}://{rest}").port
     except ValueError:
-        raise OptionError("this is not a database URL; write sqlite:///FILE or postgresql://USER@HOST/NAME") from None
+        raise OptionError(_NO_URL) from None
     return Location(None, f"{scheme}://{rest}")
 
 

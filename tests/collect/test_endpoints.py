@@ -94,6 +94,13 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit(running: Running) -> No
         assert b" 413 " in connection.recv(200)
 
 
+def test_a_length_of_thousands_of_digits_is_refused(running: Running) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=300) as connection:
+        head = b"POST /api/answer HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: "
+        connection.sendall(head + b"9" * 5000 + b"\r\n\r\n")
+        assert b" 400 " in connection.recv(200)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [

@@ -120,6 +120,7 @@ def test_commits_are_written_through_to_the_disk(tmp_path: Path) -> None:
         ("sqlite://", "in memory"),
         (":memory:", "in memory"),
         ("postgresql://host:port/x", "not a database URL"),
+        ("sqlite://survey.db", "not a database URL"),
         ("no/such/folder/survey.db", "cannot be made"),
     ],
 )

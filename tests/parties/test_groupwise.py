@@ -1,4 +1,4 @@
-"""What both protocols share: axes in which groups can vary, the order of filling, numbers that are told."""
+"""What both protocols share: axes, the order of filling, numbers that are told, and pieces for the engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.groups.modified import fill_clusters
-from sfumato.parties.groupwise import Statistics, draw_noise, next_to_fill, tell_numbers, told_axes
+from sfumato.parties.groupwise import (
+    MOST_CELLS,
+    Statistics,
+    batches,
+    draw_noise,
+    next_to_fill,
+    padded,
+    row_blocks,
+    tell_numbers,
+    told_axes,
+)
 from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS
@@ -81,3 +91,40 @@ def test_a_message_of_the_wrong_length_names_who_sent_it(together: Together) -> 
 
     with pytest.raises(PartyError, match="'ann' told 16 bytes where 24 were due"):
         together(play, NAMES[:2], LEAKS)
+
+
+sizes_of_groups = st.lists(st.integers(1, 5000), min_size=1, max_size=60)
+
+
+@given(st.integers(1, 10**9))
+def test_a_padded_size_is_at_most_a_quarter_more_and_one_of_four_in_each_doubling(count: int) -> None:
+    size = padded(count)
+    assert count <= size <= 1.25 * count
+    assert padded(size) == size
+    assert size >> max(0, size.bit_length() - 3) << max(0, size.bit_length() - 3) == size
+
+
+@given(st.integers(1, 10**7), st.integers(1, 5000))
+def test_blocks_of_rows_hold_all_rows_and_no_more_numbers_than_one_call_may(rows: int, wide: int) -> None:
+    blocks, size = row_blocks(rows, wide)
+    assert (blocks - 1) * size < rows <= blocks * size
+    assert size * wide <= MOST_CELLS + wide
+
+
+@given(sizes_of_groups, st.integers(1, 40))
+def test_batches_hold_every_row_once_and_padding_repeats_rows_of_the_group(sizes: list[int], wide: int) -> None:
+    counts = np.array(sizes)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    seen, shapes, cells = [], set(), 0
+    for batch in batches(counts, wide):
+        assert batch.rows.shape == batch.real.shape
+        assert (batch.real.sum(axis=1) == counts[batch.groups]).all()
+        assert (batch.rows >= starts[batch.groups, None]).all()
+        assert (batch.rows < (starts + counts)[batch.groups, None]).all()
+        assert batch.rows.size * wide <= MOST_CELLS + batch.rows.shape[1] * wide
+        seen.append(batch.rows[batch.real])
+        shapes.add(batch.rows.shape[1])
+        cells += batch.rows.size
+    assert sorted(np.concatenate(seen).tolist()) == list(range(int(counts.sum())))
+    assert cells * wide <= max(2**17, 1.25 * counts.sum() * wide)
+    assert len(shapes) <= 4 * 13

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from sfumato.laws.operators import Operator
     from sfumato.laws.spec import NoiseSpec
 
-__all__ = ["PRIORS", "Page", "Pages", "law_plan", "percent", "plan_of", "question_plan"]
+__all__ = ["Page", "Pages", "law_plan", "percent", "plan_of", "question_plan"]
 
-PRIORS = (0.01, 0.1, 0.5)
+_PRIORS = (0.01, 0.1, 0.5)
 """How sure somebody may be before, in the page's table of how sure they can be after."""
 
 _MOST_CHANCES = 250_000  # of a response matrix: more would be megabytes of page
@@ -106,7 +106,7 @@ def plan_of(survey: Survey) -> dict[str, Any]:
     return {
         "digest": survey.digest,
         "title": survey.title,
-        "priors": list(PRIORS),
+        "priors": list(_PRIORS),
         "together": _bounds(survey) if len(survey.questions) > 1 else None,
         "questions": [question_plan(question) for question in survey.questions],
     }
@@ -194,7 +194,7 @@ def _domain(domain: Universe) -> dict[str, Any]:
 
 def _bounds(one: NoiseSpec | Survey) -> list[float] | None:
     """How sure somebody can be after, for each prior; None where there is no bound."""
-    bounds = [one.bound(prior) for prior in PRIORS]
+    bounds = [one.bound(prior) for prior in _PRIORS]
     return None if min(bounds) >= 1.0 else bounds
 
 

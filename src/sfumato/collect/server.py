@@ -25,7 +25,7 @@ from sfumato.collect.survey import Survey
 from sfumato.collect.writer import Log
 from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning
 
-__all__ = ["GuardedConnection", "ListenAddress", "OpenConnections", "join_survey", "serve", "watched"]
+__all__ = ["GuardedConnection", "ListenAddress", "OpenConnections", "serve", "watched"]
 
 _PATIENCE = 15.0  # seconds in which a head must have come
 _MOST_BYTES = 65_536  # of a head that is not complete
@@ -115,7 +115,7 @@ class ListenAddress:
             )
 
 
-def join_survey(store: AnswerStore, survey: Survey) -> None:
+def _join_survey(store: AnswerStore, survey: Survey) -> None:
     """Begin a survey in a database, or go on with the one that is there.
 
     Raises
@@ -152,7 +152,7 @@ def serve(
     except ModuleNotFoundError as error:
         raise OptionError(f"the collector needs {error.name}; install sfumato[collect]") from None
     place.check()
-    join_survey(store, survey)
+    _join_survey(store, survey)
     listening = _listen(place)
     port = listening.getsockname()[1]
     log.write("started", port=port, questions=len(survey.questions), tls=int(place.secure))

@@ -112,9 +112,10 @@ class AnswerStore:
     @property
     def key(self) -> bytes:
         """The key that signs tokens; made at the first call."""
+        made = secrets.token_bytes(KEY_BYTES)
         with self._writing() as connection:
-            connection.execute(_PUT, ("key", secrets.token_bytes(KEY_BYTES)))
-            return _value(connection, "key") or b""
+            connection.execute(_PUT, ("key", made))
+            return _value(connection, "key") or made
 
     def survey_document(self) -> dict[str, Any] | None:
         """Document of the survey, None before one was set."""

@@ -240,9 +240,7 @@ def secure_ranges(session: Session, places: Whole, own: Whole) -> Whole:
     ]
     low, _ = session.extremes(session.join(shares))
     both = session.add(session.part(low, slice(0, g * m)), session.part(low, slice(g * m, 2 * g * m)))
-    ranges = session.open(session.scale(both, -1), "ranges")
-    if ranges is None:
-        raise ValueError("ranges are opened to all parties")
+    ranges = session.open_to_all(session.scale(both, -1), "ranges")
     return possible(ranges, 0, LONGEST, "ranges").reshape(g, m)
 
 

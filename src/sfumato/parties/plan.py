@@ -17,20 +17,9 @@ from sfumato.parties.ledger import Leak
 from sfumato.perturb.laplace_pca import LaplacePCA
 from sfumato.records import Layout
 
-__all__ = [
-    "AGREEMENT",
-    "CENTRES",
-    "ENGINES",
-    "FEW",
-    "NOISES",
-    "PARTITIONS",
-    "RELEASED_CELLS",
-    "JointPlan",
-    "JointResult",
-    "leaks_of",
-]
+__all__ = ["AGREEMENT", "CENTRES", "ENGINES", "FEW", "NOISES", "RELEASED_CELLS", "JointPlan", "JointResult", "leaks_of"]
 
-PARTITIONS = ("horizontal", "vertical")
+_PARTITIONS = ("horizontal", "vertical")
 ENGINES = ("cheetah", "aby3")
 CENTRES = ("last", "each")
 NOISES = ("each", "split")
@@ -102,7 +91,7 @@ class JointPlan:
 
     def __post_init__(self) -> None:
         for name, chosen, choices in (
-            ("partition", self.partition, PARTITIONS),
+            ("partition", self.partition, _PARTITIONS),
             ("engine", self.engine, ENGINES),
             ("centres", self.centres, CENTRES),
             ("few", self.few, FEW),

@@ -219,6 +219,12 @@ class Session:
                 total = total + read_words(self._channel.receive(end, kind), shared.shape, self.names[end])
         return self._seen(entry, total.view(np.int64))
 
+    def open_to_all(self, shared: Shared, label: str) -> Whole:
+        """Show numbers to all parties."""
+        opened = self.open(shared, label)
+        assert opened is not None  # this party is one of them
+        return opened
+
     def sum(self, values: Whole, label: str) -> Whole:
         """Add the numbers of all parties under masks, at the first party, and show the sum to all."""
         refuse_undeclared(self._leaks, "sum", label, self.names, self.parties)

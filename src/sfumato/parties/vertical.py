@@ -242,9 +242,7 @@ def _nearest(session: Session, near: Distances, centres: NDArray[np.float64]) ->
         filled = np.zeros((size, g), dtype=np.int64)
         filled[: len(parts)] = parts
         found.append(session.argmin(shared_sum(session, filled, "partial distances")))
-    labels = session.open(session.part(session.join(found), slice(n)), "clusters")
-    if labels is None:
-        raise ValueError("clusters are opened to all parties")
+    labels = session.open_to_all(session.part(session.join(found), slice(n)), "clusters")
     return possible(labels, 0, g - 1, "clusters")
 
 

@@ -129,9 +129,7 @@ def component_ranges(session: Session, components: Shared, sizes: NDArray[np.int
         low, high = session.extremes(session.arrange(rows, (s, c * m)))
         parts.append(session.subtract(high, low))
         groups.append(batch.groups)
-    opened = session.open(session.join(parts), "ranges")
-    if opened is None:
-        raise ValueError("ranges are opened to all parties")
+    opened = session.open_to_all(session.join(parts), "ranges")
     ranges = np.empty((len(sizes), m), dtype=np.int64)
     ranges[np.concatenate(groups)] = possible(opened, 0, LONGEST, "ranges").reshape(-1, m)
     return varying_ranges(ranges, session.parties)
@@ -166,9 +164,7 @@ def add_noise(
     shown = np.repeat((varying > 0).astype(np.int64), sizes, axis=0)
     hidden = session.add(session.scale(components, shown), here)
     total = session.subtract(hidden, there) if noise == "split" else session.add(hidden, there)
-    opened = session.open(total, "noised components")
-    if opened is None:
-        raise ValueError("the sum is opened to all parties")
+    opened = session.open_to_all(total, "noised components")
     return possible(opened, -FARTHEST, FARTHEST, "noised components")
 
 
@@ -240,9 +236,7 @@ def _open_products(
             products = session.cross(left, right)
             parts.append(session.arrange(products, (int(np.prod(products.shape)),)))
             blocks.append((batch.groups, span, products.shape))
-    opened = session.open(session.join(parts), "covariances across owners")
-    if opened is None:
-        raise ValueError("the products are opened to all parties")
+    opened = session.open_to_all(session.join(parts), "covariances across owners")
     possible(opened, -(2**MOST_BITS), 2**MOST_BITS, "covariances across owners")
     place = 0
     for groups, span, shape in blocks:

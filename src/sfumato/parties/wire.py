@@ -22,7 +22,6 @@ from sfumato.parties.ports import PartyError
 
 __all__ = [
     "MOST_FRAME",
-    "PROTOCOL",
     "Frame",
     "Hello",
     "Lost",
@@ -41,7 +40,7 @@ MOST_FRAME = 1 << 18
 _HEAD = 5
 _READ = 1 << 16
 
-PROTOCOL = 1
+_PROTOCOL = 1
 """Number of the language between parties; those who speak another are refused."""
 
 _SHOWN = 60
@@ -221,7 +220,7 @@ class Hello:
     rank: int
     digest: str
     settings: Mapping[str, Any] | None = None
-    protocol: int = PROTOCOL
+    protocol: int = _PROTOCOL
 
     def to_bytes(self) -> bytes:
         """Write it for the wire."""

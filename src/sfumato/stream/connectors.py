@@ -25,19 +25,9 @@ from sfumato.errors import OptionError, TableError
 from sfumato.scale.source import Source, form_of, open_source
 from sfumato.stream.batches import Batch, batch_id, cut_batches, place_of
 
-__all__ = [
-    "FORMS",
-    "ReadOptions",
-    "files_of",
-    "read_batches",
-    "read_file_batches",
-    "read_folder",
-    "read_lines",
-    "read_standard_input",
-    "table_of_fields",
-]
+__all__ = ["ReadOptions", "read_batches", "read_lines", "table_of_fields"]
 
-FORMS = ("csv", "jsonl")
+_FORMS = ("csv", "jsonl")
 """How standard input may be written."""
 
 _DELIMITERS = ",;\t|"
@@ -82,8 +72,8 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.rows < 1:
             raise OptionError("a batch has at least 1 row; raise the number")
-        if self.form not in (None, *FORMS):
-            raise OptionError(f"standard input is not read as {self.form!r}; choose {' or '.join(FORMS)}")
+        if self.form not in (None, *_FORMS):
+            raise OptionError(f"standard input is not read as {self.form!r}; choose {' or '.join(_FORMS)}")
 
 
 def table_of_fields(records: Sequence[Mapping[str, str | None]], columns: Sequence[str]) -> pa.Table:
@@ -91,7 +81,7 @@ def table_of_fields(records: Sequence[Mapping[str, str | None]], columns: Sequen
     return pa.table({name: pa.array([record.get(name) for record in records], pa.string()) for name in columns})
 
 
-def read_standard_input(reading: ReadOptions) -> Iterator[Batch]:
+def _read_standard_input(reading: ReadOptions) -> Iterator[Batch]:
     """Batches of standard input."""
     return read_lines(sys.stdin.buffer, reading)
 
@@ -184,24 +174,24 @@ def _whole(cell: str | bool) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def read_file_batches(path: Path, reading: ReadOptions) -> Iterator[Batch]:
+def _read_file_batches(path: Path, reading: ReadOptions) -> Iterator[Batch]:
     """Batches of a file; one that has grown at its end goes on from where it was."""
     file = open_source(path, encoding=reading.encoding)
     yield from cut_batches(file.batches(file.schema.names, reading.rows), reading.rows, source=reading.source)
 
 
-def files_of(folder: Path) -> list[Path]:
+def _files_of(folder: Path) -> list[Path]:
     """List the tables in a folder by name; hidden files and those of other endings are no tables."""
     return [path for path in sorted(folder.iterdir()) if path.is_file() and _is_table(path)]
 
 
-def read_folder(folder: Path, reading: ReadOptions) -> Iterator[Batch]:
+def _read_folder(folder: Path, reading: ReadOptions) -> Iterator[Batch]:
     """Batches of all files in a folder, by name; a file that came since is given the next time.
 
     A file is known by its name, so two files may hold the same rows. Only a file that the state knows already from
     elsewhere under the bare source, such as the one that it was begun with, keeps that source.
     """
-    paths = files_of(folder)
+    paths = _files_of(folder)
     if not paths:
         raise TableError(f"there is no table in the folder {str(folder)!r}; bring .csv, .parquet or .arrow files")
     beginnings = {rows for identity, rows in reading.known.items() if place_of(identity) == (reading.source, 0)}
@@ -209,9 +199,9 @@ def read_folder(folder: Path, reading: ReadOptions) -> Iterator[Batch]:
         file = open_source(path, encoding=reading.encoding)
         if not _is_known(file, beginnings, reading):
             own = f"{reading.source}/{path.name}" if reading.source else path.name
-            yield from read_file_batches(path, dataclasses.replace(reading, source=own))
+            yield from _read_file_batches(path, dataclasses.replace(reading, source=own))
         else:
-            yield from read_file_batches(path, reading)
+            yield from _read_file_batches(path, reading)
 
 
 def _is_table(path: Path) -> bool:
@@ -255,9 +245,9 @@ def read_batches(place: str | Path, reading: ReadOptions) -> Iterator[Batch]:
     """
     name = str(place)
     if name == "-":
-        return read_standard_input(reading)
+        return _read_standard_input(reading)
     if "://" in name:
         from sfumato.stream.redis_streams import read_redis
 
         return read_redis(name, reading)
-    return read_folder(Path(name), reading) if Path(name).is_dir() else read_file_batches(Path(name), reading)
+    return _read_folder(Path(name), reading) if Path(name).is_dir() else _read_file_batches(Path(name), reading)

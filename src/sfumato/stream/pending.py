@@ -26,7 +26,7 @@ from sfumato.stream.entries import StateEntry, StateError, whole_number
 from sfumato.stream.settings import Progress, StreamSettings, document_of
 from sfumato.stream.state import State
 
-__all__ = ["PendingRecord", "PendingRecords", "Purpose", "Vault", "from_hex", "open_vault", "who_is_left"]
+__all__ = ["PendingRecord", "PendingRecords", "Purpose", "Vault", "from_hex", "open_vault"]
 
 _KEY_BYTES = 32
 _NONCE = 12
@@ -154,7 +154,7 @@ def from_hex(text: str) -> bytes:
         raise StateError("the settings of the state do not tell its key; bring back a whole copy of it") from None
 
 
-def who_is_left(
+def _who_is_left(
     values: NDArray[np.float64],
     levels: NDArray[np.int64],
     left_values: NDArray[np.float64],
@@ -167,7 +167,7 @@ def who_is_left(
     Examples
     --------
     >>> one = np.array([[1.0], [2.0], [1.0]])
-    >>> who_is_left(one, np.array([5, 5, 5]), np.array([[2.0], [1.0]]), np.array([5, 5])).tolist()
+    >>> _who_is_left(one, np.array([5, 5, 5]), np.array([[2.0], [1.0]]), np.array([5, 5])).tolist()
     [1, 2]
     """
     found = np.empty(len(left_levels), dtype=np.int64)
@@ -277,7 +277,7 @@ class PendingRecords:
         left = np.empty(0, dtype=np.int64)
         if maintainer.pending:
             state = maintainer.state()
-            left = who_is_left(all_values, all_levels, state.pending_values, state.pending_levels)
+            left = _who_is_left(all_values, all_levels, state.pending_values, state.pending_levels)
         put, here = [], []
         for place in left.tolist():
             waiting = self._here[place] if place < known else came(place - known)
