@@ -6,11 +6,13 @@ import secrets
 import sqlite3
 import stat
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from sfumato.collect.store import AnswerStore, StoreError, Submission, SubmissionResult
+from sfumato.database import connect, locate
 from sfumato.errors import BadInput, OptionError
 
 NEW, SAME, OTHER = SubmissionResult.NEW, SubmissionResult.SAME, SubmissionResult.OTHER
@@ -213,4 +215,15 @@ def test_a_survey_of_version_0_1_goes_on(tmp_path: Path) -> None:
     assert store.key == bytes(32)
     assert store.add([submission(4, mark=mark), submission(5, mark=mark), submission(4)]) == [SAME, OTHER, NEW]
     assert store.counts() == (2, {0: {4: 2}})
+    store.close()
+
+
+def test_connections_that_the_server_has_ended_are_made_anew(postgres: str) -> None:
+    store = AnswerStore.open(postgres)
+    before = store.counts()[0]
+    ended = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and usename = %s"
+    with closing(connect(locate(postgres))) as other:
+        other.execute(ended, ("survey",))
+    assert store.add([submission(1)]) == [NEW]
+    assert store.counts()[0] == before + 1
     store.close()

@@ -18,30 +18,14 @@ _MOST = 100_000  # clients that are remembered; beyond, those not seen for longe
 
 @dataclass(frozen=True)
 class CollectorSettings:
-    """Limits of a collector.
+    """Limits of a collector."""
 
-    Parameters
-    ----------
-    password : str
-        Of the dashboard.
-    rate : float
-        Requests with answers or passwords that one address may send, a second; 0 is no limit.
-    most_bytes : int
-        Of a body.
-    at_least : int
-        Answers from which on the dashboard shows figures.
-    connections : int
-        That one address may hold open at once.
-    names : frozenset of str
-        Names that requests may ask for; none is any.
-    """
-
-    password: str = field(repr=False)
-    rate: float = 20.0
-    most_bytes: int = 16_384
-    at_least: int = AT_LEAST
-    connections: int = 1_000
-    names: frozenset[str] = frozenset()
+    password: str = field(repr=False)  # of the dashboard
+    rate: float = 20.0  # requests with answers or passwords that one address may send, a second; 0 is no limit
+    most_bytes: int = 16_384  # of a body
+    at_least: int = AT_LEAST  # answers from which on the dashboard shows figures
+    connections: int = 1_000  # that one address may hold open at once
+    names: frozenset[str] = frozenset()  # names that requests may ask for; none is any
 
 
 class RateLimit:

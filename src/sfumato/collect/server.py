@@ -59,23 +59,15 @@ _HEADERS = (
 
 @dataclass(frozen=True)
 class ListenAddress:
-    """Where a collector listens.
+    """Where a collector listens."""
 
-    Parameters
-    ----------
-    host, port
-        Port 0 is any free one.
-    certificate, key : Path or None
-        For TLS, both as PEM files; the key may be in the certificate's file.
-    proxy : str or None
-        Address of a proxy whose ``X-Forwarded-For`` is believed.
-    """
-
+    # host, port: port 0 is any free one
     host: str = "127.0.0.1"
     port: int = 8000
+    # certificate, key: for TLS, both as PEM files; the key may be in the certificate's file
     certificate: Path | None = None
     key: Path | None = None
-    proxy: str | None = None
+    proxy: str | None = None  # address of a proxy whose ``X-Forwarded-For`` is believed
 
     @property
     def secure(self) -> bool:

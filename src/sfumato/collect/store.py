@@ -262,13 +262,7 @@ def _plain_errors(done: str, kind: type[SfumatoError] = StoreError) -> Iterator[
 
 
 def read_survey_document(body: bytes) -> dict[str, Any]:
-    """Document of a survey as the database holds it.
-
-    Raises
-    ------
-    BadInput
-        Where it is no document.
-    """
+    """Document of a survey as the database holds it; raises BadInput where it is no document."""
     try:
         return from_json(dict[str, Any], body, most=MOST_BYTES)
     except Unparsable:

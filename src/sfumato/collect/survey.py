@@ -168,13 +168,7 @@ class Survey:
 
     @classmethod
     def from_document(cls, document: Any) -> Survey:
-        """Read the form that ``to_document`` writes; its digest is checked.
-
-        Raises
-        ------
-        BadInput
-            For anything else.
-        """
+        """Read the form that ``to_document`` writes, its digest checked; raises BadInput for anything else."""
         try:
             if document["format"] != _FORMAT:
                 raise OptionError(f"a survey's document needs format = {_FORMAT}; get a newer sfumato")

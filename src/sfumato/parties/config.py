@@ -28,24 +28,12 @@ _OF_PLAN = ("rounds", "centres", "few", "noise")
 
 @dataclass(frozen=True)
 class DataSource:
-    """The rows or columns that this party brings.
+    """The rows or columns that this party brings."""
 
-    Parameters
-    ----------
-    file : path
-        The table.
-    key : str, optional
-        Column that says which rows of the owners belong together, for a vertical partition.
-    columns : tuple of str, optional
-        The columns to take; all but the key where it is not given.
-    schema : path, optional
-        Schema file of those columns; for a horizontal partition the same at all parties.
-    """
-
-    file: Path
-    key: str | None = None
-    columns: tuple[str, ...] | None = None
-    schema: Path | None = None
+    file: Path  # the table
+    key: str | None = None  # column that says which rows of the owners belong together, for a vertical partition
+    columns: tuple[str, ...] | None = None  # the columns to take; all but the key where it is not given
+    schema: Path | None = None  # schema file of those columns; for a horizontal partition the same at all parties
 
     def load_schema(self) -> Schema | None:
         """Read the schema file, if there is one."""
@@ -56,28 +44,16 @@ class DataSource:
 
 @dataclass(frozen=True)
 class PartyConfig:
-    """One party's settings, checked.
+    """One party's settings, checked."""
 
-    Parameters
-    ----------
-    run : str
-        Name of the run.
-    rank : int
-        Which of the parties this one is.
-    plan : JointPlan
-        What all parties agree on.
-    interpreter : path, optional
-        The Python of the engine's own environment.
-    """
-
-    run: str
-    rank: int
+    run: str  # name of the run
+    rank: int  # which of the parties this one is
     peers: tuple[Peer, ...]
     identity: Identity
     listen: Address
-    plan: JointPlan
+    plan: JointPlan  # what all parties agree on
     data: DataSource
-    interpreter: Path | None
+    interpreter: Path | None  # the Python of the engine's own environment
     timeout: float
     wait: float
     step: float

@@ -310,20 +310,12 @@ def row_blocks(rows: int, wide: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some groups, brought to one number of rows.
+    """Some groups, brought to one number of rows."""
 
-    Parameters
-    ----------
-    groups : ndarray of shape (c,)
-    rows : ndarray of shape (c, s)
-        Places of their rows where rows stand group after group; the first of a group stands again where rows lack.
-    real : ndarray of shape (c, s)
-        Which rows are not such repetitions.
-    """
-
-    groups: NDArray[np.int64]
+    groups: NDArray[np.int64]  # (c,)
+    # (c, s): places of their rows where rows stand group after group; the first of a group stands again where rows lack
     rows: NDArray[np.int64]
-    real: NDArray[np.bool_]
+    real: NDArray[np.bool_]  # (c, s): which rows are not such repetitions
 
 
 def batches(sizes: NDArray[np.int64], wide: int) -> Iterator[Batch]:

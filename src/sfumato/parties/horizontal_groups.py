@@ -45,27 +45,13 @@ _FINE = 12  # bits behind the point of a row that is compared; selecting the nea
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointRows:
-    """The joined rows, of which each owner sees its own: one owner's after the other's, in the order of their ranks.
+    """The joined rows, of which each owner sees its own: one owner's after the other's, in the order of their ranks."""
 
-    Parameters
-    ----------
-    counts : tuple of int
-        Rows of each owner.
-    own : ndarray of shape (counts[rank], d)
-        This owner's rows in whole steps, scaled by the roots of the weights.
-    bits : int
-        A step is 2^-bits.
-    room : int
-        Squared distances between rows and centres lie below 2^room steps.
-    reach : float
-        No row is farther from the origin than its root.
-    """
-
-    counts: tuple[int, ...]
-    own: Whole
-    bits: int
-    room: int
-    reach: float
+    counts: tuple[int, ...]  # rows of each owner
+    own: Whole  # (counts[rank], d): this owner's rows in whole steps, scaled by the roots of the weights
+    bits: int  # a step is 2^-bits
+    room: int  # squared distances between rows and centres lie below 2^room steps
+    reach: float  # no row is farther from the origin than its root
 
     def __repr__(self) -> str:
         return f"JointRows(n={self.n}, owners={len(self.counts)})"

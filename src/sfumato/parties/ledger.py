@@ -35,68 +35,34 @@ _REPORT = "nothing is released. Please report this as a defect"
 
 @dataclass(frozen=True)
 class Leak:
-    """One kind of value that a protocol declares to open.
+    """One kind of value that a protocol declares to open."""
 
-    Parameters
-    ----------
-    label : str
-        The name under which the protocol opens it.
-    action : {"opened", "sum", "told"}
-    to : {"all", "owner"}
-        Who sees it: every party, or the one whom it concerns.
-    what : str
-        For people: what is seen and what that means.
-    implied : bool
-        Whether it follows from other openings anyway.
-    """
-
-    label: str
-    action: str
-    to: str
-    what: str
-    implied: bool = False
+    label: str  # the name under which the protocol opens it
+    action: str  # {"opened", "sum", "told"}
+    to: str  # {"all", "owner"}: who sees it: every party, or the one whom it concerns
+    what: str  # for people: what is seen and what that means
+    implied: bool = False  # whether it follows from other openings anyway
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One step of a run.
+    """One step of a run."""
 
-    Parameters
-    ----------
-    number : int
-        Place in the run, from 0.
-    phase : str
-        What the protocol was doing, such as ``"round 3"``.
-    action : str
-        One of `ACTIONS`.
-    shape : tuple of int
-        Of the numbers; (count,) of a message.
-    to : tuple of str
-        Parties that saw it: in the clear, or as a share where the action is ``"shared"`` or ``"engine"``.
-    owner : str or None
-        Whose numbers they are, where they are one party's.
-    """
-
-    number: int
-    phase: str
-    action: str
+    number: int  # place in the run, from 0
+    phase: str  # what the protocol was doing, such as ``"round 3"``
+    action: str  # one of `ACTIONS`
     label: str
-    shape: Shape
+    shape: Shape  # of the numbers; (count,) of a message
+    # parties that saw it: in the clear, or as a share where the action is ``"shared"`` or ``"engine"``
     to: tuple[str, ...]
-    owner: str | None = None
+    owner: str | None = None  # whose numbers they are, where they are one party's
 
 
 @dataclass(repr=False)
 class Transcript:
-    """The steps of a run so far.
+    """The steps of a run so far."""
 
-    Parameters
-    ----------
-    keep : bool
-        Keep opened values in memory, beside the entries: for tests and attacks, never for a release.
-    """
-
-    keep: bool = False
+    keep: bool = False  # keep opened values in memory, beside the entries: for tests and attacks, never for a release
     entries: list[Entry] = field(default_factory=list)
     values: dict[int, Any] = field(default_factory=dict)
 
@@ -136,59 +102,28 @@ def refuse_undeclared(leaks: Mapping[str, Leak], action: str, label: str, to: tu
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """One kind of value, and who saw it.
+    """One kind of value, and who saw it."""
 
-    Parameters
-    ----------
-    label : str
-        Its name in the protocol.
-    what : str
-        What it is, for people.
-    action : str
-        One of `sfumato.parties.ledger.ACTIONS`.
-    clear : bool
-        Whether it was seen in the clear; else it was held as shares.
-    to : tuple of str
-        Who saw it.
-    owner : str or None
-        Whose it is, where it is one party's.
-    numbers, times : int
-        How many numbers, over how many steps.
-    phases : tuple of str
-        When, in the order of the run.
-    implied : bool
-        Whether it follows from other openings anyway.
-    """
-
-    label: str
-    what: str
-    action: str
-    clear: bool
-    to: tuple[str, ...]
-    owner: str | None
+    label: str  # its name in the protocol
+    what: str  # what it is, for people
+    action: str  # one of `sfumato.parties.ledger.ACTIONS`
+    clear: bool  # whether it was seen in the clear; else it was held as shares
+    to: tuple[str, ...]  # who saw it
+    owner: str | None  # whose it is, where it is one party's
+    # numbers, times: how many numbers, over how many steps
     numbers: int
     times: int
-    phases: tuple[str, ...]
-    implied: bool = False
+    phases: tuple[str, ...]  # when, in the order of the run
+    implied: bool = False  # whether it follows from other openings anyway
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """All rows of a run, and what was declared and did not occur.
+    """All rows of a run, and what was declared and did not occur."""
 
-    Parameters
-    ----------
-    rows : tuple of LedgerRow
-        What was seen in the clear first.
-    unused : tuple of Leak
-        Declared openings that were not made.
-    traffic : dict of str to dict, optional
-        Bytes and messages that each party sent, by its name.
-    """
-
-    rows: tuple[LedgerRow, ...]
-    unused: tuple[Leak, ...] = ()
-    traffic: Mapping[str, Mapping[str, int]] | None = None
+    rows: tuple[LedgerRow, ...]  # what was seen in the clear first
+    unused: tuple[Leak, ...] = ()  # declared openings that were not made
+    traffic: Mapping[str, Mapping[str, int]] | None = None  # bytes and messages that each party sent, by its name
 
     @property
     def openings(self) -> tuple[LedgerRow, ...]:

@@ -58,22 +58,13 @@ class Made:
 
 @dataclass(frozen=True)
 class Identity:
-    """Where a party's key and certificate lie, and whom it trusts.
+    """Where a party's key and certificate lie, and whom it trusts."""
 
-    Parameters
-    ----------
-    key, certificate : path
-        PEM files of this party.
-    authority : path, optional
-        Certificate of the authority that signed those of the others.
-    trusted : sequence of paths
-        The certificates of the others, where there is no authority.
-    """
-
+    # key, certificate: PEM files of this party
     key: Path
     certificate: Path
-    authority: Path | None = None
-    trusted: tuple[Path, ...] = ()
+    authority: Path | None = None  # certificate of the authority that signed those of the others
+    trusted: tuple[Path, ...] = ()  # the certificates of the others, where there is no authority
 
     def __repr__(self) -> str:
         return f"Identity({str(self.certificate)!r})"
@@ -298,57 +289,27 @@ class Address:
 
 @dataclass(frozen=True)
 class Peer:
-    """A party as the others know it.
-
-    Parameters
-    ----------
-    address : Address
-        Where others reach it.
-    fingerprint : str
-        SHA-256 of its certificate, in hexadecimal.
-    """
+    """A party as the others know it."""
 
     name: str
-    address: Address
-    fingerprint: str
+    address: Address  # where others reach it
+    fingerprint: str  # SHA-256 of its certificate, in hexadecimal
 
 
 @dataclass(frozen=True)
 class Place:
-    """All that the network of a party needs to know.
+    """All that the network of a party needs to know."""
 
-    Parameters
-    ----------
-    rank : int
-        Which of the parties this one is.
-    peers : tuple of Peer
-        All parties, in the order of their ranks.
-    run : str
-        Name of the run.
-    listen : Address
-        Where this party waits for others.
-    settings : mapping
-        What all parties must agree on, as plain values.
-    version : str
-        Of the package, the same at all parties.
-    timeout : float
-        Seconds of silence after which a party is taken for gone.
-    wait : float
-        Seconds to wait for all parties at the start.
-    step : float
-        Seconds to wait at most for any one message of a party that gives signs of life.
-    """
-
-    rank: int
-    peers: tuple[Peer, ...]
-    run: str
+    rank: int  # which of the parties this one is
+    peers: tuple[Peer, ...]  # all parties, in the order of their ranks
+    run: str  # name of the run
     identity: Identity
-    listen: Address
-    settings: Mapping[str, Any]
-    version: str
-    timeout: float = 60.0
-    wait: float = 60.0
-    step: float = 1800.0
+    listen: Address  # where this party waits for others
+    settings: Mapping[str, Any]  # what all parties must agree on, as plain values
+    version: str  # of the package, the same at all parties
+    timeout: float = 60.0  # seconds of silence after which a party is taken for gone
+    wait: float = 60.0  # seconds to wait for all parties at the start
+    step: float = 1800.0  # seconds to wait at most for any one message of a party that gives signs of life
 
     @property
     def names(self) -> tuple[str, ...]:

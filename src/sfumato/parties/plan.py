@@ -49,45 +49,27 @@ _ABOUT = {
 
 @dataclass(frozen=True)
 class JointPlan:
-    """The public settings of a joint run, the same at every party.
+    """The public settings of a joint run, the same at every party."""
 
-    Parameters
-    ----------
-    partition : {"horizontal", "vertical"}
-        Whether each owner has some of the rows, or some of the columns of all rows.
-    parties : tuple of str
-        Names of the owners, in the order of their ranks; the first and the last compute.
-    mechanism : LaplacePCA
-        Group size, weight of the response, noise and guarantee.
-    target : str, optional
-        The response variable.
-    engine : {"cheetah", "aby3"}
-        Secure computation by two parties, or by three of which two are honest and do not collude.
-    rounds : int
-        Rounds of K-means at most.
-    centres : {"last", "each"}
-        Of a horizontal partition: whether cluster centres stay shared, so that only the statistics of the last groups
-        are seen, or are opened in every round.
-    few : {"refuse", "allow"}
-        Of a horizontal partition: what is done where all owners but one have one or two rows together in a group, or
-        one or two cells of a column that are not missing, which exact sums would give away to that one.
-    noise : {"each", "split"}
-        Of a vertical partition: whether the first and the last party each draw a whole Laplace noise, so that it also
-        bounds what either of them learns, or halves whose difference is the noise [BCG10, line 24].
-    seed : int, optional
-        Makes a rehearsal.
-    """
-
+    # {"horizontal", "vertical"}: whether each owner has some of the rows, or some of the columns of all rows
     partition: str
-    parties: tuple[str, ...]
-    mechanism: LaplacePCA
-    target: str | None = None
+    parties: tuple[str, ...]  # names of the owners, in the order of their ranks; the first and the last compute
+    mechanism: LaplacePCA  # group size, weight of the response, noise and guarantee
+    target: str | None = None  # the response variable
+    # {"cheetah", "aby3"}: secure computation by two parties, or by three of which two are honest and do not collude
     engine: str = "cheetah"
-    rounds: int = 20
+    rounds: int = 20  # rounds of K-means at most
+    # {"last", "each"}: of a horizontal partition: whether cluster centres stay shared, so that only the statistics of
+    # the last groups are seen, or are opened in every round
     centres: str = "last"
+    # {"refuse", "allow"}: of a horizontal partition: what is done where all owners but one have one or two rows
+    # together in a group, or one or two cells of a column that are not missing, which exact sums would give away to
+    # that one
     few: str = "refuse"
+    # {"each", "split"}: of a vertical partition: whether the first and the last party each draw a whole Laplace noise,
+    # so that it also bounds what either of them learns, or halves whose difference is the noise [BCG10, line 24]
     noise: str = "each"
-    seed: int | None = None
+    seed: int | None = None  # makes a rehearsal
 
     def __post_init__(self) -> None:
         for name, chosen, choices in (
@@ -144,40 +126,20 @@ class JointPlan:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointResult:
-    """What every party has in the end.
+    """What every party has in the end."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-        Released coordinates of all columns, in released order.
-    layout : tuple of Block
-        Of all columns.
-    labels : ndarray of shape (n,)
-        Group of each released row.
-    sizes : ndarray of shape (g,)
-        Records of each group.
-    level : int
-        Records that each group had to have.
-    noised : int
-        Most components that got noise in a group.
-    rounds : int
-        Rounds of K-means that were run.
-    bare : int
-        How often exact statistics show rows: of owners of rows, how often an owner sees all other rows of a group, or
-        cells of a column, because they are one or two; of owners of columns, how often a record alone has a category
-        or a missing cell in its group.
-    seen : SeenRounds, optional
-        Where centres were opened, what this owner saw of the rounds; not the same at every party.
-    """
-
-    values: NDArray[np.float64]
-    layout: Layout
-    labels: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    level: int
-    noised: int
-    rounds: int
+    values: NDArray[np.float64]  # (n, d): released coordinates of all columns, in released order
+    layout: Layout  # of all columns
+    labels: NDArray[np.int64]  # (n,): group of each released row
+    sizes: NDArray[np.int64]  # (g,): records of each group
+    level: int  # records that each group had to have
+    noised: int  # most components that got noise in a group
+    rounds: int  # rounds of K-means that were run
+    # how often exact statistics show rows: of owners of rows, how often an owner sees all other rows of a group, or
+    # cells of a column, because they are one or two; of owners of columns, how often a record alone has a category or a
+    # missing cell in its group
     bare: int = 0
+    # where centres were opened, what this owner saw of the rounds; not the same at every party
     seen: SeenRounds | None = None
 
     def __repr__(self) -> str:

@@ -31,18 +31,13 @@ _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "JAX_PLATFORMS": "cpu"}
 
 
 def engine_python(python: str | Path | None = None) -> Path:
-    """Find the Python of the engine's environment.
+    """Find the Python of the engine's environment; raises OptionError where there is none.
 
     Parameters
     ----------
     python : str or Path, optional
         Its interpreter; otherwise the environment variable ``SFUMATO_ENGINE_PYTHON`` names it, otherwise it is looked
         for in ``.venv-parties`` of the working folder and of the checkout that the package runs from.
-
-    Raises
-    ------
-    OptionError
-        Where there is none.
     """
     named = python or os.environ.get("SFUMATO_ENGINE_PYTHON")
     folders = (Path.cwd(), Path(__file__).resolve().parents[3])

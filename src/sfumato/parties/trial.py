@@ -20,31 +20,18 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class PartyTrial:
-    """What is to be tried.
+    """What is to be tried."""
 
-    Parameters
-    ----------
-    parties : mapping of str to Address
-        In the order of their ranks.
-    partition : {"horizontal", "vertical"}
-    data : mapping of str to path
-        The table of each party, as far as it is known.
-    key, target : str, optional
-        Columns.
-    schema : path, optional
-        Of a horizontal partition, with declared domains; copied to every party.
-    engine : {"cheetah", "aby3"}
-    """
-
-    parties: Mapping[str, Address]
-    partition: str
-    data: Mapping[str, Path] = field(default_factory=dict)
+    parties: Mapping[str, Address]  # in the order of their ranks
+    partition: str  # {"horizontal", "vertical"}
+    data: Mapping[str, Path] = field(default_factory=dict)  # the table of each party, as far as it is known
     run: str = "trial"
+    # key, target: columns
     key: str | None = None
     target: str | None = None
-    schema: Path | None = None
+    schema: Path | None = None  # of a horizontal partition, with declared domains; copied to every party
     k: int | None = None
-    engine: str = "cheetah"
+    engine: str = "cheetah"  # {"cheetah", "aby3"}
     timeout: float = 60.0
 
     def __post_init__(self) -> None:

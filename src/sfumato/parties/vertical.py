@@ -125,21 +125,11 @@ LEAKS: dict[str, Leak] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Distances:
-    """One owner's part of squared distances, in fixed point.
+    """One owner's part of squared distances, in fixed point."""
 
-    Parameters
-    ----------
-    scaled : ndarray of shape (n, d_l)
-        Own coordinates times the root of their weights.
-    bits : int
-        Behind the point.
-    whole : int
-        Bits of a distance before the point.
-    """
-
-    scaled: NDArray[np.float64]
-    bits: int
-    whole: int
+    scaled: NDArray[np.float64]  # (n, d_l): own coordinates times the root of their weights
+    bits: int  # behind the point
+    whole: int  # bits of a distance before the point
 
     def to(self, centres: NDArray[np.float64], rows: slice | NDArray[np.int64]) -> NDArray[np.int64]:
         """Parts of the distances of some rows to each centre, (rows, g)."""

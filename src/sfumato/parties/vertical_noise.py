@@ -38,21 +38,12 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupedColumns:
-    """One owner's columns, rows group after group.
+    """One owner's columns, rows group after group."""
 
-    Parameters
-    ----------
-    sizes : ndarray of shape (g,)
-    mean : ndarray of shape (g, d_l)
-        In whole steps of 2^-bits, as it is told.
-    centred : ndarray of shape (n, d_l)
-        Distances from the mean of the group.
-    """
-
-    sizes: NDArray[np.int64]
-    mean: NDArray[np.int64]
+    sizes: NDArray[np.int64]  # (g,)
+    mean: NDArray[np.int64]  # (g, d_l): in whole steps of 2^-bits, as it is told
     bits: int
-    centred: NDArray[np.float64]
+    centred: NDArray[np.float64]  # (n, d_l): distances from the mean of the group
 
 
 def grouped(session: Session, values: NDArray[np.float64], labels: NDArray[np.int64]) -> GroupedColumns:

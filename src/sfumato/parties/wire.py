@@ -198,28 +198,14 @@ class PartyMismatch(PartyError):
 
 @dataclass(frozen=True)
 class Hello:
-    """What a party says first.
+    """What a party says first."""
 
-    Parameters
-    ----------
-    sfumato : str
-        Version of the package.
-    run : str
-        Name of the run.
-    kind : {"channel", "engine"}
-        What the connection is for.
-    digest : str
-        SHA-256 of the settings.
-    settings : mapping, optional
-        The settings themselves, on a channel.
-    """
-
-    sfumato: str
-    run: str
-    kind: Purpose
+    sfumato: str  # version of the package
+    run: str  # name of the run
+    kind: Purpose  # {"channel", "engine"}: what the connection is for
     rank: int
-    digest: str
-    settings: Mapping[str, Any] | None = None
+    digest: str  # SHA-256 of the settings
+    settings: Mapping[str, Any] | None = None  # the settings themselves, on a channel
     protocol: int = _PROTOCOL
 
     def to_bytes(self) -> bytes:

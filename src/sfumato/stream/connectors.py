@@ -36,38 +36,20 @@ _NAME = "standard input"
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a connector is told.
+    """What a connector is told."""
 
-    Parameters
-    ----------
-    rows : int
-        Rows of a batch, always the same for one state.
-    columns : tuple of str, optional
-        The columns of the schema, for records that name their own fields: one that lacks is a missing cell, one that
-        the schema does not know is left out. By default the fields of the first record.
-    known : mapping of str to int
-        Ids of the batches that the state has counted, with the rows of each; may grow while it is read.
-    awaited : collection of str
-        Ids among them whose records wait, were in memory only, and must be given again.
-    source : str
-        Goes into the ids, to tell inputs apart that may hold the same rows.
-    form : {"csv", "jsonl"}, optional
-        How standard input is written, by default as its first character tells.
-    follow : bool
-        Wait for more at the end of a Redis stream.
-    group : str
-        The consumer group that a Redis server remembers this state by.
-    """
-
-    rows: int
+    rows: int  # rows of a batch, always the same for one state
+    # the columns of the schema, for records that name their own fields: one that lacks is a missing cell, one that the
+    # schema does not know is left out. By default the fields of the first record
     columns: tuple[str, ...] | None = None
+    # ids of the batches that the state has counted, with the rows of each; may grow while it is read
     known: Mapping[str, int] = field(default_factory=dict, repr=False)
-    awaited: Collection[str] = ()
-    source: str = ""
+    awaited: Collection[str] = ()  # ids among them whose records wait, were in memory only, and must be given again
+    source: str = ""  # goes into the ids, to tell inputs apart that may hold the same rows
     encoding: str = "utf-8"
-    form: str | None = None
-    follow: bool = False
-    group: str = "sfumato"
+    form: str | None = None  # {"csv", "jsonl"}: how standard input is written, by default as its first character tells
+    follow: bool = False  # wait for more at the end of a Redis stream
+    group: str = "sfumato"  # the consumer group that a Redis server remembers this state by
 
     def __post_init__(self) -> None:
         if self.rows < 1:

@@ -49,12 +49,7 @@ def damaged(name: str, why: str) -> StateError:
 
 
 def whole_number(written: str | bytes) -> int:
-    """Number that a key or an entry tells: a count, or a place in an order.
-
-    Raises
-    ------
-    StateError
-        Where it is none.
+    """Number that a key or an entry tells: a count, or a place in an order; raises StateError where it is none.
 
     Examples
     --------
@@ -104,13 +99,7 @@ class Head:
 
     @classmethod
     def from_body(cls, body: bytes, name: str) -> Head:
-        """Read a head.
-
-        Raises
-        ------
-        StateError
-            Where it is of another format, or not what was written.
-        """
+        """Read a head; raises StateError where it is of another format, or not what was written."""
         try:
             document = parse_json(body)
             if document["format"] != FORMAT:

@@ -24,23 +24,15 @@ _ROWS = 100_000  # rows of an entry
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Publication:
-    """The rows that have left, by the family that each was drawn from; the families are the owner's.
+    """The rows that have left, by the family that each was drawn from; the families are the owner's."""
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Rows family after family.
-    family, count, level_max : ndarray of shape (f,)
-        Of each family its id, its rows, and the highest level that was inside when it left.
-    pseudo : ndarray of shape (f,)
-        Whether it came from a split.
-    """
-
-    table: pa.Table
+    table: pa.Table  # rows family after family
+    # family, count, level_max: (f,): of each family its id, its rows, and the highest level that was inside when it
+    # left
     family: NDArray[np.int64]
     count: NDArray[np.int64]
     level_max: NDArray[np.int64]
-    pseudo: NDArray[np.bool_]
+    pseudo: NDArray[np.bool_]  # (f,): whether it came from a split
 
     def __repr__(self) -> str:
         return f"Publication(families={len(self.family)}, rows={self.table.num_rows})"

@@ -168,7 +168,7 @@ def create_state(
     kept_out: Mapping[str, int] | None = None,
     quarantined: int = 0,
 ) -> None:
-    """Write a new state, whole or not at all.
+    """Write a new state, whole or not at all; raises OptionError where there is a state already.
 
     Parameters
     ----------
@@ -184,11 +184,6 @@ def create_state(
         Cells of each column that kept a record out.
     quarantined : int
         Records that were kept out.
-
-    Raises
-    ------
-    OptionError
-        Where there is a state already.
     """
     known = {identity: table.num_rows for identity, table in first}
     progress = Progress(

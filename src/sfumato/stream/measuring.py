@@ -54,13 +54,7 @@ class KeptRow:
 
     @classmethod
     def from_bytes(cls, plain: bytes, d: int) -> KeptRow:
-        """Read a row of so many coordinates back.
-
-        Raises
-        ------
-        StateError
-            Where it is not as long as such a row.
-        """
+        """Read a row of so many coordinates back; raises StateError where it is not as long as such a row."""
         try:
             row, level, after, family, length = _FORM.unpack_from(plain)
             name = plain[_FORM.size : _FORM.size + length].decode()

@@ -109,13 +109,7 @@ class Vault:
         return nonce + self._cipher.encrypt(nonce, plain, self._bound(name))
 
     def unlock(self, name: str, body: bytes) -> bytes:
-        """Decrypt bytes.
-
-        Raises
-        ------
-        StateError
-            Where the key is not the one that they were encrypted with.
-        """
+        """Decrypt bytes; raises StateError where the key is not the one that they were encrypted with."""
         from cryptography.exceptions import InvalidTag
 
         try:

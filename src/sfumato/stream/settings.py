@@ -111,13 +111,7 @@ def entry_of(kind: str, thing: StreamSettings | Progress | EpochLine, key: str =
 
 
 def document_of(shape: type[D], body: bytes) -> D:
-    """Read one of these back.
-
-    Raises
-    ------
-    StateError
-        Where it is not what this version writes.
-    """
+    """Read one of these back; raises StateError where it is not what this version writes."""
     try:
         return from_json(shape, body)
     except ValueError:

@@ -60,13 +60,7 @@ class StateStore:
 
     @classmethod
     def create(cls, place: str | Path, entries: Iterable[StateEntry]) -> None:
-        """Write a new state, whole or not at all.
-
-        Raises
-        ------
-        OptionError
-            Where there is one already.
-        """
+        """Write a new state, whole or not at all; raises OptionError where there is one already."""
         location = _located(place)
         with _plain_errors(location):
             if location.file is not None:
