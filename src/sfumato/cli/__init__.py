@@ -1,4 +1,4 @@
-"""The command line: one file a verb, no logic."""
+"""The command line: verbs that parse, call a function and print; no logic."""
 
 from __future__ import annotations
 

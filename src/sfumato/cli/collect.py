@@ -245,7 +245,7 @@ def estimate(console: Console, db: str) -> None:
 
 
 def _password(path: Path | None) -> tuple[str, bool]:
-    """Give the dashboard's password, and whether it was made now."""
+    """The dashboard's password, and whether it was made now."""
     import secrets
 
     password = os.environ.get(_PASSWORD)
@@ -261,7 +261,7 @@ def _password(path: Path | None) -> tuple[str, bool]:
 
 
 def _values(survey: Survey, given: tuple[str, ...]) -> dict[str, str]:
-    """Give the true answers, as options or asked for; never shown."""
+    """The true answers, as options or asked for; never shown."""
     names = [question.name for question in survey.questions]
     values: dict[str, str] = {}
     for each in given:

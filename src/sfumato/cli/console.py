@@ -99,7 +99,7 @@ class _Log(logging.Handler):
 
 
 def verb(function: Callable[P, None]) -> Callable[P, None]:
-    """Give a verb the options and the error form that all verbs share."""
+    """A verb with the options and the error form that all verbs share."""
 
     @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else there.")

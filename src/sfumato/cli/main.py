@@ -13,20 +13,21 @@ from sfumato.cli.console import tell_error
 
 __all__ = ["app", "main"]
 
-_VERBS = (
-    "demo",
-    "inspect",
-    "tune",
-    "sanitize",
-    "evaluate",
-    "policy",
-    "verify",
-    "breach",
-    "collect",
-    "stream",
-    "reconstruct",
-    "party",
-)
+_VERBS = {
+    "demo": "verbs",
+    "inspect": "verbs",
+    "tune": "verbs",
+    "sanitize": "sanitize",
+    "evaluate": "evaluate",
+    "policy": "verbs",
+    "verify": "verbs",
+    "breach": "randomized",
+    "collect": "collect",
+    "stream": "stream",
+    "reconstruct": "randomized",
+    "party": "party",
+}
+"""Verbs, in the order of the help, and the module of each."""
 
 
 class _Verbs(click.RichGroup):
@@ -38,7 +39,7 @@ class _Verbs(click.RichGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name not in _VERBS:
             return None
-        return getattr(import_module(f"sfumato.cli.{cmd_name}"), cmd_name)
+        return getattr(import_module(f"sfumato.cli.{_VERBS[cmd_name]}"), cmd_name)
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})

@@ -96,7 +96,7 @@ def _bounds_kept(agreed: Agreement, layout: Layout) -> tuple[Fact, ...]:
 
 
 def _openings(ledger: Ledger) -> list[Opened]:
-    """Give the lines of the ledger that were seen in the clear, those of several owners as one."""
+    """Lines of the ledger that were seen in the clear, those of several owners as one."""
     lines: dict[tuple[str, tuple[str, ...]], Opened] = {}
     for row in ledger.openings:
         before = lines.get((row.label, row.to))
@@ -134,7 +134,7 @@ class Meter:
     engine: Engine | None
 
     def read(self) -> dict[str, int]:
-        """Give bytes and messages, and the bytes of the engine."""
+        """Bytes and messages, and the bytes of the engine."""
         engine = 0 if self.engine is None else self.engine.sent
         return {"bytes": self.channel.sent, "messages": self.channel.messages, "engine_bytes": engine}
 
@@ -262,7 +262,7 @@ def _from_ipc(payload: bytes, name: str, rows: int) -> pa.Table:
 
 
 def _time(session: Session) -> str:
-    """Give the time that stands on the certificate: the first party's."""
+    """Time that stands on the certificate: the first party's."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     told = session.tell(now.encode() if session.rank == 0 else None, 0, "time", 1)
     try:

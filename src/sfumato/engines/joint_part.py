@@ -269,7 +269,7 @@ def _schema(text: str, name: str) -> Schema:
 
 
 def _joined(schemas: Sequence[Schema], plan: JointPlan) -> Schema:
-    """Give the schema of all columns: that of all owners of rows, or those of the owners of columns side by side."""
+    """Schema of all columns: that of all owners of rows, or those of the owners of columns side by side."""
     if plan.partition == "horizontal":
         for name, schema in zip(plan.parties, schemas, strict=True):
             if schema.digest != schemas[0].digest:

@@ -203,7 +203,7 @@ def _strata(arrow: pa.Table, schema: Schema, strata: str | None) -> NDArray[np.i
 def _hold_out(
     arrow: pa.Table, holdout: float | Any | None, randomness: Randomness, purpose: str
 ) -> tuple[NDArray[np.int64], pa.Table | None]:
-    """Give the rows to sanitize and the table that was kept out."""
+    """Rows to sanitize and the table that was kept out."""
     rows = np.arange(arrow.num_rows)
     if holdout is None:
         return rows, None

@@ -47,7 +47,7 @@ def spec_of(fact: Randomized) -> NoiseSpec:
 
 
 def specs_of(facts: Iterable[Fact]) -> dict[str, NoiseSpec]:
-    """Give the specification of every column that was randomized: what a recipient reconstructs with."""
+    """Specification of every column that was randomized: what a recipient reconstructs with."""
     return {fact.column: spec_of(fact) for fact in facts if isinstance(fact, Randomized)}
 
 
@@ -145,7 +145,7 @@ def of_observed(fact: DomainsObserved) -> Refused:
 
 
 def _certified_facts(path: Path) -> tuple[Fact, ...] | None:
-    """Give the facts of the certificate that a file holds; None where it is something else."""
+    """Facts of the certificate that a file holds; None where it is something else."""
     if path.suffix.lower() != ".json":
         return None
     try:

@@ -57,7 +57,7 @@ class Evaluation:
         return f"Evaluation({self.report!r}, {len(self.notes)} notes)"
 
     def to_json(self) -> dict[str, Any]:
-        """Give the report as a JSON document, with the notes."""
+        """The report as a JSON document, with the notes."""
         return self.report.to_json()
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -94,7 +94,7 @@ def check_evaluation_folder(folder: str | Path, *, overwrite: bool = False) -> N
 
 
 def dropped_columns(certificate: Certificate | None, names: list[str]) -> list[str]:
-    """Give those of the names that were left out on purpose, as a certificate says."""
+    """Those of the names that were left out on purpose, as a certificate says."""
     facts = () if certificate is None else certificate.facts
     told = {name for fact in facts if isinstance(fact, ColumnsDropped) for name in fact.names}
     return [name for name in names if name in told]

@@ -238,7 +238,7 @@ def _warn_readable(path: Path) -> None:
 
 
 def _fingerprint(key: Ed25519PublicKey) -> str:
-    """Give the fingerprint that ``ssh-keygen -l`` shows for the same key."""
+    """Fingerprint that ``ssh-keygen -l`` shows for the same key."""
     parts = (b"ssh-ed25519", key.public_bytes_raw())
     wire = b"".join(struct.pack(">I", len(part)) + part for part in parts)
     return "SHA256:" + base64.b64encode(hashlib.sha256(wire).digest()).decode("ascii").rstrip("=")

@@ -182,7 +182,7 @@ class Mover:
         return f"Mover({len(self.plan.moved)} columns)"
 
     def move(self, rows: pa.Table, order: NDArray[np.int64] | None) -> list[pa.Array]:
-        """Give the released columns of some rows, in an order; they hold until the next call."""
+        """Released columns of some rows, in an order; they hold until the next call."""
         names = [field.name for field in self.plan.moved]
         beside, gone = self._gather(rows)
         values = self._room("F", len(rows))
@@ -223,7 +223,7 @@ class Mover:
         return pa.array(round_whole(numbers, field.name), mask=absent).cast(self._kinds.field(field.name).type)
 
     def _room(self, layout: Literal["C", "F"], rows: int) -> NDArray[np.float64]:
-        """Give a matrix to write into, the same for every batch where it is large enough."""
+        """Matrix to write into, the same for every batch where it is large enough."""
         room = self._rooms.get(layout)
         if room is None or len(room) < rows:
             room = self._rooms[layout] = np.empty((rows, len(self.plan.moved)), order=layout)
@@ -251,7 +251,7 @@ class Mover:
         return array if order is None else array.take(pa.array(order))
 
     def _mean(self, name: str) -> float:
-        """Give the mean that a missing cell counts as where it is turned; elsewhere any number does."""
+        """Mean that a missing cell counts as where it is turned; elsewhere any number does."""
         turned = [field for field in self.plan.moved if field.name in self.key.units]
         if name not in self.key.units:
             return 0.0
@@ -294,7 +294,7 @@ def _is_known(spacing: Spacing, step: float | None) -> bool:
 
 
 def _declared_grid(field: Field, kind: pa.DataType) -> Grid | None:
-    """Give the bounds and the step that a field declares; None where it declares nothing.
+    """Bounds and the step that a field declares; None where it declares nothing.
 
     What was only observed does not bind: another part of the file may hold more.
     """

@@ -179,7 +179,7 @@ def _places(values: list[Any], field: Field) -> tuple[_Codes, _Mask]:
 
 
 def _meaning(value: Any, level: int, field: Field) -> Any:
-    """Give what a category means: its text; its number; of booleans its truth; its text in any case and spacing."""
+    """What a category means: its text; its number; of booleans its truth; its text in any case and spacing."""
     if value is None:
         return None
     text = str(value)

@@ -62,7 +62,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def plain(column: pa.ChunkedArray) -> pa.Array:
-    """Give a column as one array, dictionaries looked up and texts as the kernels know them."""
+    """A column as one array, dictionaries looked up and texts as the kernels know them."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
@@ -168,7 +168,7 @@ def _numbers(present: pa.Array, field: Field) -> tuple[NDArray[np.float64], NDAr
 
 
 def floats(array: pa.Array) -> NDArray[np.float64]:
-    """Give a numeric array as doubles, nulls as 0.
+    """A numeric array as doubles, nulls as 0.
 
     Halves and singles are read as the short decimals that they print as, where all are such: 0.1 stored in 32 bits
     is meant as 0.1, and is written back as the same 32 bits.

@@ -67,7 +67,7 @@ def unit_of(field: Field) -> int:
 
 
 def bound_to_number(bound: Bound, field: Field, *, upwards: bool = False) -> float:
-    """Give a bound of a domain as the column's numbers count; a date between two steps moves down, or upwards."""
+    """A bound of a domain as the column's numbers count; a date between two steps moves down, or upwards."""
     if not isinstance(bound, datetime.datetime):
         return float(bound)
     micro = (bound - _EPOCH) // _MICROSECOND
@@ -76,7 +76,7 @@ def bound_to_number(bound: Bound, field: Field, *, upwards: bool = False) -> flo
 
 
 def number_to_bound(number: float, step: DateStep) -> datetime.datetime:
-    """Give a number of date steps since 1970 as a moment."""
+    """Moment of a number of date steps since 1970."""
     return _EPOCH + datetime.timedelta(microseconds=int(number) * DATE_UNITS[step])
 
 

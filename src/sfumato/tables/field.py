@@ -114,7 +114,7 @@ class Domain:
 
 
 def _plain(value: Any) -> Any:
-    """Give NumPy scalars, dates and zoned moments as the plain Python values that a schema keeps."""
+    """NumPy scalars, dates and zoned moments as the plain Python values that a schema keeps."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, datetime.datetime):

@@ -109,7 +109,7 @@ def _object_gaps(frame: Any) -> dict[str, Any]:
 
 
 def restore(table: pa.Table, origin: Origin, free: frozenset[str] = frozenset()) -> Any:
-    """Give an Arrow table the frame type, and its columns the types, that they came with.
+    """An Arrow table as the frame type, with the column types, that it came with.
 
     Columns in ``free`` hold numbers that their old type may not: they keep the type that they have now.
     """

@@ -69,7 +69,7 @@ class Grid:
         return np.asarray(whole / np.rint(self.step * scale))
 
     def to_numbers(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the admissible number nearest to each drawn place."""
+        """Admissible number nearest to each drawn place."""
         low, high = self.to_places(np.array([self.low, self.high])).tolist()
         if self.step is None:
             return self._inside(places, low, high)
@@ -275,13 +275,13 @@ def _range_of(kind: pa.DataType, field: Field, step: float | None) -> tuple[floa
 
 
 def extent_of_labels(field: Field, origin: float = 0.0, unit: float = 1.0) -> Extent:
-    """Give the categories of a column as labels, in their order."""
+    """Categories of a column as labels, in their order."""
     labels = tuple(label_of(category) for category in field.domain.categories or ())
     return Extent(field.domain.declared, labels=labels, origin=origin, unit=unit)
 
 
 def extent_of_numbers(field: Field, grid: Grid, mean: float, scale: float) -> Extent | None:
-    """Give bounds and step of a column of numbers, the labels of one of places in an order, and nothing of dates.
+    """Bounds and step of a column of numbers, the labels of one of places in an order, and nothing of dates.
 
     ``mean`` and ``scale`` count in places of the grid. A bound that a declared domain leaves open is none.
     """

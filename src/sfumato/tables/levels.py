@@ -77,7 +77,7 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
 def levels_of_table(
     spec: str | int | None, table: pa.Table, schema: Schema, *, allow_level_1: bool = False
 ) -> tuple[NDArray[np.int64], Schema]:
-    """Give the level that each record asks for, and the schema with the level column marked.
+    """Level that each record asks for, and the schema with the level column marked.
 
     Parameters
     ----------

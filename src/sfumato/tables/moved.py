@@ -22,7 +22,7 @@ _MOST_DECIMALS = 9  # of a grid that is counted in whole numbers of the last dec
 
 
 def own_units(grid: Grid, mean: float, scale: float, field: Field) -> tuple[float, float] | None:
-    """Give centre and scale of a column in its own units; None where it is no plain number.
+    """Centre and scale of a column in its own units; None where it is no plain number.
 
     ``mean`` and ``scale`` count in places of the grid.
     """

@@ -96,7 +96,7 @@ def codec_from_document(document: dict[str, Any]) -> Codec:
 
 
 def with_indicators(codec: Codec) -> Codec:
-    """Give every column whose schema lists missing marks an indicator of missing cells, seen or not.
+    """The codec with, for every column whose schema lists missing marks, an indicator of missing cells, seen or not.
 
     A table that a codec is fitted on may have no missing cell where a later one has some: the marks of the schema say
     that they are to be expected.

@@ -1,0 +1,185 @@
+"""Verbs of one call each: demo, inspect, tune, policy and verify."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from sfumato.cli.console import Console, tell_error, verb
+from sfumato.cli.options import FILE, check_new, options, read_input, write_private
+
+__all__ = ["demo", "inspect", "policy", "tune", "verify"]
+
+
+@click.command()
+@click.option("-o", "--output", default="demo", show_default=True, type=click.Path(path_type=Path), help="Folder.")
+@options("seed", overwrite="Replace an earlier demo.")
+@verb
+def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> None:
+    """Inspect, sanitize and measure an embedded table of 442 diabetes patients, and say where to look."""
+    import sfumato as sf
+    from sfumato.examples import EXAMPLE_LEVELS, patients
+    from sfumato.publish import check_folder
+
+    check_folder(output, overwrite=overwrite)
+    table = patients()
+    console.say(f"A table of {table.num_rows} diabetes patients (scikit-learn's, with a made-up patient code):\n")
+    schema = sf.inspect(table, target="progression")
+    console.say(schema.describe())
+    console.say(f"\nEach patient asks for a privacy level: {EXAMPLE_LEVELS}. A tenth is held out for measuring.\n")
+    with console.progress():
+        release = sf.sanitize(table, k=5, schema=schema, level=EXAMPLE_LEVELS, holdout=0.1, seed=seed)
+        release.save(output, overwrite=overwrite)
+    if release.report is not None:
+        console.say(release.report.summary())
+    holds = sf.verify(output / "release").holds
+    console.say("The reviewer's check (sfumato verify) holds." if holds else "The reviewer's check does not hold.")
+    console.say("\nWhere to look:")
+    console.say(f"  {output / 'owner' / 'report.html'}            the report, open it in a browser")
+    console.say(f"  {output / 'release' / 'table.csv'}            the table that may leave")
+    console.say(f"  {output / 'release' / 'certificate.json'}     what is guaranteed, and what must not be said")
+    console.result({"folder": str(output), "holds": holds, "levels": release.certificate.levels})
+
+
+@click.command()
+@click.argument("source", metavar="INPUT")
+@options("identifier", "target", output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
+@options("encoding", "query")
+@verb
+def inspect(
+    console: Console,
+    source: str,
+    output: Path | None,
+    identifiers: tuple[str, ...],
+    target: str | None,
+    overwrite: bool,
+    encoding: str,
+    query: str | None,
+) -> None:
+    """Say what each column is and what will happen to it, with the reason.
+
+    INPUT is a .csv, .csv.gz, .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with
+    --query.
+    """
+    import sfumato as sf
+    from sfumato.tables.schema import field_to_document
+
+    check_new(output, overwrite=overwrite)
+    table, _ = read_input(source, encoding=encoding, query=query)
+    schema = sf.inspect(table, identifiers=identifiers, target=target)
+    console.say(f"{table.num_rows} rows, {table.num_columns} columns\n")
+    console.say(schema.describe(domains=True))
+    if output is not None:
+        write_private(output, schema.to_toml(), "schema")
+        console.say(f"\nWritten to {output}: edit it, then pass it with --schema. It holds observed bounds: keep it.")
+    document: dict[str, Any] = {"rows": table.num_rows, "columns": [_jsonable(field_to_document(f)) for f in schema]}
+    console.result(document)
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _jsonable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_jsonable(item) for item in value]
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+@click.command()
+@click.argument("source", metavar="INPUT")
+@options("target", output="Folder for recipe.toml and the report.")
+@click.option("--method", type=click.Choice(["classwise", "condense"]), help="[default: classwise for a class]")
+@click.option("--metric", metavar="NAME", help="Utility: accuracy, correlation, covariance, propensity and others.")
+@click.option("--repeats", type=int, default=5, show_default=True, help="Splits on which each size is tried.")
+@options(budget="Time that it may take: fewer repeats, then fewer sizes.")
+@click.option("--holdout", type=float, default=0.1, show_default=True, help="Share of the rows held out in a split.")
+@click.option("--k", type=int, help="Smallest group size that is tried.  [default: 5]")
+@options("level", "strata", "identifier", "schema", seed="Repeat the same splits and draws.")
+@options("encoding", "query", overwrite="Replace an earlier tuning of that name.")
+@verb
+def tune(
+    console: Console,
+    source: str,
+    output: Path | None,
+    *,
+    overwrite: bool,
+    encoding: str,
+    query: str | None,
+    **told: Any,
+) -> None:
+    """Try group sizes on INPUT and recommend one: utility on real rows held out against measured attack success.
+
+    FOLDER gets recipe.toml (run it with sanitize --recipe), report.html and report.json.
+    """
+    import sfumato as sf
+    from sfumato.tuning.folder import check_tuning_folder, save_tuning
+
+    if output is not None:
+        check_tuning_folder(output, overwrite=overwrite)
+    table, _ = read_input(source, encoding=encoding, query=query)
+    with console.progress():
+        tuning = sf.tune(table, **told)
+        if output is not None:
+            save_tuning(tuning, output, overwrite=overwrite)
+    console.say(tuning.summary())
+    if output is not None:
+        console.say(f"\nRun it:  sfumato sanitize {source} -o FOLDER --recipe {output / 'recipe.toml'}")
+        console.say(f"Look at: {output / 'report.html'}")
+    console.result({**tuning.to_json(), "folder": None if output is None else str(output)})
+
+
+_USUAL_POLICY = "research"
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[NAME]")
+@options(output="Write it to this TOML file.", overwrite="Replace an existing file.")
+@verb
+def policy(console: Console, name: str | None, output: Path | None, overwrite: bool) -> None:
+    """Print a policy as TOML to edit: trusted, research or public, or one of your own that lies in a file.
+
+    Without NAME the three are listed. A policy says how much attacks may gain on people of the table before it leaves;
+    sanitize and evaluate take it with --policy.
+    """
+    from sfumato.publish import BUILT_IN, PURPOSES, Policy
+
+    if name is None and output is None:
+        for each, purpose in PURPOSES.items():
+            console.say(f"{each:<9} {purpose}")
+        console.say("\n'sfumato policy NAME' prints one as TOML, and -o FILE writes it to a file to edit.")
+        console.result({"policies": list(BUILT_IN.values())})
+        return
+    chosen = Policy.load(name or _USUAL_POLICY)
+    if output is None:
+        console.say(chosen.to_toml().rstrip("\n"))
+    else:
+        check_new(output, overwrite=overwrite)
+        write_private(output, chosen.to_toml(), "policy", private=False)
+        console.say(f"Written to {output}: edit it, then pass it with --policy {output}.")
+    console.result({**vars(chosen), "file": None if output is None else str(output)})
+
+
+@click.command()
+@click.argument("folder", metavar="FOLDER/release", type=click.Path(path_type=Path))
+@click.option("--signer", type=FILE, help="Public key of who must have signed it: PEM, or a line ssh-ed25519 ...")
+@options(
+    most_bytes="Bytes that the table may have and unpack to.  [default: what the certified rows need, at most 64 GiB]"
+)
+@verb
+def verify(console: Console, folder: Path, signer: Path | None, most_bytes: int | None) -> None:
+    """Check a release without the original: hashes, certificate against table, rehearsal mark.
+
+    Exits with 3 if something does not hold. It proves that nothing was changed since; who made it only with --signer
+    and a key that you have from them by another way than the release.
+    """
+    import sfumato as sf
+
+    found = sf.verify(folder, signer=signer, most_bytes=most_bytes)
+    console.say(found.describe())
+    console.result({"holds": found.holds, "checks": found.checks})
+    if not found:
+        failing = ", ".join(check.name for check in found if not check.holds)
+        tell_error(f"sfumato: the release does not hold ({failing}); do not use it")
+        sys.exit(3)
