@@ -185,6 +185,20 @@ def test_a_column_of_randomized_answers_is_reconstructed_from_a_frame() -> None:
     assert found.missing == 3
 
 
+def test_a_stream_is_begun_fed_published_and_opened_again(tmp_path: Path) -> None:
+    rows = range(400)
+    table = pa.table({"age": [20 + 7 * row % 61 for row in rows], "pay": [1000.5 + 13 * row % 97 for row in rows]})
+    begun = sf.stream(tmp_path / "state.db", table.slice(0, 200), k=5, seed=1)
+    assert begun.ingest(table).rows == 200
+    assert sf.stream(tmp_path / "state.db").status().records == 400
+    release = begun.publish(tmp_path / "epoch", report=False)
+    assert release.certificate.rows_out == 400
+    with pytest.raises(OptionError, match="there is nothing to forget"):
+        begun.forget()
+    with pytest.raises(OptionError, match="'k' is for the beginning of a stream"):
+        sf.stream(tmp_path / "state.db", k=5)
+
+
 def test_the_breach_calculator_takes_the_words_of_the_command_line() -> None:
     found = sf.breach(SPEC, property="x == yes", output="yes", rho2=0.9)
     document = found.to_json()

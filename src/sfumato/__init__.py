@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.version import __version__
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from sfumato.recipe import Recipe
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
     from sfumato.tuning.run import tune
-    from sfumato.verbs import inspect, reconstruct
+    from sfumato.verbs import inspect, reconstruct, stream
 
 __all__ = [
     "AdditiveNoise",
@@ -58,6 +60,7 @@ __all__ = [
     "reconstruct",
     "sanitize",
     "sanitize_file",
+    "stream",
     "tune",
     "verify",
 ]
@@ -92,6 +95,7 @@ _HOMES = {
     "reconstruct": "sfumato.verbs",
     "sanitize": "sfumato.publish.sanitize",
     "sanitize_file": "sfumato.publish.sanitize",
+    "stream": "sfumato.verbs",
     "tune": "sfumato.tuning.run",
     "verify": "sfumato.publish.verify:verify_release",
 }
@@ -105,6 +109,17 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(module), inside or name)
     globals()[name] = value
     return value
+
+
+class _Package(ModuleType):
+    """Keeps a verb a function, although a room of the same name is imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _HOMES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

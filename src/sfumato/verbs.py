@@ -1,28 +1,33 @@
-"""Verbs that are the work of several rooms: inspect and reconstruct."""
+"""Verbs that are the work of several rooms: inspect, reconstruct and stream."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.engines.stream import forget_rows, init_stream
 from sfumato.errors import OptionError, SchemaError
 from sfumato.laws.domains import Labels
 from sfumato.laws.spec import NoiseSpec
 from sfumato.privacy.randomized import read_spec
+from sfumato.publish.release import Release
+from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream
 from sfumato.randomize.reconstruct import Reconstruction
 from sfumato.randomize.reconstruct import reconstruct as reconstruct_values
 from sfumato.randomness import Randomness
+from sfumato.stream import Ingested, Status, StreamSession, cut_batches
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.infer import MISSING_MARKS
 from sfumato.tables.schema import Schema
 
-__all__ = ["inspect", "reconstruct"]
+__all__ = ["Stream", "inspect", "reconstruct", "stream"]
 
 
 def inspect(table: Any, *, identifiers: Iterable[str] = (), target: str | None = None) -> Schema:
@@ -97,3 +102,68 @@ def _released(table: pa.Table, column: str, spec: NoiseSpec) -> tuple[NDArray[An
     except SchemaError as error:
         raise SchemaError(f"column {column!r}: {error}") from None
     return array, int(absent.sum())
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream by its state, which each call opens and closes again."""
+
+    state: str | Path
+
+    def ingest(
+        self,
+        table: Any,
+        *,
+        source: str = "",
+        pending_key: str | Path | None = None,
+        measure_key: str | Path | None = None,
+    ) -> Ingested:
+        """How many rows of a frame were taken in, wait, or were kept out; known rows are not counted again.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table
+        source : str
+            Name of the source, where two may hold the very same rows.
+        pending_key, measure_key : path, optional
+            Key files that the state was begun with.
+        """
+        with StreamSession.open(self.state, pending_key=pending_key, measure_key=measure_key) as session:
+            rows = session.settings.batch_rows
+            return session.ingest(cut_batches([to_arrow(table)[0]], rows, source=source))
+
+    def publish(self, folder: str | Path, **options: Any) -> Release:
+        """Release of a new epoch, written into a folder; options are those of `publish_stream`."""
+        return publish_stream(self.state, folder, **options)
+
+    def status(self) -> Status:
+        """How the stream stands; the whole state is checked."""
+        with StreamSession.open(self.state, write=False) as session:
+            return session.status()
+
+    def attack(self, releases: Sequence[str | Path], *, measure_key: str | Path | None = None) -> EpochAttack:
+        """What published epochs give away to somebody who takes them from each other."""
+        return attack_epochs(self.state, releases, measure_key=measure_key)
+
+    def forget(self) -> Status:
+        """How the stream stands once the rows kept for measuring are deleted, for good."""
+        return forget_rows(self.state)
+
+
+def stream(state: str | Path, first: Any = None, **options: Any) -> Stream:
+    """A stream of records that are condensed as they arrive, and published by epochs [AY05, sec. 3].
+
+    Parameters
+    ----------
+    state : path or URL
+        A file, or ``postgresql://USER@HOST/NAME``; it stays with the owner.
+    first : pandas, polars or pyarrow table, optional
+        Begins a new stream with these records; without it the state is that of an earlier one.
+    **options
+        With ``first``: those of `sfumato.engines.stream.init_stream`, such as ``k``, ``level`` and ``schema``.
+    """
+    if first is not None:
+        init_stream(state, first, **options)
+    elif options:
+        raise OptionError(f"{next(iter(options))!r} is for the beginning of a stream; give its first records too")
+    return Stream(state)

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import sfumato.stream.session
 from sfumato.engines.stream import forget_rows, init_stream
 from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.facts import RowsKept
 from sfumato.publish import verify_release
 from sfumato.publish.stream import attack_epochs, attack_tables, publish_stream
 from sfumato.stream import Acknowledged, StateError, StreamSession, cut_batches
+from sfumato.stream import session as session_room
 from sfumato.stream.epochs import renew
 from sfumato.stream.groups import UNKNOWN, families_left
 from sfumato.stream.measuring import OUTSIDE, SAMPLE, KeptRow
@@ -351,7 +351,7 @@ def test_only_epochs_of_this_stream_in_their_order_are_attacked(published: Path,
 def test_the_attack_tells_categories_where_every_arrival_is_published(
     tmp_path: Path, key: Path, monkeypatch: pytest.MonkeyPatch, gated: bool
 ) -> None:
-    monkeypatch.setattr(sfumato.stream.session, "renew", partial(renew, gated=gated))
+    monkeypatch.setattr(session_room, "renew", partial(renew, gated=gated))
     begin(tmp_path / "s.db", TABLE, measure_rows=1_000, measure_key=key, measure_share=0.0)
     tables = {}
     with StreamSession.open(tmp_path / "s.db", measure_key=key) as session:

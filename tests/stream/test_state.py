@@ -17,6 +17,7 @@ import pytest
 
 from sfumato.errors import OptionError, SfumatoError
 from sfumato.stream import StateError, StreamSession, cut_batches
+from sfumato.stream import session as session_room
 from sfumato.stream.entries import StateEntry
 from sfumato.stream.state import State
 from sfumato.stream.store import unseal
@@ -187,7 +188,7 @@ def test_a_step_that_failed_half_way_ends_the_session(state: Path, monkeypatch: 
     before = groups_of(state)
     with StreamSession.open(state) as session:
         with monkeypatch.context() as patched:
-            patched.setattr("sfumato.stream.session.entries_of_rows", lambda rows: 1 / 0)
+            patched.setattr(session_room, "entries_of_rows", lambda rows: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 session.ingest(cut_batches([people(80, seed=9)], ROWS))
         with pytest.raises(StateError, match="opened again"):

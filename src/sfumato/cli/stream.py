@@ -98,13 +98,12 @@ def init(
 
     FILE is a .csv, .csv.gz, .parquet, .arrow or .feather file, or - for CSV on standard input.
     """
-    from sfumato.engines.stream import init_stream
-    from sfumato.tables.schema import Schema
+    import sfumato as sf
 
-    known = None if schema is None else Schema.load(schema)
+    known = None if schema is None else sf.Schema.load(schema)
     table, form = read_input(file, encoding=encoding, query=None)
     with console.progress():
-        init_stream(state, table, schema=known, measure_rows=measure_rows or 0, form=form, **told)
+        sf.stream(state, table, schema=known, measure_rows=measure_rows or 0, form=form, **told)
     if known is not None:
         _note_observed(console, known, {told["level"], *told["identifiers"]})
     _tell(console, state)
@@ -231,13 +230,14 @@ def publish(
 
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. Refused with 3 while nothing may leave.
     """
+    import sfumato as sf
     from sfumato.facts import EpochPublished
-    from sfumato.publish.stream import publish_stream
 
     try:
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             signer = signer_at(sign, output)
-            release = publish_stream(state, output, report=not no_report, overwrite=overwrite, sign=signer, **told)
+            options = {"report": not no_report, "overwrite": overwrite, "sign": signer, **told}
+            release = sf.stream(state).publish(output, **options)
     except KeyboardInterrupt:
         click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)
         sys.exit(1)
@@ -265,10 +265,10 @@ def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key
     With --measure-key the arrivals that the state keeps a sample of are attacked; without, it is told how many rows
     changed and how few fresh records are behind a change. Ends with 0 also where the attack succeeds.
     """
-    from sfumato.publish.stream import attack_epochs
+    import sfumato as sf
 
     with console.progress():
-        found = attack_epochs(state, releases, measure_key=measure_key)
+        found = sf.stream(state).attack(releases, measure_key=measure_key)
     for pair in found.pairs:
         fewest = "no group changed" if pair.fresh is None else f"at least {pair.fresh} fresh records behind each change"
         console.say(
@@ -297,9 +297,9 @@ def forget(console: Console, state: str) -> None:
     People who were kept out of the stream stay out and are counted; later certificates say that the rows are gone. What
     a backup, an older copy, a snapshot of the disk or the log of a database server holds is not reached: see to those.
     """
-    from sfumato.engines.stream import forget_rows
+    import sfumato as sf
 
-    found = forget_rows(state)
+    found = sf.stream(state).forget()
     _say_status(console, found)
     console.result(vars(found))
 
@@ -313,10 +313,9 @@ def status(console: Console, state: str) -> None:
 
 
 def _tell(console: Console, state: str) -> None:
-    from sfumato.stream import StreamSession
+    import sfumato as sf
 
-    with StreamSession.open(state, write=False) as session:
-        found = session.status()
+    found = sf.stream(state).status()
     _say_status(console, found)
     console.result(vars(found))
 
