@@ -31,17 +31,13 @@ _HASH = 32  # bytes
 LEAKS: dict[str, Leak] = {
     leak.label: leak
     for leak in (
-        Leak(
+        Leak.told(
             "digest of keys",
-            "told",
-            "all",
             "Each owner tells the number of its keys and one digest of all of them under a secret of the run: all see "
             "whether the owners have the same records.",
         ),
-        Leak(
+        Leak.told(
             "keyed hashes",
-            "told",
-            "all",
             "Only where the owners have different records, and then the run ends: each tells the hashes of its keys "
             "under a secret that all parties have, so that a party can test guesses of another's keys.",
         ),

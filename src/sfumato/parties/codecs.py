@@ -36,26 +36,22 @@ _LISTED = (*_CATEGORICAL, Kind.ORDINAL)
 LEAKS = {
     leak.label: leak
     for leak in (
-        Leak("columns", "told", "all", "digests of each owner's declared columns and their types, which hold no data"),
-        Leak("rows", "sum", "all", "the number of rows, and of the missing cells of each column, over all owners"),
+        Leak.told("columns", "digests of each owner's declared columns and their types, which hold no data"),
+        Leak.sum("rows", "the number of rows, and of the missing cells of each column, over all owners"),
         EXPOSED_ROWS,
-        Leak(
+        Leak.sum(
             "column sums",
-            "sum",
-            "all",
             "of each column the sum or the counts of its categories, over all owners; the statistics of the groups "
             "tell the same",
             implied=True,
         ),
-        Leak(
+        Leak.sum(
             "column squares",
-            "sum",
-            "all",
             "of each column of numbers the sum of squares about the mean, over all owners; the statistics of the "
             "groups tell the same",
             implied=True,
         ),
-        Leak("codec", "told", "all", "a digest of what every owner has made of these sums", implied=True),
+        Leak.told("codec", "a digest of what every owner has made of these sums", implied=True),
     )
 }
 """What `joint_codec` shows, by label."""

@@ -12,10 +12,8 @@ from sfumato.parties.session import Session
 
 __all__ = ["ALWAYS", "BY_CENTRES", "EXPOSED_ROWS", "refuse_exposed_rows"]
 
-EXPOSED_ROWS = Leak(
+EXPOSED_ROWS = Leak.sum(
     "bare rows",
-    "sum",
-    "all",
     "how often an owner has all rows but one or two, or all cells of a column that are not missing but one or two, of "
     "a group or of the whole table, without who or where",
 )
@@ -28,68 +26,51 @@ _STATISTICS = (
     "one owner has a single row tells it to all the others together"
 )
 ALWAYS = (
-    Leak("own rows", "told", "all", "how many rows each owner has; the noised rows show it too", implied=True),
-    Leak(
+    Leak.told("own rows", "how many rows each owner has; the noised rows show it too", implied=True),
+    Leak.sum(
         "moments",
-        "sum",
-        "all",
         "mean and covariance of all rows, from which the first centres are drawn; the statistics of the groups add up "
         "to them",
         implied=True,
     ),
-    Leak(
+    Leak.told(
         "first centres",
-        "told",
-        "all",
         "the centres that K-means starts from: random points, drawn from the mean and covariance of all rows",
         implied=True,
     ),
-    Leak("changed", "opened", "all", "after each round, whether any row of any owner changed its cluster"),
-    Leak(
-        "sizes",
-        "sum",
-        "all",
-        "how many rows of all owners each cluster has, after each round and each time that a group is filled",
+    Leak.opened("changed", "after each round, whether any row of any owner changed its cluster"),
+    Leak.sum(
+        "sizes", "how many rows of all owners each cluster has, after each round and each time that a group is filled"
     ),
-    Leak("moved", "opened", "owner", "each owner sees which of its own rows go to a group that is filled"),
-    Leak(
+    Leak.opened("moved", "each owner sees which of its own rows go to a group that is filled", to="owner"),
+    Leak.sum(
         "present cells",
-        "sum",
-        "all",
         "how many rows each group has and, of each column with missing cells, how many that are not; the sums of the "
         "groups tell the same",
         implied=True,
     ),
-    Leak("group sums", "sum", "all", f"the sum of the rows of each group, {_STATISTICS}"),
-    Leak("group products", "sum", "all", f"the covariance of each group, {_STATISTICS}"),
-    Leak("axes", "told", "all", "the principal axes of each group, which follow from its covariance", implied=True),
-    Leak(
-        "ranges",
-        "opened",
-        "all",
-        "the range of each principal component of each group, without where it lies: the size of the noise",
+    Leak.sum("group sums", f"the sum of the rows of each group, {_STATISTICS}"),
+    Leak.sum("group products", f"the covariance of each group, {_STATISTICS}"),
+    Leak.told("axes", "the principal axes of each group, which follow from its covariance", implied=True),
+    Leak.opened(
+        "ranges", "the range of each principal component of each group, without where it lies: the size of the noise"
     ),
-    Leak(
+    Leak.told(
         "noised rows",
-        "told",
-        "all",
         "the principal components of each owner's rows with their noise and their group, in random order within it; "
         "all parties see which released rows came from which owner, readers of the release do not",
     ),
 )
 BY_CENTRES = {
-    "each": Leak(
+    "each": Leak.sum(
         "centres",
-        "sum",
-        "all",
         "the centre of each cluster in every round: from two rounds, or from a cluster before and after it is filled, "
         "follows the sum of the rows that moved, and where one row moved that is the row itself",
     ),
-    "last": Leak(
+    "last": Leak.opened(
         "cluster",
-        "opened",
-        "owner",
         "in every round each owner sees the clusters of its own rows; the centres stay hidden from all",
+        to="owner",
     ),
 }
 

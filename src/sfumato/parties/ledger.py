@@ -43,6 +43,21 @@ class Leak:
     what: str  # for people: what is seen and what that means
     implied: bool = False  # whether it follows from other openings anyway
 
+    @classmethod
+    def told(cls, label: str, what: str, *, implied: bool = False) -> Leak:
+        """What an owner tells to all."""
+        return cls(label, "told", "all", what, implied)
+
+    @classmethod
+    def sum(cls, label: str, what: str, *, implied: bool = False) -> Leak:
+        """A sum over all owners, which all see."""
+        return cls(label, "sum", "all", what, implied)
+
+    @classmethod
+    def opened(cls, label: str, what: str, *, to: str = "all") -> Leak:
+        """What is opened, to all or to the one whom it concerns."""
+        return cls(label, "opened", to, what)
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -89,15 +104,12 @@ def refuse_undeclared(leaks: Mapping[str, Leak], action: str, label: str, to: tu
     """Refuse to show what the protocol does not declare, or to more parties than it declares."""
     leak = leaks.get(label)
     if leak is None or leak.action != action:
-        raise PrivacyRefusal(
-            f"the protocol would show {label!r} ({action}) to {len(to)} of {parties} parties and does not declare it; "
-            "nothing is released. Please report this as a defect"
-        )
-    if leak.to == "owner" and len(to) > 1:
-        raise PrivacyRefusal(
-            f"the protocol would show {label!r} to {len(to)} parties and declares one; nothing is released. Please "
-            "report this as a defect"
-        )
+        shown = f"{label!r} ({action}) to {len(to)} of {parties} parties and does not declare it"
+    elif leak.to == "owner" and len(to) > 1:
+        shown = f"{label!r} to {len(to)} parties and declares one"
+    else:
+        return
+    raise PrivacyRefusal(f"the protocol would show {shown}; {_REPORT}")
 
 
 @dataclass(frozen=True)

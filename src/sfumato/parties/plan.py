@@ -27,22 +27,20 @@ FEW = ("refuse", "allow")
 
 _MOST_ROUNDS = 1000
 
-AGREEMENT = Leak(
-    "agreement", "told", "all", "names, kinds and declared domains of an owner's columns, and names of those it drops"
+AGREEMENT = Leak.told(
+    "agreement", "names, kinds and declared domains of an owner's columns, and names of those it drops"
 )
 """What owners tell each other before they start."""
 
-RELEASED_CELLS = Leak(
-    "released cells", "told", "all", "the cells of an owner's columns as they are released", implied=True
-)
+RELEASED_CELLS = Leak.told("released cells", "the cells of an owner's columns as they are released", implied=True)
 """What owners of columns tell each other in the end."""
 
 _ABOUT = {
     leak.label: leak
     for leak in (
         AGREEMENT,
-        Leak("time", "told", "all", "the time that stands on the certificate"),
-        Leak("traffic", "told", "all", "how many bytes and messages a party sent", implied=True),
+        Leak.told("time", "the time that stands on the certificate"),
+        Leak.told("traffic", "how many bytes and messages a party sent", implied=True),
     )
 }
 

@@ -62,59 +62,43 @@ LEAKS: dict[str, Leak] = {
     leak.label: leak
     for leak in (
         *align.LEAKS.values(),
-        Leak(
+        Leak.told(
             "columns",
-            "told",
-            "all",
             "Each owner tells the names of its columns, their kinds, the number of their categories, whether cells are "
             "missing in them, and the number of its rows.",
         ),
-        Leak(
+        Leak.opened(
             "clusters",
-            "opened",
-            "all",
             "All parties see in every round which records K-means puts together, so that each can move the centres of "
             "its own columns: records in one cluster are alike in the columns of all owners. Distances stay hidden.",
         ),
-        Leak(
+        Leak.opened(
             "moved records",
-            "opened",
-            "all",
             "All parties see which records fill a cluster that is too small: they are nearer to its centre than those "
             "that stay. Their order and distances stay hidden.",
         ),
-        Leak(
+        Leak.told(
             "statistics of own columns",
-            "told",
-            "all",
             "Each owner tells the means, variances and covariances of its own columns in each group, and with them how "
             "often each category and missing cells occur there; the cells of a record that alone has a category, or a "
             "missing cell, in its group follow from them.",
         ),
-        Leak(
+        Leak.opened(
             "covariances across owners",
-            "opened",
-            "all",
             "All parties see the covariances of one owner's columns with another's in each group.",
         ),
-        Leak(
+        Leak.told(
             "axes",
-            "told",
-            "all",
             "The first party tells the principal axes of each group, so that all use the same to the last bit.",
             implied=True,
         ),
-        Leak(
+        Leak.opened(
             "ranges",
-            "opened",
-            "all",
             "All parties see how far each principal component of a group reaches from its lowest to its highest "
             "record; where it lies and whose these records are stays hidden.",
         ),
-        Leak(
+        Leak.opened(
             "noised components",
-            "opened",
-            "all",
             "All parties see the principal components of every record with noise: this is the released table before "
             "its rows are shuffled, so each party can tell which of its records a released row descends from.",
         ),
