@@ -1,8 +1,4 @@
-"""The collector as a process: a socket, perhaps TLS, connections that are not held for nothing, an orderly end.
-
-Uvicorn waits for ever for the first line, and for headers without end, and counts no connections by address; a few
-thousand such connections would keep everybody else out.
-"""
+"""The collector as a process: a socket, perhaps TLS, and an end that loses nothing."""
 
 from __future__ import annotations
 
@@ -12,34 +8,25 @@ import os
 import socket
 import ssl
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.collect.limits import CollectorSettings, network_of
+from sfumato.collect.limits import CONNECTION, CollectorSettings, GuardedConnection, OpenConnections, watched
 from sfumato.collect.store import AnswerStore
 from sfumato.collect.survey import Survey
 from sfumato.collect.writer import Log
 from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning
 
-__all__ = ["GuardedConnection", "ListenAddress", "OpenConnections", "serve", "watched"]
+__all__ = ["ListenAddress", "serve"]
 
-_PATIENCE = 15.0  # seconds in which a head must have come
-_MOST_BYTES = 65_536  # of a head that is not complete
 _BACKLOG = 2048
-_MOST_CONNECTIONS = 2000
+_MOSTCONNECTIONS = 2000
 _OWN_FILES = 100  # that the database, the log and others need beside connections
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2: with forward secrecy only; those of TLS 1.3 are not chosen here
 _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
-_CONNECTION = "sfumato_connection"
-_WORDS = b'{"error": "too many connections from one address; close some, or wait a little"}'
-_TOO_MANY = (
-    b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\nretry-after: 15\r\nconnection: close\r\n"
-    b"content-length: %d\r\n\r\n%s" % (len(_WORDS), _WORDS)
-)
 
 # nothing from elsewhere, nothing inline, no frame around it, no form that a browser sends by itself
 _POLICY = (
@@ -176,158 +163,13 @@ def serve(
     log.write("stopped")
 
 
-class OpenConnections:
-    """How many connections each address holds open, and whether it may open another.
-
-    Parameters
-    ----------
-    most : int
-        From one address, or one network of IPv6.
-    proxy : str, optional
-        Address or network that many come through, and that is not counted.
-    """
-
-    def __init__(self, most: int, proxy: str | None = None) -> None:
-        self._most = most
-        self._proxy = None if proxy is None else ipaddress.ip_network(proxy)
-        self._open: Counter[str] = Counter()
-
-    def enter(self, address: str) -> bool:
-        """Count a connection; False where it is one too many."""
-        self._open[network_of(address)] += 1
-        return self._open[network_of(address)] <= self._most or self._is_proxy(address)
-
-    def leave(self, address: str) -> None:
-        """Count a connection that has ended."""
-        self._open[network_of(address)] -= 1
-        if self._open[network_of(address)] <= 0:
-            del self._open[network_of(address)]
-
-    def _is_proxy(self, address: str) -> bool:
-        try:
-            return self._proxy is not None and ipaddress.ip_address(address) in self._proxy
-        except ValueError:
-            return False
-
-
-class GuardedConnection(asyncio.Protocol):
-    """One connection in front of uvicorn's HTTP: its head must come in time, and be of modest size.
-
-    Parameters
-    ----------
-    http : asyncio.Protocol
-        Answers requests. It is told in which connection they came, see `watched`.
-    """
-
-    def __init__(self, connections: OpenConnections, http: Callable[[GuardedConnection], asyncio.Protocol]) -> None:
-        self._connections, self._http = connections, http(self)
-        self._loop = asyncio.get_running_loop()
-        self._address = ""
-        self._refused = False
-        self._answering, self._bytes = 0, 0
-        self._since: float | None = None  # a head began to come, or was waited for
-        self._timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
-        self._transport = transport
-        peer = transport.get_extra_info("peername")
-        self._address = str(peer[0]) if isinstance(peer, tuple) else ""
-        self._refused = not self._connections.enter(self._address)
-        if self._refused:
-            transport.write(_TOO_MANY)
-            transport.close()
-            return
-        self._http.connection_made(transport)
-        self._wait()
-
-    def data_received(self, data: bytes) -> None:
-        """Take in a part of a request."""
-        if self._refused:
-            return
-        self._http.data_received(data)
-        if not self._answering:
-            self._bytes += len(data)
-            self._wait()
-            if self._bytes > _MOST_BYTES:
-                self._loop.call_soon(self._check_size)  # by then a head that was complete is being answered
-
-    def eof_received(self) -> bool | None:
-        """Take note that no more comes."""
-        return None if self._refused else self._http.eof_received()
-
-    def pause_writing(self) -> None:
-        """Hold back what is sent."""
-        self._http.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Send again."""
-        self._http.resume_writing()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
-        self._connections.leave(self._address)
-        self._since = None
-        if self._timer is not None:
-            self._timer.cancel()
-        if not self._refused:
-            self._http.connection_lost(exc)
-
-    def answer_began(self) -> None:
-        """Take note that a head has come and is being answered."""
-        self._answering += 1
-        self._since, self._bytes = None, 0
-
-    def answer_ended(self) -> None:
-        """Take note that an answer was sent."""
-        self._answering -= 1
-
-    def _wait(self) -> None:
-        if self._since is None:
-            self._since = self._loop.time()
-        if self._timer is None:
-            self._timer = self._loop.call_later(_PATIENCE, self._look)
-
-    def _look(self) -> None:
-        """Close where a head has not come; one that began to come later has the rest of its time."""
-        self._timer = None
-        if self._since is None:
-            return
-        left = self._since + _PATIENCE - self._loop.time()
-        if left > 0:
-            self._timer = self._loop.call_later(left, self._look)
-        else:
-            self._transport.close()
-
-    def _check_size(self) -> None:
-        if self._bytes > _MOST_BYTES:
-            self._transport.close()
-
-
-def watched(app: Any) -> Any:
-    """Application that tells a `GuardedConnection` which of its requests are being answered."""
-
-    async def wrapped(scope: Any, receive: Any, send: Any) -> None:
-        connection = scope.get("state", {}).get(_CONNECTION)
-        if connection is None:
-            await app(scope, receive, send)
-            return
-        connection.answer_began()
-        try:
-            await app(scope, receive, send)
-        finally:
-            connection.answer_ended()
-
-    return wrapped
-
-
 def _protocol(connections: OpenConnections) -> Any:
     """What uvicorn makes for each connection."""
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     def made(*, app_state: dict[str, Any], **told: Any) -> GuardedConnection:
         def http(own: GuardedConnection) -> asyncio.Protocol:
-            return AutoHTTPProtocol(app_state={**app_state, _CONNECTION: own}, **told)  # type: ignore[call-arg]
+            return AutoHTTPProtocol(app_state={**app_state, CONNECTION: own}, **told)  # type: ignore[call-arg]
 
         return GuardedConnection(connections, http)
 
@@ -358,9 +200,9 @@ def _most_connections() -> int:
     try:
         import resource
     except ModuleNotFoundError:  # not on Windows
-        return _MOST_CONNECTIONS
+        return _MOSTCONNECTIONS
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_CONNECTIONS if files < 0 else max(_OWN_FILES, min(_MOST_CONNECTIONS, files - _OWN_FILES))
+    return _MOSTCONNECTIONS if files < 0 else max(_OWN_FILES, min(_MOSTCONNECTIONS, files - _OWN_FILES))
 
 
 def _is_network(text: str) -> bool:
