@@ -1,4 +1,4 @@
-"""The vocabulary of deeds: what a mechanism did, in words that hold no data.
+"""The vocabulary of facts: what a mechanism did, in words that hold no data.
 
 The vocabulary only grows. `privacy` draws its claims from these and from nothing else; a fact that
 it does not know is refused there, never ignored.

@@ -168,7 +168,7 @@ def transform_file(
         sizes = _write(origin, sink, kinds, mover, rng, formulas, threads=threads)
     facts = (
         *_around(plan, randomness),
-        *_deeds(plan, key, mover, sizes, shuffled=rng is not None),
+        *_facts_of_moving(plan, key, mover, sizes, shuffled=rng is not None),
         *formulas.facts(quoted=spreadsheet_safe),
     )
     return MovedFile(place, sum(sizes), len(sizes), min(sizes), plan.public, facts)
@@ -209,7 +209,7 @@ def _around(plan: ColumnPlan, randomness: Randomness) -> tuple[Fact, ...]:
     return Drawn(randomness.mode.value, generator), ColumnsDropped(plan.dropped, ())
 
 
-def _deeds(plan: ColumnPlan, key: Key, mover: Mover, sizes: list[int], *, shuffled: bool) -> tuple[Fact, ...]:
+def _facts_of_moving(plan: ColumnPlan, key: Key, mover: Mover, sizes: list[int], *, shuffled: bool) -> tuple[Fact, ...]:
     """State what was done to numbers, to all else, and to the order of the rows."""
     facts: list[Fact] = [Transformed(key.operations, tuple(field.name for field in plan.moved), key.known_rows)]
     if plan.schema.target in plan.moved:
