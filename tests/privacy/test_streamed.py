@@ -8,6 +8,7 @@ import pytest
 
 from sfumato.errors import PrivacyRefusal
 from sfumato.facts import EpochPublished, Maintained
+from sfumato.privacy.claims import Claim
 from sfumato.privacy.grouped import of_stream
 
 KEPT = Maintained("AY05 dynamic maintenance", "strict", 5, 12, 9, 0, 12, 0, 0, 0, 0, 0)
@@ -15,9 +16,7 @@ FIRST = EpochPublished(1, 9, 0, 120, 12)
 
 
 def claims_of(kept: Maintained, *ledger: EpochPublished) -> str:
-    claims: list[object] = []
-    of_stream(kept, ledger, claims, [])  # type: ignore[arg-type]
-    return "\n".join(str(claim) for claim in claims)
+    return "\n".join(str(each) for each in of_stream(kept, ledger) if isinstance(each, Claim))
 
 
 @pytest.mark.parametrize("epochs", [(), (2,), (1, 3), (2, 1), (1, 1)])

@@ -51,9 +51,15 @@ from sfumato.privacy.perturbed import (
     of_untouched,
 )
 from sfumato.privacy.randomized import of_observed, of_randomized, of_rows
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, counted, quoted
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, counted, quoted
 
 __all__ = ["Claim", "Refused", "draw_claims"]
+
+_ANONYMOUS = Refused(
+    "The table is anonymous.",
+    "that is a judgement about everything an attacker may know; this certificate states only what was done and what "
+    "follows from it",
+)
 
 
 def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refused, ...]]:
@@ -65,89 +71,76 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
         For a fact that is not known here, or facts that contradict the rules of the house.
     """
     check_facts(facts)
-    claims: list[Claim] = []
-    refused: list[Refused] = [
-        Refused(
-            "The table is anonymous.",
-            "that is a judgement about everything an attacker may know; this certificate states only what was done and "
-            "what follows from it",
-        )
-    ]
-    for fact in facts:
-        match fact:
-            case Grouped() if is_noised_by_group(facts):
-                of_noised_groups(fact, claims, refused)
-            case ComponentNoise():
-                of_component_noise(fact, claims, refused)
-            case Grouped():
-                of_groups(fact, facts, claims, refused)
-            case Synthesized():
-                of_drawn_rows(fact, facts, claims, refused)
-            case Stratified():
-                refused.extend(_of_strata(fact))
-            case ClassPure():
-                _of_classes(fact, claims, refused)
-            case ColumnsDropped():
-                claims.extend(_of_columns(fact))
-            case Shuffled():
-                claims.append(_of_order(fact, facts))
-            case Drawn():
-                refused.extend(_of_randomness(fact))
-            case CountsKept():
-                refused.append(
-                    Refused(
-                        "Rare categories are hidden.",
-                        "each group keeps the exact counts of its categories and missing cells, so a category that one "
-                        "person has appears once in the release",
-                    )
-                )
-            case ShuffledWithin():
-                of_runs(fact, claims, refused)
-            case Noised():
-                of_noise(fact, claims, refused)
-            case BoundsKept():
-                refused.append(of_bounds(fact))
-            case Enhanced():
-                of_enhance(fact, facts, claims, refused)
-            case Untouched():
-                refused.append(of_untouched(fact))
-            case Transformed():
-                refused.extend(of_transformation(fact, facts))
-            case TargetMoved():
-                refused.append(of_moved_target(fact))
-            case Randomized():
-                of_randomized(fact, facts, claims, refused)
-            case DomainsObserved():
-                refused.append(of_observed(fact))
-            case Maintained():
-                of_stream(fact, facts, claims, refused)
-            case EpochPublished():
-                pass  # a line of the ledger: the maintained groups speak of it
-            case RowsKept():
-                of_kept_rows(fact, claims, refused)
-            case Joint():
-                of_joint(fact, facts, claims, refused)
-            case Opened() if any(isinstance(other, Joint) for other in facts):
-                pass  # a line of the ledger: the joint run speaks of it
-            case FormulaTexts():
-                _of_formulas(fact, claims, refused)
-            case Unmeasured():
-                refused.append(
-                    Refused(
-                        "Attacks were tried on this table before it left.",
-                        "the owner asked for no report, so nothing was measured",
-                    )
-                )
-            case DespitePolicy():
-                refused.append(_of_policy(fact))
-            case HeldOut():
-                pass  # a matter of measuring: it makes no claim
-            case _:
-                raise PrivacyRefusal(
-                    "a fact is not known to this version, so nothing can be certified; use a newer one"
-                )
-    of_rows(facts, claims, refused)
-    return tuple(_as_far_as_secret(claim, facts) for claim in claims), tuple(refused)
+    told = [_ANONYMOUS, *(each for fact in facts for each in _follows(fact, facts)), *of_rows(facts)]
+    claims = tuple(_as_far_as_secret(each, facts) for each in told if isinstance(each, Claim))
+    return claims, tuple(each for each in told if isinstance(each, Refused))
+
+
+def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
+    match fact:
+        case Grouped() if is_noised_by_group(facts):
+            yield from of_noised_groups(fact)
+        case ComponentNoise():
+            yield from of_component_noise(fact)
+        case Grouped():
+            yield from of_groups(fact, facts)
+        case Synthesized():
+            yield from of_drawn_rows(fact, facts)
+        case Stratified():
+            yield from _of_strata(fact)
+        case ClassPure():
+            yield from _of_classes(fact)
+        case ColumnsDropped():
+            yield from _of_columns(fact)
+        case Shuffled():
+            yield _of_order(fact, facts)
+        case Drawn():
+            yield from _of_randomness(fact)
+        case CountsKept():
+            yield Refused(
+                "Rare categories are hidden.",
+                "each group keeps the exact counts of its categories and missing cells, so a category that one "
+                "person has appears once in the release",
+            )
+        case ShuffledWithin():
+            yield from of_runs(fact)
+        case Noised():
+            yield from of_noise(fact)
+        case BoundsKept():
+            yield of_bounds(fact)
+        case Enhanced():
+            yield from of_enhance(fact, facts)
+        case Untouched():
+            yield of_untouched(fact)
+        case Transformed():
+            yield from of_transformation(fact, facts)
+        case TargetMoved():
+            yield of_moved_target(fact)
+        case Randomized():
+            yield from of_randomized(fact, facts)
+        case DomainsObserved():
+            yield of_observed(fact)
+        case Maintained():
+            yield from of_stream(fact, facts)
+        case RowsKept():
+            yield from of_kept_rows(fact)
+        case Joint():
+            yield from of_joint(fact, facts)
+        case FormulaTexts():
+            yield from _of_formulas(fact)
+        case Unmeasured():
+            yield Refused(
+                "Attacks were tried on this table before it left.",
+                "the owner asked for no report, so nothing was measured",
+            )
+        case DespitePolicy():
+            yield _of_policy(fact)
+        case EpochPublished() | HeldOut():
+            pass  # the maintained groups speak of an epoch; who was held out is a matter of measuring
+        case Opened() if any(isinstance(other, Joint) for other in facts):
+            pass  # a line of the ledger: the joint run speaks of it
+        case _:
+            raise PrivacyRefusal("a fact is not known to this version, so nothing can be certified; use a newer one")
 
 
 def _as_far_as_secret(claim: Claim, facts: tuple[Fact, ...]) -> Claim:
@@ -167,38 +160,32 @@ def _of_order(fact: Shuffled, facts: tuple[Fact, ...]) -> Claim:
     )
 
 
-def _of_strata(fact: Stratified) -> tuple[Refused, ...]:
+def _of_strata(fact: Stratified) -> Statements:
     what = "the class label" if fact.is_target else f"the value of {fact.column!r}"
-    return (
-        Refused(
-            f"A reader cannot be sure of {what} of the people behind a row.",
-            f"groups never cross {fact.column!r}, so for whoever finds a person's group {what} is certain (l = 1)",
-        ),
+    yield Refused(
+        f"A reader cannot be sure of {what} of the people behind a row.",
+        f"groups never cross {fact.column!r}, so for whoever finds a person's group {what} is certain (l = 1)",
     )
 
 
-def _of_classes(fact: ClassPure, claims: list[Claim], refused: list[Refused]) -> None:
-    claims.append(
-        Claim(
-            f"The class {fact.column!r} of every released row is that of all records of its group: no group mixes the "
-            f"{fact.classes} classes."
-            if fact.classes > 1
-            else f"Every released row has the one class of {fact.column!r} that there is.",
-            "proved",
-            "Each class was condensed apart from the others [KCG12, fig. 5]; the finished partition was checked group "
-            "by group.",
-            "the classes in the table are right",
-        )
+def _of_classes(fact: ClassPure) -> Statements:
+    yield Claim(
+        f"The class {fact.column!r} of every released row is that of all records of its group: no group mixes the "
+        f"{fact.classes} classes."
+        if fact.classes > 1
+        else f"Every released row has the one class of {fact.column!r} that there is.",
+        "proved",
+        "Each class was condensed apart from the others [KCG12, fig. 5]; the finished partition was checked group "
+        "by group.",
+        "the classes in the table are right",
     )
-    refused.append(
-        Refused(
-            f"A reader cannot be sure of the class {fact.column!r} of the people behind a row.",
-            "no group mixes classes, so for whoever finds a person's group the class is certain (l = 1)",
-        )
+    yield Refused(
+        f"A reader cannot be sure of the class {fact.column!r} of the people behind a row.",
+        "no group mixes classes, so for whoever finds a person's group the class is certain (l = 1)",
     )
 
 
-def _of_columns(fact: ColumnsDropped) -> tuple[Claim, ...]:
+def _of_columns(fact: ColumnsDropped) -> Statements:
     parts = []
     if fact.identifiers:
         parts.append("identifying columns (" + quoted(fact.identifiers) + ")")
@@ -207,36 +194,30 @@ def _of_columns(fact: ColumnsDropped) -> tuple[Claim, ...]:
     if fact.levels:
         parts.append("privacy levels (" + quoted(fact.levels) + ")")
     if not parts:
-        return ()
-    return (
-        Claim(
-            f"The release does not hold the {' or the '.join(parts)}.",
-            "proved",
-            "They were dropped before anything was computed, privacy levels after the groups were made.",
-            "the columns were given their roles correctly",
-        ),
+        return
+    yield Claim(
+        f"The release does not hold the {' or the '.join(parts)}.",
+        "proved",
+        "They were dropped before anything was computed, privacy levels after the groups were made.",
+        "the columns were given their roles correctly",
     )
 
 
-def _of_formulas(fact: FormulaTexts, claims: list[Claim], refused: list[Refused]) -> None:
+def _of_formulas(fact: FormulaTexts) -> Statements:
     where = f"{fact.cells} cells and {fact.names} column names"
     if fact.quoted:
-        claims.append(
-            Claim(
-                f"The {where} that a spreadsheet would take for formulas have an apostrophe before them in the file.",
-                "proved",
-                "Texts that begin with =, +, -, @, tab or return and are no numbers were written so; without that "
-                "apostrophe they are the values.",
-                "the spreadsheet takes what begins with an apostrophe for text",
-            )
+        yield Claim(
+            f"The {where} that a spreadsheet would take for formulas have an apostrophe before them in the file.",
+            "proved",
+            "Texts that begin with =, +, -, @, tab or return and are no numbers were written so; without that "
+            "apostrophe they are the values.",
+            "the spreadsheet takes what begins with an apostrophe for text",
         )
         return
-    refused.append(
-        Refused(
-            "The table can be opened in a spreadsheet without harm.",
-            f"{where} begin with =, +, -, @, tab or return, which a spreadsheet takes for formulas and may run; open "
-            "it as text",
-        )
+    yield Refused(
+        "The table can be opened in a spreadsheet without harm.",
+        f"{where} begin with =, +, -, @, tab or return, which a spreadsheet takes for formulas and may run; open "
+        "it as text",
     )
 
 
@@ -248,12 +229,10 @@ def _of_policy(fact: DespitePolicy) -> Refused:
     )
 
 
-def _of_randomness(fact: Drawn) -> tuple[Refused, ...]:
+def _of_randomness(fact: Drawn) -> Statements:
     if fact.mode == "release":
-        return ()
-    return (
-        Refused(
-            "This table may be released.",
-            "it is a rehearsal: it was made with a seed, and whoever knows the seed can repeat every random draw",
-        ),
+        return
+    yield Refused(
+        "This table may be released.",
+        "it is a rehearsal: it was made with a seed, and whoever knows the seed can repeat every random draw",
     )

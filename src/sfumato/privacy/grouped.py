@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.errors import PrivacyRefusal
 from sfumato.facts import EpochPublished, Fact, Grouped, Maintained, RowsKept, Synthesized
-from sfumato.privacy.statements import Claim, Refused, counted
+from sfumato.privacy.statements import Claim, Refused, Statements, counted
 
 __all__ = ["asked_levels", "check_levels", "of_drawn_rows", "of_groups", "of_kept_rows", "of_stream"]
 
@@ -21,7 +21,7 @@ def asked_levels(low: int, high: int) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def of_groups(fact: Grouped, facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:
+def of_groups(fact: Grouped, facts: tuple[Fact, ...]) -> Statements:
     """Say how large groups are, and who finds what in them.
 
     Raises
@@ -31,110 +31,94 @@ def of_groups(fact: Grouped, facts: tuple[Fact, ...], claims: list[Claim], refus
     """
     check_levels(fact)
     drawn = any(isinstance(other, Synthesized) for other in facts)
-    claims.append(
-        Claim(
-            f"Each of the {fact.records} original records was {'condensed with others' if drawn else 'put'} into a "
-            f"group at least as large as its own privacy level ({asked_levels(fact.asked_min, fact.asked_max)}); the "
-            f"smallest group has {fact.smallest}."
-            if not fact.alone
-            else f"The {counted(fact.records, 'original record', 'original records')} were put into groups at least as "
-            f"large as the privacy level of each ({asked_levels(fact.asked_min, fact.asked_max)}), "
-            f"{counted(fact.alone, 'record', 'records')} of level 1 into groups of one.",
-            "proved",
-            "Condensation puts a record only where the group is as large as the highest level inside [AY05, sec. 2]; "
-            "the finished partition was checked record by record.",
-            "one row is one person",
-        )
+    yield Claim(
+        f"Each of the {fact.records} original records was {'condensed with others' if drawn else 'put'} into a "
+        f"group at least as large as its own privacy level ({asked_levels(fact.asked_min, fact.asked_max)}); the "
+        f"smallest group has {fact.smallest}."
+        if not fact.alone
+        else f"The {counted(fact.records, 'original record', 'original records')} were put into groups at least as "
+        f"large as the privacy level of each ({asked_levels(fact.asked_min, fact.asked_max)}), "
+        f"{counted(fact.alone, 'record', 'records')} of level 1 into groups of one.",
+        "proved",
+        "Condensation puts a record only where the group is as large as the highest level inside [AY05, sec. 2]; "
+        "the finished partition was checked record by record.",
+        "one row is one person",
     )
-    which = f"in which of the {fact.groups} groups" if fact.groups > 1 else "in which group"
-    refused.extend(
-        (
-            Refused(
-                "The release is differentially private.",
-                "the groups' means and covariances carry no calibrated noise",
-            ),
-            Refused(
-                f"Nobody can tell {which} a known person is.",
-                "a group hides which of its members a person is, not where in the table they are: someone who knows a "
-                "person's values may find the right group, and with it the group's typical values",
-            ),
-            Refused(
-                "The statistics of a group stay safe from its own members.",
-                "whoever knows all members of a group but one can work out the last one from the group's sums",
-            ),
-        )
-    )
-    refused.extend(_of_small_groups(fact))
+    yield from _of_any_groups(fact.groups)
+    yield from _of_small_groups(fact)
 
 
-def _of_small_groups(fact: Grouped) -> list[Refused]:
-    refused = []
+def _of_any_groups(groups: int) -> Statements:
+    which = f"in which of the {groups} groups" if groups > 1 else "in which group"
+    yield Refused(
+        "The release is differentially private.",
+        "the groups' means and covariances carry no calibrated noise",
+    )
+    yield Refused(
+        f"Nobody can tell {which} a known person is.",
+        "a group hides which of its members a person is, not where in the table they are: someone who knows a "
+        "person's values may find the right group, and with it the group's typical values",
+    )
+    yield Refused(
+        "The statistics of a group stay safe from its own members.",
+        "whoever knows all members of a group but one can work out the last one from the group's sums",
+    )
+
+
+def _of_small_groups(fact: Grouped) -> Statements:
     if fact.tiny:
-        refused.append(
-            Refused(
-                "No record can be recovered from the statistics of its group.",
-                f"{counted(fact.tiny, 'group has', 'groups have')} three records or fewer; mean and covariance of two "
-                "records give both exactly",
-            )
+        yield Refused(
+            "No record can be recovered from the statistics of its group.",
+            f"{counted(fact.tiny, 'group has', 'groups have')} three records or fewer; mean and covariance of two "
+            "records give both exactly",
         )
     if fact.alone:
-        refused.append(
-            Refused(
-                "Every record is protected.",
-                f"{counted(fact.alone, 'record of level 1 stands', 'records of level 1 stand')} alone and "
-                f"{'is' if fact.alone == 1 else 'are'} published as {'it is' if fact.alone == 1 else 'they are'}",
-            )
+        yield Refused(
+            "Every record is protected.",
+            f"{counted(fact.alone, 'record of level 1 stands', 'records of level 1 stand')} alone and "
+            f"{'is' if fact.alone == 1 else 'are'} published as {'it is' if fact.alone == 1 else 'they are'}",
         )
-    return refused
 
 
-def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:
+def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
     """Say that rows were drawn, and which of them are original records all the same."""
     groups = next((other for other in facts if isinstance(other, Grouped)), None)
     same = None if groups is None else groups.alike
     basis = f"{fact.law.capitalize()} of each group's covariance [AY05, eq. 2.1]."
     near = "a drawn row may still come to lie close to, or by chance on, an original record: see the report"
     if groups is None or same is None:
-        claims.append(
-            Claim(
-                f"Every released row was drawn at random from the {fact.statistics} of a group of records.",
-                "proved",
-                basis,
-                "the group may be one record, or of records that are all the same: then the row is that record",
-            )
+        yield Claim(
+            f"Every released row was drawn at random from the {fact.statistics} of a group of records.",
+            "proved",
+            basis,
+            "the group may be one record, or of records that are all the same: then the row is that record",
         )
     elif not same:
-        claims.append(
-            Claim(
-                f"Every released row was drawn at random from the {fact.statistics} of a group of at least "
-                f"{groups.smallest} records; no row was copied from an original record.",
-                "proved",
-                basis,
-                near,
-            )
+        yield Claim(
+            f"Every released row was drawn at random from the {fact.statistics} of a group of at least "
+            f"{groups.smallest} records; no row was copied from an original record.",
+            "proved",
+            basis,
+            near,
         )
     elif same < fact.rows:
-        claims.append(
-            Claim(
-                f"{fact.rows - same} of the {fact.rows} released rows were drawn at random from the {fact.statistics} "
-                "of a group whose records differ; none of these was copied from an original record.",
-                "proved",
-                basis,
-                near,
-            )
+        yield Claim(
+            f"{fact.rows - same} of the {fact.rows} released rows were drawn at random from the {fact.statistics} "
+            "of a group whose records differ; none of these was copied from an original record.",
+            "proved",
+            basis,
+            near,
         )
     if same:
-        refused.append(
-            Refused(
-                "No released row is an original record.",
-                f"{counted(same, 'row comes', 'rows come')} from groups that vary in no number and at most in one "
-                "other column, such as records alone or all the same: what is drawn from these are the records as "
-                "they are",
-            )
+        yield Refused(
+            "No released row is an original record.",
+            f"{counted(same, 'row comes', 'rows come')} from groups that vary in no number and at most in one "
+            "other column, such as records alone or all the same: what is drawn from these are the records as "
+            "they are",
         )
 
 
-def of_stream(fact: Maintained, facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:
+def of_stream(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
     """Say what is proved of a stream's release, and what is not.
 
     Raises
@@ -144,40 +128,34 @@ def of_stream(fact: Maintained, facts: tuple[Fact, ...], claims: list[Claim], re
     """
     ledger = [other for other in facts if isinstance(other, EpochPublished)]
     _check(fact, ledger)
-    claims.extend(_claims(fact, ledger))
-    refused.extend(_of_epochs(ledger))
-    refused.extend(_of_groups(fact))
+    yield from _claims(fact, ledger)
+    yield from _of_epochs(ledger)
+    yield from _of_groups(fact)
 
 
-def of_kept_rows(fact: RowsKept, claims: list[Claim], refused: list[Refused]) -> None:
+def of_kept_rows(fact: RowsKept) -> Statements:
     """Say who was left out of a stream to measure it by, and that raw rows are kept, or were."""
     if fact.outside:
         who, them = ("record that came was", "it") if fact.outside == 1 else ("records that came were", "them")
-        claims.append(
-            Claim(
-                f"{fact.outside} {who} never taken into the stream, so no released row rests on {them}.",
-                "proved",
-                "Rows to measure by are chosen by a keyed digest of their place in the source, before anything of them "
-                "is counted; only records that are taken in join groups.",
-                "one row of the stream is one person",
-            )
+        yield Claim(
+            f"{fact.outside} {who} never taken into the stream, so no released row rests on {them}.",
+            "proved",
+            "Rows to measure by are chosen by a keyed digest of their place in the source, before anything of them "
+            "is counted; only records that are taken in join groups.",
+            "one row of the stream is one person",
         )
     if fact.forgotten:
-        claims.append(
-            Claim(
-                "The original rows that were kept to measure releases by have been deleted from the owner's state.",
-                "proved",
-                "They were removed in one step, which was on disk before this epoch was written.",
-                "no backup, older copy, log or trace on a disk still holds them",
-            )
+        yield Claim(
+            "The original rows that were kept to measure releases by have been deleted from the owner's state.",
+            "proved",
+            "They were removed in one step, which was on disk before this epoch was written.",
+            "no backup, older copy, log or trace on a disk still holds them",
         )
     elif fact.rows or fact.outside:
-        refused.append(
-            Refused(
-                "The owner keeps no original record.",
-                f"{counted(fact.rows + fact.outside, 'row lies', 'rows lie')} encrypted in the owner's state to "
-                f"measure releases by: {fact.rows} of those taken in and {fact.outside} of those who were not",
-            )
+        yield Refused(
+            "The owner keeps no original record.",
+            f"{counted(fact.rows + fact.outside, 'row lies', 'rows lie')} encrypted in the owner's state to "
+            f"measure releases by: {fact.rows} of those taken in and {fact.outside} of those who were not",
         )
 
 
@@ -191,127 +169,95 @@ def _check(fact: Maintained, ledger: list[EpochPublished]) -> None:
         raise PrivacyRefusal(f"{fact.short} groups are smaller than a level inside; nothing is certified")
 
 
-def _claims(fact: Maintained, ledger: list[EpochPublished]) -> tuple[Claim, ...]:
+def _claims(fact: Maintained, ledger: list[EpochPublished]) -> Statements:
     last, least = ledger[-1], min((line.fresh for line in ledger if line.renewed), default=fact.k)
-    return (
-        Claim(
-            f"Every record that stands behind the rows joined a group that, with it, was at least as large as its own "
-            f"privacy level ({asked_levels(fact.k, fact.asked_max)}) when it came; until there was one it waited and "
-            "was not published.",
-            "proved",
-            "The first records were condensed together [AY05, sec. 2] and later ones join the closest group that holds "
-            "at least their level less one [AY05, sec. 3]; a group that was split counts as the model has it.",
-            "one row of the stream is one person",
-        ),
-        Claim(
-            f"From one epoch to the next, the rows of a family of groups change only where at least {least} records "
-            "are "
-            f"new behind them; all other rows are repeated unchanged. In epoch {last.epoch}, "
-            f"{counted(last.renewed, 'family', 'families')} changed and {last.repeated} "
-            f"{'was' if last.repeated == 1 else 'were'} repeated.",
-            "proved",
-            "A family's new state leaves only with as many fresh records as the highest privacy level among them and "
-            "the family, and never fewer than k; the ledger of epochs is among the facts.",
-            "all epochs were published from one state, which was not set back to an earlier copy",
-        ),
-        *_of_drawn_rows(fact, last),
+    yield Claim(
+        f"Every record that stands behind the rows joined a group that, with it, was at least as large as its own "
+        f"privacy level ({asked_levels(fact.k, fact.asked_max)}) when it came; until there was one it waited and "
+        "was not published.",
+        "proved",
+        "The first records were condensed together [AY05, sec. 2] and later ones join the closest group that holds "
+        "at least their level less one [AY05, sec. 3]; a group that was split counts as the model has it.",
+        "one row of the stream is one person",
     )
+    yield Claim(
+        f"From one epoch to the next, the rows of a family of groups change only where at least {least} records "
+        "are "
+        f"new behind them; all other rows are repeated unchanged. In epoch {last.epoch}, "
+        f"{counted(last.renewed, 'family', 'families')} changed and {last.repeated} "
+        f"{'was' if last.repeated == 1 else 'were'} repeated.",
+        "proved",
+        "A family's new state leaves only with as many fresh records as the highest privacy level among them and "
+        "the family, and never fewer than k; the ledger of epochs is among the facts.",
+        "all epochs were published from one state, which was not set back to an earlier copy",
+    )
+    yield from _of_drawn_rows(fact, last)
 
 
-def _of_drawn_rows(fact: Maintained, last: EpochPublished) -> list[Claim]:
+def _of_drawn_rows(fact: Maintained, last: EpochPublished) -> Statements:
     """Say of which rows it is known that they are no original records."""
     if fact.alike is not None and fact.alike >= last.rows:
-        return []
+        return
     which, copied = "Every released row was", ""
     if fact.alike is not None:
         copied = " no row was copied from an original record, and"
     if fact.alike:
         which = f"{last.rows - fact.alike} of the {last.rows} released rows were"
         copied = " none of these was copied from an original record, and"
-    return [
-        Claim(
-            f"{which} drawn at random from the mean and covariance of a group;{copied} no original record was kept to "
-            "draw from.",
-            "proved",
-            "Uniform along eigenvectors of each group's covariance [AY05, eq. 2.1]; joining and splitting need "
-            "statistics alone.",
-            "a drawn row may still come to lie close to, or by chance on, an original record",
-        )
-    ]
-
-
-def _of_epochs(ledger: list[EpochPublished]) -> tuple[Refused, ...]:
-    least = min((line.fresh for line in ledger if line.renewed), default=0)
-    return (
-        Refused(
-            "An arrival stays hidden from whoever brought the other arrivals.",
-            "the difference of two epochs is that of the fresh records of a family, at least "
-            f"{least} in this ledger: whoever contributed all of them but one works out the last one",
-        ),
-        Refused(
-            "Nobody can tell when a record came.",
-            "rows that are drawn anew tell which part of the table got fresh records in an epoch",
-        ),
+    yield Claim(
+        f"{which} drawn at random from the mean and covariance of a group;{copied} no original record was kept to "
+        "draw from.",
+        "proved",
+        "Uniform along eigenvectors of each group's covariance [AY05, eq. 2.1]; joining and splitting need "
+        "statistics alone.",
+        "a drawn row may still come to lie close to, or by chance on, an original record",
     )
 
 
-def _of_groups(fact: Maintained) -> list[Refused]:
-    which = f"in which of the {fact.groups} groups" if fact.groups > 1 else "in which group"
-    refused = [
-        Refused(
-            "The release is differentially private.",
-            "the groups' means and covariances carry no calibrated noise",
-        ),
-        Refused(
-            f"Nobody can tell {which} a known person is.",
-            "a group hides which of its members a person is, not where in the table they are: someone who knows a "
-            "person's values may find the right group, and with it the group's typical values",
-        ),
-        Refused(
-            "The statistics of a group stay safe from its own members.",
-            "whoever knows all members of a group but one can work out the last one from the group's sums",
-        ),
-    ]
+def _of_epochs(ledger: list[EpochPublished]) -> Statements:
+    least = min((line.fresh for line in ledger if line.renewed), default=0)
+    yield Refused(
+        "An arrival stays hidden from whoever brought the other arrivals.",
+        "the difference of two epochs is that of the fresh records of a family, at least "
+        f"{least} in this ledger: whoever contributed all of them but one works out the last one",
+    )
+    yield Refused(
+        "Nobody can tell when a record came.",
+        "rows that are drawn anew tell which part of the table got fresh records in an epoch",
+    )
+
+
+def _of_groups(fact: Maintained) -> Statements:
+    yield from _of_any_groups(fact.groups)
     if fact.pseudo:
-        refused.append(
-            Refused(
-                "Each group stands for as many people as it has rows.",
-                f"{fact.pseudo} of {counted(fact.groups, 'group was', 'groups were')} cut out of the statistics of "
-                "larger ones by a model, so "
-                "nobody knows how many people are behind one of them",
-            )
+        yield Refused(
+            "Each group stands for as many people as it has rows.",
+            f"{fact.pseudo} of {counted(fact.groups, 'group was', 'groups were')} cut out of the statistics of "
+            "larger ones by a model, so "
+            "nobody knows how many people are behind one of them",
         )
     if fact.short:
-        refused.append(
-            Refused(
-                "Each group is as large as the highest privacy level among the records that it stems from.",
-                f"{counted(fact.short, 'group is', 'groups are')} smaller: the paper's test splits by the average "
-                "level, and holds that a "
-                "group cut out of statistics keeps the privacy of the whole [AY05, sec. 3]",
-            )
+        yield Refused(
+            "Each group is as large as the highest privacy level among the records that it stems from.",
+            f"{counted(fact.short, 'group is', 'groups are')} smaller: the paper's test splits by the average "
+            "level, and holds that a "
+            "group cut out of statistics keeps the privacy of the whole [AY05, sec. 3]",
         )
     if fact.alike:
-        refused.append(
-            Refused(
-                "No released row is an original record.",
-                f"{counted(fact.alike, 'row comes', 'rows come')} from groups whose rows vary in no number and at most "
-                "in one other column: these may be the records as they are",
-            )
+        yield Refused(
+            "No released row is an original record.",
+            f"{counted(fact.alike, 'row comes', 'rows come')} from groups whose rows vary in no number and at most "
+            "in one other column: these may be the records as they are",
         )
     if fact.tiny:
-        refused.append(
-            Refused(
-                "No record can be recovered from the statistics of its group.",
-                f"{counted(fact.tiny, 'group has', 'groups have')} three rows or fewer; mean and covariance of two "
-                "records give both exactly",
-            )
+        yield Refused(
+            "No record can be recovered from the statistics of its group.",
+            f"{counted(fact.tiny, 'group has', 'groups have')} three rows or fewer; mean and covariance of two "
+            "records give both exactly",
         )
     if fact.category_columns or fact.missing_columns:
-        refused.append(
-            Refused(
-                "Rare categories are hidden.",
-                "groups keep the counts of their categories and missing cells, so a category that one person has may "
-                "appear once in the release",
-            )
+        yield Refused(
+            "Rare categories are hidden.",
+            "groups keep the counts of their categories and missing cells, so a category that one person has may "
+            "appear once in the release",
         )
-    return refused

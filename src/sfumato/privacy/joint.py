@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sfumato.errors import PrivacyRefusal
 from sfumato.facts import ComponentNoise, CountsKept, Fact, Joint, Opened
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, at_least, counted
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_least, counted
 
 __all__ = ["of_joint"]
 
@@ -22,7 +22,7 @@ _PLAIN = "plain"
 _PARTITIONS = {"horizontal": "some of the rows", "vertical": "some of the columns of all rows"}
 
 
-def of_joint(fact: Joint, facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:
+def of_joint(fact: Joint, facts: tuple[Fact, ...]) -> Statements:
     """Say what the owners of a joint run hid from each other, on what that rests, and what they did not hide.
 
     Raises
@@ -33,25 +33,23 @@ def of_joint(fact: Joint, facts: tuple[Fact, ...], claims: list[Claim], refused:
     ledger = [line for line in facts if isinstance(line, Opened)]
     _check(fact, ledger)
     if fact.engine == _PLAIN:
-        refused.append(
-            Refused(
-                "The owners kept their cells from each other.",
-                "all of them ran in one process that had every table and computed in the clear: a trial of the "
-                "protocol, which protects from readers alone",
-            )
+        yield Refused(
+            "The owners kept their cells from each other.",
+            "all of them ran in one process that had every table and computed in the clear: a trial of the "
+            "protocol, which protects from readers alone",
         )
     else:
-        claims.extend(_kept_apart(fact, ledger))
-    refused.extend(_of_any_owners(fact))
+        yield from _kept_apart(fact, ledger)
+    yield from _of_any_owners(fact)
     marked = any(isinstance(other, CountsKept) for other in facts)
     if fact.bare if fact.partition == "vertical" else marked:
-        refused.append(_of_marks(fact))
+        yield _of_marks(fact)
     if fact.partition == "vertical":
         noise = next((other for other in facts if isinstance(other, ComponentNoise)), None)
-        claims.extend(_of_two_noises(fact, noise) if fact.engine != _PLAIN else [])
-        refused.extend(_of_columns(fact, noise))
+        yield from _of_two_noises(fact, noise) if fact.engine != _PLAIN else []
+        yield from _of_columns(fact, noise)
     else:
-        refused.extend(_of_rows(fact))
+        yield from _of_rows(fact)
 
 
 def _check(fact: Joint, ledger: Sequence[Opened]) -> None:
@@ -68,39 +66,34 @@ def _check(fact: Joint, ledger: Sequence[Opened]) -> None:
         )
 
 
-def _kept_apart(fact: Joint, ledger: Sequence[Opened]) -> list[Claim]:
+def _kept_apart(fact: Joint, ledger: Sequence[Opened]) -> Statements:
     count, lines = len(fact.parties), len(ledger)
-    claims = [
-        Claim(
-            f"The table was made by {count} owners together ({_named(fact.parties)}), each with "
-            f"{_PARTITIONS[fact.partition]}. Nobody but its owner saw anything of a cell in the clear, save what the "
-            f"{counted(lines, 'line', 'lines')} of the ledger among the facts {'says' if lines == 1 else 'say'}; all "
-            "else went as shares or under masks.",
-            "proved",
-            "Every party wrote down every step, all alike; an opening that the protocol does not declare stops the run "
-            "before it is made, and the finished list was compared once more [BCG10, alg. 2].",
-            _SEMI_HONEST,
-        ),
-        Claim(
-            "A share says nothing of the number that it is a share of.",
-            "assumed",
-            f"{_ENGINES[fact.engine]}. The engine is a library that was not audited by us.",
-            f"{_trust(fact)}; {_SEMI_HONEST}; the engine does what its authors say",
-        ),
-    ]
+    yield Claim(
+        f"The table was made by {count} owners together ({_named(fact.parties)}), each with "
+        f"{_PARTITIONS[fact.partition]}. Nobody but its owner saw anything of a cell in the clear, save what the "
+        f"{counted(lines, 'line', 'lines')} of the ledger among the facts {'says' if lines == 1 else 'say'}; all "
+        "else went as shares or under masks.",
+        "proved",
+        "Every party wrote down every step, all alike; an opening that the protocol does not declare stops the run "
+        "before it is made, and the finished list was compared once more [BCG10, alg. 2].",
+        _SEMI_HONEST,
+    )
+    yield Claim(
+        "A share says nothing of the number that it is a share of.",
+        "assumed",
+        f"{_ENGINES[fact.engine]}. The engine is a library that was not audited by us.",
+        f"{_trust(fact)}; {_SEMI_HONEST}; the engine does what its authors say",
+    )
     sums = sorted({line.label for line in ledger if line.action == "sum"})
     if sums and count > 2:
-        claims.append(
-            Claim(
-                f"Sums over all owners ({', '.join(sums)}) show the part of no single owner to another, save in a "
-                "group where only one other has rows: what is left of the sum is then its part.",
-                "proved",
-                "Every two owners add and subtract a mask of their own modulo 2^64; a sum takes them all off.",
-                f"no {count - 1} owners pool what they know, which takes their parts off the sum; masks that SHAKE-256 "
-                f"grows from a secret look random to whoever lacks it; {_SEMI_HONEST}",
-            )
+        yield Claim(
+            f"Sums over all owners ({', '.join(sums)}) show the part of no single owner to another, save in a "
+            "group where only one other has rows: what is left of the sum is then its part.",
+            "proved",
+            "Every two owners add and subtract a mask of their own modulo 2^64; a sum takes them all off.",
+            f"no {count - 1} owners pool what they know, which takes their parts off the sum; masks that SHAKE-256 "
+            f"grows from a secret look random to whoever lacks it; {_SEMI_HONEST}",
         )
-    return claims
 
 
 def _trust(fact: Joint) -> str:
@@ -109,22 +102,19 @@ def _trust(fact: Joint) -> str:
     return f"no two of {_named(fact.computing)} collude"
 
 
-def _of_any_owners(fact: Joint) -> list[Refused]:
-    refused = [
-        Refused(
-            "The bounds hold against what an owner knew before the run.",
-            "they are relative to the statistics of the groups, and every owner saw means, covariances and ranges of "
-            "all groups exactly, where a reader only sees how the rows of a group lie",
-        ),
-        Refused(
-            "The run is safe from an owner that does not follow the protocol.",
-            "nobody checks that the numbers which a party sends are those that it should send: one that sends others "
-            "spoils the table, and may learn more than the ledger says",
-        ),
-    ]
+def _of_any_owners(fact: Joint) -> Statements:
+    yield Refused(
+        "The bounds hold against what an owner knew before the run.",
+        "they are relative to the statistics of the groups, and every owner saw means, covariances and ranges of "
+        "all groups exactly, where a reader only sees how the rows of a group lie",
+    )
+    yield Refused(
+        "The run is safe from an owner that does not follow the protocol.",
+        "nobody checks that the numbers which a party sends are those that it should send: one that sends others "
+        "spoils the table, and may learn more than the ledger says",
+    )
     if len(fact.parties) == 2:
-        refused.append(_of_two_owners(fact))
-    return refused
+        yield _of_two_owners(fact)
 
 
 def _of_marks(fact: Joint) -> Refused:
@@ -162,56 +152,49 @@ def _of_two_owners(fact: Joint) -> Refused:
     )
 
 
-def _of_two_noises(fact: Joint, noise: ComponentNoise | None) -> list[Claim]:
+def _of_two_noises(fact: Joint, noise: ComponentNoise | None) -> Statements:
     if fact.noise != "each" or noise is None:
-        return []
+        return
     names = _named(fact.computing[:1] + fact.computing[-1:])
-    return [
-        Claim(
-            f"Each of {names} added a whole noise of that law, so that the other's is left when it takes its own off: "
-            "against either of them, too, odds about a whole record change by a factor of at most "
-            f"e^({noise.components}/{at_least(noise.scale, 6)}). The noise has twice the variance of one.",
-            "proved",
-            "Theorem 1 [BCG10] for all components at once; more noise that is independent takes nothing from it.",
-            f"{names} do not collude; {SECRET_RANDOMNESS}; the odds before the release take in the statistics of the "
-            "record's group and the "
-            "columns that the owner itself has",
-        )
-    ]
+    yield Claim(
+        f"Each of {names} added a whole noise of that law, so that the other's is left when it takes its own off: "
+        "against either of them, too, odds about a whole record change by a factor of at most "
+        f"e^({noise.components}/{at_least(noise.scale, 6)}). The noise has twice the variance of one.",
+        "proved",
+        "Theorem 1 [BCG10] for all components at once; more noise that is independent takes nothing from it.",
+        f"{names} do not collude; {SECRET_RANDOMNESS}; the odds before the release take in the statistics of the "
+        "record's group and the "
+        "columns that the owner itself has",
+    )
 
 
-def _of_columns(fact: Joint, noise: ComponentNoise | None) -> list[Refused]:
-    refused = [
-        Refused(
-            "The owners cannot tell whose row is whose.",
-            "rows are matched by a key and shuffled by randomness that all owners have: each knows which released row "
-            "belongs to which of its keys, and saw the cluster of every row in each of "
-            f"{counted(fact.rounds, 'round', 'rounds')}",
-        ),
-        Refused(
-            "The columns of a group stay hidden from an owner that knows most of its records.",
-            "every owner saw, group by group, the products of its own columns with those of the others: each of its "
-            "columns is a linear equation, and so is the mean, for the cells of another's column. Of cells that can "
-            "have few values, such as categories, far fewer equations than records leave one solution",
-        ),
-        Refused(
-            "Nobody learns which records another owner has.",
-            "the run goes on only where all owners have the same keys, so that each knows of every record of its own "
-            "that all others have it too",
-        ),
-    ]
+def _of_columns(fact: Joint, noise: ComponentNoise | None) -> Statements:
+    yield Refused(
+        "The owners cannot tell whose row is whose.",
+        "rows are matched by a key and shuffled by randomness that all owners have: each knows which released row "
+        "belongs to which of its keys, and saw the cluster of every row in each of "
+        f"{counted(fact.rounds, 'round', 'rounds')}",
+    )
+    yield Refused(
+        "The columns of a group stay hidden from an owner that knows most of its records.",
+        "every owner saw, group by group, the products of its own columns with those of the others: each of its "
+        "columns is a linear equation, and so is the mean, for the cells of another's column. Of cells that can "
+        "have few values, such as categories, far fewer equations than records leave one solution",
+    )
+    yield Refused(
+        "Nobody learns which records another owner has.",
+        "the run goes on only where all owners have the same keys, so that each knows of every record of its own "
+        "that all others have it too",
+    )
     if noise is not None and noise.components > 1:
-        refused.append(
-            Refused(
-                "The bound for one component holds against another owner.",
-                "an owner knows its own columns, and what is left when it takes them off depends in all "
-                f"{noise.components} components on the columns of the others alone: components then speak of each "
-                "other, and only the bound for a whole record covers that",
-            )
+        yield Refused(
+            "The bound for one component holds against another owner.",
+            "an owner knows its own columns, and what is left when it takes them off depends in all "
+            f"{noise.components} components on the columns of the others alone: components then speak of each "
+            "other, and only the bound for a whole record covers that",
         )
     if fact.noise == "split":
-        refused.append(_of_halves(fact))
-    return refused
+        yield _of_halves(fact)
 
 
 def _of_halves(fact: Joint) -> Refused:
@@ -225,26 +208,21 @@ def _of_halves(fact: Joint) -> Refused:
     )
 
 
-def _of_rows(fact: Joint) -> list[Refused]:
-    refused = [
-        Refused(
-            "The owners cannot tell whose rows are whose.",
-            "each owner told its noised rows to all, so that every owner knows which released rows are another's, and "
-            "of which group",
-        ),
-        _of_bare_rows(fact),
-    ]
+def _of_rows(fact: Joint) -> Statements:
+    yield Refused(
+        "The owners cannot tell whose rows are whose.",
+        "each owner told its noised rows to all, so that every owner knows which released rows are another's, and "
+        "of which group",
+    )
+    yield _of_bare_rows(fact)
     if fact.centres == "each":
-        refused.append(
-            Refused(
-                "The rounds of clustering tell an owner nothing of single rows.",
-                f"centres and sizes were opened in each of {counted(fact.rounds, 'round', 'rounds')}: from one to "
-                "the next a centre moves "
-                "by the rows that changed cluster, and differences of its sums give them away; keep centres hidden "
-                '(centres = "last")',
-            )
+        yield Refused(
+            "The rounds of clustering tell an owner nothing of single rows.",
+            f"centres and sizes were opened in each of {counted(fact.rounds, 'round', 'rounds')}: from one to "
+            "the next a centre moves "
+            "by the rows that changed cluster, and differences of its sums give them away; keep centres hidden "
+            '(centres = "last")',
         )
-    return refused
 
 
 def _of_bare_rows(fact: Joint) -> Refused:

@@ -19,7 +19,7 @@ from sfumato.facts import (
 )
 from sfumato.laws.amplification import highest_posterior
 from sfumato.privacy.grouped import asked_levels, check_levels
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, at_least, counted, quoted
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_least, counted, quoted
 
 __all__ = [
     "is_noised_by_group",
@@ -35,57 +35,48 @@ __all__ = [
 ]
 
 
-def of_noise(fact: Noised, claims: list[Claim], refused: list[Refused]) -> None:
+def of_noise(fact: Noised) -> Statements:
     """Say what noise is proved to be, and what it does not hide."""
     what = "a factor of mean 1" if fact.kind == "multiplicative" else "noise"
     size = f"{fact.size:g}" if fact.kind == "multiplicative" else f"{fact.size:g} times the column's own"
     how = "multiplied by" if fact.kind == "multiplicative" else "given"
     each = "with the correlations of the data" if fact.correlated else "independent of all else"
-    claims.append(
-        Claim(
-            f"Every number of {counted(fact.columns, 'column', 'columns')} was {how} {what} of a {fact.law} law with "
-            "standard deviation "
-            f"{size}, drawn afresh for each row, {each}.",
-            "proved",
-            "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] and every result lies "
-            f"on one grid of {fact.grid:g} standard deviations, so that its last digits say nothing [Mironov 2012].",
-            f"{SECRET_RANDOMNESS}; numbers off a column's step, or beyond bounds that it keeps, are brought back "
-            "afterwards",
-        )
+    yield Claim(
+        f"Every number of {counted(fact.columns, 'column', 'columns')} was {how} {what} of a {fact.law} law with "
+        "standard deviation "
+        f"{size}, drawn afresh for each row, {each}.",
+        "proved",
+        "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] and every result lies "
+        f"on one grid of {fact.grid:g} standard deviations, so that its last digits say nothing [Mironov 2012].",
+        f"{SECRET_RANDOMNESS}; numbers off a column's step, or beyond bounds that it keeps, are brought back "
+        "afterwards",
     )
-    refused.extend(_not_of_noise(fact))
+    yield from _not_of_noise(fact)
 
 
-def _not_of_noise(fact: Noised) -> list[Refused]:
-    refused = [
-        Refused(
-            "An attacker stays as far from the true numbers as the noise is large.",
-            "a filter takes off much of the noise where columns go together, and an estimate draws the rest towards "
-            "the mean: the report measures the error that is left",
-        ),
-        Refused(
-            "The release is differentially private.",
-            "the noise is measured by each column's own standard deviation, which is data and can be read off the "
-            "release, and not by how much one person could change",
-        ),
-        Refused("The table may be made again with fresh noise.", "two releases average to half the noise's variance"),
-    ]
+def _not_of_noise(fact: Noised) -> Statements:
+    yield Refused(
+        "An attacker stays as far from the true numbers as the noise is large.",
+        "a filter takes off much of the noise where columns go together, and an estimate draws the rest towards "
+        "the mean: the report measures the error that is left",
+    )
+    yield Refused(
+        "The release is differentially private.",
+        "the noise is measured by each column's own standard deviation, which is data and can be read off the "
+        "release, and not by how much one person could change",
+    )
+    yield Refused("The table may be made again with fresh noise.", "two releases average to half the noise's variance")
     if fact.law == "uniform":
-        refused.append(
-            Refused(
-                "No released number proves anything about its original.",
-                "uniform noise is bounded: every released number proves between which two numbers its original lies, "
-                "and no factor bounds what is learned (the amplification is infinite)",
-            )
+        yield Refused(
+            "No released number proves anything about its original.",
+            "uniform noise is bounded: every released number proves between which two numbers its original lies, "
+            "and no factor bounds what is learned (the amplification is infinite)",
         )
     if fact.kind == "multiplicative":
-        refused.append(
-            Refused(
-                "Zeros and small numbers are hidden.",
-                "a product with 0 is 0, and a number near 0 is changed by little",
-            )
+        yield Refused(
+            "Zeros and small numbers are hidden.",
+            "a product with 0 is 0, and a number near 0 is changed by little",
         )
-    return refused
 
 
 def of_bounds(fact: BoundsKept) -> Refused:
@@ -98,22 +89,18 @@ def of_bounds(fact: BoundsKept) -> Refused:
     )
 
 
-def of_enhance(fact: Enhanced, facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:
+def of_enhance(fact: Enhanced, facts: tuple[Fact, ...]) -> Statements:
     """Say that some rows got extra noise, and that the others did not."""
-    claims.append(
-        Claim(
-            f"{counted(fact.rows, 'row', 'rows')}, drawn at random, got extra noise.",
-            "proved",
-            "A share of the rows was drawn without replacement [OZ03, sec. 5.4].",
-            SECRET_RANDOMNESS,
-        )
+    yield Claim(
+        f"{counted(fact.rows, 'row', 'rows')}, drawn at random, got extra noise.",
+        "proved",
+        "A share of the rows was drawn without replacement [OZ03, sec. 5.4].",
+        SECRET_RANDOMNESS,
     )
     if not any(isinstance(other, Shuffled) and other.rows <= fact.rows for other in facts):
-        refused.append(
-            Refused(
-                "The extra noise protects every row.",
-                f"the share of rows that got it is {fact.share:g}; all others got nothing of it",
-            )
+        yield Refused(
+            "The extra noise protects every row.",
+            f"the share of rows that got it is {fact.share:g}; all others got nothing of it",
         )
 
 
@@ -130,7 +117,7 @@ def of_untouched(fact: Untouched) -> Refused:
     )
 
 
-def of_transformation(fact: Transformed, facts: tuple[Fact, ...]) -> tuple[Refused, ...]:
+def of_transformation(fact: Transformed, facts: tuple[Fact, ...]) -> Statements:
     """Say by how many known rows a transformation is undone, and that extra noise on some rows changes little."""
     what, extra = ", ".join(fact.operations), next((other for other in facts if isinstance(other, Enhanced)), None)
     blurred, drawn = "", "nothing was drawn for each row: one secret key moves all of them alike"
@@ -138,17 +125,15 @@ def of_transformation(fact: Transformed, facts: tuple[Fact, ...]) -> tuple[Refus
         rows = counted(extra.rows, "row", "rows")
         blurred = f"; the {rows} with extra noise come back blurred by it, and do not count among those"
         drawn = "noise was drawn for some rows only, and its size is that of the data's own spread"
-    return (
-        Refused(
-            f"The numbers of the {counted(len(fact.columns), 'column', 'columns')} that were moved ({what}) are "
-            "hidden from a recipient.",
-            f"the table is reversible by anyone who knows {counted(fact.known_rows, 'row', 'rows')}: one key moved "
-            "all rows alike, and so many original rows, independent of each other, with their places in the release "
-            "fix it as far as the rounding of the release allows; fewer rows, public figures, or the digits and the "
-            f"shape of the numbers alone, may do as well{blurred}",
-        ),
-        Refused("The release is differentially private.", drawn),
+    yield Refused(
+        f"The numbers of the {counted(len(fact.columns), 'column', 'columns')} that were moved ({what}) are "
+        "hidden from a recipient.",
+        f"the table is reversible by anyone who knows {counted(fact.known_rows, 'row', 'rows')}: one key moved "
+        "all rows alike, and so many original rows, independent of each other, with their places in the release "
+        "fix it as far as the rounding of the release allows; fewer rows, public figures, or the digits and the "
+        f"shape of the numbers alone, may do as well{blurred}",
     )
+    yield Refused("The release is differentially private.", drawn)
 
 
 def of_moved_target(fact: TargetMoved) -> Refused:
@@ -160,25 +145,21 @@ def of_moved_target(fact: TargetMoved) -> Refused:
     )
 
 
-def of_runs(fact: ShuffledWithin, claims: list[Claim], refused: list[Refused]) -> None:
+def of_runs(fact: ShuffledWithin) -> Statements:
     """Say how far the order of the rows was mixed."""
     where = "rows stand in the order of the original"
     if fact.rows > 1:
         where = f"every row stays in its run of at least {fact.rows} rows"
-        claims.append(
-            Claim(
-                f"Within runs of at least {fact.rows} consecutive rows the order says nothing of that of the original.",
-                "proved",
-                "The order of each run was drawn uniformly.",
-                SECRET_RANDOMNESS,
-            )
+        yield Claim(
+            f"Within runs of at least {fact.rows} consecutive rows the order says nothing of that of the original.",
+            "proved",
+            "The order of each run was drawn uniformly.",
+            SECRET_RANDOMNESS,
         )
-    refused.append(
-        Refused(
-            "The order of the rows says nothing of the order of the original records.",
-            f"the file was moved in one pass and {where}, so whoever knows the order of the original knows about where "
-            "a person's row is",
-        )
+    yield Refused(
+        "The order of the rows says nothing of the order of the original records.",
+        f"the file was moved in one pass and {where}, so whoever knows the order of the original knows about where "
+        "a person's row is",
     )
 
 
@@ -197,120 +178,100 @@ def is_noised_by_group(facts: tuple[Fact, ...]) -> bool:
     return any(isinstance(fact, ComponentNoise) for fact in facts)
 
 
-def of_noised_groups(fact: Grouped, claims: list[Claim], refused: list[Refused]) -> None:
+def of_noised_groups(fact: Grouped) -> Statements:
     """Say what a group is where it scales the noise of its members, which is not a crowd to hide in."""
     check_levels(fact)
-    claims.append(
-        Claim(
-            f"Each of the {fact.records} original records was put into a group at least as large as its own privacy "
-            f"level ({asked_levels(fact.asked_min, fact.asked_max)}), and got noise in proportion to the ranges of "
-            "that group; the smallest group has "
-            f"{fact.smallest}.",
-            "proved",
-            "Small clusters are filled from larger ones or dissolved [BCG10, alg. 2, lines 4 to 11; errata BCG10.4]; "
-            "the finished partition was checked record by record.",
-            "one row is one person",
-        )
+    yield Claim(
+        f"Each of the {fact.records} original records was put into a group at least as large as its own privacy "
+        f"level ({asked_levels(fact.asked_min, fact.asked_max)}), and got noise in proportion to the ranges of "
+        "that group; the smallest group has "
+        f"{fact.smallest}.",
+        "proved",
+        "Small clusters are filled from larger ones or dissolved [BCG10, alg. 2, lines 4 to 11; errata BCG10.4]; "
+        "the finished partition was checked record by record.",
+        "one row is one person",
     )
-    refused.append(
-        Refused(
-            f"A record hides among the {fact.smallest} or more of its group.",
-            "every released row descends from one record: a group says how wide its noise is, not that members are "
-            "exchangeable, and the report measures how many records are linked to their own rows",
-        )
+    yield Refused(
+        f"A record hides among the {fact.smallest} or more of its group.",
+        "every released row descends from one record: a group says how wide its noise is, not that members are "
+        "exchangeable, and the report measures how many records are linked to their own rows",
     )
     if fact.alike:
-        refused.append(
-            Refused(
-                "The noise changes every record.",
-                f"{counted(fact.alike, 'record is in a group that varies', 'records are in groups that vary')} in no "
-                "number and at most in one other column: noise in proportion to ranges is none there, and such "
-                "records are published as they are",
-            )
+        yield Refused(
+            "The noise changes every record.",
+            f"{counted(fact.alike, 'record is in a group that varies', 'records are in groups that vary')} in no "
+            "number and at most in one other column: noise in proportion to ranges is none there, and such "
+            "records are published as they are",
         )
     if fact.tiny:
-        refused.append(
-            Refused(
-                "The noise is as wide as a crowd.",
-                f"{counted(fact.tiny, 'group has', 'groups have')} three records or fewer, and noise in proportion "
-                "to their ranges hides little",
-            )
+        yield Refused(
+            "The noise is as wide as a crowd.",
+            f"{counted(fact.tiny, 'group has', 'groups have')} three records or fewer, and noise in proportion "
+            "to their ranges hides little",
         )
 
 
-def of_component_noise(fact: ComponentNoise, claims: list[Claim], refused: list[Refused]) -> None:
+def of_component_noise(fact: ComponentNoise) -> Statements:
     """State the bound for one component and for the whole record, upward and downward, and what neither covers."""
-    claims.append(
-        Claim(
-            f"Every principal component of every record got noise of a {fact.law.capitalize()} law of scale "
-            f"{fact.scale:g} times the range of that component in the record's group, drawn afresh and independent of "
-            "all else.",
-            "proved",
-            "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] on a grid of "
-            f"{fact.grid:g} standard deviations; ranges are measured on that grid [BCG10, alg. 2; errata BCG10.1].",
-            f"{SECRET_RANDOMNESS}; numbers off a column's step, or beyond bounds that it keeps, are brought back "
-            "afterwards",
-        )
+    yield Claim(
+        f"Every principal component of every record got noise of a {fact.law.capitalize()} law of scale "
+        f"{fact.scale:g} times the range of that component in the record's group, drawn afresh and independent of "
+        "all else.",
+        "proved",
+        "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] on a grid of "
+        f"{fact.grid:g} standard deviations; ranges are measured on that grid [BCG10, alg. 2; errata BCG10.1].",
+        f"{SECRET_RANDOMNESS}; numbers off a column's step, or beyond bounds that it keeps, are brought back "
+        "afterwards",
     )
-    _bound(fact, 1, "about one principal component of a record", claims, refused)
-    _bound(fact, fact.components, "about a whole record, or about one of its columns,", claims, refused)
-    refused.extend(_not_of_components(fact))
+    yield from _bound(fact, 1, "about one principal component of a record")
+    yield from _bound(fact, fact.components, "about a whole record, or about one of its columns,")
+    yield from _not_of_components(fact)
 
 
-def _bound(fact: ComponentNoise, components: int, what: str, claims: list[Claim], refused: list[Refused]) -> None:
+def _bound(fact: ComponentNoise, components: int, what: str) -> Statements:
     """Claim a bound, or refuse it where it says nothing."""
     rho2 = highest_posterior(fact.rho1, fact.scale, components)
     factor = f"e^({components}/{at_least(fact.scale, 6)})"
     basis = f"Theorem 1 [BCG10]: the odds change by a factor of at most {factor}"
     if rho2 > _VOID:
-        refused.append(
-            Refused(
-                f"What is asked {what} stays uncertain.",
-                f"it may depend on {counted(components, 'component', 'components together')}, and so much noise lets "
-                f"odds change by up to {factor}: from {fact.rho1:g} to {_up(rho2)} (errata BCG10.2); take more noise, "
-                "or the guarantee of the record",
-            )
+        yield Refused(
+            f"What is asked {what} stays uncertain.",
+            f"it may depend on {counted(components, 'component', 'components together')}, and so much noise lets "
+            f"odds change by up to {factor}: from {fact.rho1:g} to {_up(rho2)} (errata BCG10.2); take more noise, "
+            "or the guarantee of the record",
         )
         return
-    claims.append(
-        Claim(
-            f"What is asked {what} and had probability {fact.rho1:g} looks no more probable than {_up(rho2)} after the "
-            f"release; and what had {1.0 - fact.rho1:g} no less probable than {_down(1.0 - rho2)}.",
-            "proved",
-            f"{basis}, upward and downward.",
-            _ASSUMES if components == fact.components else f"{_ASSUMES}; {_APART}",
-        )
+    yield Claim(
+        f"What is asked {what} and had probability {fact.rho1:g} looks no more probable than {_up(rho2)} after the "
+        f"release; and what had {1.0 - fact.rho1:g} no less probable than {_down(1.0 - rho2)}.",
+        "proved",
+        f"{basis}, upward and downward.",
+        _ASSUMES if components == fact.components else f"{_ASSUMES}; {_APART}",
     )
 
 
-def _not_of_components(fact: ComponentNoise) -> list[Refused]:
-    refused = [
-        Refused(
-            "The bounds hold against what was known before the release.",
-            "they are relative to what a record's group already tells (errata BCG10.3): the rows of a group show where "
-            "it lies and how far it reaches, and whoever finds a person's group knows that much without any bound",
-        ),
-        Refused(
-            "The release is differentially private.",
-            "groups, principal axes and ranges are computed from the data, their effect on the release is not "
-            "accounted for, and the noise is measured by them and not by how much one person could change",
-        ),
-        Refused(
-            "An attacker stays as far from the true numbers as the noise is large.",
-            "who knows a group's statistics draws noised rows towards its mean: the report measures the error that is "
-            "left",
-        ),
-        Refused("The table may be made again with fresh noise.", "the factors of two releases multiply"),
-    ]
+def _not_of_components(fact: ComponentNoise) -> Statements:
+    yield Refused(
+        "The bounds hold against what was known before the release.",
+        "they are relative to what a record's group already tells (errata BCG10.3): the rows of a group show where "
+        "it lies and how far it reaches, and whoever finds a person's group knows that much without any bound",
+    )
+    yield Refused(
+        "The release is differentially private.",
+        "groups, principal axes and ranges are computed from the data, their effect on the release is not "
+        "accounted for, and the noise is measured by them and not by how much one person could change",
+    )
+    yield Refused(
+        "An attacker stays as far from the true numbers as the noise is large.",
+        "who knows a group's statistics draws noised rows towards its mean: the report measures the error that is left",
+    )
+    yield Refused("The table may be made again with fresh noise.", "the factors of two releases multiply")
     if fact.guarantee == "component" and fact.components > 1:
-        refused.append(
-            Refused(
-                "The bound for one component is a bound for one column.",
-                f"a column is a mixture of all {fact.components} components, so only the bound for a whole record "
-                "covers it",
-            )
+        yield Refused(
+            "The bound for one component is a bound for one column.",
+            f"a column is a mixture of all {fact.components} components, so only the bound for a whole record "
+            "covers it",
         )
-    return refused
 
 
 def _up(probability: float) -> str:

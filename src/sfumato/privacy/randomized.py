@@ -14,7 +14,7 @@ from sfumato.errors import BadInput, OptionError, PrivacyRefusal
 from sfumato.facts import DomainsObserved, Fact, Randomized, Untouched
 from sfumato.laws.amplification import combine, downward_bound, upward_bound
 from sfumato.laws.spec import NoiseSpec
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, at_least, at_most, counted, quoted
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_least, at_most, counted, quoted
 
 __all__ = ["of_observed", "of_randomized", "of_rows", "read_spec", "spec_of", "specs_of"]
 
@@ -69,32 +69,28 @@ def read_spec(path: str | Path, column: str) -> NoiseSpec:
     return specs[column]
 
 
-def of_randomized(fact: Randomized, facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:
+def of_randomized(fact: Randomized, facts: tuple[Fact, ...]) -> Statements:
     """Say what an answer of one column can tell, or that nothing bounds it."""
     spec = spec_of(fact)
     if math.isinf(spec.gamma):
-        refused.append(
-            Refused(
-                f"There is a bound on what a released value of {fact.column!r} tells about the true one.",
-                f"no guarantee: {_why_infinite(spec)}",
-            )
+        yield Refused(
+            f"There is a bound on what a released value of {fact.column!r} tells about the true one.",
+            f"no guarantee: {_why_infinite(spec)}",
         )
         return
-    claims.append(
-        Claim(
-            f"Each value of {fact.column!r} was randomized by itself: whatever is released, the odds of anything about "
-            f"the true value change by at most a factor of {at_most(spec.gamma)} (local differential privacy with "
-            "epsilon "
-            f"{at_most(spec.epsilon)}); what was {_words(spec.gamma)}.",
-            "assumed" if fact.column in _observed(facts) else "proved",
-            f"{_EGS}; it follows from the law and the domain, whose digest is {fact.digest[:16]}.",
-            f"the domain does not depend on the data; {SECRET_RANDOMNESS}; what the "
-            f"person's other columns tell of this one comes on top, see the whole row; {_TABLE_ALONE}",
-        )
+    yield Claim(
+        f"Each value of {fact.column!r} was randomized by itself: whatever is released, the odds of anything about "
+        f"the true value change by at most a factor of {at_most(spec.gamma)} (local differential privacy with "
+        "epsilon "
+        f"{at_most(spec.epsilon)}); what was {_words(spec.gamma)}.",
+        "assumed" if fact.column in _observed(facts) else "proved",
+        f"{_EGS}; it follows from the law and the domain, whose digest is {fact.digest[:16]}.",
+        f"the domain does not depend on the data; {SECRET_RANDOMNESS}; what the "
+        f"person's other columns tell of this one comes on top, see the whole row; {_TABLE_ALONE}",
     )
 
 
-def of_rows(facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]) -> None:
+def of_rows(facts: tuple[Fact, ...]) -> Statements:
     """Say what all answers of a person tell together: amplifications multiply, epsilons add up."""
     specs = specs_of(facts)
     if not specs:
@@ -102,12 +98,10 @@ def of_rows(facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]
     unbounded = sorted(name for name, spec in specs.items() if math.isinf(spec.gamma))
     gamma = combine(spec.gamma for spec in specs.values())
     epsilon = math.fsum(spec.epsilon for spec in specs.values())
-    refused.append(
-        Refused(
-            "The table may be made again with fresh randomness.",
-            "two answers of a person to one question tell more than one: their epsilons add up, and many average to "
-            "the truth",
-        )
+    yield Refused(
+        "The table may be made again with fresh randomness.",
+        "two answers of a person to one question tell more than one: their epsilons add up, and many average to "
+        "the truth",
     )
     if unbounded or math.isinf(gamma):
         columns = counted(len(specs), "column", "columns")
@@ -116,21 +110,19 @@ def of_rows(facts: tuple[Fact, ...], claims: list[Claim], refused: list[Refused]
             why = f"{len(unbounded)} of {columns} have no bound, the first is {unbounded[0]!r}"
         if len(specs) == 1:
             why = "its one column has none"
-        refused.append(Refused("There is a bound on what a whole released row tells about its person.", why))
+        yield Refused("There is a bound on what a whole released row tells about its person.", why)
         return
     beside = " Which cells are missing is told on top of it." if _tells_missing(facts) else ""
-    claims.append(
-        Claim(
-            f"For a whole row of {counted(len(specs), 'column', 'columns')}, the odds of anything about the person's "
-            "values change by at "
-            f"most a factor of {at_most(gamma)} (local differential privacy with epsilon {at_most(epsilon)}); what was "
-            f"{_words(gamma)}.{beside}",
-            "assumed" if _observed(facts) else "proved",
-            "Cells were randomized independently: the factors of a row's columns multiply and their epsilons add up.",
-            f"{SECRET_RANDOMNESS}; one row is one person, who is in one release only; the domains do not depend on "
-            "the data; columns that "
-            f"are passed through as public do not count; {_TABLE_ALONE}",
-        )
+    yield Claim(
+        f"For a whole row of {counted(len(specs), 'column', 'columns')}, the odds of anything about the person's "
+        "values change by at "
+        f"most a factor of {at_most(gamma)} (local differential privacy with epsilon {at_most(epsilon)}); what was "
+        f"{_words(gamma)}.{beside}",
+        "assumed" if _observed(facts) else "proved",
+        "Cells were randomized independently: the factors of a row's columns multiply and their epsilons add up.",
+        f"{SECRET_RANDOMNESS}; one row is one person, who is in one release only; the domains do not depend on "
+        "the data; columns that "
+        f"are passed through as public do not count; {_TABLE_ALONE}",
     )
 
 

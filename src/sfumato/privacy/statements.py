@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Literal
 
-__all__ = ["SECRET_RANDOMNESS", "Claim", "Refused", "at_least", "at_most", "counted", "quoted"]
+__all__ = ["SECRET_RANDOMNESS", "Claim", "Refused", "Statements", "at_least", "at_most", "counted", "quoted"]
 
 SECRET_RANDOMNESS = "the source of randomness is not known to the attacker"  # noqa: S105
 """What a claim assumes that chance makes true. A seed is no secret, so in a rehearsal such a claim is not proved."""
@@ -29,6 +29,10 @@ class Refused:
 
     claim: str
     because: str
+
+
+Statements = Iterator[Claim | Refused]
+"""What follows from a fact, in the order of the certificate."""
 
 
 def counted(count: int, one: str, many: str) -> str:
