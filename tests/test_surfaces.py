@@ -131,6 +131,11 @@ def test_a_key_may_be_the_file_of_one(tmp_path: Path) -> None:
     (tmp_path / "key.toml").write_text(Key((Add("age", 5.0), Add("pay", 7.0))).to_toml(), encoding="utf-8")
     release = sf.sanitize(TABLE, method="translate", key=tmp_path / "key.toml", seed=1, report=False)
     assert sorted(release.table["age"].to_pylist()) == sorted(5 + age for age in TABLE["age"].to_pylist())
+    named = dataclasses.replace(
+        release.recipe, parameters={**release.recipe.parameters, "key": str(tmp_path / "key.toml")}
+    )
+    with pytest.raises(OptionError, match="the key is not one"):  # a recipe opens no file
+        sf.sanitize(TABLE, recipe=named, report=False)
     assert [method for method in METHODS if is_keyed(method)] == ["translate", "scale", "rotate", "hybrid"]
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.errors import BadInput, OptionError, SfumatoError
-from sfumato.replacing import reason, replacing_file
+from sfumato.cli.options import COUNT, FILE, check_new, options, usual, write_private
+from sfumato.errors import BadInput, OptionError
 
 if TYPE_CHECKING:
     from sfumato.collect.survey import Survey
@@ -20,7 +19,12 @@ __all__ = ["collect"]
 
 _PASSWORD = "SFUMATO_DASHBOARD_PASSWORD"  # noqa: S105 (the name of a variable, not what it holds)
 _LEAST_PASSWORD = 8
-_DB = "Database of the survey: a file (SQLite), or postgresql://USER@HOST/NAME."
+_db = click.option(
+    "--db",
+    required=True,
+    metavar="URL",
+    help="Database of the survey: a file (SQLite), or postgresql://USER@HOST/NAME.",
+)
 
 
 @click.group()
@@ -41,54 +45,41 @@ def collect() -> None:
     metavar="[NAME=]FILE",
     help="Noise specification (TOML); NAME= and repeat for several questions.",
 )
-@click.option("--db", required=True, metavar="URL", help=_DB)
+@_db
 @click.option("--question", "texts", multiple=True, metavar="[NAME=]TEXT", help="What is asked; repeatable.")
-@click.option("--title", default="Survey", show_default=True, help="Title of the page.")
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; others than this machine's need TLS."
-)
-@click.option(
-    "--port",
-    default=8000,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="Port to listen on; 0 takes a free one.",
-)
-@click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate for TLS (PEM, with its chain).")
-@click.option("--tls-key", type=click.Path(path_type=Path), help="Key of the certificate (PEM, no passphrase).")
+@usual("--title", default="Survey", words="Title of the page.")
+@usual("--host", default="127.0.0.1", words="Address to listen on; others than this machine's need TLS.")
+@usual("--port", default=8000, type=click.IntRange(0, 65535), words="Port to listen on; 0 takes a free one.")
+@click.option("--tls-cert", type=FILE, help="Certificate for TLS (PEM, with its chain).")
+@click.option("--tls-key", type=FILE, help="Key of the certificate (PEM, no passphrase).")
 @click.option("--proxy", metavar="ADDRESS", help="A proxy before the collector whose X-Forwarded-For is believed.")
-@click.option(
-    "--rate",
-    default=20.0,
-    show_default=True,
-    type=click.FloatRange(0),
-    help="Answers a second from one address; 0 is no limit.",
-)
-@click.option(
-    "--max-body", default=16_384, show_default=True, type=click.IntRange(256, 1 << 20), help="Bytes of an answer."
-)
-@click.option(
-    "--connections",
-    default=1_000,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Connections that one address may hold open at once.",
-)
-@click.option(
-    "--at-least",
-    default=50,
-    show_default=True,
-    type=click.IntRange(2),
-    help="Answers from which on the dashboard shows figures.",
-)
+@usual("--rate", default=20.0, type=click.FloatRange(0), words="Answers a second from one address; 0 is no limit.")
+@usual("--max-body", default=16_384, type=click.IntRange(256, 1 << 20), words="Bytes of an answer.")
+@usual("--connections", default=1_000, type=COUNT, words="Connections that one address may hold open at once.")
+@usual("--at-least", default=50, type=click.IntRange(2), words="Answers from which on the dashboard shows figures.")
 @click.option(
     "--password-file",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help=f"File with the dashboard's password, or variable {_PASSWORD}; else one is made and shown.",
 )
 @verb
 def serve(
-    console: Console, db: str, specs: tuple[str, ...], texts: tuple[str, ...], title: str, **options: Any
+    console: Console,
+    db: str,
+    specs: tuple[str, ...],
+    texts: tuple[str, ...],
+    *,
+    title: str,
+    host: str,
+    port: int,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    proxy: str | None,
+    rate: float,
+    max_body: int,
+    connections: int,
+    at_least: int,
+    password_file: Path | None,
 ) -> None:
     """Serve a survey: its page, its answers, its dashboard. Ends with Ctrl-C; what was acknowledged is stored.
 
@@ -101,11 +92,9 @@ def serve(
     from sfumato.collect.writer import Log
 
     survey = read_survey(specs, texts, title)
-    place = ListenAddress(options["host"], options["port"], options["tls_cert"], options["tls_key"], options["proxy"])
-    password, made = _password(options["password_file"])
-    settings = CollectorSettings(
-        password, options["rate"], options["max_body"], options["at_least"], options["connections"], place.names
-    )
+    place = ListenAddress(host, port, tls_cert, tls_key, proxy)
+    password, made = _password(password_file)
+    settings = CollectorSettings(password, rate, max_body, at_least, connections, place.names)
 
     def ready(url: str) -> None:
         for question in survey.questions:
@@ -127,13 +116,11 @@ def serve(
 
 
 @collect.command()
-@click.option("--db", required=True, metavar="URL", help=_DB)
+@_db
 @click.option("-n", "--number", required=True, type=click.IntRange(1, 10_000_000), help="How many tokens.")
-@click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write, one a line, mode 600."
-)
+@click.option("-o", "--output", required=True, type=FILE, help="File to write, one a line, mode 600.")
 @click.option("--url", metavar="URL", help="Address of the survey: write links in place of bare tokens.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing file.")
+@options(overwrite="Replace an existing file.")
 @verb
 def tokens(console: Console, db: str, number: int, output: Path, url: str | None, overwrite: bool) -> None:
     """Make tokens, each good for one answer.
@@ -144,15 +131,14 @@ def tokens(console: Console, db: str, number: int, output: Path, url: str | None
     from sfumato.collect.store import AnswerStore
     from sfumato.collect.tokens import mint
 
-    if output.exists() and not overwrite:
-        raise OptionError(f"the file {str(output)!r} exists; choose another, or replace it with --overwrite")
+    check_new(output, overwrite=overwrite)
     store = AnswerStore.open(db)
     try:
         key = store.key
     finally:
         store.close()
     prefix = "" if url is None else f"{url.rstrip('/')}/#"
-    _write_private(output, (f"{prefix}{token}\n" for token in mint(key, number)))
+    write_private(output, "".join(f"{prefix}{token}\n" for token in mint(key, number)), "tokens")
     console.say(f"{number} tokens written to {output}: hand each to one person, then delete the file.")
     console.result({"tokens": number, "output": str(output)})
 
@@ -166,20 +152,27 @@ def tokens(console: Console, db: str, number: int, output: Path, url: str | None
     "--value", "values", multiple=True, metavar="[NAME=]V", help="Your true answer; asked for, unseen, where left out."
 )
 @click.option("--expect-digest", metavar="SHA256", help="Refuse any other specification than this one.")
-@click.option(
-    "--rho1",
-    default=0.1,
-    show_default=True,
-    type=click.FloatRange(0, 1),
-    help="A belief before the answer, for --max-rho2.",
-)
+@usual("--rho1", default=0.1, type=click.FloatRange(0, 1), words="A belief before the answer, for --max-rho2.")
 @click.option("--max-rho2", type=click.FloatRange(0, 1), help="Refuse if that belief could rise above this.")
-@click.option("--keep", "folder", type=click.Path(path_type=Path), help="Folder for randomized answers, for retries.")
-@click.option("--ca", type=click.Path(path_type=Path), help="Certificates to trust in place of the system's (PEM).")
+@click.option("--keep", "folder", type=FILE, help="Folder for randomized answers, for retries.")
+@click.option("--ca", type=FILE, help="Certificates to trust in place of the system's (PEM).")
 @click.option("--allow-http", is_flag=True, help="Send without TLS to another machine.")
 @click.option("--other-person", is_flag=True, help="Another person than the one who answered here before.")
 @verb
-def answer(console: Console, url: str, token: str | None, values: tuple[str, ...], **options: Any) -> None:
+def answer(
+    console: Console,
+    url: str,
+    token: str | None,
+    values: tuple[str, ...],
+    *,
+    expect_digest: str | None,
+    rho1: float,
+    max_rho2: float | None,
+    folder: Path | None,
+    ca: Path | None,
+    allow_http: bool,
+    other_person: bool,
+) -> None:
     """Answer a survey: the true value is randomized here and never sent.
 
     The randomized answer is kept before it is sent; running the command again sends the same one. Exits with 3 if the
@@ -192,25 +185,25 @@ def answer(console: Console, url: str, token: str | None, values: tuple[str, ...
     token = (token or fragment).strip()
     if not token:
         raise OptionError("a token is needed; give --token, or the link that holds it")
-    connection = Connection(base, ca=options["ca"], allow_http=options["allow_http"])
+    connection = Connection(base, ca=ca, allow_http=allow_http)
     survey = connection.survey()
-    check_survey(survey, digest=options["expect_digest"], rho1=options["rho1"], max_rho2=options["max_rho2"])
+    check_survey(survey, digest=expect_digest, rho1=rho1, max_rho2=max_rho2)
     for question in survey.questions:
         console.say(f"{question.text or question.name}\n{question.spec.describe()}")
-    kept = KeptAnswers(options["folder"] or default_folder())
+    kept = KeptAnswers(folder or default_folder())
     truth: dict[str, str] = {}
     if kept.of(token) is None:
         truth = _values(survey, values)
     elif values:
         console.note("sfumato: an answer is kept for this token; it is sent again, and --value is not used")
-    done = answer_survey(connection, token, truth, survey=survey, kept=kept, other_person=options["other_person"])
+    done = answer_survey(connection, token, truth, survey=survey, kept=kept, other_person=other_person)
     for name, value in done.answers.items():
         console.say(f"Sent for {name}: {value}" + (" (the server had it before)" if done.again else ""))
     console.result({"accepted": True, "again": done.again, "answers": done.answers, "digest": done.digest})
 
 
 @collect.command()
-@click.option("--db", required=True, metavar="URL", help=_DB)
+@_db
 @verb
 def estimate(console: Console, db: str) -> None:
     """Estimate the distribution of the true answers, with bands.
@@ -279,13 +272,3 @@ def _values(survey: Survey, given: tuple[str, ...]) -> dict[str, str]:
             prompt = f"Your true answer to {question.name} ({kinds or domain.describe()}; not shown)"
             values[question.name] = str(click.prompt(prompt, hide_input=True, err=True))
     return values
-
-
-def _write_private(path: Path, lines: Iterable[str]) -> None:
-    try:
-        with replacing_file(path, private=True) as work:
-            work.write_text("".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise SfumatoError(
-            f"the tokens could not be written ({reason(error)}); make room or choose another place"
-        ) from None

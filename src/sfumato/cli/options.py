@@ -34,6 +34,7 @@ __all__ = [
     "options",
     "read_input",
     "signer_at",
+    "usual",
     "write_private",
 ]
 
@@ -141,6 +142,11 @@ def budget_words(report: Report) -> str | None:
     if sizes["estimate"] > sizes["budget"]:
         return f"{looked}, the fewest that still tell something (estimated {estimate}, more than the {budget} granted)."
     return f"{looked} (estimated {estimate} of {budget})."
+
+
+def usual(*spelt: str, default: Any, words: str, **settings: Any) -> Callable[[F], F]:
+    """Add an option that has a default, which the help shows."""
+    return click.option(*spelt, default=default, show_default=True, help=words, **settings)
 
 
 def write_private(path: Path, text: str, what: str, *, private: bool = True) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import signer_at
+from sfumato.cli.options import FILE, options, signer_at, usual
 from sfumato.errors import OptionError
 from sfumato.progress import listening, tell
 
@@ -29,19 +29,15 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
 
 
 @click.group(invoke_without_command=True)
-@click.option("--config", "config_file", type=click.Path(path_type=Path), help="Settings of this party (party.toml).")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for release/ and owner/.")
-@click.option("--encoding", default="utf-8", show_default=True, help="How a CSV file is written.")
-@click.option("--seed", type=click.IntRange(min=0), help="Rehearse, if all parties do with the same number.")
-@click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Run owner/recipe.toml again, at all.")
+@click.option("--config", type=FILE, help="Settings of this party (party.toml).")
+@options("output", "encoding", seed="Rehearse, if all parties do with the same number.")
+@options(recipe="Run owner/recipe.toml again, at all.")
 @click.option("--format", "form", type=click.Choice(["csv", "parquet", "arrow"]), default="csv", show_default=True)
-@click.option("--no-report", is_flag=True, help="Do not measure this owner's part.")
-@click.option("--policy", metavar="NAME|FILE", help="What the report on this owner's part must meet.")
-@click.option("--sign", type=click.Path(path_type=Path), help="This owner's private key (Ed25519) to sign with.")
-@click.option("--overwrite", is_flag=True, help="Replace an earlier release of that name.")
+@options(no_report="Do not measure this owner's part.", policy="What the report on this owner's part must meet.")
+@options("overwrite", sign="This owner's private key (Ed25519) to sign with.")
 @verb
 @click.pass_context
-def party(context: click.RichContext, /, console: Console, config_file: Path | None, **options: Any) -> None:
+def party(context: click.RichContext, /, console: Console, config: Path | None, **told: Any) -> None:
     """Sanitize a table that several owners have together, without showing each other their part.
 
     Every owner runs 'sfumato party --config party.toml' at about the same time, and all end with the same table,
@@ -49,25 +45,25 @@ def party(context: click.RichContext, /, console: Console, config_file: Path | N
     """
     if context.invoked_subcommand is not None:
         return
-    if config_file is None:
+    if config is None:
         raise OptionError("the settings of this party are needed; give --config party.toml, or begin with party init")
-    _run(console, config_file, options)
+    _run(console, config, **told)
 
 
 @party.command("init")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=FILE)
 @click.option(
     "--party", "parties", multiple=True, required=True, metavar="NAME=HOST:PORT", help="A party; two or more."
 )
 @click.option("--partition", required=True, type=_PARTITION, help="Whether owners have rows or columns of the table.")
 @click.option("--data", multiple=True, metavar="NAME=FILE", help="The table of a party; repeatable.")
 @click.option("--key", metavar="COL", help="vertical: the column that says which rows belong together.")
-@click.option("--target", metavar="COL", help="The class or response that will be mined, whoever has it.")
-@click.option("--schema", type=click.Path(path_type=Path), help="horizontal: schema with declared domains, for all.")
+@options(target="The class or response that will be mined, whoever has it.")
+@options(schema="horizontal: schema with declared domains, for all.")
 @click.option("--k", type=int, help="Records of a group at least.  [default: 100]")
 @click.option("--engine", type=click.Choice(["cheetah", "aby3"]), default="cheetah", show_default=True)
-@click.option("--timeout", type=click.FloatRange(2), default=60.0, show_default=True, help="Seconds of silence.")
-@click.option("--run", default="trial", show_default=True, help="Name of the run.")
+@usual("--timeout", type=click.FloatRange(2), default=60.0, words="Seconds of silence.")
+@usual("--run", default="trial", words="Name of the run.")
 @click.option("--keep-authority", is_flag=True, help="Keep the key that signed all certificates.")
 @verb
 def init(
@@ -76,7 +72,7 @@ def init(
     parties: tuple[str, ...],
     data: tuple[str, ...],
     keep_authority: bool,
-    **options: Any,
+    **told: Any,
 ) -> None:
     """Write FOLDER/NAME/ for every party: party.toml, its key, all certificates with their fingerprints pinned.
 
@@ -88,7 +84,7 @@ def init(
 
     addresses = {name: Address.parse(text) for name, text in _pairs(parties, "--party NAME=HOST:PORT")}
     tables = {name: Path(text) for name, text in _pairs(data, "--data NAME=FILE")}
-    files = write_trial(folder, PartyTrial(addresses, data=tables, **options), keep_authority=keep_authority)
+    files = write_trial(folder, PartyTrial(addresses, data=tables, **told), keep_authority=keep_authority)
     for name, path in files.items():
         console.say(f"{name}: sfumato party --config {path}")
     console.say("Hand each folder to its party over a way you trust; key.pem is that party's alone.")
@@ -105,9 +101,21 @@ def _pairs(given: tuple[str, ...], form: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in pairs]
 
 
-def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
+def _run(
+    console: Console,
+    config_file: Path,
+    *,
+    output: Path | None,
+    encoding: str,
+    seed: int | None,
+    recipe: Path | None,
+    form: str,
+    no_report: bool,
+    policy: str | None,
+    overwrite: bool,
+    sign: Path | None,
+) -> None:
     """Take part in a joint run."""
-    from sfumato import __version__
     from sfumato.engines.joint_part import own_part
     from sfumato.parties.config import PartyConfig
     from sfumato.parties.network import joined, telling_others
@@ -115,21 +123,22 @@ def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
     from sfumato.publish.joint import run_party
     from sfumato.recipe import Recipe
     from sfumato.tables.files import read_file
+    from sfumato.version import __version__
 
     begin = time.monotonic()
-    config = PartyConfig.load(config_file).with_seed(options["seed"])
+    config = PartyConfig.load(config_file).with_seed(seed)
     with telling_others(config, __version__):
-        if options["recipe_file"] is not None:
-            config = _replayed(config, Recipe.load(options["recipe_file"]), options["seed"])
-        output = options["output"] or config.output
-        if output is None:
+        if recipe is not None:
+            config = _replayed(config, Recipe.load(recipe), seed)
+        folder = output or config.output
+        if folder is None:
             raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
-        check_folder(output, overwrite=options["overwrite"])
-        signer = signer_at(options["sign"], output)
+        check_folder(folder, overwrite=overwrite)
+        signer = signer_at(sign, folder)
         if signer is not None:
             refuse_to_sign_rehearsal(rehearsal=config.plan.seed is not None)
         data = config.data
-        table, _ = read_file(str(data.file), encoding=options["encoding"])
+        table, _ = read_file(str(data.file), encoding=encoding)
         part = own_part(config.plan, config.rank, table, data.load_schema(), key=data.key, columns=data.columns)
     if config.plan.noise_in_words:
         console.note(f"sfumato: {config.plan.noise_in_words}")
@@ -141,15 +150,15 @@ def _run(console: Console, config_file: Path, options: dict[str, Any]) -> None:
             part,
             channel,
             engine,
-            output,
-            form=options["form"],
-            report=not options["no_report"],
-            overwrite=options["overwrite"],
+            folder,
+            form=form,
+            report=not no_report,
+            overwrite=overwrite,
             sign=signer,
-            policy=options["policy"],
+            policy=policy,
         )
         sent = channel.sent + (0 if engine is None else engine.sent)
-    _tell(console, release, output, options["form"], sent, time.monotonic() - begin)
+    _tell(console, release, folder, form, sent, time.monotonic() - begin)
 
 
 def _replayed(config: PartyConfig, recipe: Recipe, seed: int | None) -> PartyConfig:

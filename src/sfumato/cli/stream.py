@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import COUNT, FILE, keeping_owner_part, options, read_input, signer_at
+from sfumato.cli.options import COUNT, FILE, keeping_owner_part, options, read_input, signer_at, usual
 from sfumato.errors import OptionError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _source = click.option(
 
 
 def _choice(name: str, *choices: str, words: str) -> Callable[[F], F]:
-    return click.option(name, type=click.Choice(choices), default=choices[0], show_default=True, help=words)
+    return usual(name, type=click.Choice(choices), default=choices[0], words=words)
 
 
 @click.group()
@@ -65,21 +65,20 @@ def stream() -> None:
     "--pending", "memory", "encrypted", words="Keep records that wait in memory only, or in the state under a key."
 )
 @_pending_key
-@click.option("--pending-limit", type=click.IntRange(min=0), default=10_000, show_default=True, help="Most that wait.")
+@usual("--pending-limit", type=click.IntRange(min=0), default=10_000, words="Most that wait.")
 @click.option(
     "--measure-rows",
     type=COUNT,
     help="Keep at most so many rows encrypted to measure by, and as many people out.  [default: none]",
 )
 @_measure_key
-@click.option(
+@usual(
     "--measure-share",
     type=click.FloatRange(min=0.0, max=0.5),
     default=0.1,
-    show_default=True,
-    help="Share of rows that is kept out, with --measure-rows.",
+    words="Share of rows that is kept out, with --measure-rows.",
 )
-@click.option("--batch-rows", type=COUNT, default=5_000, show_default=True, help="Rows of a batch.")
+@usual("--batch-rows", type=COUNT, default=5_000, words="Rows of a batch.")
 @options("seed", recipe="Begin as another stream: its recipe.toml.")
 @_source
 @options("encoding")
@@ -134,7 +133,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
     "--stdin-format", "form", type=click.Choice(["csv", "jsonl"]), help="Of standard input.  [default: as it begins]"
 )
 @click.option("--follow", is_flag=True, help="Wait for more at the end of a Redis stream, until interrupted.")
-@click.option("--group", default="sfumato", show_default=True, help="Consumer group on a Redis server.")
+@usual("--group", default="sfumato", words="Consumer group on a Redis server.")
 @click.option("--acknowledge", is_flag=True, help="Print the id of each batch on stderr once it is on disk.")
 @_source
 @options("encoding")

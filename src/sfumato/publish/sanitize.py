@@ -15,7 +15,7 @@ from sfumato.errors import OptionError, SfumatoError, shown
 from sfumato.geometry.key import Key
 from sfumato.geometry.keyfile import check_key_path, keeping_key
 from sfumato.mechanism import Mechanism
-from sfumato.methods import DEFAULT_METHOD, all_parameters, is_keyed, make_mechanism
+from sfumato.methods import DEFAULT_METHOD, all_parameters, make_mechanism
 from sfumato.publish.folder import check_folder, replacing_folder
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import BUILT_IN, Policy
@@ -119,29 +119,21 @@ def sanitize(
     >>> release.table.num_rows, release.certificate.levels["smallest_group"] >= 5
     (40, True)
     """
-    if recipe is not None:
-        given = {"mechanism": mechanism, "method": method, "schema": schema, "level": level, "strata": strata}
-        columns = {"target": target, "identifiers": identifiers, "public": public}
-        recipe = load_recipe(recipe, {**parameters, **given, **columns})
-        method, parameters = recipe.method, {**recipe.parameters, **parameters}
-        schema, level, strata = recipe.schema, recipe.level, recipe.strata
-        holdout, seed = _first(holdout, recipe.holdout), _first(seed, recipe.seed)
-        policy = _policy_of(recipe) if policy is None else policy
+    told: dict[str, Any] = {
+        "schema": schema,
+        "target": target,
+        "level": level,
+        "strata": strata,
+        "identifiers": identifiers,
+        "public": public,
+        "holdout": holdout,
+        "seed": seed,
+    }
+    chosen, told, policy = _as_told(mechanism, method, parameters, told, recipe, policy)
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     arrow, origin = to_arrow(table)
-    plan = settle(
-        arrow,
-        _chosen(mechanism, method, parameters, level, schema, replayed=recipe is not None),
-        schema=schema,
-        target=target,
-        level=level,
-        strata=strata,
-        identifiers=identifiers,
-        public=public,
-        holdout=holdout,
-        seed=seed,
-    )
+    plan = settle(arrow, chosen, **told)
     outcome = run_in_memory(arrow, plan, native=native)
     release = publish(
         outcome,
@@ -233,32 +225,15 @@ def sanitize_file(
     PolicyNotMet
         Where the policy is not met, or it cannot be told; neither folder nor key is written.
     """
-    if recipe is not None:
-        given = {"mechanism": mechanism, "method": method, "schema": schema}
-        columns = {"target": target, "identifiers": identifiers, "public": public}
-        recipe = load_recipe(recipe, {**parameters, **given, **columns})
-        for name in ("holdout", "level", "strata"):
-            if getattr(recipe, name) is not None:
-                raise OptionError(f"the recipe says {name!r}, which needs all rows at once; a file goes in batches")
-        method, parameters, schema = recipe.method, {**recipe.parameters, **parameters}, recipe.schema
-        seed, policy = _first(seed, recipe.seed), _policy_of(recipe) if policy is None else policy
+    told: dict[str, Any] = {"schema": schema, "target": target, "identifiers": identifiers, "public": public}
+    chosen, told, policy = _as_told(mechanism, method, parameters, {**told, "seed": seed}, recipe, policy)
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
-    mover = in_chunks(_chosen(mechanism, method, parameters, None, schema, replayed=recipe is not None))
+    mover = in_chunks(chosen)
     check_folder(folder, overwrite=overwrite)
     _check_key(mover, new_key, folder)
-    signer, form = signer_of(sign, rehearsal=seed is not None), form_of(Path(source))
-    tried = try_on_sample(
-        source,
-        mover,
-        schema=schema,
-        target=target,
-        identifiers=identifiers,
-        public=public,
-        rows=sample_rows,
-        seed=seed,
-        encoding=encoding,
-    )
+    signer, form = signer_of(sign, rehearsal=told["seed"] is not None), form_of(Path(source))
+    tried = try_on_sample(source, mover, rows=sample_rows, encoding=encoding, **told)
     try:
         with keeping_key(tried.key, new_key, folder), replacing_folder(folder, overwrite=overwrite) as work:
             (work / "release").mkdir()
@@ -279,14 +254,34 @@ def _check_key(mechanism: Geometric, new_key: str | Path | None, folder: str | P
         check_key_path(new_key, apart_from=folder)
 
 
-def _chosen(
+def _as_told(
     mechanism: Mechanism | None,
     method: str | None,
     parameters: Mapping[str, Any],
-    level: str | int | None,
-    schema: object | None,
-    *,
-    replayed: bool,
+    told: dict[str, Any],
+    recipe: Recipe | str | Path | None,
+    policy: Policy | str | Path | None,
+) -> tuple[Mechanism, dict[str, Any], Policy | str | Path | None]:
+    """Mechanism, choices and policy of a run: a recipe's, where there is one, and those that may be told beside it."""
+    if recipe is None:
+        return _chosen(mechanism, method, parameters, told), told, policy
+    recipe = load_recipe(recipe, {**parameters, **told, "mechanism": mechanism, "method": method})
+    for name in ("schema", "level", "strata", "holdout", "seed"):
+        said = getattr(recipe, name)
+        if name in told:
+            told[name] = said if told[name] is None else told[name]
+        elif said is not None:
+            raise OptionError(f"the recipe says {name!r}, which needs all rows at once; a file goes in batches")
+    if policy is None and recipe.policy is not None:
+        if recipe.policy not in BUILT_IN:
+            words = f"the recipe was judged by the policy {shown(recipe.policy)}"
+            raise OptionError(f"{words}; name its file with --policy")
+        policy = recipe.policy
+    return make_mechanism(recipe.method, {**recipe.parameters, **_with_key(parameters)}), told, policy
+
+
+def _chosen(
+    mechanism: Mechanism | None, method: str | None, parameters: Mapping[str, Any], told: Mapping[str, Any]
 ) -> Mechanism:
     """Mechanism that was given, or the one of the method's name and parameters."""
     if mechanism is not None:
@@ -294,12 +289,17 @@ def _chosen(
             name = next(iter(parameters), "method")
             raise OptionError(f"a mechanism was given, which says what {name!r} says; leave one of them out")
         return mechanism
-    method, told = method or DEFAULT_METHOD, dict(parameters)
-    if not replayed and method in ("condense", "condense-paper") and told.get("k") is None:
-        told["k"] = _usual_k(level, schema, allow_level_1=told.get("allow_level_1") is True)
-    if is_keyed(method) and isinstance(told.get("key"), str | Path):
-        told["key"] = Key.load(told["key"])
-    return make_mechanism(method, told)
+    method, settled = method or DEFAULT_METHOD, _with_key(parameters)
+    if method in ("condense", "condense-paper") and settled.get("k") is None:
+        allow_level_1 = settled.get("allow_level_1") is True
+        settled["k"] = _usual_k(told.get("level"), told["schema"], allow_level_1=allow_level_1)
+    return make_mechanism(method, settled)
+
+
+def _with_key(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters that were told, a key read where its file was; a recipe holds none."""
+    key = parameters.get("key")
+    return {**parameters, "key": Key.load(key)} if isinstance(key, str | Path) else dict(parameters)
 
 
 def _usual_k(level: str | int | None, schema: object | None, *, allow_level_1: bool) -> int:
@@ -315,14 +315,3 @@ def load_recipe(recipe: Recipe | str | Path, told: Mapping[str, Any]) -> Recipe:
             option = _COLUMNS.get(name, name).replace("_", "-")
             raise OptionError(f"--recipe already says what --{option} says; edit the recipe or leave one out")
     return recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
-
-
-def _policy_of(recipe: Recipe) -> str | None:
-    """Policy that a recipe was judged by; only one that is built in is known by its name."""
-    if recipe.policy is not None and recipe.policy not in BUILT_IN:
-        raise OptionError(f"the recipe was judged by the policy {shown(recipe.policy)}; name its file with --policy")
-    return recipe.policy
-
-
-def _first(told: Any, otherwise: Any) -> Any:
-    return otherwise if told is None else told
