@@ -19,7 +19,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["put_in_place", "reason", "rename_synced", "replacing_file", "sync", "work_file", "work_folder"]
+from sfumato.errors import OptionError, SfumatoError
+
+__all__ = [
+    "check_target",
+    "put_in_place",
+    "reason",
+    "rename_synced",
+    "replacing_file",
+    "replacing_target",
+    "sync",
+    "work_file",
+    "work_folder",
+]
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -63,6 +75,30 @@ def replacing_file(target: Path, *, private: bool = False) -> Iterator[Path]:
             work.chmod(0o666 & ~_umask())
         sync(work)
         _rename(work, target)
+
+
+def check_target(target: str | Path, source: Path, *, overwrite: bool) -> Path:
+    """Refuse a place where the output must not be written."""
+    path = Path(target)
+    if path.exists() and path.resolve() == source.resolve():
+        raise OptionError(f"the output {str(path)!r} is the input; choose another name")
+    if path.is_dir() or not path.parent.is_dir():
+        raise OptionError(f"the output {str(path)!r} is no file in a folder that exists; choose another name")
+    if path.exists() and not overwrite:
+        raise OptionError(f"the output {str(path)!r} exists; choose another name, or allow it to be replaced")
+    return path
+
+
+@contextmanager
+def replacing_target(target: Path) -> Iterator[Path]:
+    """Hidden file that takes the place of the target once the block has ended well; see `replacing_file`."""
+    try:
+        with replacing_file(target) as work:
+            yield work
+    except OSError as error:  # those of reading have become errors of ours
+        raise SfumatoError(
+            f"the output {str(target)!r} could not be written ({reason(error)}); make room or choose another place"
+        ) from None
 
 
 def put_in_place(work: Path, target: Path) -> None:

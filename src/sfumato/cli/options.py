@@ -168,7 +168,7 @@ def check_new(path: Path | None, *, overwrite: bool) -> None:
 
 def check_plot(path: Path | None, source: str | Path, *, overwrite: bool) -> str:
     """Kind of picture that a name asks for; empty where none is asked for."""
-    from sfumato.scale.sink import check_target
+    from sfumato.replacing import check_target
 
     if path is None:
         return ""

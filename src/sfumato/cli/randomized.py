@@ -43,7 +43,7 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     """
     import sfumato as sf
     from sfumato.laws.breach import draw_guarantee
-    from sfumato.scale.sink import replacing_target
+    from sfumato.replacing import replacing_target
 
     form = check_plot(plot, spec, overwrite=overwrite)
     found = sf.breach(spec, **told)
@@ -93,7 +93,7 @@ def reconstruct(
     """
     import sfumato as sf
     from sfumato.privacy.randomized import read_spec
-    from sfumato.scale.sink import check_target
+    from sfumato.replacing import check_target
 
     form = check_plot(plot, source, overwrite=overwrite)
     if output is not None:
@@ -116,7 +116,7 @@ def reconstruct(
 
 def _write(found: Reconstruction, column: str, plot: Path | None, form: str, output: Path | None) -> None:
     from sfumato.randomize.reconstruct.model import draw_reconstruction
-    from sfumato.scale.sink import replacing_target
+    from sfumato.replacing import replacing_target
 
     if plot is not None:
         with replacing_target(plot) as work:

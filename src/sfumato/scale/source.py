@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import csv
-import io
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,21 +15,13 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from sfumato.errors import OptionError, TableError, shown
-from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, ending_of, header_of
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["Source", "form_of", "open_source", "sample_file"]
 
-_ENDINGS = {
-    ".csv": FileFormat.CSV,
-    ".csv.gz": FileFormat.CSV,
-    ".parquet": FileFormat.PARQUET,
-    ".arrow": FileFormat.ARROW,
-    ".feather": FileFormat.ARROW,
-}
-_DELIMITERS = ",;\t|"
 _BLOCK = 1 << 22  # bytes of CSV that are parsed at once
 _BUFFER = 1 << 20  # bytes of a Parquet column that are read ahead; without it a whole column of a row group is
 
@@ -135,11 +124,10 @@ def _checked_by(encoding: str) -> Callable[[pa.Buffer], pa.Buffer]:
 
 def form_of(path: Path) -> FileForm:
     """Tell from its ending how a file is written."""
-    name = path.name.lower()
-    ending = next((ending for ending in sorted(_ENDINGS, key=len, reverse=True) if name.endswith(ending)), None)
+    ending = ending_of(path)
     if ending is None:
-        raise TableError(f"{str(path)!r} is not of a known kind; known endings are {', '.join(_ENDINGS)}")
-    return FileForm(_ENDINGS[ending])
+        raise TableError(f"{str(path)!r} is not of a known kind; known endings are {', '.join(ENDINGS)}")
+    return FileForm(ENDINGS[ending])
 
 
 def open_source(path: str | Path, *, encoding: str = "utf-8") -> Source:
@@ -165,7 +153,7 @@ def open_source(path: str | Path, *, encoding: str = "utf-8") -> Source:
         else:
             delimiter, names = _header(place, encoding)
             schema, form = pa.schema([(name, pa.string()) for name in names]), FileForm(FileFormat.CSV, delimiter)
-        _check_names(schema.names, place)  # decodes the names
+        check_names(schema.names, repr(str(place)))  # decodes the names
     return Source(place, form, schema, rows, encoding)
 
 
@@ -179,25 +167,7 @@ def _header(path: Path, encoding: str) -> tuple[str, list[str]]:
     text = codec.decode(data, "ignore")[0].removeprefix("\ufeff").lstrip("\r\n")
     if not text.strip():
         raise TableError(f"{str(path)!r} is empty; bring a header and rows")
-    line = text.splitlines()[0]
-    delimiter = max(_DELIMITERS, key=line.count) if any(mark in line for mark in _DELIMITERS) else ","
-    try:
-        return delimiter, next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    except (csv.Error, StopIteration):
-        raise TableError(f"the header of {str(path)!r} cannot be read as CSV; its first line names columns") from None
-
-
-def _check_names(names: list[str], path: Path) -> None:
-    if not names:
-        raise TableError(f"{str(path)!r} has no columns; bring a header and rows")
-    nameless = [place for place, name in enumerate(names, 1) if not name.strip()]
-    if nameless:
-        raise TableError(
-            f"{str(path)!r} has {len(nameless)} columns without a name, the first is number {nameless[0]}; name them"
-        )
-    twice = sorted((name, times) for name, times in Counter(names).items() if times > 1)
-    if twice:
-        raise TableError(f"column {twice[0][0]!r} stands {twice[0][1]} times in {str(path)!r}; name it once")
+    return header_of(text, repr(str(path)))
 
 
 @contextmanager

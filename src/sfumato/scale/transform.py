@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
 
 from sfumato.errors import OptionError, TableError
 from sfumato.facts import ColumnsDropped, Drawn, Fact, Shuffled, ShuffledWithin, TargetMoved, Transformed, Untouched
 from sfumato.geometry.key import Key
 from sfumato.progress import tell
 from sfumato.randomness import Randomness
+from sfumato.replacing import check_target, replacing_target
 from sfumato.scale.move import ColumnPlan, Mover, plan_columns
-from sfumato.scale.sink import Sink, check_target, replacing_target, writing
 from sfumato.scale.source import Source, form_of, open_source
 from sfumato.tables.cells import is_text
-from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.files import CsvWriter, FileForm, FileFormat
 from sfumato.tables.spreadsheet import FormulaCount
 
 if TYPE_CHECKING:
@@ -26,7 +31,60 @@ if TYPE_CHECKING:
 
     from sfumato.tables.schema import Schema
 
-__all__ = ["MovedFile", "Shuffle", "runs_of_rows", "transform_file"]
+__all__ = ["MovedFile", "Shuffle", "Sink", "runs_of_rows", "transform_file", "writing"]
+
+
+class Sink(Protocol):
+    """Takes a table part by part."""
+
+    def write(self, part: pa.RecordBatch) -> None:
+        """Add rows."""
+
+
+@contextmanager
+def writing(
+    path: Path,
+    schema: pa.Schema,
+    form: FileForm,
+    *,
+    zipped: bool = False,
+    numbers: Sequence[str] = (),
+    spreadsheet_safe: bool = False,
+) -> Iterator[Sink]:
+    """Open a file for writing.
+
+    Parameters
+    ----------
+    path : path
+    schema : pyarrow.Schema
+    form : FileForm
+    zipped : bool
+        Whether CSV is compressed by gzip.
+    numbers : sequence of str
+        Columns in which hardly a number comes twice: for them Parquet keeps no dictionary, which would cost time.
+    spreadsheet_safe : bool
+        Whether CSV has an apostrophe before what a spreadsheet would take for a formula.
+    """
+    if form.format is FileFormat.CSV:
+        with gzip.open(path, "wb") if zipped else path.open("wb") as file:
+            yield CsvWriter(file, schema, form.delimiter, spreadsheet_safe=spreadsheet_safe)
+    elif form.format is FileFormat.ARROW:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+            yield writer
+    else:
+        repeated = [name for name in schema.names if name not in set(numbers)]
+        with pa.parquet.ParquetWriter(path, schema, use_dictionary=repeated or False) as writer:
+            yield _ParquetSink(writer)
+
+
+class _ParquetSink:
+    """Makes a row group of each part."""
+
+    def __init__(self, writer: Any) -> None:
+        self.writer = writer
+
+    def write(self, part: pa.RecordBatch) -> None:
+        self.writer.write_batch(part, row_group_size=max(1, len(part)))
 
 
 def runs_of_rows(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:

@@ -29,7 +29,18 @@ from sfumato.errors import OptionError, TableError, shown
 from sfumato.tables.cells import is_text
 from sfumato.tables.spreadsheet import quote_formulas
 
-__all__ = ["FileForm", "FileFormat", "read_file", "read_sql", "write_file"]
+__all__ = [
+    "ENDINGS",
+    "CsvWriter",
+    "FileForm",
+    "FileFormat",
+    "check_names",
+    "ending_of",
+    "header_of",
+    "read_file",
+    "read_sql",
+    "write_file",
+]
 
 _SMALL = 2**22  # bytes up to which threads gain nothing, and may outlive a process that ends at once
 
@@ -50,13 +61,15 @@ class FileForm:
     delimiter: str = ","
 
 
-_ENDINGS = {
+ENDINGS = {
     ".csv": FileFormat.CSV,
     ".csv.gz": FileFormat.CSV,
     ".parquet": FileFormat.PARQUET,
     ".arrow": FileFormat.ARROW,
     ".feather": FileFormat.ARROW,
 }
+"""How a file is written, by the ending of its name."""
+
 _DELIMITERS = ",;\t|"
 _BLOCK = 1 << 22
 
@@ -83,17 +96,16 @@ def read_file(
     if str(source) == "-":
         return _read_csv(sys.stdin.buffer.read(), "standard input", encoding)
     path = Path(source)
-    name = path.name.lower()
-    ending = next((ending for ending in sorted(_ENDINGS, key=len, reverse=True) if name.endswith(ending)), None)
+    ending = ending_of(path)
     try:
         if not path.exists():
             raise TableError(f"there is no file {shown(path)}; check its name")
         if not path.is_file() or ending is None:
-            raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {', '.join(_ENDINGS)}")
-        if _ENDINGS[ending] is FileFormat.CSV:
+            raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {', '.join(ENDINGS)}")
+        if ENDINGS[ending] is FileFormat.CSV:
             data = _unpacked(path, most_bytes) if ending.endswith(".gz") else path.read_bytes()
             return _read_csv(data, repr(str(path)), encoding)
-        if _ENDINGS[ending] is FileFormat.PARQUET:
+        if ENDINGS[ending] is FileFormat.PARQUET:
             table = pa.parquet.read_table(str(path)) if most_bytes is None else _parquet_within(path, most_bytes)
         else:
             table = pa.feather.read_table(str(path))
@@ -106,7 +118,12 @@ def read_file(
         raise TableError(f"{str(path)!r} may not be read by you; ask for permission") from None
     except (pa.ArrowException, gzip.BadGzipFile, EOFError, OSError, zlib.error, UnicodeDecodeError):
         raise TableError(f"{str(path)!r} is not a readable {ending} file; it may be damaged or misnamed") from None
-    return _checked(table, repr(str(path))), FileForm(_ENDINGS[ending])
+    return _checked(table, repr(str(path))), FileForm(ENDINGS[ending])
+
+
+def ending_of(path: Path) -> str | None:
+    """Longest ending of a name that says how a file is written; None where none does."""
+    return max((ending for ending in ENDINGS if path.name.lower().endswith(ending)), key=len, default=None)
 
 
 def _unpacked(path: Path, most_bytes: int | None) -> bytes:
@@ -140,7 +157,8 @@ def _read_csv(data: bytes, name: str, encoding: str) -> tuple[pa.Table, FileForm
     data = _to_utf8(data, name, encoding)
     if not data.strip():
         raise TableError(f"{name} is empty; bring a header and rows")
-    delimiter, header = _header(data, name)
+    delimiter, header = header_of(data[: 1 << 20].decode("utf-8", errors="ignore").lstrip("\r\n"), name)
+    check_names(header, name)
     table = _parse(data, delimiter, header, name)
     return _checked(table, name), FileForm(FileFormat.CSV, delimiter)
 
@@ -170,28 +188,25 @@ def _to_utf8(data: bytes, name: str, encoding: str) -> bytes:
     return data
 
 
-def _header(data: bytes, name: str) -> tuple[str, list[str]]:
-    first = data[: 1 << 20].decode("utf-8", errors="ignore").lstrip("\r\n")
-    line = first.splitlines()[0]
+def header_of(text: str, name: str) -> tuple[str, list[str]]:
+    """Delimiter and names of columns of a text that begins as CSV."""
+    line = text.splitlines()[0]
     delimiter = max(_DELIMITERS, key=line.count) if any(mark in line for mark in _DELIMITERS) else ","
     try:
-        header = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter))
+        return delimiter, next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except (csv.Error, StopIteration):
         raise TableError(f"the header of {name} cannot be read as CSV; its first line names the columns") from None
-    _refuse_nameless(header, name)
-    _refuse_twice(header, name)
-    return delimiter, header
 
 
-def _refuse_nameless(names: list[str], name: str) -> None:
+def check_names(names: list[str], name: str) -> None:
+    """Refuse a table without columns, with a column that has no name, or with two of one name."""
+    if not names:
+        raise TableError(f"{name} has no columns; bring a header and rows")
     nameless = [place for place, column in enumerate(names, 1) if not column.strip()]
     if nameless:
         raise TableError(
             f"{name} has {len(nameless)} columns without a name, the first is number {nameless[0]}; name them"
         )
-
-
-def _refuse_twice(names: list[str], name: str) -> None:
     twice = sorted((column, times) for column, times in Counter(names).items() if times > 1)
     if twice:
         raise TableError(f"column {twice[0][0]!r} stands {twice[0][1]} times in {name}; name it once")
@@ -238,10 +253,7 @@ def _parse(data: bytes, delimiter: str, header: list[str], name: str) -> pa.Tabl
 
 
 def _checked(table: pa.Table, name: str) -> pa.Table:
-    _refuse_nameless(table.column_names, name)
-    _refuse_twice(table.column_names, name)
-    if table.num_columns == 0:
-        raise TableError(f"{name} has no columns; bring a header and rows")
+    check_names(table.column_names, name)
     if table.num_rows == 0:
         raise TableError(f"{name} has a header but no rows; bring at least as many rows as the highest privacy level")
     return table
@@ -263,7 +275,7 @@ def read_sql(url: str, query: str) -> tuple[pa.Table, FileForm]:
         raise TableError(
             f"the database could not answer ({type(error).__name__}); check URL, driver and query"
         ) from None
-    _refuse_twice(names, "the query's result")
+    check_names(names, "the query's result")
     return _checked(pa.table(_arrays(names, columns), names=names), "the query's result"), FileForm(FileFormat.CSV)
 
 
@@ -289,37 +301,42 @@ def write_file(table: pa.Table, path: Path, form: FileForm, *, spreadsheet_safe:
     elif form.format is FileFormat.ARROW:
         pa.feather.write_feather(table, str(path), compression="uncompressed")
     else:
-        _write_csv(quote_formulas(table) if spreadsheet_safe else table, path, form.delimiter)
+        columns = [_looked_up(column.combine_chunks()) for column in table.columns]
+        plainly = pa.table(columns, names=table.column_names)
+        with path.open("wb") as file:
+            CsvWriter(file, plainly.schema, form.delimiter, spreadsheet_safe=spreadsheet_safe).write(plainly)
 
 
-def _write_csv(table: pa.Table, path: Path, delimiter: str) -> None:
-    special = f'[{delimiter}"\r\n]'
-    plainly = True
-    columns = []
-    for column in table.columns:
-        cells = column.combine_chunks()
-        if pa.types.is_dictionary(cells.type):
-            cells = pc.cast(cells, cells.type.value_type)
-        columns.append(cells)
-        if is_text(cells.type):
-            plainly = plainly and not pc.any(pc.match_substring_regex(cells, special)).as_py()
-    if not plainly or table.num_columns == 1:
-        _write_csv_quoted(pa.table(columns, names=table.column_names), path, delimiter)
-        return
-    with path.open("wb") as file:
-        file.write(_line(table.column_names, delimiter).encode())
-        options = pa.csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
-        pa.csv.write_csv(pa.table(columns, names=table.column_names), file, options)
+def _looked_up(cells: pa.Array) -> pa.Array:
+    return pc.cast(cells, cells.type.value_type) if pa.types.is_dictionary(cells.type) else cells
 
 
-def _write_csv_quoted(table: pa.Table, path: Path, delimiter: str) -> None:
-    texts = [pc.fill_null(pc.cast(column, pa.string()), "").to_pylist() for column in table.columns]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(_line(table.column_names, delimiter))
-        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(zip(*texts, strict=True))
+class CsvWriter:
+    """Writes a table as CSV, whole or part by part; texts are quoted only where a cell needs it."""
 
+    def __init__(self, file: Any, schema: pa.Schema, delimiter: str, *, spreadsheet_safe: bool) -> None:
+        self.file, self.delimiter, self.safe = file, delimiter, spreadsheet_safe
+        names = quote_formulas(schema.empty_table()).column_names if spreadsheet_safe else schema.names
+        self.texts = [name for name, field in zip(names, schema, strict=True) if is_text(field.type)]
+        self.file.write(self._lines([names]))
 
-def _line(cells: list[str], delimiter: str) -> str:
-    line = io.StringIO()
-    csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(cells)
-    return line.getvalue()
+    def write(self, part: pa.RecordBatch | pa.Table) -> None:
+        """Add rows."""
+        if self.safe:
+            part = quote_formulas(part if isinstance(part, pa.Table) else pa.Table.from_batches([part]))
+        special = f'[{self.delimiter}"\r\n]'
+        columns = (part.column(name) for name in self.texts)
+        quoted = part.num_columns == 1 or any(
+            pc.any(pc.match_substring_regex(column, special)).as_py() for column in columns
+        )
+        if quoted:
+            cells = [pc.fill_null(column.cast(pa.string()), "").to_pylist() for column in part.columns]
+            self.file.write(self._lines(zip(*cells, strict=True)))
+            return
+        options = pa.csv.WriteOptions(include_header=False, delimiter=self.delimiter, quoting_style="none")
+        pa.csv.write_csv(part, self.file, options)
+
+    def _lines(self, rows: Any) -> bytes:
+        text = io.StringIO()
+        csv.writer(text, delimiter=self.delimiter, lineterminator="\n").writerows(rows)
+        return text.getvalue().encode()
