@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from sfumato.assess.catalogue import basic, catalogue
-from sfumato.assess.epochs import EPOCHS
 from sfumato.assess.findings import Family
 from sfumato.assess.frame import Measure, Number
+from sfumato.assess.measure import EPOCHS
 from sfumato.assess.words import show, spoken_name
 
 PAGES = Path(__file__).parent / "measures"
@@ -41,13 +41,15 @@ def write_index() -> str:
 
 def _line(measure: Measure, number: Number) -> str:
     name = f"{number.name}COLUMN" if number.of_columns else number.name
-    low, high = (None if end is None else show(end, number.unit).replace("\u00a0", " ") for end in number.range)
+    low, high = (
+        None if end is None else show(end, number.scale.unit).replace("\u00a0", " ") for end in number.scale.range
+    )
     return _row(
         f"[`{name}`]({page_of(number.name).name})",
         spoken_name(number.name.removesuffix("/")),
-        "higher" if number.higher else "lower",
+        "higher" if number.scale.higher else "lower",
         f"{low or 'any'} to {high or 'any'}",
-        "yes" if number.public else "no",
+        "yes" if number.scale.public else "no",
         ", ".join(need.name.lower() for need in measure.needs),
         f"`{_figure(measure, number)}`" if _figure(measure, number) else "",
         measure.source,
@@ -56,7 +58,7 @@ def _line(measure: Measure, number: Number) -> str:
 
 def _figure(measure: Measure, number: Number) -> str:
     """Figure that shows the number; all attacks that succeed more or less often stand in one."""
-    rate = measure.family is Family.ATTACK and number.range == (0.0, 1.0) and not number.higher
+    rate = measure.family is Family.ATTACK and number.scale.range == (0.0, 1.0) and not number.scale.higher
     return number.figure or ("attacks/NAME" if rate and number.of_columns else "attacks/all" if rate else "")
 
 

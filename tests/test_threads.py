@@ -33,7 +33,7 @@ def test_a_measure_finds_every_pool_held_to_one_thread(monkeypatch: pytest.Monke
         held_pools(seen)
         return ()
 
-    monkeypatch.setattr(measure, "catalogue", lambda: (Measure("look", Family.PRIVACY, "", (), look),))
+    monkeypatch.setattr(measure, "catalogue", lambda: (Measure("look", Family.PRIVACY, "", look),))
     table = pa.table({"age": list(range(20, 60)), "pay": [float(row % 7) for row in range(40)]})
     with threadpool_limits(limits=2):
         evaluate(table, table, seed=1)

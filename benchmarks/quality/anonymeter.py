@@ -187,7 +187,7 @@ def ours(release: str, parts: tuple[Any, Any, Any], attempts: int) -> list[Row]:
         known = [column for column in original.column_names if column != secret]
         trial = attack_column(study, Reader(study), secret, known, attempts, rng)
         assert trial is not None
-        return Number("inference", "").finding(Family.ATTACK, trial.success)
+        return Number("inference").means("").finding(Family.ATTACK, trial.success)
 
     begin = time.perf_counter()
     both = run_measure(SINGLING_OUT, study)
@@ -247,7 +247,7 @@ def _link(study: Any, columns: list[str], attempts: int, rng: Any) -> Any:
     inside, outside = np.split(first == second, [len(people[0])])
     attack, control = Tries(int(inside.sum()), len(inside)), Tries(int(outside.sum()), len(outside))
     values = success(attack, guess=1 / len(study.released), control=control)
-    return Number("linkability", "").finding(Family.ATTACK, values)
+    return Number("linkability").means("").finding(Family.ATTACK, values)
 
 
 def _row(release: str, name: str, finding: Any, seconds: float) -> Row:

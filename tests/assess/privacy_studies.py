@@ -93,7 +93,7 @@ def check_sound(measure: Measure, of: Study) -> None:
     for finding in findings.values():
         assert finding.meaning.endswith(".")
         assert ". " not in finding.meaning.replace("et al. ", "")
-        assert finding.public == declared()[finding.name.partition("/")[0]].public
+        assert finding.public == declared()[finding.name.partition("/")[0]].scale.public
         if finding.value is None:
             assert finding.because
             assert "failed" not in finding.because, finding.because

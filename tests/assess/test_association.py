@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.columns import read_pairs
+from sfumato.assess.study import read_pairs
 from sfumato.assess.utility.association import Coordinates, Moments, association, covariance, gather, redraws
 from sfumato.assess.utility.comparison import compatibility
 from tests.assess.cases import draw_table, fit

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells
 from sfumato.assess.risk import closest
 from sfumato.assess.risk.closest import CLOSEST, closeness, measure_closest, verbatim_rows
+from sfumato.assess.study import Column
 from tests.examples import examples
 
 
@@ -52,15 +52,15 @@ def test_without_a_tree_fewer_rows_of_a_large_table_are_looked_up_and_the_findin
 def test_equal_rows_are_counted_as_a_loop_counts_them(seed: int, n: int, m: int, columns: int, values: int) -> None:
     rng = np.random.default_rng(seed)
 
-    def draw(rows: int) -> list[Cells]:
+    def draw(rows: int) -> list[Column]:
         drawn = []
         for _ in range(columns):
             absent = rng.random(rows) < 0.2
             cells = rng.integers(0, values, rows) * rng.choice([-1.0, 1.0], rows)  # both zeros are one value
-            drawn.append(Cells(np.where(absent, 0.0, cells), absent))
+            drawn.append(Column(np.where(absent, 0.0, cells), absent))
         return drawn
 
-    def rows_of(table: list[Cells]) -> list[tuple[float | None, ...]]:
+    def rows_of(table: list[Column]) -> list[tuple[float | None, ...]]:
         cells = [[None if gone else value for value, gone in zip(c.values, c.absent, strict=True)] for c in table]
         return list(zip(*cells, strict=True))
 
@@ -73,8 +73,8 @@ def test_equal_rows_are_counted_as_a_loop_counts_them(seed: int, n: int, m: int,
 
 def test_rows_that_share_a_hash_and_are_not_equal_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closest, "_hash_rows", lambda cells: np.zeros(len(cells[0].values), dtype=np.uint64))
-    here = [Cells(np.array([1.0, 2.0, 2.0]), np.zeros(3, dtype=np.bool_))]
-    there = [Cells(np.array([2.0, 3.0]), np.zeros(2, dtype=np.bool_))]
+    here = [Column(np.array([1.0, 2.0, 2.0]), np.zeros(3, dtype=np.bool_))]
+    there = [Column(np.array([2.0, 3.0]), np.zeros(2, dtype=np.bool_))]
     finding = verbatim_rows(here, there)
     assert finding.value == 0.5
     assert finding.baseline == pytest.approx(2 / 3)

@@ -19,7 +19,7 @@ from sfumato.assess.figures.bars import MOST_ROWS, attack_figures, model_figures
 from sfumato.assess.figures.histograms import bin_edges, marginal_figures, round_step
 from sfumato.assess.figures.maps import component_figures
 from sfumato.assess.figures.svg import Figure, draw
-from sfumato.assess.gains import gains
+from sfumato.assess.findings import gains
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Field, Kind, Schema

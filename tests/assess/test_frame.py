@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.catalogue import basic, catalogue
-from sfumato.assess.epochs import EPOCHS
 from sfumato.assess.findings import Direction, Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values, run_measure, success
+from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Stated, Values, run_measure, success
 from sfumato.assess.intervals import Tries
+from sfumato.assess.measure import EPOCHS
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study, sample, study_of
 from sfumato.facts import Fact, Grouped
 from tests.assess.cases import draw_table, fit, released_of, workings
 
-HALF = Number("a", "Half")
+HALF = Number("a").means("Half")
 
 
 def study(**more: object) -> Study:
@@ -32,7 +32,7 @@ def measure(**more: object) -> Measure:
     def run(_: Study) -> Iterator[Stated]:
         yield "a", Values(0.5)
 
-    return dataclasses.replace(Measure("m", Family.ATTACK, "Someone 2001", (HALF,), run), **more)  # type: ignore[arg-type]
+    return dataclasses.replace(Measure("m", Family.ATTACK, "Someone 2001", run).finds(HALF), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("need", [Need.HOLDOUT, Need.GROUPS, Need.ORIGIN, Need.TARGET])
@@ -98,7 +98,7 @@ def test_a_sample_is_all_or_distinct_rows_in_rising_order() -> None:
 
 
 def test_success_has_three_arms_with_intervals_and_the_number_of_attempts() -> None:
-    number = Number("linkage", "How often")
+    number = Number("linkage").means("How often")
     finding = number.finding(Family.ATTACK, success(Tries(5, 50), guess=0.02, control=Tries(0, 20)))
     assert (finding.value, finding.baseline, finding.control, finding.attempts) == (0.1, 0.02, 0.0, 50)
     assert finding.interval is not None
@@ -125,7 +125,7 @@ def test_what_a_run_yields_is_told_as_declared() -> None:
         yield "a", Values(0.5, note="; counted on 3 rows", aside=" So far.", range=(0.0, 0.7))
         yield "b/age", Values(1.0)
 
-    numbers = (HALF, Number("b/", "How near {column} is", unit="share", higher=True, public=False))
+    numbers = (HALF, Number("b/", scale=SHARE.more.owners).means("How near {column} is"))
     first, second = run_measure(measure(run=run, numbers=numbers), study())
     assert (first.meaning, first.range) == ("Half; counted on 3 rows. So far.", (0.0, 0.7))
     assert (second.name, second.meaning, second.unit) == ("b/age", "How near age is.", "share")
@@ -137,7 +137,7 @@ def test_a_reason_speaks_for_all_numbers_that_were_not_found_before_it() -> None
         yield "a", Values(0.5)
         raise NotRun("the table is too small", applies=False)
 
-    numbers = (HALF, Number("b", "More"), Number("b/", "Of {column}"))
+    numbers = (HALF, Number("b").means("More"), Number("b/").means("Of {column}"))
     first, second = run_measure(measure(run=run, numbers=numbers), study())
     assert (first.value, second.value, second.because, second.applies) == (0.5, None, "the table is too small", False)
     assert second.range == (None, None)

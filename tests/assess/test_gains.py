@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.assess.findings import Direction, Family, Finding
-from sfumato.assess.gains import FALSE_ALARMS, gains, is_rate
+from sfumato.assess.findings import FALSE_ALARMS, Direction, Family, Finding, gains, is_rate
 from sfumato.assess.report import Report
 from sfumato.assess.words import measured_sentence
 from tests.assess.made_up import attack

@@ -24,10 +24,9 @@ from sfumato.assess.attacks.inference import (
     rank_columns,
     tolerance_of,
 )
-from sfumato.assess.columns import Cells
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import run_measure
-from sfumato.assess.study import Study, study_of
+from sfumato.assess.study import Column, Study, study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
@@ -211,7 +210,7 @@ def test_tables_with_hardly_anything_in_them_are_attacked_without_a_crash(
 
 def test_an_original_without_any_value_is_not_attacked() -> None:
     this = study(draw_table(1), draw_table(2))
-    nobody = Cells(np.zeros(ROWS), np.ones(ROWS, dtype=np.bool_))
+    nobody = Column(np.zeros(ROWS), np.ones(ROWS, dtype=np.bool_))
     pairs = tuple(dataclasses.replace(pair, original=nobody) for pair in this.pairs)
     for finding in run_measure(ATTRIBUTE_INFERENCE, dataclasses.replace(this, pairs=pairs)):
         assert finding.status == "not-run"

@@ -24,9 +24,8 @@ from sfumato.assess.figures.bars import attack_figures, model_figures
 from sfumato.assess.figures.maps import association_figures
 from sfumato.assess.figures.svg import Figure, draw
 from sfumato.assess.findings import Family
-from sfumato.assess.report import Report
+from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.assess.utility.association import AssociationMatrices
-from sfumato.assess.verdict import Exceeded, Missing, Ruling, Verdict
 from sfumato.assess.words import measured_sentence, spoken_name
 from sfumato.errors import OptionError
 from tests.assess.cases import ROWS, constant_table, draw_table, measure, report_of, workings

@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import run_measure
-from sfumato.assess.study import Study, study_of
+from sfumato.assess.study import Column, ColumnPair, Study, study_of
 from sfumato.assess.utility.rules import CONFIDENCE, RULES, SUPPORT, compare, mine
 from tests.assess.cases import ROWS, constant_table, draw_table, fit, released_of
 from tests.examples import at_length
@@ -32,7 +31,7 @@ def baskets(pairs: tuple[ColumnPair, ...], *, released: bool) -> list[set[Item]]
     """Give the items of each row, one cell after the other."""
     rows: list[set[Item]] = []
     for place, pair in enumerate(pairs):
-        cells: Cells = pair.released if released else pair.original
+        cells: Column = pair.released if released else pair.original
         cuts = sorted(set(np.quantile(pair.original.present, [0.25, 0.5, 0.75]).tolist())) if pair.is_number else []
         rows = rows or [set() for _ in cells.values]
         for row, (number, absent) in enumerate(zip(cells.values, cells.absent, strict=True)):

@@ -9,8 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.attacks.predicates import AT_LEAST, AT_MOST, EQUAL, MISSING, Predicates, Rows, find_fits
-from sfumato.assess.attacks.singling import SINGLING_OUT, conjunctions, guesses_like, single_conditions
+from sfumato.assess.attacks.singling import (
+    AT_LEAST,
+    AT_MOST,
+    EQUAL,
+    MISSING,
+    SINGLING_OUT,
+    Predicates,
+    Rows,
+    conjunctions,
+    find_fits,
+    guesses_like,
+    single_conditions,
+)
 from sfumato.assess.findings import Finding
 from sfumato.assess.frame import run_measure
 from sfumato.assess.study import study_of

@@ -14,9 +14,8 @@ from sfumato.assess.attacks.linkability import LINKABILITY
 from sfumato.assess.attacks.linkage import LINKAGE
 from sfumato.assess.attacks.membership import MEMBERSHIP
 from sfumato.assess.attacks.singling import SINGLING_OUT
-from sfumato.assess.findings import Finding
+from sfumato.assess.findings import Finding, gains
 from sfumato.assess.frame import Measure, run_measure
-from sfumato.assess.gains import gains
 from sfumato.assess.stand_ins import STAND_IN, split_in_tenths, split_in_two
 from sfumato.assess.words import measured_sentence
 from tests.assess.cases import draw_table

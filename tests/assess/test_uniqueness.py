@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.columns import row_keys
 from sfumato.assess.risk.uniqueness import UNIQUENESS, matched
+from sfumato.assess.study import row_keys
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, overlap, redraw, study, value
 from tests.examples import at_length
 

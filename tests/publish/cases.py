@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
-from sfumato.assess.frame import Number, success
+from sfumato.assess.frame import SHARE, Number, success
 from sfumato.assess.report import Report
 from sfumato.facts import CountsKept, Drawn, Fact, Grouped, Noised, Shuffled, Synthesized
 from sfumato.publish import Policy
@@ -39,7 +39,7 @@ TPR = "membership-at-1-percent"
 def rate(name: str, inside: float, outside: float | None = None, tries: int = TRIES, guess: float = 0.001) -> Finding:
     control = None if outside is None else Tries(round(outside * tries), tries)
     values = success(Tries(round(inside * tries), tries), guess=guess, control=control)
-    return Number(name, "How often", unit="share").finding(Family.ATTACK, values)
+    return Number(name, scale=SHARE).means("How often").finding(Family.ATTACK, values)
 
 
 def area(name: str, value: float, tries: int = TRIES) -> Finding:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.assess.intervals import Tries
-from sfumato.tuning.frontier import frontier, recommend
 from sfumato.tuning.metrics import Score
+from sfumato.tuning.search import frontier, recommend
 from sfumato.tuning.trials import Reading, Trial
 
 

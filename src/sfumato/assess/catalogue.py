@@ -26,7 +26,7 @@ def catalogue() -> tuple[Measure, ...]:
 @cache
 def declared() -> dict[str, Number]:
     """Every number that is declared, by its name before a slash."""
-    from sfumato.assess.epochs import EPOCHS
+    from sfumato.assess.measure import EPOCHS
 
     numbers = [number for measure in (*basic(), *catalogue(), EPOCHS) for number in measure.numbers]
     return {number.name.removesuffix("/"): number for number in reversed(numbers)}

@@ -6,6 +6,7 @@ the names that people read and the index of the documentation are made of the de
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,21 @@ from sfumato.assess.study import Study
 from sfumato.facts import Fact
 from sfumato.threads import one_thread
 
-__all__ = ["Measure", "Need", "NotRun", "Number", "Stated", "Values", "run_measure", "success"]
+__all__ = [
+    "COUNT",
+    "SCORE",
+    "SHARE",
+    "SIZE",
+    "Measure",
+    "Need",
+    "NotRun",
+    "Number",
+    "Scale",
+    "Stated",
+    "Values",
+    "run_measure",
+    "success",
+]
 
 _Interval = tuple[float, float] | None
 
@@ -54,33 +69,21 @@ class NotRun(Exception):
 
 @dataclass(frozen=True)
 class Values:
-    """What was found of one number; all but the value as in `Finding`.
-
-    Parameters
-    ----------
-    note : str
-        How it was counted; stands before the full stop of the meaning.
-    aside : str
-        A sentence that follows the meaning.
-    range : tuple of float, optional
-        Where the table decides it.
-    meaning : str, optional
-        In place of the declared one, where what was found decides the words.
-    """
+    """What was found of one number; all but the value as in `Finding`."""
 
     value: float
     interval: _Interval = None
     baseline: float | None = None
     control: float | None = None
     attempts: int | None = None
-    note: str = ""
+    note: str = ""  # how it was counted; stands before the full stop of the meaning
     control_interval: _Interval = None
     baseline_interval: _Interval = None
     inside: Tries | None = None
     outside: Tries | None = None
-    range: tuple[float | None, float | None] | None = None
-    meaning: str | None = None
-    aside: str = ""
+    range: tuple[float | None, float | None] | None = None  # where the table decides it
+    meaning: str | None = None  # in place of the declared one, where what was found decides the words
+    aside: str = ""  # a sentence that follows the meaning
 
 
 Stated = tuple[str, Values | NotRun]
@@ -88,40 +91,44 @@ Stated = tuple[str, Values | NotRun]
 
 
 @dataclass(frozen=True)
+class Scale:
+    """How a number is read, which many have in common."""
+
+    range: tuple[float | None, float | None]  # worst and best possible value in numeric order; None for an open end
+    unit: str = ""  # how a page writes the number: "share" as a percentage, "percent" and "count" as they are
+    higher: bool = False  # whether more is better
+    public: bool = True  # whether it may leave with the release
+
+    @property
+    def more(self) -> Scale:
+        """The same where more is better."""
+        return dataclasses.replace(self, higher=True)
+
+    @property
+    def owners(self) -> Scale:
+        """The same for the owner alone."""
+        return dataclasses.replace(self, public=False)
+
+
+SCORE, SHARE = Scale((0.0, 1.0)), Scale((0.0, 1.0), "share")
+SIZE, COUNT = Scale((0.0, None)), Scale((0.0, None), "count")
+
+
+@dataclass(frozen=True)
 class Number:
-    """One number of a measure, declared once.
+    """One number of a measure, declared once."""
 
-    Parameters
-    ----------
-    name : str
-        Ends with a slash where each column or class has a number of its own; the column's name follows.
-    meaning : str
-        One sentence that a steward understands, without its full stop; ``{column}`` stands for the column.
-    spoken : str
-        The name as a person says it; read as it stands where none is given.
-    range : tuple of float
-        Worst and best possible value in numeric order; None for an open end.
-    unit : str
-        How a page writes the number: "share" as a percentage, "percent" and "count" as they are.
-    higher : bool
-        Whether more is better.
-    public : bool
-        Whether it may leave with the release.
-    figure : str
-        The figure of the report that shows it.
-    family : Family, optional
-        Where it is not that of the measure.
-    """
+    name: str  # ends with a slash where each column or class has a number of its own; the column's name follows
+    spoken: str = ""  # the name as a person says it; read as it stands where none is given
+    scale: Scale = SCORE
+    figure: str = ""  # the figure of the report that shows it
+    family: Family | None = None  # where it is not that of the measure
+    # one sentence that a steward understands, without its full stop; ``{column}`` stands for the column
+    meaning: str = ""
 
-    name: str
-    meaning: str
-    spoken: str = ""
-    range: tuple[float | None, float | None] = (0.0, 1.0)
-    unit: str = ""
-    higher: bool = False
-    public: bool = True
-    figure: str = ""
-    family: Family | None = None
+    def means(self, meaning: str) -> Number:
+        """The number with what it means."""
+        return dataclasses.replace(self, meaning=meaning)
 
     @property
     def of_columns(self) -> bool:
@@ -131,23 +138,23 @@ class Number:
     def finding(self, family: Family, found: Values | NotRun, column: str = "") -> Finding:
         """The finding that this number is, from what a run found."""
         name, family = self.name + column, self.family or family
-        way = Direction.HIGHER if self.higher else Direction.LOWER
+        scale, way = self.scale, Direction.HIGHER if self.scale.higher else Direction.LOWER
         meaning = self.meaning.format(column=column) if self.of_columns else self.meaning
         if isinstance(found, NotRun):
-            told = {"public": self.public, "applies": found.applies}
+            told = {"public": scale.public, "applies": found.applies}
             return not_run(name, family, way, f"{meaning}.", str(found), **told)
         return Finding(
             name,
             family,
             found.value,
             way,
-            found.range or self.range,
+            found.range or scale.range,
             f"{found.meaning or meaning}{found.note}.{found.aside}",
             interval=found.interval,
             baseline=found.baseline,
             control=found.control,
-            public=self.public,
-            unit=self.unit,
+            public=scale.public,
+            unit=scale.unit,
             control_interval=found.control_interval,
             attempts=found.attempts,
             baseline_interval=found.baseline_interval,
@@ -190,42 +197,26 @@ def _always(facts: Sequence[Fact]) -> str | None:  # noqa: ARG001
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure or one published attack.
+    """One measure or one published attack."""
 
-    Parameters
-    ----------
-    name : str
-        Also the purpose of its generator.
-    family : Family
-    source : str
-        Who published it.
-    numbers : tuple of Number
-        What it finds.
-    run : callable
-        Yields the values of numbers by name from a study.
-    needs : tuple of Need
-        Where one lacks the measure is not run.
-    applies : callable
-        Looks at the facts and gives the reason why the measure does not apply to what was done, or None.
-    stand_ins : callable, optional
-        For attacks that succeed on people whom the release does not know, too: makes studies of releases that know
-        nobody, which the baseline is measured on where nobody was held out.
-    uncompared : mapping, optional
-        The numbers that are listed where there are no rows to compare, and what they mean; by default all as declared.
-    of_groups : bool
-        Whether it looks at the groups alone, and so does not ask for released rows.
-    """
-
-    name: str
+    name: str  # also the purpose of its generator
     family: Family
-    source: str
-    numbers: tuple[Number, ...]
-    run: Callable[[Study], Iterable[Stated]]
-    needs: tuple[Need, ...] = ()
+    source: str  # who published it
+    run: Callable[[Study], Iterable[Stated]]  # yields the values of numbers by name from a study
+    needs: tuple[Need, ...] = ()  # where one lacks the measure is not run
+    # looks at the facts and gives the reason why the measure does not apply to what was done, or None
     applies: Callable[[Sequence[Fact]], str | None] = _always
+    # for attacks that succeed on people whom the release does not know, too: makes studies of releases that know
+    # nobody, which the baseline is measured on where nobody was held out
     stand_ins: Callable[[Study], tuple[Study, ...]] | None = None
+    # the numbers that are listed where there are no rows to compare, and what they mean; by default all as declared
     uncompared: Mapping[str, str] | None = None
-    of_groups: bool = False
+    of_groups: bool = False  # whether it looks at the groups alone, and so does not ask for released rows
+    numbers: tuple[Number, ...] = ()  # what it finds
+
+    def finds(self, *numbers: Number) -> Measure:
+        """The measure with its numbers."""
+        return dataclasses.replace(self, numbers=numbers)
 
     @property
     def names(self) -> tuple[str, ...]:

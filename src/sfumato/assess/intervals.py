@@ -33,20 +33,11 @@ _FEW = 30  # tries below which the limits of a difference are those of its two e
 
 @dataclass(frozen=True)
 class Tries:
-    """Successes out of tries that are independent of one another, from which limits of any confidence follow.
-
-    Parameters
-    ----------
-    hits : float
-    of : float
-        Fewer than were made where several hang on the same thing. What an attack gave up on was tried.
-    times : float
-        How many times as often it would be, were all of the table attacked and not a part.
-    """
+    """Successes out of tries that are independent of one another, from which limits of any confidence follow."""
 
     hits: float
-    of: float
-    times: float = 1.0
+    of: float  # fewer than were made where several hang on the same thing. What an attack gave up on was tried
+    times: float = 1.0  # how many times as often it would be, were all of the table attacked and not a part
 
     @property
     def share(self) -> float:

@@ -1,8 +1,9 @@
-"""The whole measurement: original against released, at the owner's."""
+"""The whole measurement: original against released, and a stream's epochs beside each other; at the owner's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -10,30 +11,94 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.catalogue import basic, catalogue, declared
-from sfumato.assess.epochs import epoch_findings
 from sfumato.assess.figures.bars import attack_figures, model_figures
 from sfumato.assess.figures.histograms import distance_figures, group_figures, marginal_figures
 from sfumato.assess.figures.maps import association_figures, component_figures
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding
-from sfumato.assess.frame import run_measure
+from sfumato.assess.frame import COUNT, SHARE, Measure, NotRun, Number, Scale, Stated, Values, run_measure
 from sfumato.assess.report import Report
-from sfumato.assess.risk.closest import closest_of
+from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
-from sfumato.assess.study import Study, held_out_notes, study_of
-from sfumato.assess.utility.comparison import associations_of
+from sfumato.assess.study import Study, held_out_notes, read_pairs, study_of
+from sfumato.assess.utility.association import Coordinates, association_difference, gather
+from sfumato.assess.utility.comparison import associations_of, marginal_distances
 from sfumato.documents import plain
-from sfumato.facts import Fact
+from sfumato.facts import EpochPublished, Fact, Maintained
 from sfumato.mechanism import Workings
 from sfumato.progress import tell
 from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.threads import one_thread
 
-__all__ = ["Measured", "assess", "assess_apart", "draw_figures", "measure_study"]
+__all__ = ["EPOCHS", "Measured", "assess", "assess_apart", "draw_figures", "epoch_findings", "measure_study"]
 
+EPOCHS = Measure("epochs", Family.PRIVACY, "Aggarwal & Yu 2005 published by epochs", lambda _: ()).finds(
+    Number("epoch-change-smallest", "Fewest records behind a change between epochs", COUNT.more).means(
+        "The fewest fresh records behind any group whose rows changed from one epoch to the next, over all epochs: "
+        "whoever takes one epoch from another learns of so many together, never of one. Beside it the fewest that "
+        "may ever be (baseline)"
+    ),
+    Number("epoch-rows-repeated", "Rows that the last epoch held too", SHARE.more).means(
+        "The share of rows that the last epoch held too, word for word: they tell nothing new"
+    ),
+    Number("epoch-marginal-distance", "Change of columns since the last epoch", family=Family.UTILITY).means(
+        "How much the columns changed since the last epoch, on average: 0 means no column, 1 means that none has "
+        "anything in common with what it was; beside two draws from the same people (baseline)"
+    ),
+    Number(
+        "epoch-association-difference", "Change of links since the last epoch", Scale((0.0, 2.0)), family=Family.UTILITY
+    ).means(
+        "How much the links between columns changed since the last epoch, beside two draws from the same (baseline)"
+    ),
+)
 _STAGE = "measuring"
 _DRAWN = 0.8  # how far the work is when figures are begun
+
+
+def epoch_findings(
+    facts: Sequence[Fact],
+    before: pa.Table | None,
+    after: pa.Table | None,
+    codec: Codec | None,
+    rng: np.random.Generator,
+) -> tuple[Finding, ...]:
+    """What an epoch shows beside the one before, and how few records are behind any change.
+
+    Of the facts there are no findings without the ledger of the epochs; ``before`` and ``after`` are their rows.
+    """
+    ledger = [fact for fact in facts if isinstance(fact, EpochPublished)]
+    if not ledger:
+        return ()
+    return EPOCHS.findings(
+        (("epoch-change-smallest", _fewest(facts, ledger)), *_epochs_compared(len(ledger), before, after, codec, rng))
+    )
+
+
+def _fewest(facts: Sequence[Fact], ledger: Sequence[EpochPublished]) -> Values | NotRun:
+    changed = [line.fresh for line in ledger if line.renewed]
+    if not changed:
+        return NotRun("nothing has changed in any epoch")
+    floor = next((float(fact.k) for fact in facts if isinstance(fact, Maintained)), None)
+    bounds = (0.0, float(max(line.rows for line in ledger)))
+    return Values(float(min(changed)), baseline=floor, range=bounds)
+
+
+def _epochs_compared(
+    epochs: int, before: pa.Table | None, after: pa.Table | None, codec: Codec | None, rng: np.random.Generator
+) -> Iterator[Stated]:
+    if before is None or after is None or codec is None or not before.num_rows or not after.num_rows:
+        lacking = NotRun("this is the first epoch" if epochs == 1 else "the rows of the last epoch are not at hand")
+        yield from ((name, lacking) for name in EPOCHS.names[1:])
+        return
+    pairs = read_pairs(before, after, codec)
+    coordinates = Coordinates.of(pairs)
+    sides = [[pair.original for pair in pairs], [pair.released for pair in pairs]]
+    first, second = (gather(coordinates, side, rng) for side in sides)
+    links = association_difference([pair.name for pair in pairs], first, second, rng)[0]
+    yield "epoch-rows-repeated", dataclasses.replace(verbatim_rows(*sides), baseline=None)
+    yield "epoch-marginal-distance", marginal_distances(pairs, rng)[0][1]
+    yield "epoch-association-difference", links
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,26 +1,134 @@
-"""A report: findings and figures, as JSON, as a table, as a page in two editions, and as a few lines."""
+"""A report: findings, figures and a policy's verdict, as JSON, a table, a page in two editions, and a few lines."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from html import escape
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from sfumato.assess.figures.svg import Figure
-from sfumato.assess.findings import Finding
-from sfumato.assess.gains import Gain, gains
-from sfumato.assess.verdict import Verdict
+from sfumato.assess.findings import Finding, Gain, gains
 from sfumato.assess.words import measured_sentence, show, spoken_name
+from sfumato.documents import plain
 from sfumato.errors import OptionError
 from sfumato.tables.frames import frame_of
 
-__all__ = ["Edition", "Figure", "Finding", "Report"]
+__all__ = ["Edition", "Exceeded", "Figure", "Finding", "Missing", "Report", "Ruling", "Verdict"]
 
 Edition = Literal["owner", "public"]
-
 _FORMAT = 1
+
+
+class Ruling(StrEnum):
+    """What a policy says to a release."""
+
+    MEETS = "meets"
+    DOES_NOT_MEET = "does-not-meet"
+    CANNOT_TELL = "cannot-tell"
+
+
+@dataclass(frozen=True)
+class Exceeded:
+    """A limit that is exceeded, or a requirement that is not met."""
+
+    limit: str  # its name in the policy
+    finding: str | None  # the finding that shows it; None of a requirement
+    # what there is: a gain or score as it was measured, or what is required; None where the method has no such thing
+    value: float | int | bool | str | None
+    allowed: float | int | bool | str  # what the policy asks
+    interval: tuple[float, float] | None = None  # where the value may lie, of which the lower end is above the limit
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What a limit could not be judged by."""
+
+    limit: str
+    finding: str | None
+    because: str
+    needed: bool = True  # false where the limit is left out for it, and the outcome does not hang on it
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a policy says to a release."""
+
+    policy: str  # its name
+    outcome: Ruling
+    exceeded: tuple[Exceeded, ...] = ()  # empty unless the outcome is that the release does not meet the policy
+    missing: tuple[Missing, ...] = ()
+    to_try: tuple[str, ...] = ()  # command lines that may help
+    edited: bool = False  # whether the policy has the name of one that is built in and asks for something else
+
+    @property
+    def title(self) -> str:
+        """Name of the policy for readers."""
+        return f"{self.policy} (edited)" if self.edited else self.policy
+
+    @property
+    def heading(self) -> str:
+        """Ruling and policy in a few words, for anybody."""
+        return f"{_HEADINGS[self.outcome]} {self.title!r}"
+
+    @property
+    def clause(self) -> str:
+        """Ruling and policy as the beginning of a sentence about the release."""
+        return f"{_CLAUSES[self.outcome]} the policy {self.title!r}"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not met or cannot be told, and what was left out; for the owner."""
+        return (*map(_exceeded_words, self.exceeded), *map(_missing_words, self.missing))
+
+    def sentence(self) -> str:
+        """Verdict in one sentence, for the owner."""
+        return f"{self.heading}: {'; '.join(self.reasons)}." if self.reasons else f"{self.heading}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Verdict as in ``report.json``."""
+        told = plain(self)
+        return {key.removeprefix("to_"): told[key] for key in _WRITTEN}
+
+
+_WRITTEN = ("policy", "edited", "outcome", "exceeded", "missing", "to_try")
+_HEADINGS = {
+    Ruling.MEETS: "Meets the policy",
+    Ruling.DOES_NOT_MEET: "Does not meet the policy",
+    Ruling.CANNOT_TELL: "It cannot be told whether this meets the policy",
+}
+_CLAUSES = {
+    Ruling.MEETS: "the release meets",
+    Ruling.DOES_NOT_MEET: "the release does not meet",
+    Ruling.CANNOT_TELL: "it cannot be told whether the release meets",
+}
+
+
+def _exceeded_words(each: Exceeded) -> str:
+    """A limit or requirement that is not kept, in plain words."""
+    if each.limit == "held_out":
+        return "no people were held out"
+    if each.limit == "persons_per_group":
+        there = "the method makes no groups" if each.value is None else f"the smallest group has {each.value}"
+        return f"{there} and {each.allowed} persons a group are asked"
+    if each.limit == "rare":
+        return "categories that few people have may show"
+    ends = "" if each.interval is None else f"{show(each.interval[0])} to {show(each.interval[1])}, "
+    value = show(each.value if isinstance(each.value, float) else None)
+    return f"{each.limit} is {value} ({ends}{_finding_words(each.finding)}) and {each.allowed} is allowed"
+
+
+def _missing_words(each: Missing) -> str:
+    """What a limit could not be judged by, in plain words."""
+    which = f" ({_finding_words(each.finding)})" if each.finding else ""
+    return f"{each.limit}: {each.because}{which}"
+
+
+def _finding_words(name: str | None) -> str:
+    words = spoken_name(name or "")
+    return words[:1].lower() + words[1:]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +179,7 @@ class Report:
         raise KeyError(name)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the whole report, for the owner, as a JSON document: see ``report-schema.json`` beside this module.
+        """The whole report, for the owner, as a JSON document: see ``report-schema.json`` beside this module.
 
         How long it took is left out, so that a rehearsal gives the same document again.
         """
@@ -118,7 +226,7 @@ class Report:
         return frame_of(table, kind or self.frame)
 
     def plot(self, name: str) -> Figure:
-        """Give a figure by its name; a notebook shows it, and its ``to_svg()`` is a file.
+        """A figure by its name; a notebook shows it, and its ``to_svg()`` is a file.
 
         Raises
         ------

@@ -25,33 +25,15 @@ _TRIAL = 0.0125  # seconds that the trial of `_slowness` took there
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is looked at. What a table has fewer of is looked at whole.
+    """How much is looked at. What a table has fewer of is looked at whole."""
 
-    Parameters
-    ----------
-    attempts : int
-        People attacked in each attack, and held-out people in its control.
-    training : int
-        Rows that a model learns from.
-    testing : int
-        Rows that a model is tested on.
-    queries : int
-        Counting queries that are asked.
-    estimate : float or None
-        Seconds that all of it was expected to take, where a budget was given.
-    budget : float or None
-        Seconds that were granted.
-    judged : bool
-        Whether a policy is judged by it, which takes more people to be attacked.
-    """
-
-    attempts: int = 2_000
-    training: int = 10_000
-    testing: int = 5_000
-    queries: int = 1_000
-    estimate: float | None = None
-    budget: float | None = None
-    judged: bool = False
+    attempts: int = 2_000  # people attacked in each attack, and held-out people in its control
+    training: int = 10_000  # rows that a model learns from
+    testing: int = 5_000  # rows that a model is tested on
+    queries: int = 1_000  # counting queries that are asked
+    estimate: float | None = None  # seconds that all of it was expected to take, where a budget was given
+    budget: float | None = None  # seconds that were granted
+    judged: bool = False  # whether a policy is judged by it, which takes more people to be attacked
 
 
 def choose_sizes(

@@ -10,11 +10,9 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.findings import Finding
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import ColumnPair, Places, Study, sample
 
 __all__ = ["NO_CONTROL", "STAND_IN", "split_in_tenths", "split_in_two", "with_measured_baseline"]
 
@@ -30,8 +28,6 @@ STAND_IN = (
 _FOLDS = 10  # one in so many people is attacked at a time, by the rows of all others
 _TURNS = 3  # of which so many are made at most: models learn anew in each
 _FEWEST = 4  # rows of an original that can be parted
-
-_Places = NDArray[np.int64]
 
 
 def split_in_two(study: Study) -> tuple[Study, ...]:
@@ -64,17 +60,15 @@ def split_in_tenths(study: Study) -> tuple[Study, ...]:
         others = np.concatenate([group for place, group in enumerate(groups) if place != turn])
         rows = others[sample(len(others), len(study.released), rng)]
         stand_in = _released(study, rows, rows)
-        held = tuple(_take(pair.original, people) for pair in study.pairs)
+        held = tuple(pair.original.take(people) for pair in study.pairs)
         entropy = (*study.entropy, turn)
         made.append(dataclasses.replace(stand_in, holdout=study.original[people], held=held, entropy=entropy))
     return tuple(made)
 
 
-def _released(study: Study, people: _Places, rows: _Places) -> Study:
+def _released(study: Study, people: Places, rows: Places) -> Study:
     """Study of some rows of the original as if others of its rows were the release."""
-    pairs = tuple(
-        ColumnPair(pair.field, _take(pair.original, people), _take(pair.original, rows)) for pair in study.pairs
-    )
+    pairs = tuple(ColumnPair(pair.field, pair.original.take(people), pair.original.take(rows)) for pair in study.pairs)
     return dataclasses.replace(
         study,
         pairs=pairs,
@@ -85,10 +79,6 @@ def _released(study: Study, people: _Places, rows: _Places) -> Study:
         facts=(),
         workings=None,
     )
-
-
-def _take(cells: Cells, rows: _Places) -> Cells:
-    return Cells(cells.values[rows], cells.absent[rows])
 
 
 def with_measured_baseline(finding: Finding, made: Sequence[Sequence[Finding]]) -> Finding:

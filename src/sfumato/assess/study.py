@@ -1,4 +1,4 @@
-"""What every measure and every attack may look at: both tables, the rows held out, and how they were made."""
+"""What measures and attacks may look at: the columns of both tables, the rows held out, and how they were made."""
 
 from __future__ import annotations
 
@@ -13,19 +13,38 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair, bits_of, read_cells, read_pairs, row_keys
 from sfumato.assess.sizes import Sizes, choose_sizes
 from sfumato.errors import OptionError
 from sfumato.facts import Fact
 from sfumato.mechanism import Workings
 from sfumato.records import Layout, Records
 from sfumato.tables.codec import Codec
-from sfumato.tables.schema import Role
+from sfumato.tables.schema import Field, Kind, Role
 
-__all__ = ["Study", "drawn_note", "held_out_notes", "once", "rows_alike", "sample", "study_of"]
+__all__ = [
+    "Column",
+    "ColumnPair",
+    "Matrix",
+    "Places",
+    "Study",
+    "bits_of",
+    "drawn_note",
+    "held_out_notes",
+    "once",
+    "read_columns",
+    "read_pairs",
+    "row_codes",
+    "row_keys",
+    "rows_alike",
+    "sample",
+    "study_of",
+    "value_codes",
+]
 
-_Matrix = NDArray[np.float64]
-_Places = NDArray[np.int64]
+_ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
+_MIX = np.uint64(0xBF58_476D_1CE4_E5B9)
+Matrix = NDArray[np.float64]
+Places = NDArray[np.int64]
 F = TypeVar("F", bound=Fact)
 T = TypeVar("T")
 _FARTHEST = 1e6  # standard deviations
@@ -33,45 +52,139 @@ _FEW, _MANY = 0.02, 0.5  # shares of held-out rows, above what twins among the o
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Study:
-    """Two tables side by side, at the owner's.
+class Column:
+    """One column of one table: numbers in their own units, or places in the categories, and what is missing."""
 
-    Parameters
-    ----------
-    pairs : tuple of ColumnPair
-        Each encoded column of both tables, in its own units.
-    layout : tuple of Block
-        Which coordinates belong to which column.
-    original, released : ndarray of shape (n, d), (m, d)
-        The rows in coordinates where Euclid's distance is fair to all kinds: numbers in standard deviations of the
-        original, two different categories at distance 1.
-    holdout : ndarray of shape (h, d) or None
-        People like the original's whom the release was not made from.
-    held : tuple of Cells or None
-        The same, column by column in own units.
-    facts : tuple of Fact
-        What the mechanism did; empty for a table made by another tool.
-    workings : Workings or None
-        Groups and origins of rows, where they are known.
-    target : str or None
-        The column that is to be predicted.
-    sizes : Sizes
-        How many rows are looked at.
-    entropy : tuple of int
-        From which each measure's own generator is made.
+    values: Matrix
+    absent: NDArray[np.bool_]
+
+    @property
+    def present(self) -> Matrix:
+        """The values of the cells that are not missing."""
+        return self.values[~self.absent]
+
+    def take(self, rows: Places) -> Column:
+        """Some of its cells."""
+        return Column(self.values[rows], self.absent[rows])
+
+    def codes(self, cuts: Matrix | None) -> Places:
+        """Place of each cell among the parts between cuts, or among the categories; -1 where it is missing."""
+        codes = self.values.astype(np.int64) if cuts is None else np.searchsorted(cuts, self.values, side="left")
+        return np.where(self.absent, -1, codes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnPair:
+    """One column of the original and of the released table."""
+
+    field: Field
+    original: Column
+    released: Column
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        return self.field.name
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values have an order: numbers, dates and ordinal places."""
+        return self.field.kind not in (Kind.NOMINAL, Kind.BOOLEAN)
+
+    def cuts(self, parts: int) -> Matrix | None:
+        """Cuts between so many equal parts of the original's numbers; None for categories, which are as they are."""
+        if not self.is_number:
+            return None
+        present = self.original.present
+        return np.unique(np.quantile(present, np.arange(1, parts) / parts)) if len(present) else np.empty(0)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether a cell is missing in either table."""
+        return bool(self.original.absent.any() or self.released.absent.any())
+
+
+def read_columns(table: pa.Table, codec: Codec) -> tuple[Column, ...]:
+    """Read the encoded columns of a table; a category that the original does not have counts as missing."""
+    cells = []
+    for field in codec.schema.encoded:
+        if field.kind in (Kind.NOMINAL, Kind.BOOLEAN):
+            codes, absent = codec.codes(table, field.name, unseen="mean")
+            values = np.where(absent, 0, codes).astype(np.float64)
+        else:
+            values, absent = codec.numbers(table, field.name, unseen="mean")
+        cells.append(Column(values, absent))
+    return tuple(cells)
+
+
+def read_pairs(original: pa.Table, released: pa.Table, codec: Codec) -> tuple[ColumnPair, ...]:
+    """Read the encoded columns of both tables side by side."""
+    sides = zip(codec.schema.encoded, read_columns(original, codec), read_columns(released, codec), strict=True)
+    return tuple(ColumnPair(field, first, second) for field, first, second in sides)
+
+
+def value_codes(*columns: Column) -> Places:
+    """A number for each cell of some columns, the same for equal values; 0 where it is missing."""
+    codes = np.unique(np.concatenate([column.values for column in columns]), return_inverse=True)[1].astype(np.int64)
+    return np.where(np.concatenate([column.absent for column in columns]), 0, codes + 1)
+
+
+def row_codes(columns: Iterable[Places], rows: int) -> Places:
+    """A number for each row, the same for rows that are equal in all columns."""
+    keys = np.zeros(rows, dtype=np.int64)
+    for codes in columns:
+        keys = np.unique(keys * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+    return keys
+
+
+def bits_of(values: Matrix) -> NDArray[np.uint64]:
+    """Bits of numbers, the two zeros as one.
+
+    Examples
+    --------
+    >>> bits_of(np.array([0.0, -0.0])).tolist()
+    [0, 0]
     """
+    return (values + 0.0).view(np.uint64)
 
-    pairs: tuple[ColumnPair, ...]
-    layout: Layout
-    original: _Matrix
-    released: _Matrix
-    holdout: _Matrix | None
-    held: tuple[Cells, ...] | None
-    facts: tuple[Fact, ...]
-    workings: Workings | None
-    target: str | None
-    sizes: Sizes
-    entropy: tuple[int, ...]
+
+def row_keys(columns: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Mix the cells of each row into one number; equal rows have equal keys, and others as good as never.
+
+    Examples
+    --------
+    >>> keys = row_keys([np.array([1, 1, 2], dtype=np.uint64), np.array([5, 5, 5], dtype=np.uint64)])
+    >>> keys[0] == keys[1], keys[0] == keys[2]
+    (np.True_, np.False_)
+    """
+    keys: NDArray[np.uint64] | None = None
+    for bits in columns:
+        keys = np.zeros(len(bits), dtype=np.uint64) if keys is None else keys
+        keys = (keys ^ bits) * _ODD
+        keys = (keys ^ (keys >> np.uint64(29))) * _MIX
+        keys ^= keys >> np.uint64(32)
+    if keys is None:
+        raise ValueError("rows without columns have no keys")
+    return keys
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study:
+    """Two tables side by side, at the owner's."""
+
+    pairs: tuple[ColumnPair, ...]  # each encoded column of both tables, in its own units
+    layout: Layout  # which coordinates belong to which column
+    # original, released: the rows in coordinates where Euclid's distance is fair to all kinds: numbers in standard
+    # deviations of the original, two different categories at distance 1
+    original: Matrix
+    released: Matrix
+    holdout: Matrix | None  # people like the original's whom the release was not made from
+    held: tuple[Column, ...] | None  # the same, column by column in own units
+    facts: tuple[Fact, ...]  # what the mechanism did; empty for a table made by another tool
+    workings: Workings | None  # groups and origins of rows, where they are known
+    target: str | None  # the column that is to be predicted
+    sizes: Sizes  # how many rows are looked at
+    entropy: tuple[int, ...]  # from which each measure's own generator is made
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Chance of a measure's own, so that one more measure changes no other."""
@@ -82,13 +195,13 @@ class Study:
         """Find a column by its name."""
         return next(pair for pair in self.pairs if pair.name == name)
 
-    def coordinates(self, columns: Iterable[str]) -> NDArray[np.int64]:
+    def coordinates(self, columns: Iterable[str]) -> Places:
         """Coordinates of some columns."""
         wanted = set(columns)
         blocks = [np.arange(block.start, block.stop) for block in self.layout if block.column in wanted]
         return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
 
-    def descent(self) -> tuple[_Places, _Places]:
+    def descent(self) -> tuple[Places, Places]:
         """Places of the released rows that descend from an original one, and of those originals."""
         origin = None if self.workings is None else self.workings.origin
         if origin is None:
@@ -114,12 +227,12 @@ def once(look: Callable[[Study], T]) -> Callable[[Study], T]:
     return seen
 
 
-def sample(rows: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def sample(rows: int, most: int, rng: np.random.Generator) -> Places:
     """Draw at most so many of the rows' places without replacement, in rising order; all where there are no more."""
     return np.sort(rng.choice(rows, most, replace=False)) if rows > most else np.arange(rows)
 
 
-def rows_alike(study: Study, most: int, rng: np.random.Generator) -> tuple[_Places, _Places, str]:
+def rows_alike(study: Study, most: int, rng: np.random.Generator) -> tuple[Places, Places, str]:
     """At most so many rows of the original and of the released table, and a note on how many where these are not all.
 
     Tables of one length are looked at in the same places, so that a copy stays a copy and a table that was changed
@@ -157,7 +270,7 @@ def study_of(
     records = codec.encode(original, unseen="mean") if records is None else records
     columns = len(codec.schema.encoded)
 
-    def within_reach(table: pa.Table) -> _Matrix:
+    def within_reach(table: pa.Table) -> Matrix:
         return _for_good(_clipped(codec.encode(table, unseen="mean").values))
 
     return Study(
@@ -166,7 +279,7 @@ def study_of(
         _for_good(_clipped(records.values)),
         within_reach(released),
         None if outside is None else within_reach(outside),
-        None if outside is None else read_cells(outside, codec),
+        None if outside is None else read_columns(outside, codec),
         facts,
         workings,
         target,
@@ -177,14 +290,14 @@ def study_of(
     )
 
 
-def _for_good(values: _Matrix) -> _Matrix:
+def _for_good(values: Matrix) -> Matrix:
     """Rows that nobody may write to from now on, so that searches among them can share what they learn."""
     values = np.ascontiguousarray(values)
     values.setflags(write=False)
     return values
 
 
-def _clipped(values: _Matrix) -> _Matrix:
+def _clipped(values: Matrix) -> Matrix:
     """Bring cells that lie absurdly far out to where squares of distances do not overflow."""
     if not values.size or max(abs(float(values.min())), abs(float(values.max()))) <= _FARTHEST:
         return values

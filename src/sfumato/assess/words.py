@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.gains import Gain, gains
+from sfumato.assess.findings import Family, Finding, Gain, gains
 
 __all__ = ["MODELS", "forbidden_sentence", "measured_sentence", "promised_sentence", "show", "spoken_name"]
 

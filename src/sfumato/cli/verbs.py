@@ -114,7 +114,7 @@ def tune(
     FOLDER gets recipe.toml (run it with sanitize --recipe), report.html and report.json.
     """
     import sfumato as sf
-    from sfumato.tuning.folder import check_tuning_folder, save_tuning
+    from sfumato.tuning.page import check_tuning_folder, save_tuning
 
     if output is not None:
         check_tuning_folder(output, overwrite=overwrite)

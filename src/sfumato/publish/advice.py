@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from sfumato.assess.report import Report
-from sfumato.assess.verdict import Exceeded
+from sfumato.assess.report import Exceeded, Report
 from sfumato.facts import Fact, Grouped, Joint, Maintained
 from sfumato.methods import all_parameters
 from sfumato.publish.policy import BUILT_IN, Policy

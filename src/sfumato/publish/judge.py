@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.assess.findings import Tries
 from sfumato.assess.intervals import difference_interval, exact_interval
-from sfumato.assess.report import Report
-from sfumato.assess.verdict import Exceeded, Missing, Ruling, Verdict
+from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.facts import CountsKept, DespitePolicy, DomainsObserved, Fact, Grouped, Maintained, Untouched
 from sfumato.publish.advice import what_to_try

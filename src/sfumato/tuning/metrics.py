@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.assess.frame import NotRun
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Matrix, Study, sample
 from sfumato.assess.utility.comparison import compatibility
 from sfumato.assess.utility.learning import Task, correlations, is_class, predict, task_of
 from sfumato.errors import OptionError
@@ -18,7 +17,6 @@ from sfumato.threads import one_thread
 
 __all__ = ["METRICS", "Metric", "Score", "choose_metric", "has_classes"]
 
-_Matrix = NDArray[np.float64]
 _LEAST = 10  # rows held out of which a utility can be told
 
 
@@ -46,12 +44,12 @@ class Metric:
 
 
 def has_classes(study: Study) -> bool:
-    """Say whether the target is a class, not a response; false without a target."""
+    """Whether the target is a class, not a response; false without a target."""
     return study.target is not None and is_class(study.pair(study.target))
 
 
 def choose_metric(study: Study, name: str | None) -> Metric:
-    """Take the metric that was named, or the usual one for this kind of target.
+    """The metric that was named, or the usual one for this kind of target.
 
     1-NN accuracy for a class [KCG12], correlation for a response [BCG10], covariance compatibility without a target.
     """
@@ -67,8 +65,8 @@ def choose_metric(study: Study, name: str | None) -> Metric:
     return metric
 
 
-def _predicted(study: Study, miner: str) -> tuple[Task, _Matrix]:
-    """Let a miner learn from the released rows and predict the target of real rows held out."""
+def _predicted(study: Study, miner: str) -> tuple[Task, Matrix]:
+    """What a miner that learned from the released rows predicts of real rows held out."""
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
 
     if len(study.pairs) < 2:
@@ -105,7 +103,7 @@ def _correlation(study: Study, miner: str) -> Score:
 
 
 def _covariance(study: Study) -> Score:
-    """Give mu of the standardized numbers [AY05, sec. 4]; of categories their indicator coordinates."""
+    """Mu of the standardized numbers [AY05, sec. 4]; of categories their indicator coordinates."""
     if study.original.shape[1] < 2:
         raise OptionError("a table of one column has no covariances to keep; take --metric propensity")
     value = compatibility(np.cov(study.original, rowvar=False), np.cov(study.released, rowvar=False))
@@ -113,7 +111,7 @@ def _covariance(study: Study) -> Score:
 
 
 def _propensity(study: Study) -> Score:
-    """Give 1 - 4 pMSE: 1 where a logistic model cannot tell released from original rows, 0 where it always can."""
+    """1 - 4 pMSE: 1 where a logistic model cannot tell released from original rows, 0 where it always can."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning

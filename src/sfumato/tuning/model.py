@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.recipe import Recipe
-from sfumato.tuning.frontier import Choice
+from sfumato.tuning.search import Choice
 from sfumato.tuning.trials import Trial
 
-__all__ = ["Mark", "Plan", "Tuning"]
+__all__ = ["Mark", "SearchPlan", "Tuning"]
 
 _FORMAT = 1
 
@@ -25,7 +25,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """What is tried: sizes from ``low`` to ``high``, each on so many splits, with so many rows held out.
 
     ``least`` is where the searches of the paper begin, its t.
@@ -57,7 +57,7 @@ class Tuning:
         The sizes that no other beats in both utility and attack success.
     recipe : Recipe
         Runs the recommended size.
-    plan : Plan
+    plan : SearchPlan
     metric, words : str
         The utility's name, and how it is called.
     baseline : float or None
@@ -73,7 +73,7 @@ class Tuning:
     marks: tuple[Mark, ...]
     front: tuple[int, ...]
     recipe: Recipe
-    plan: Plan
+    plan: SearchPlan
     metric: str
     words: str
     baseline: float | None
@@ -93,7 +93,7 @@ class Tuning:
         return self.seconds / max(self[self.choice.size].seconds, 1e-9)
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything that was tried as a JSON document."""
+        """Everything that was tried as a JSON document."""
         return {
             "format": _FORMAT,
             "kind": "tuning",

@@ -14,8 +14,7 @@ import numpy as np
 from sfumato.assess.study import Study, study_of
 from sfumato.condense.classwise import ClasswiseCondensation, choose_size, classes_of
 from sfumato.condense.mechanism import Condensation
-from sfumato.engines.plan import Plan as Run
-from sfumato.engines.plan import prepare, schema_of
+from sfumato.engines.plan import Plan, prepare, schema_of
 from sfumato.errors import LevelError, OptionError
 from sfumato.mechanism import Mechanism
 from sfumato.progress import tell
@@ -23,10 +22,9 @@ from sfumato.randomness import Randomness
 from sfumato.recipe import Recipe
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
-from sfumato.tuning.frontier import frontier, recommend
 from sfumato.tuning.metrics import Metric, Score, choose_metric, has_classes
-from sfumato.tuning.model import Mark, Plan, Tuning
-from sfumato.tuning.search import brute_force, equal_steps, rule_based_search
+from sfumato.tuning.model import Mark, SearchPlan, Tuning
+from sfumato.tuning.search import brute_force, equal_steps, frontier, recommend, rule_based_search
 from sfumato.tuning.trials import Split, Trial, try_size
 from sfumato.version import __version__
 
@@ -92,7 +90,7 @@ def tune(
 
     def split(number: int, crowd: int) -> Split:
         floor = Condensation(k=max(2, crowd))
-        job = prepare(arrow, Run(floor, schema, level, strata, holdout, randomness), purpose=f"split {number}")
+        job = prepare(arrow, Plan(floor, schema, level, strata, holdout, randomness), purpose=f"split {number}")
         rng = randomness.generator(f"study {number}")
         study = study_of(job.original, job.original, job.codec, holdout=job.outside, rng=rng)
         return Split(job.codec, job.records, study)
@@ -127,8 +125,8 @@ def tune(
     )
 
 
-def _notes(plan: Plan, original: list[Score]) -> tuple[str, ...]:
-    """Say what a reader must know before taking the recommendation."""
+def _notes(plan: SearchPlan, original: list[Score]) -> tuple[str, ...]:
+    """What a reader must know before taking the recommendation."""
     notes = []
     if plan.budget is not None and plan.estimate is not None:
         kept = "within" if plan.estimate <= plan.budget else "the fewest that still tell something, more than"
@@ -192,13 +190,13 @@ def _maker(method: str) -> Callable[[int], Mechanism]:
 
 
 def _cells(split: Split, method: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Count the records of each part that groups may not leave."""
+    """Records of each part that groups may not leave."""
     parts = [split.records.strata] if method != "classwise" else [split.records.strata, classes_of(split.records)[1]]
     return np.unique(np.column_stack(parts), axis=0, return_counts=True)[1]
 
 
 def _range(split: Split, method: str, k: int | None) -> tuple[int, int, int]:
-    """Give the least size tried, the paper's t, and the largest: the smallest class, or half of the records."""
+    """The least size tried, the paper's t, and the largest: the smallest class, or half of the records."""
     counts = _cells(split, method)
     asked = int(split.records.levels.max(initial=0))
     smallest = int(counts.min())
@@ -219,7 +217,7 @@ def _range(split: Split, method: str, k: int | None) -> tuple[int, int, int]:
 
 
 def _divisor(split: Split, method: str, least: int) -> int | None:
-    """Give the approximate GCD of the classes [KCG12, fig. 5]."""
+    """Approximate GCD of the classes [KCG12, fig. 5]."""
     if method != "classwise":
         return None
     return choose_size(_cells(split, method), least)
@@ -227,8 +225,8 @@ def _divisor(split: Split, method: str, least: int) -> int | None:
 
 def _plan(
     bench: _Bench, ends: tuple[int, int, int], repeats: int, holdout: float, budget: float | None
-) -> tuple[Plan, tuple[int, ...]]:
-    """Choose sizes and repeats; with a budget from the time of one pass at either end."""
+) -> tuple[SearchPlan, tuple[int, ...]]:
+    """Sizes and repeats; with a budget from the time of one pass at either end."""
     low, least, high = ends
     steps, estimate = _STEPS, None
     if budget is not None:
@@ -244,7 +242,7 @@ def _plan(
             fits = [s for s in range(_STEPS, 0, -1) if _passes(low, least, high, s) * seconds * repeats <= left]
             steps = max(fits[0] if fits else _FEWEST_STEPS, _FEWEST_STEPS)
         estimate = float(f"{_passes(low, least, high, steps) * seconds * repeats:.2g}")
-    plan = Plan(low, least, high, steps, repeats, holdout, budget, estimate)
+    plan = SearchPlan(low, least, high, steps, repeats, holdout, budget, estimate)
     return plan, _geometric(low, high, steps)
 
 
@@ -257,7 +255,7 @@ def _geometric(low: int, high: int, count: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(round(size) for size in np.geomspace(low, high, count)))
 
 
-def _search(bench: _Bench, plan: Plan, sizes: tuple[int, ...], divisor: int | None) -> tuple[Mark, ...]:
+def _search(bench: _Bench, plan: SearchPlan, sizes: tuple[int, ...], divisor: int | None) -> tuple[Mark, ...]:
     """Run the paper's two searches and the frontier's sizes; whatever two of them share is measured once."""
     planned = _passes(plan.low, plan.least, plan.high, plan.steps)
 

@@ -1,4 +1,7 @@
-"""Which group sizes to try: the rule-based search and the brute force beside it [KCG12, fig. 6]."""
+"""Which group sizes to try, and which of them to take [KCG12, fig. 6].
+
+The rule-based search and the brute force beside it; the frontier of utility against attack success, and a choice.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["GAP", "Search", "brute_force", "equal_steps", "rule_based_search"]
+from sfumato.tuning.trials import Trial
+
+__all__ = ["GAP", "Choice", "Search", "brute_force", "equal_steps", "frontier", "recommend", "rule_based_search"]
 
 GAP = 0.05
 """Relative loss of utility that counts as a loss: t_a of the paper."""
@@ -74,7 +79,7 @@ def rule_based_search(low: int, high: int, utility: Callable[[int], float], *, g
 
 
 def brute_force(sizes: Sequence[int], utility: Callable[[int], float], *, gap: float = GAP) -> Search:
-    """Try every size and take the largest whose utility is within the gap of the best.
+    """The largest of all sizes whose utility is within the gap of the best.
 
     The paper picks the best trade-off by eye; this is the rule that it describes: as private as can be, that is as
     large as can be, while utility does not fall significantly.
@@ -90,7 +95,7 @@ def brute_force(sizes: Sequence[int], utility: Callable[[int], float], *, gap: f
 
 
 def equal_steps(low: int, high: int, count: int) -> tuple[int, ...]:
-    """Divide a range of group sizes into steps of equal width, both ends included.
+    """A range of group sizes divided into steps of equal width, both ends included.
 
     Examples
     --------
@@ -105,3 +110,59 @@ def equal_steps(low: int, high: int, count: int) -> tuple[int, ...]:
 def _check_range(low: int, high: int) -> None:
     if not 1 <= low <= high:
         raise ValueError(f"there are no group sizes from {low} to {high}")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A group size and the reason for it, in one sentence."""
+
+    size: int
+    reason: str
+
+
+def frontier(trials: Sequence[Trial]) -> tuple[int, ...]:
+    """Sizes that no other size beats in both utility and attack success, in rising order."""
+    front = []
+    for trial in trials:
+        beaten = any(
+            other.utility >= trial.utility
+            and other.linkage.share <= trial.linkage.share
+            and (other.utility > trial.utility or other.linkage.share < trial.linkage.share)
+            for other in trials
+        )
+        if not beaten:
+            front.append(trial.size)
+    return tuple(sorted(front))
+
+
+def recommend(trials: Sequence[Trial], words: str, *, gap: float = GAP) -> Choice:
+    """The size that resists linkage best among those that keep utility within the gap of the best.
+
+    Where there are classes, the smallest one may lose twice the gap and no more: it is the first to go unseen.
+
+    Of sizes whose attack success cannot be told apart, their intervals overlap, the largest is taken: what is not
+    measured also falls with the size.
+
+    ``words`` is how the utility is called, ``gap`` the relative loss of it that is accepted.
+    """
+    best = max(trials, key=lambda trial: trial.utility)
+    floor = (1 - 2 * gap) * max((trial.smallest for trial in trials if trial.smallest is not None), default=0.0)
+    useful = [
+        trial
+        for trial in trials
+        if best.utility - trial.utility <= gap * abs(best.utility)
+        and (trial.smallest is None or trial.smallest >= floor)
+    ] or [best]
+    safest = min(useful, key=lambda trial: trial.linkage.share)
+    high = safest.linkage_interval[1]
+    chosen = max((trial for trial in useful if trial.linkage_interval[0] <= high), key=lambda trial: trial.size)
+    least = min(trials, key=lambda trial: trial.size)
+    seen = "" if chosen.smallest is None else f" (and {chosen.smallest:.3f} on the smallest class)"
+    lost = f"stays within {100 * gap:.3g} % of the best tried ({best.utility:.3f} at {best.size})"
+    reason = (
+        f"k = {chosen.size}: its {words} of {chosen.utility:.3f}{seen} {lost}, and of the sizes that do, none resists "
+        f"linkage better: {100 * chosen.linkage.share:.3g} % of people are linked, against "
+        f"{100 * least.linkage.share:.3g} % at k = {least.size} and {100 * chosen.control.share:.3g} % of people who "
+        "are not in the table."
+    )
+    return Choice(chosen.size, reason)

@@ -1,4 +1,7 @@
-"""Trying group sizes: the same splits for every size, and whatever does not depend on the size done once."""
+"""Trying group sizes: the same splits for every size, and whatever does not depend on the size done once.
+
+Of each size it is told how far an intruder gets: the interval metric of the paper, and links to released rows.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,40 @@ from time import perf_counter
 
 import numpy as np
 
-from sfumato.assess.columns import read_cells
+from sfumato.assess.attacks.linkage import linkage_tries
 from sfumato.assess.intervals import Tries
-from sfumato.assess.study import Study
+from sfumato.assess.risk.interval import counterparts, interval_privacy
+from sfumato.assess.study import Study, read_columns
 from sfumato.mechanism import Mechanism, Sanitized
 from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.tuning.metrics import Metric, Score
-from sfumato.tuning.risks import interval_of, linkage_of
 
-__all__ = ["Reading", "Split", "Trial", "try_size"]
+__all__ = ["Reading", "Split", "Trial", "interval_of", "linkage_of", "try_size"]
+
+
+def interval_of(study: Study) -> float | None:
+    """Mean of the 95 % interval metric over the columns of numbers; None where there is none.
+
+    Each record is compared with a row drawn from its own group, the paper's reading [KCG12, "Metrics"].
+    """
+    workings = study.workings
+    columns = [pair for pair in study.pairs if pair.is_number]
+    if not columns or workings is None or workings.labels is None or workings.drawn_from is None:
+        return None
+    sides = [
+        np.column_stack([np.where(cells.absent, np.nan, cells.values) for cells in side])
+        for side in ([pair.original for pair in columns], [pair.released for pair in columns])
+    ]
+    partners = counterparts(workings.labels, workings.drawn_from, study.generator("counterparts"))
+    return float(interval_privacy(sides[0], sides[1], partners=partners).mean())
+
+
+def linkage_of(study: Study) -> tuple[Tries, Tries]:
+    """People of the original who are linked to a released row, and those of the people held out."""
+    attack, control = linkage_tries(study)
+    assert control is not None
+    return attack, control
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,7 +151,7 @@ def try_size(
     metric: Metric,
     rngs: Sequence[np.random.Generator],
 ) -> Trial:
-    """Sanitize every split with groups of that size, and measure each."""
+    """What groups of that size give on every split."""
     mechanism = make(size)
     readings = tuple(_read(split, mechanism, metric, rng) for split, rng in zip(splits, rngs, strict=True))
     first = splits[0].study
@@ -146,9 +173,9 @@ def _read(split: Split, mechanism: Mechanism, metric: Metric, rng: np.random.Gen
 
 
 def _study_with(split: Split, sanitized: Sanitized) -> Study:
-    """Put the released rows, as a recipient would read them, into a split's study."""
+    """A split's study with the released rows as a recipient would read them."""
     table = split.codec.decode(sanitized.records.values)
-    cells = read_cells(table, split.codec)
+    cells = read_columns(table, split.codec)
     pairs = tuple(
         dataclasses.replace(pair, released=column) for pair, column in zip(split.study.pairs, cells, strict=True)
     )

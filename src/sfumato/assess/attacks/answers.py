@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.attacks.noise_filter import randomized_specs, redraw_rows
-from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import Tries, holding
-from sfumato.assess.study import Study
+from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study
 from sfumato.facts import Fact, Randomized
 from sfumato.laws.domains import Labels, Universe
 from sfumato.laws.operators import Operator, likelihoods
@@ -27,8 +26,6 @@ from sfumato.tables.schema import Kind
 
 __all__ = ["BEST_GUESS", "best_guesses", "estimate_prior"]
 
-_Codes = NDArray[np.int64]
-_Matrix = NDArray[np.float64]
 _MOST = 1000  # values of a domain of which each can be guessed; noise filters speak of finer ones
 _ITERATIONS = 200
 _STILL = 1e-7  # total change of the estimate at which it stands still
@@ -37,15 +34,10 @@ _NOWHERE = -(2**62)  # the place of a cell that has none
 _LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 
-def estimate_prior(counts: _Codes, chances: _Matrix) -> _Matrix:
+def estimate_prior(counts: Places, chances: Matrix) -> Matrix:
     """How frequent each value is, estimated from how often each answer came, from uniform on [Agrawal, Srikant 2000].
 
-    Parameters
-    ----------
-    counts : ndarray of shape (m,)
-        How often each of m answers came.
-    chances : ndarray of shape (m, size)
-        P[answer | value], each row up to a factor.
+    ``chances`` of shape (m, size) are P[answer | value], each row up to a factor.
 
     Examples
     --------
@@ -70,7 +62,7 @@ def estimate_prior(counts: _Codes, chances: _Matrix) -> _Matrix:
     return prior
 
 
-def best_guesses(answers: _Codes, operator: Operator) -> _Codes:
+def best_guesses(answers: Places, operator: Operator) -> Places:
     """The value behind each answer: the one of the highest posterior.
 
     Examples
@@ -124,7 +116,7 @@ def _run(study: Study) -> Iterator[Stated]:
         yield f"best-guess/{each.name}", Values(tries.share, tries.interval, baseline, attempts=count)
 
 
-def _guess_column(pair: ColumnPair, spec: NoiseSpec, released: _Codes, original: _Codes) -> _Guessed | None:
+def _guess_column(pair: ColumnPair, spec: NoiseSpec, released: Places, original: Places) -> _Guessed | None:
     true = _codes(pair, pair.original, spec.domain)[original]
     got = _codes(pair, pair.released, spec.released)[released]
     there = (true >= 0) & (true < spec.domain.size) & _possible(got, spec)
@@ -136,7 +128,7 @@ def _guess_column(pair: ColumnPair, spec: NoiseSpec, released: _Codes, original:
     return _Guessed(pair.name, there, hits, most / int(there.sum()))
 
 
-def _codes(pair: ColumnPair, cells: Cells, domain: Universe) -> _Codes:
+def _codes(pair: ColumnPair, cells: Column, domain: Universe) -> Places:
     """Place of each cell in a domain, possibly beyond its ends; `_NOWHERE` for cells that have none."""
     if isinstance(domain, Labels):
         if pair.field.kind not in _LISTED:
@@ -155,7 +147,7 @@ def _codes(pair: ColumnPair, cells: Cells, domain: Universe) -> _Codes:
     return np.where(near & (np.abs(steps - whole) <= _OFF), whole, _NOWHERE).astype(np.int64)
 
 
-def _possible(codes: _Codes, spec: NoiseSpec) -> NDArray[np.bool_]:
+def _possible(codes: Places, spec: NoiseSpec) -> NDArray[np.bool_]:
     outputs = spec.operator.outputs
     if outputs is None:
         return np.asarray(codes != _NOWHERE)
@@ -167,18 +159,17 @@ def _guessed_number(name: str, what: str, spoken: str = "") -> Number:
         f"The share of {what} that are guessed exactly from the released one, by Bayes' rule and the distribution that "
         "all released values give away, beside always guessing the most frequent value; less is better"
     )
-    return Number(name, meaning, spoken, unit="share")
+    return Number(name, spoken, SHARE).means(meaning)
 
 
 BEST_GUESS = Measure(
     "best-guess",
     Family.ATTACK,
     "Agrawal & Srikant 2000; Evfimievski, Gehrke & Srikant 2003",
-    (
-        _guessed_number("best-guess", "randomized values", "Randomized values guessed exactly"),
-        _guessed_number("best-guess/", "values of {column}"),
-    ),
     _run,
     needs=(Need.ORIGIN,),
     applies=_applies,
+).finds(
+    _guessed_number("best-guess", "randomized values", "Randomized values guessed exactly"),
+    _guessed_number("best-guess/", "values of {column}"),
 )

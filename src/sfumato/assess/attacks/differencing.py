@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.findings import Family, Finding
-from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SHARE, Measure, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import wilson
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.study import Study
+from sfumato.assess.study import Matrix, Places, Study
 from sfumato.facts import EpochPublished, Fact, Joint
 from sfumato.mechanism import Workings
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
@@ -39,8 +39,6 @@ __all__ = [
 
 EXACT = 1e-3
 """Standard deviations within which a number counts as recovered: a mean of several records is no record."""
-_Matrix = NDArray[np.float64]
-Whole = NDArray[np.int64]
 _NOT_AT_HAND = "the earlier publications, or who came between them, are not at hand"
 
 
@@ -51,57 +49,44 @@ class Shown:
     A unit is a group, or a single row, whose count is 1.
     """
 
-    count: NDArray[np.int64]
-    total: _Matrix
+    count: Places
+    total: Matrix
 
     @classmethod
-    def of_rows(cls, rows: _Matrix) -> Shown:
+    def of_rows(cls, rows: Matrix) -> Shown:
         """Published rows as units of their own."""
         return cls(np.ones(len(rows), dtype=np.int64), np.asarray(rows))
 
     @classmethod
-    def of_groups(cls, count: NDArray[np.int64], mean: _Matrix) -> Shown:
+    def of_groups(cls, count: Places, mean: Matrix) -> Shown:
         """Published statistics of groups as units."""
         return cls(np.asarray(count), np.asarray(mean) * np.asarray(count)[:, None])
 
     @property
-    def mean(self) -> _Matrix:
+    def mean(self) -> Matrix:
         """The mean of each unit."""
         return np.asarray(self.total / self.count[:, None])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Watched(Workings):
-    """The publications of a stream, one after the other, and who came between two of them; for the owner alone.
+    """The publications of a stream, one after the other, and who came between two of them; for the owner alone."""
 
-    Parameters
-    ----------
-    layout : tuple of Block
-        Of all coordinates here, in which numbers are in standard deviations.
-    rows, statistics : tuple of Shown or None
-        Each publication, as rows and as statistics of groups; None where the like was never published.
-    arrived : tuple of ndarray of shape (m, d)
-        Records that came between a publication and the next.
-    """
-
-    layout: Layout = ()
+    layout: Layout = ()  # of all coordinates here, in which numbers are in standard deviations
+    # rows, statistics: each publication, as rows and as statistics of groups; None where the like was never published
     rows: tuple[Shown, ...] | None = None
     statistics: tuple[Shown, ...] | None = None
-    arrived: tuple[_Matrix, ...] = ()
+    arrived: tuple[Matrix, ...] = ()  # records that came between a publication and the next
 
 
-def difference(before: Shown, after: Shown, *, apart: bool) -> _Matrix:
+def difference(before: Shown, after: Shown, *, apart: bool) -> Matrix:
     """Claims of who arrived between two publications: one claim a record, none where nothing differs.
 
     Units that are in both to the last bit cancel. Of the others sums and counts are subtracted: those of a single
     arrival are the arrival itself, those of several give no more than their mean, which is claimed for each.
 
-    Parameters
-    ----------
-    before, after : Shown
-    apart : bool
-        Whether units of the two can be told to belong together: each that differs then goes with the closest one
-        before, as a group and its halves do. Rows cannot.
+    ``apart`` says whether units of the two can be told to belong together: each that differs then goes with the closest
+    one before, as a group and its halves do. Rows cannot.
 
     Examples
     --------
@@ -140,7 +125,7 @@ def changed_units(these: Shown, others: Shown) -> Shown:
     return Shown(these.count[kept], these.total[kept])
 
 
-def _claims(before: Shown, after: Shown) -> _Matrix:
+def _claims(before: Shown, after: Shown) -> Matrix:
     came = int(after.count.sum() - before.count.sum())
     if came < 1:
         return np.empty((0, after.total.shape[1]))
@@ -157,7 +142,7 @@ class _Told:
 
 
 def _attack(
-    shown: Sequence[Shown], arrived: Sequence[_Matrix], layout: Layout, rng: np.random.Generator, *, apart: bool
+    shown: Sequence[Shown], arrived: Sequence[Matrix], layout: Layout, rng: np.random.Generator, *, apart: bool
 ) -> _Told:
     """What all differences tell; what they do not tell for certain the attacker guesses, as one without them must."""
     columns = tuple(dict.fromkeys(block.column for block in layout))
@@ -174,7 +159,7 @@ def _attack(
 
 
 def _tells(
-    claims: _Matrix, people: _Matrix, layout: Layout, columns: tuple[str, ...]
+    claims: Matrix, people: Matrix, layout: Layout, columns: tuple[str, ...]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Of each person and column, whether the closest claim is certain about the cell, and whether it is right."""
     shape = (len(people), len(columns))
@@ -193,7 +178,7 @@ def _tells(
     return certain, right
 
 
-def _compare(claim: _Matrix, true: _Matrix, block: Block) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _compare(claim: Matrix, true: Matrix, block: Block) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Certainty and truth of one block; a share of a category, or of a gap, is no certainty."""
     claim, true = claim[:, block.where], true[:, block.where]
     if block.kind is BlockKind.NUMBER:
@@ -245,58 +230,35 @@ DIFFERENCING = Measure(
     "differencing",
     Family.ATTACK,
     "Aggarwal & Yu 2005 undone by differences; Denning, Denning & Schwartz 1979",
-    (
-        Number(
-            "arrivals-recovered",
-            f"The share of arriving records that {_WATCHER}, from the published rows, beside guessing one of them "
-            "(baseline)",
-            "Arrivals recovered by difference of publications",
-            unit="share",
-        ),
-        Number(
-            "arrivals-recovered-statistics",
-            f"The share of arriving records that {_WATCHER}, where counts and sums of groups are published, beside "
-            "guessing the mean of one (baseline)",
-            "Arrivals recovered by difference of published statistics",
-            unit="share",
-        ),
-        Number(
-            "arrivals-recovered/",
-            f"The share of arriving cells of {{column}} that {_WATCHER}, beside guessing that of a published row "
-            "(baseline)",
-            unit="share",
-        ),
-    ),
     _run,
     applies=_applies,
+).finds(
+    Number("arrivals-recovered", "Arrivals recovered by difference of publications", SHARE).means(
+        f"The share of arriving records that {_WATCHER}, from the published rows, beside guessing one of them "
+        "(baseline)"
+    ),
+    Number("arrivals-recovered-statistics", "Arrivals recovered by difference of published statistics", SHARE).means(
+        f"The share of arriving records that {_WATCHER}, where counts and sums of groups are published, beside "
+        "guessing the mean of one (baseline)"
+    ),
+    Number("arrivals-recovered/", scale=SHARE).means(
+        f"The share of arriving cells of {{column}} that {_WATCHER}, beside guessing that of a published row (baseline)"
+    ),
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeenRounds(Workings):
-    """What an owner saw of the rounds of a joint K-means, in whole steps; for this owner alone.
+    """What an owner saw of the rounds of a joint K-means, in whole steps; for this owner alone."""
 
-    Parameters
-    ----------
-    own : ndarray of shape (n_l, d)
-        Its rows.
-    labels_seen : ndarray of shape (t, n_l)
-        Their clusters in each round.
-    counts : ndarray of shape (t, g)
-        Rows of all owners in each cluster.
-    centres : ndarray of shape (t, g, d)
-        Means of the clusters over all owners, each owner's part rounded.
-    owners : int
-    """
-
-    own: Whole | None = None
-    labels_seen: Whole | None = None
-    counts: Whole | None = None
-    centres: Whole | None = None
+    own: Places | None = None  # its rows
+    labels_seen: Places | None = None  # their clusters in each round
+    counts: Places | None = None  # rows of all owners in each cluster
+    centres: Places | None = None  # means of the clusters over all owners, each owner's part rounded
     owners: int = 0
 
 
-def claimed_rows(seen: SeenRounds) -> tuple[Whole, _Matrix]:
+def claimed_rows(seen: SeenRounds) -> tuple[Places, Matrix]:
     """Moves and rows of the others that an owner claims.
 
     It takes its own part of every mean off to the step, so that what blurs a sum is the others' rounding.
@@ -314,9 +276,7 @@ def claimed_rows(seen: SeenRounds) -> tuple[Whole, _Matrix]:
     return paired_moves(count, total, np.asarray(blur, dtype=np.float64))
 
 
-def paired_moves(
-    count: Whole, total: _Matrix, blur: _Matrix, *, apart: float = 4.0
-) -> tuple[NDArray[np.int64], _Matrix]:
+def paired_moves(count: Places, total: Matrix, blur: Matrix, *, apart: float = 4.0) -> tuple[Places, Matrix]:
     """Rows claimed where rounding blurs sums: what one cluster lost is what one other gained in the same round.
 
     Parameters
@@ -381,17 +341,12 @@ ROUNDS = Measure(
     "joint-rounds",
     Family.ATTACK,
     "Banu, Chandra & Ganapathi 2010 undone by differences of rounds",
-    (
-        Number(
-            "rows-of-others-claimed",
-            "The share of the other owners' rows that this owner can claim from the cluster centres that all owners "
-            "saw in every round, with nothing but its own rows. It does not know which claims are right; in trials "
-            "most were. None can be claimed where centres stay hidden (baseline)",
-            "Rows of other owners claimed from the rounds",
-            unit="share",
-            public=False,
-        ),
-    ),
     _run_rounds,
     applies=_not_opened,
+).finds(
+    Number("rows-of-others-claimed", "Rows of other owners claimed from the rounds", SHARE.owners).means(
+        "The share of the other owners' rows that this owner can claim from the cluster centres that all owners "
+        "saw in every round, with nothing but its own rows. It does not know which claims are right; in trials "
+        "most were. None can be claimed where centres stay hidden (baseline)"
+    )
 )

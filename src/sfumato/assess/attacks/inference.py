@@ -14,13 +14,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values, success
+from sfumato.assess.frame import (
+    SHARE,
+    Measure,
+    Need,
+    NotRun,
+    Number,
+    Stated,
+    Values,
+    success,
+)
 from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.stand_ins import split_in_tenths
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.tables.schema import Kind
 
 __all__ = [
@@ -48,30 +56,18 @@ _MOST = 16  # columns that are tried as the secret, where the table is not so la
 _FEWEST = 4
 _CELLS = 4_000_000  # released rows times secrets
 _SHARE = 2  # over all secrets, an attacker makes so many times the usual number of attempts
-_Matrix = NDArray[np.float64]
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _ROOM = 1e-9  # for rounding, relative
 
 
 @dataclass(frozen=True)
 class Profile:
-    """An attacker by what he knows.
+    """An attacker by what he knows."""
 
-    Parameters
-    ----------
-    name : str
-        One word; part of a finding's name.
-    sentence : str
-        What he knows, as the words that follow "an attacker who".
-    spoken : str
-        Who he is, as the words that follow "attribute inference".
-    choose : callable
-        From the columns as `rank_columns` puts them and the secret column, those that he knows.
-    """
-
-    name: str
-    sentence: str
-    spoken: str
+    name: str  # one word; part of a finding's name
+    sentence: str  # what he knows, as the words that follow "an attacker who"
+    spoken: str  # who he is, as the words that follow "attribute inference"
+    # from the columns as `rank_columns` puts them and the secret column, those that he knows
     choose: Callable[[Sequence[str], str], tuple[str, ...]]
 
 
@@ -176,7 +172,7 @@ class Reader:
             for place, pair in enumerate(study.pairs)
         }
 
-    def read(self, secret: str, known: Sequence[str], people: _Matrix) -> _Matrix:
+    def read(self, secret: str, known: Sequence[str], people: Matrix) -> Matrix:
         """Guesses of a column of people whose coordinates are given; NaN where the released table never tells it."""
         released = self._study.pair(secret).released
         told = np.flatnonzero(~released.absent)
@@ -193,7 +189,7 @@ class Reader:
         return _vote(released.values[told], twins, asked, tolerance_of(self._study.pair(secret)))
 
 
-def _mark(coordinates: _Matrix, place: int) -> NDArray[np.uint64]:
+def _mark(coordinates: Matrix, place: int) -> NDArray[np.uint64]:
     """Numbers of rows, the same where they are equal in a column; sums of them do the same for several columns."""
     mixed = np.full(len(coordinates), place + 1, dtype=np.uint64) * _SPREAD
     for column in coordinates.T:
@@ -204,7 +200,7 @@ def _mark(coordinates: _Matrix, place: int) -> NDArray[np.uint64]:
     return mixed
 
 
-def _vote(values: _Matrix, twins: NDArray[np.int64], asked: NDArray[np.int64], tolerance: float) -> _Matrix:
+def _vote(values: Matrix, twins: Places, asked: Places, tolerance: float) -> Matrix:
     """For each set of twins that is asked for, the value that serves most of them."""
     order = np.argsort(twins, kind="stable")
     ends = np.cumsum(np.bincount(twins))
@@ -216,7 +212,7 @@ def _vote(values: _Matrix, twins: NDArray[np.int64], asked: NDArray[np.int64], t
     return np.asarray(answers[back])
 
 
-def _densest(values: _Matrix, tolerance: float) -> float:
+def _densest(values: Matrix, tolerance: float) -> float:
     """The guess that comes within the tolerance of most values: the middle of the fullest window."""
     ordered = np.sort(values)
     last = np.searchsorted(ordered, ordered + 2 * tolerance, side="right")
@@ -224,7 +220,7 @@ def _densest(values: _Matrix, tolerance: float) -> float:
     return float((ordered[first] + ordered[last[first] - 1]) / 2)
 
 
-def _hits(guesses: _Matrix | float, truth: _Matrix, tolerance: float) -> NDArray[np.bool_]:
+def _hits(guesses: Matrix | float, truth: Matrix, tolerance: float) -> NDArray[np.bool_]:
     room = _ROOM * np.abs(truth) if tolerance else 0.0
     return np.asarray(np.abs(guesses - truth) <= tolerance + room)
 
@@ -253,7 +249,7 @@ def attack_column(
     )
 
 
-def _draw(cells: Cells, attempts: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw(cells: Column, attempts: int, rng: np.random.Generator) -> Places:
     """People drawn from those who have a value in the column."""
     having = np.flatnonzero(~cells.absent)
     return having[sample(len(having), attempts, rng)]
@@ -319,25 +315,18 @@ ATTRIBUTE_INFERENCE = Measure(
     "attribute-inference",
     Family.ATTACK,
     "Giomi et al. 2023; profiles after statice/anonymeter#28",
-    (
-        *(
-            Number(
-                f"attribute-inference-{profile.name}",
-                _MEANING.format(known=profile.sentence),
-                f"Attribute inference {profile.spoken}",
-                unit="share",
-            )
-            for profile in PROFILES
-        ),
-        Number(
-            "attribute-inference-insider/",
-            "How often an attacker who knows everything else about a person finds {column} by looking at the released "
-            "row that is most like the person; lower is better, and what is above the control is what being in the "
-            "table cost",
-            unit="share",
-        ),
-    ),
     _run,
     needs=(Need.COLUMNS,),
     stand_ins=split_in_tenths,
+).finds(
+    *(
+        Number(f"attribute-inference-{profile.name}", f"Attribute inference {profile.spoken}", SHARE).means(
+            _MEANING.format(known=profile.sentence)
+        )
+        for profile in PROFILES
+    ),
+    Number("attribute-inference-insider/", scale=SHARE).means(
+        "How often an attacker who knows everything else about a person finds {column} by looking at the released row "
+        "that is most like the person; lower is better, and what is above the control is what being in the table cost"
+    ),
 )

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.assess.attacks.undo import undo
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.frame import COUNT, SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import holding, wilson
-from sfumato.assess.study import Study, drawn_note, sample
+from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
 from sfumato.facts import Fact, Transformed
 from sfumato.tables.grid import decimals_of_numbers, step_of_numbers
 
@@ -39,7 +38,6 @@ _SMALL = 5  # known rows, each number of which is tried
 _MOST = 64  # known rows a column, at most
 _DRAWS = 10  # sets of known rows that are drawn for each number
 NOTHING = "fewer than three rows without missing cells are there, or nothing differs in them"
-_Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,16 +49,16 @@ class MovedColumns:
     """
 
     names: tuple[str, ...]
-    before: _Matrix
-    after: _Matrix
-    rounding: NDArray[np.float64]
+    before: Matrix
+    after: Matrix
+    rounding: Matrix
 
     @property
-    def spread(self) -> NDArray[np.float64]:
+    def spread(self) -> Matrix:
         """Standard deviation of each column before, in its unit."""
         return np.asarray(self.before.std(axis=0))
 
-    def recovered(self, guess: _Matrix, rows: NDArray[np.int64]) -> float:
+    def recovered(self, guess: Matrix, rows: Places) -> float:
         """Share of cells of some rows that a guess comes close to; columns that are constant do not count."""
         spread = self.spread
         close = np.abs(guess - self.before[rows]) <= CLOSE * spread
@@ -101,7 +99,7 @@ def moved_columns(study: Study, most: int, rng: np.random.Generator) -> MovedCol
     return MovedColumns(tuple(pair.name for pair in pairs), before, after / units, rounding)
 
 
-def _rounding(released: NDArray[np.float64]) -> float:
+def _rounding(released: Matrix) -> float:
     """By how much numbers may have been rounded, from the digits that they are written in."""
     distinct = np.unique(released)
     decimals = decimals_of_numbers(distinct)
@@ -110,7 +108,7 @@ def _rounding(released: NDArray[np.float64]) -> float:
 
 def known_input_curve(
     moved: MovedColumns, operations: Sequence[str], numbers: Iterable[int], rng: np.random.Generator
-) -> dict[int, NDArray[np.float64]]:
+) -> dict[int, Matrix]:
     """For each number of known rows, the shares of recovered cells over several sets of known rows."""
     everyone = len(moved.before)
     curve = {}
@@ -156,36 +154,25 @@ KNOWN_INPUT = Measure(
     "known-input",
     Family.ATTACK,
     "Liu, Giannella & Kargupta 2006; Giannella, Liu & Kargupta 2009",
-    (
-        Number(
-            "recovered-cells",
-            _RECOVERED.format(
-                knowing="knows as many original rows as the certificate names and which released rows they became"
-            )
-            + f", {_BESIDE}",
-            "Numbers recovered with known rows",
-            unit="share",
-        ),
-        Number(
-            "known-rows-needed",
-            "How many original rows, with the released rows that they became, fix the key: the number that the "
-            "certificate names, fewer may do; more is better, and whoever took part knows one",
-            "Known rows that undo it",
-            (0.0, None),
-            "count",
-            higher=True,
-        ),
-        Number("recovered-cells/", _RECOVERED.format(knowing="knows {column}"), unit="share"),
-    ),
     _run,
     needs=(Need.ORIGIN,),
     applies=not_moved,
+).finds(
+    Number("recovered-cells", "Numbers recovered with known rows", SHARE).means(
+        _RECOVERED.format(
+            knowing="knows as many original rows as the certificate names and which released rows they became"
+        )
+        + f", {_BESIDE}"
+    ),
+    Number("known-rows-needed", "Known rows that undo it", COUNT.more).means(
+        "How many original rows, with the released rows that they became, fix the key: the number that the "
+        "certificate names, fewer may do; more is better, and whoever took part knows one"
+    ),
+    Number("recovered-cells/", scale=SHARE).means(_RECOVERED.format(knowing="knows {column}")),
 )
 
 
-def match_moments(
-    released: NDArray[np.float64], mean: NDArray[np.float64], deviation: NDArray[np.float64], lean: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def match_moments(released: Matrix, mean: Matrix, deviation: Matrix, lean: Matrix) -> Matrix:
     """Each released column brought to a known mean and deviation, turned over where it leans the other way.
 
     Examples
@@ -218,19 +205,15 @@ PUBLIC_MOMENTS = Measure(
     "public-moments",
     Family.ATTACK,
     "Oliveira & Zaiane 2003 undone by published figures",
-    (
-        Number(
-            "recovered-cells-public-moments",
-            _RECOVERED.format(
-                knowing="knows no row, only the mean and the standard deviation of each original column and which way "
-                "it leans"
-            )
-            + f", {_BESIDE}",
-            "Numbers recovered with public mean and deviation",
-            unit="share",
-        ),
-    ),
     _run_moments,
     needs=(Need.ORIGIN,),
     applies=not_moved,
+).finds(
+    Number("recovered-cells-public-moments", "Numbers recovered with public mean and deviation", SHARE).means(
+        _RECOVERED.format(
+            knowing="knows no row, only the mean and the standard deviation of each original column and which way "
+            "it leans"
+        )
+        + f", {_BESIDE}"
+    )
 )

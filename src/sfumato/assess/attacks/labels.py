@@ -6,15 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.assess.attacks.inference import Reader
-from sfumato.assess.columns import Cells
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values, success
+from sfumato.assess.frame import (
+    SHARE,
+    Measure,
+    Need,
+    NotRun,
+    Number,
+    Scale,
+    Stated,
+    Values,
+    success,
+)
 from sfumato.assess.intervals import Tries
 from sfumato.assess.stand_ins import split_in_tenths
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Column, Matrix, Places, Study, sample
 from sfumato.tables.schema import Kind
 
 __all__ = ["LABEL_INFERENCE", "gain_interval"]
@@ -22,7 +30,6 @@ __all__ = ["LABEL_INFERENCE", "gain_interval"]
 _ROUNDS = 60  # of boosting; each grows a tree for each class where there are more than two
 _TREES = 180
 _BINS = 255  # categories that boosting takes as such; of a column with more it sees places in an order
-_Matrix = NDArray[np.float64]
 _WAYS = {
     "": "takes it from the released row that is most like the person",
     "-boosting": "predicts it with boosted trees that learnt on the released table",
@@ -33,14 +40,14 @@ _WAYS = {
 class _ClassedPeople:
     """People to attack: their places among the rows of a table, its coordinates and cells, and their classes."""
 
-    places: NDArray[np.int64]
-    coordinates: _Matrix
-    cells: tuple[Cells, ...]
-    classes: _Matrix
+    places: Places
+    coordinates: Matrix
+    cells: tuple[Column, ...]
+    classes: Matrix
 
 
 def _draw(
-    coordinates: _Matrix, cells: tuple[Cells, ...], target: int, most: int, rng: np.random.Generator
+    coordinates: Matrix, cells: tuple[Column, ...], target: int, most: int, rng: np.random.Generator
 ) -> _ClassedPeople | None:
     """People drawn from those who have a class; None where nobody has."""
     having = np.flatnonzero(~cells[target].absent)
@@ -104,7 +111,7 @@ def _read(study: Study, target: int, sides: list[_ClassedPeople]) -> list[Tries]
     return [_count(said, side) for said, side in zip(parts, sides, strict=True)]
 
 
-def _count(said: _Matrix, side: _ClassedPeople) -> Tries:
+def _count(said: Matrix, side: _ClassedPeople) -> Tries:
     return Tries(int((said == side.classes).sum()), len(side.places))
 
 
@@ -134,7 +141,7 @@ def _width(study: Study, column: str) -> int:
     return max((block.stop - block.start for block in study.layout if block.column == column), default=1)
 
 
-def _table(people: _ClassedPeople, target: int) -> _Matrix:
+def _table(people: _ClassedPeople, target: int) -> Matrix:
     """All columns but the target, missing cells as NaN."""
     columns = [
         np.where(cells.absent, np.nan, cells.values)[people.places]
@@ -148,28 +155,29 @@ LABEL_INFERENCE = Measure(
     "label-inference",
     Family.ATTACK,
     "Yeom et al. 2018; Newcombe 1998",
-    tuple(
+    _run,
+    needs=(Need.TARGET, Need.COLUMNS),
+    stand_ins=split_in_tenths,
+).finds(
+    *(
         number
         for way, how in _WAYS.items()
         for number in (
             Number(
-                f"label-inference{way}",
+                f"label-inference{way}", f"Inference of the label{', gradient boosting' if way else ''}", SHARE
+            ).means(
                 "How often an attacker who knows all else about a person of the original finds the person's class if "
                 f"he {how}, beside naming the commonest class (baseline) and beside the same for people held out "
-                "(control); lower is better",
-                f"Inference of the label{', gradient boosting' if way else ''}",
-                unit="share",
+                "(control); lower is better"
             ),
             Number(
                 f"label-inference-gain{way}",
-                "How much more often an attacker finds the class of people in the original than of people held out if "
-                f"he {how}: what being in the table cost a person; 0 or less is good, 1 is worst",
                 f"Gain in inferring the label{', gradient boosting' if way else ''}",
-                (-1.0, 1.0),
+                Scale((-1.0, 1.0)),
+            ).means(
+                "How much more often an attacker finds the class of people in the original than of people held out if "
+                f"he {how}: what being in the table cost a person; 0 or less is good, 1 is worst"
             ),
         )
-    ),
-    _run,
-    needs=(Need.TARGET, Need.COLUMNS),
-    stand_ins=split_in_tenths,
+    )
 )

@@ -12,18 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import bits_of, row_keys
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, Number, Stated, success
+from sfumato.assess.frame import SHARE, Measure, Need, Number, Stated, success
 from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.stand_ins import split_in_tenths
-from sfumato.assess.study import Study, drawn_note, sample
+from sfumato.assess.study import Matrix, Places, Study, bits_of, drawn_note, row_keys, sample
 
 __all__ = ["LINKABILITY", "chance_in_common", "draw_halves", "pick_near"]
 
-_Matrix = NDArray[np.float64]
-_Places = NDArray[np.int64]
 _SPLITS = 4  # ways to halve the columns, each tried on its own share of the people
 _NEAR = {"linkability": 1, "linkability-near": 10}
 
@@ -48,7 +45,7 @@ def _run(study: Study) -> Iterator[Stated]:
         yield name, success(Tries(hits[name][0], len(people)), guess=guess, control=control, note=note)
 
 
-def _joined(study: Study, people: _Matrix, rng: np.random.Generator) -> dict[str, NDArray[np.bool_]]:
+def _joined(study: Study, people: Matrix, rng: np.random.Generator) -> dict[str, NDArray[np.bool_]]:
     """Whose halves, of columns halved once, lead to a common row."""
     if not len(people):
         return {name: np.zeros(0, dtype=np.bool_) for name in _NEAR}
@@ -88,13 +85,13 @@ class _Spots:
     spot s are ``order[start[s] : start[s] + size[s]]``.
     """
 
-    rows: _Matrix
-    order: _Places
-    start: _Places
-    size: _Places
+    rows: Matrix
+    order: Places
+    start: Places
+    size: Places
 
 
-def _spots(rows: _Matrix, rng: np.random.Generator) -> _Spots:
+def _spots(rows: Matrix, rng: np.random.Generator) -> _Spots:
     mixed = row_keys(bits_of(column) for column in rows.T)
     shuffled = rng.permutation(len(rows))
     order = shuffled[np.argsort(mixed[shuffled], kind="stable")]
@@ -103,7 +100,7 @@ def _spots(rows: _Matrix, rng: np.random.Generator) -> _Spots:
     return _Spots(rows[order[start]], order, start, np.diff(start, append=len(rows)))
 
 
-def pick_near(rows: _Matrix, queries: _Matrix, count: int, rng: np.random.Generator) -> _Places:
+def pick_near(rows: Matrix, queries: Matrix, count: int, rng: np.random.Generator) -> Places:
     """Rows nearest to each query, in rising distance; of those that are alike some at random.
 
     Returns
@@ -137,24 +134,17 @@ LINKABILITY = Measure(
     "linkability",
     Family.ATTACK,
     "Giomi, Boenisch, Wehmeyer & Tasnádi 2023",
-    (
-        Number(
-            "linkability",
-            "How often two halves of a person's columns lead to the same released row, so that two sources can be "
-            "joined through the table; less is better, and what held-out people suffer too is not due to being in it",
-            "Linking two halves of a row",
-            unit="share",
-        ),
-        Number(
-            "linkability-near",
-            "How often the ten released rows nearest to one half of a person's columns and the ten nearest to the "
-            "other half have a row in common; less is better, and what held-out people suffer too is not due to being "
-            "in the table",
-            "Linking two halves of a row, nearly",
-            unit="share",
-        ),
-    ),
     _run,
     needs=(Need.COLUMNS,),
     stand_ins=split_in_tenths,
+).finds(
+    Number("linkability", "Linking two halves of a row", SHARE).means(
+        "How often two halves of a person's columns lead to the same released row, so that two sources can be "
+        "joined through the table; less is better, and what held-out people suffer too is not due to being in it"
+    ),
+    Number("linkability-near", "Linking two halves of a row, nearly", SHARE).means(
+        "How often the ten released rows nearest to one half of a person's columns and the ten nearest to the "
+        "other half have a row in common; less is better, and what held-out people suffer too is not due to being "
+        "in the table"
+    ),
 )

@@ -17,15 +17,14 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.assess.attacks.linkability import draw_halves
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, success
+from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Stated, success
 from sfumato.assess.intervals import Tries, wilson
 from sfumato.assess.neighbours import TREE, nearest
 from sfumato.assess.stand_ins import split_in_two
-from sfumato.assess.study import Study, drawn_note, sample
+from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
 from sfumato.facts import Fact, Grouped
 from sfumato.records import BlockKind, Layout
 
@@ -40,9 +39,7 @@ __all__ = [
     "whitening",
 ]
 
-_Matrix = NDArray[np.float64]
-_Places = NDArray[np.int64]
-_View = Callable[[_Matrix], _Matrix]
+_View = Callable[[Matrix], Matrix]
 _RIDGE = 0.01  # of the mean variance: categories that nobody or everybody has leave the covariance without an inverse
 _SLACK = 1e-9  # distances that differ by less are equal
 _SEATS = 10  # a round of the control gives at most one seat in so many to held-out people
@@ -102,7 +99,7 @@ def _views(study: Study) -> dict[str, _View]:
     }
 
 
-def whitening(rows: _Matrix) -> _Matrix:
+def whitening(rows: Matrix) -> Matrix:
     """The matrix after which Euclid's distance is Mahalanobis', with a ridge of a hundredth of the mean variance.
 
     Examples
@@ -119,7 +116,7 @@ def whitening(rows: _Matrix) -> _Matrix:
     return np.asarray(vectors / np.sqrt(values))
 
 
-def rank_view(rows: _Matrix, layout: Layout) -> _Matrix:
+def rank_view(rows: Matrix, layout: Layout) -> Matrix:
     """Each ordered column replaced by its rank in its own table, spread to variance 1; categories stay as they are.
 
     Equal values share their mean rank, and missing cells lie in the middle.
@@ -146,20 +143,11 @@ def rank_view(rows: _Matrix, layout: Layout) -> _Matrix:
     return ranked
 
 
-def mutual_links(population: _Matrix, released: _Matrix, people: _Places) -> _Matrix:
+def mutual_links(population: Matrix, released: Matrix, people: Places) -> Matrix:
     """How surely, for each person, the released row nearest to them has them as its nearest.
 
-    Parameters
-    ----------
-    population : ndarray of shape (n, d)
-    released : ndarray of shape (m, d)
-    people : ndarray of shape (q,)
-        Places in the population.
-
-    Returns
-    -------
-    ndarray of shape (q,)
-        1 for a mutual link, 1/t where t of the population are equally near to the released row, else 0.
+    ``people`` are places in the population. 1 is a mutual link, 1/t where t of the population are equally near to the
+    released row, else 0.
 
     Examples
     --------
@@ -172,7 +160,7 @@ def mutual_links(population: _Matrix, released: _Matrix, people: _Places) -> _Ma
     slack = _SLACK * (1.0 + reach)
     rows, where = np.unique(links, return_inverse=True)
     near = nearest(population, released[rows], min(2, len(population)))[1]
-    hits: _Matrix = (near[where, 0] >= reach - slack).astype(np.float64)  # the person is one of them: none is nearer
+    hits: Matrix = (near[where, 0] >= reach - slack).astype(np.float64)  # the person is one of them: none is nearer
     tied = np.flatnonzero(hits * (near[where, -1] <= reach + slack)) if len(population) > 1 else np.empty(0, np.int64)
     if len(tied):
         centres, which = np.unique(links[tied], return_index=True)
@@ -181,7 +169,7 @@ def mutual_links(population: _Matrix, released: _Matrix, people: _Places) -> _Ma
     return hits
 
 
-def _count_within(rows: _Matrix, centres: _Matrix, reach: _Matrix) -> _Places:
+def _count_within(rows: Matrix, centres: Matrix, reach: Matrix) -> Places:
     """How many rows are within reach of each centre, in blocks."""
     norms = (rows**2).sum(axis=1)
     own = (centres**2).sum(axis=1)
@@ -196,7 +184,7 @@ def _count_within(rows: _Matrix, centres: _Matrix, reach: _Matrix) -> _Places:
     return counts
 
 
-def _control(study: Study, view: _View, released: _Matrix, outside: _Places, rng: np.random.Generator) -> Tries:
+def _control(study: Study, view: _View, released: Matrix, outside: Places, rng: np.random.Generator) -> Tries:
     """Links of held-out people, who take the seats of some originals: they are ranked and compared among the others."""
     assert study.holdout is not None
     n, hits = len(study.original), 0.0
@@ -212,22 +200,17 @@ def _control(study: Study, view: _View, released: _Matrix, outside: _Places, rng
 
 _SPOKEN_WAYS = {"euclid": "Euclid's distance", "mahalanobis": "Mahalanobis' distance", "rank": "ranks"}
 LINKAGE = Measure(
-    "linkage",
-    Family.ATTACK,
-    "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006",
-    tuple(
-        Number(
-            f"linkage-{way}",
+    "linkage", Family.ATTACK, "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006", _run
+).finds(
+    *(
+        Number(f"linkage-{way}", f"Linkage by {_SPOKEN_WAYS[way]}", SHARE).means(
             f"The share of people whose nearest released row, compared {words}, has nobody of the original nearer than "
             "them; what exceeds the share of held-out people is due to their being in the table, and less is better; "
             "the baseline is what a release that knows nobody gives, measured by linking one part of the original to "
-            "the other",
-            f"Linkage by {_SPOKEN_WAYS[way]}",
-            unit="share",
+            "the other"
         )
         for way, words in _WAYS.items()
-    ),
-    _run,
+    )
 )
 
 
@@ -251,18 +234,16 @@ OWN_ROW_LINKAGE = Measure(
     "own-row-linkage",
     Family.ATTACK,
     "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006",
-    tuple(
-        Number(
-            f"own-row-linkage-{way}",
-            f"The share of people whose nearest released row, compared {words}, is the one made from their own record, "
-            "beside guessing one row of all; people held out have no such row and are no control, and less is better",
-            f"Linkage to the own row, {_SPOKEN_WAYS[way]}",
-            unit="share",
-        )
-        for way, words in _WAYS.items()
-    ),
     _run_own,
     needs=(Need.ORIGIN,),
+).finds(
+    *(
+        Number(f"own-row-linkage-{way}", f"Linkage to the own row, {_SPOKEN_WAYS[way]}", SHARE).means(
+            f"The share of people whose nearest released row, compared {words}, is the one made from their own record, "
+            "beside guessing one row of all; people held out have no such row and are no control, and less is better"
+        )
+        for way, words in _WAYS.items()
+    )
 )
 
 
@@ -297,7 +278,7 @@ def _run_groups(study: Study) -> Iterator[Stated]:
     yield "expected-reidentification", told if highest < 1.0 else values
 
 
-def _with_groups(study: Study, labels: _Places, rng: np.random.Generator) -> tuple[_Matrix, _Places, int]:
+def _with_groups(study: Study, labels: Places, rng: np.random.Generator) -> tuple[Matrix, Places, int]:
     """Those who are attacked, their groups, and how many of them are the original's; the rest are the control.
 
     A held-out person has no group. Theirs is taken to be that of the original row nearest to them.
@@ -312,7 +293,7 @@ def _with_groups(study: Study, labels: _Places, rng: np.random.Generator) -> tup
     return np.concatenate([rows, guests]), np.concatenate([groups, likest]), len(inside)
 
 
-def _tries(chance: _Matrix, inside: int) -> tuple[Tries, Tries | None]:
+def _tries(chance: Matrix, inside: int) -> tuple[Tries, Tries | None]:
     attack, control = chance[:inside], chance[inside:]
     others = Tries(float(control.sum()), len(control)) if len(control) else None
     return Tries(float(attack.sum()), len(attack)), others
@@ -325,8 +306,8 @@ def _limits(tries: Tries, highest: float) -> tuple[float, float]:
 
 
 def likeliest_groups(
-    original: _Matrix, labels: _Places, people: _Matrix, rng: np.random.Generator
-) -> tuple[_Places, _Places]:
+    original: Matrix, labels: Places, people: Matrix, rng: np.random.Generator
+) -> tuple[Places, Places]:
     """Each person's group of nearest mean, and the likeliest of the few groups whose means are nearest.
 
     The likelihood is normal, from the group's mean and covariance with a ridge, times the group's size.
@@ -358,7 +339,7 @@ def likeliest_groups(
     return present[near[:, 0]], present[best]
 
 
-def _log_likelihood(members: _Matrix, away: _Matrix, ridge: float) -> _Matrix:
+def _log_likelihood(members: Matrix, away: Matrix, ridge: float) -> Matrix:
     """Log-density of deviations from a group's mean, but for the constant."""
     k, d = members.shape
     if k > d:
@@ -378,47 +359,26 @@ def _not_grouped(facts: Sequence[Fact]) -> str | None:
 
 _BY_GUESS = "; guessing is a row drawn at random, and less is better"
 GROUP_LINKAGE = Measure(
-    "group-linkage",
-    Family.ATTACK,
-    "Nin, Herranz & Torra 2008",
-    (
-        Number(
-            "group-linkage-nearest-row",
-            "The share of people whose nearest released row was drawn from their own group, so that an attacker who "
-            f"knows their whole record finds where they are among the groups{_BY_GUESS}",
-            "Finding the group by the nearest row",
-            unit="share",
-        ),
-        Number(
-            "group-linkage-centre",
-            "The share of people whose own group has the mean nearest to them, for an attacker who knows their whole "
-            f"record and was given the groups' means{_BY_GUESS}",
-            "Finding the group by its centre",
-            unit="share",
-        ),
-        Number(
-            "group-linkage-likelihood",
-            "The share of people whose own group is the likeliest, for an attacker who knows their whole record and "
-            f"was given the groups' means and covariances{_BY_GUESS}",
-            "Finding the group by likelihood",
-            unit="share",
-        ),
-        Number(
-            "group-linkage-half",
-            "The share of people whose nearest released row, compared in a random half of the columns, was drawn from "
-            f"their own group{_BY_GUESS}",
-            "Finding the group by half of the columns",
-            unit="share",
-        ),
-        Number(
-            "expected-reidentification",
-            "The chance to pin a person down who finds their group by the nearest released row and then picks one of "
-            "its members at random; less is better",
-            "Expected re-identification",
-            unit="share",
-        ),
+    "group-linkage", Family.ATTACK, "Nin, Herranz & Torra 2008", _run_groups, needs=(Need.GROUPS,), applies=_not_grouped
+).finds(
+    Number("group-linkage-nearest-row", "Finding the group by the nearest row", SHARE).means(
+        "The share of people whose nearest released row was drawn from their own group, so that an attacker who "
+        f"knows their whole record finds where they are among the groups{_BY_GUESS}"
     ),
-    _run_groups,
-    needs=(Need.GROUPS,),
-    applies=_not_grouped,
+    Number("group-linkage-centre", "Finding the group by its centre", SHARE).means(
+        "The share of people whose own group has the mean nearest to them, for an attacker who knows their whole "
+        f"record and was given the groups' means{_BY_GUESS}"
+    ),
+    Number("group-linkage-likelihood", "Finding the group by likelihood", SHARE).means(
+        "The share of people whose own group is the likeliest, for an attacker who knows their whole record and "
+        f"was given the groups' means and covariances{_BY_GUESS}"
+    ),
+    Number("group-linkage-half", "Finding the group by half of the columns", SHARE).means(
+        "The share of people whose nearest released row, compared in a random half of the columns, was drawn from "
+        f"their own group{_BY_GUESS}"
+    ),
+    Number("expected-reidentification", "Expected re-identification", SHARE).means(
+        "The chance to pin a person down who finds their group by the nearest released row and then picks one of "
+        "its members at random; less is better"
+    ),
 )

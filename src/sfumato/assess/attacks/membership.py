@@ -11,13 +11,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values, success
+from sfumato.assess.frame import (
+    SHARE,
+    Measure,
+    Need,
+    NotRun,
+    Number,
+    Stated,
+    Values,
+    success,
+)
 from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Matrix, Places, Study, sample
 
 __all__ = ["MEMBERSHIP", "area", "area_tries"]
 
@@ -25,25 +33,24 @@ FALSE_ALARMS = 0.01
 """Share of people who were not in whom the accuser may accuse [Carlini et al. 2022]."""
 _FEWEST = 10  # people in each half that a classifier learns from
 _NEAR = 5  # neighbours whose distance the classifier sees
-_Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Suspects:
     """What an attacker sees of people: two scores, more is more suspect, and features that a classifier learns from."""
 
-    distance: _Matrix
-    relative: _Matrix
-    features: _Matrix
+    distance: Matrix
+    relative: Matrix
+    features: Matrix
 
-    def take(self, places: NDArray[np.int64]) -> _Suspects:
+    def take(self, places: Places) -> _Suspects:
         return _Suspects(self.distance[places], self.relative[places], self.features[places])
 
     def __len__(self) -> int:
         return len(self.distance)
 
 
-def area(members: _Matrix, others: _Matrix) -> float:
+def area(members: Matrix, others: Matrix) -> float:
     """Area under the ROC curve: how often a member scores above somebody else, ties counting half.
 
     Examples
@@ -54,14 +61,14 @@ def area(members: _Matrix, others: _Matrix) -> float:
     return float(_placements(members, others).mean())
 
 
-def _placements(these: _Matrix, those: _Matrix) -> _Matrix:
+def _placements(these: Matrix, those: Matrix) -> Matrix:
     """For each score, the share of the other side's scores below it, ties counting half."""
     ordered = np.sort(those)
     below, up_to = (np.searchsorted(ordered, these, side=side) for side in ("left", "right"))
     return np.asarray((below + up_to) / (2 * len(those)))
 
 
-def area_tries(members: _Matrix, others: _Matrix, *, worth: float = 1.0) -> Tries:
+def area_tries(members: Matrix, others: Matrix, *, worth: float = 1.0) -> Tries:
     """Area as coin throws, of which DeLong's variance says how many it is worth.
 
     ``worth`` is the part of the throws that count where scores are not independent. The interval stays within 0 and 1
@@ -91,7 +98,7 @@ def _look(study: Study, rng: np.random.Generator) -> tuple[_Suspects, _Suspects]
     return seen.take(np.arange(count)), seen.take(np.arange(count, 2 * count))
 
 
-def _reference_distance(reference: _Matrix, people: _Matrix, count: int, rng: np.random.Generator) -> _Matrix:
+def _reference_distance(reference: Matrix, people: Matrix, count: int, rng: np.random.Generator) -> Matrix:
     """How far everybody is from the nearest of the reference sample, oneself excepted.
 
     The second half of the people are the first of the reference sample. For each of the first half, who are not in it,
@@ -105,7 +112,7 @@ def _reference_distance(reference: _Matrix, people: _Matrix, count: int, rng: np
     return np.concatenate([without, nearest(reference, people[count:], own=np.arange(count))[1][:, 0]])
 
 
-def _see(study: Study, people: _Matrix, reference: _Matrix) -> _Suspects:
+def _see(study: Study, people: Matrix, reference: Matrix) -> _Suspects:
     places, distances = nearest(study.released, people, min(_NEAR, len(study.released)))
     tiny = 1e-3 * (float(np.median(reference)) or 1.0)  # keeps a distance of 0 from being infinitely suspect
     relative = np.log(distances[:, 0] + tiny) - np.log(reference + tiny)
@@ -116,12 +123,12 @@ def _see(study: Study, people: _Matrix, reference: _Matrix) -> _Suspects:
     return _Suspects(-distances[:, 0], -relative, np.concatenate(features, axis=1))
 
 
-def _halves(count: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _halves(count: int, rng: np.random.Generator) -> tuple[Places, Places]:
     order = rng.permutation(count)
     return order[: count // 2], order[count // 2 :]
 
 
-def _suspect(learn: tuple[_Suspects, _Suspects], test: Sequence[_Suspects]) -> list[_Matrix]:
+def _suspect(learn: tuple[_Suspects, _Suspects], test: Sequence[_Suspects]) -> list[Matrix]:
     """How suspect people are to a model that learnt on others what tells members apart."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -142,7 +149,7 @@ def _cross(members: _Suspects, others: _Suspects, rng: np.random.Generator) -> I
         yield _Fold.of(known, _suspect_within(known, rng)), _Fold.of(asked, _suspect(known, asked))
 
 
-def _suspect_within(known: tuple[_Suspects, _Suspects], rng: np.random.Generator) -> list[_Matrix]:
+def _suspect_within(known: tuple[_Suspects, _Suspects], rng: np.random.Generator) -> list[Matrix]:
     """Scores of the people who were learnt from, by a model that has not seen them, so that scores compare fairly."""
     one, two = (_halves(len(side), rng) for side in known)
     scores = [np.empty(len(side)) for side in known]
@@ -158,11 +165,11 @@ def _suspect_within(known: tuple[_Suspects, _Suspects], rng: np.random.Generator
 class _Fold:
     """The scores of members and of others, one row a score: by distance, relative, by the classifier."""
 
-    members: _Matrix
-    others: _Matrix
+    members: Matrix
+    others: Matrix
 
     @staticmethod
-    def of(sides: tuple[_Suspects, _Suspects], learnt: Sequence[_Matrix]) -> _Fold:
+    def of(sides: tuple[_Suspects, _Suspects], learnt: Sequence[Matrix]) -> _Fold:
         rows = [np.stack([side.distance, side.relative, said]) for side, said in zip(sides, learnt, strict=True)]
         return _Fold(*rows)
 
@@ -195,7 +202,7 @@ def _run(study: Study) -> Iterator[Stated]:
     yield "membership-at-1-percent", _at_one_percent(folds, note)
 
 
-def _areas(attack: Sequence[_Matrix], control: Sequence[_Matrix] | None, note: str, *, worth: float = 1.0) -> Values:
+def _areas(attack: Sequence[Matrix], control: Sequence[Matrix] | None, note: str, *, worth: float = 1.0) -> Values:
     """Area of members against others, beside that of others against others."""
     tries = area_tries(*attack, worth=worth)
     aside = None if control is None else area(*control)
@@ -204,7 +211,7 @@ def _areas(attack: Sequence[_Matrix], control: Sequence[_Matrix] | None, note: s
     return Values(value, tries.interval, 0.5, aside, count, note, control_interval=limits, inside=tries)
 
 
-def _ranked(folds: Sequence[_Fold], score: int) -> tuple[_Matrix, _Matrix]:
+def _ranked(folds: Sequence[_Fold], score: int) -> tuple[Matrix, Matrix]:
     """Scores of two halves pooled by ranks.
 
     What both halves have in common by chance helps both models and what they do not hurts both, so that the two tests
@@ -239,31 +246,21 @@ MEMBERSHIP = Measure(
     "membership",
     Family.ATTACK,
     "Shokri et al. 2017; Carlini et al. 2022; DeLong et al. 1988",
-    (
-        Number(
-            "membership-distance",
-            _TWO.format(how="by who is nearer to a released row"),
-            "Membership told by distance",
-        ),
-        Number(
-            "membership-distance-relative",
-            _TWO.format(how="by who is nearer to a released row than people of that kind are to one another"),
-            "Membership told by relative distance",
-        ),
-        Number(
-            "membership-classifier",
-            _TWO.format(how="by a model that learnt on other people how members differ"),
-            "Membership told by a classifier",
-        ),
-        Number(
-            "membership-at-1-percent",
-            "The share of people of the original whom an attacker rightly accuses of being in it, if of the people who "
-            "were not in it only 1 % may be accused; 1 % is guessing, lower is better, and the control is how many "
-            "held-out people were accused by the same rule",
-            "Membership told at 1\u00a0% false alarms",
-            unit="share",
-        ),
-    ),
     _run,
     needs=(Need.HOLDOUT,),
+).finds(
+    Number("membership-distance", "Membership told by distance").means(
+        _TWO.format(how="by who is nearer to a released row")
+    ),
+    Number("membership-distance-relative", "Membership told by relative distance").means(
+        _TWO.format(how="by who is nearer to a released row than people of that kind are to one another")
+    ),
+    Number("membership-classifier", "Membership told by a classifier").means(
+        _TWO.format(how="by a model that learnt on other people how members differ")
+    ),
+    Number("membership-at-1-percent", "Membership told at 1\u00a0% false alarms", SHARE).means(
+        "The share of people of the original whom an attacker rightly accuses of being in it, if of the people who "
+        "were not in it only 1 % may be accused; 1 % is guessing, lower is better, and the control is how many "
+        "held-out people were accused by the same rule"
+    ),
 )

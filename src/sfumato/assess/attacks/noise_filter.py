@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SHARE, SIZE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import holding
-from sfumato.assess.study import Study, drawn_note, sample
+from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
 from sfumato.facts import ComponentNoise, Fact, Noised, Randomized
 from sfumato.laws.operators import Additive
 from sfumato.laws.spec import NoiseSpec
@@ -32,8 +32,6 @@ __all__ = [
     "spectral_filter",
 ]
 
-_Matrix = NDArray[np.float64]
-_Places = NDArray[np.int64]
 _ROWS = 20_000  # rows whose error is counted; the filters learn from all
 _REDRAWS = 200
 _NEAR = 0.1  # part of a column's range
@@ -42,14 +40,10 @@ _GROUP_WAYS = ("the released value", "the Bayes estimate within the group")
 _NO_NUMBERS = "no column is a number that differs between people and is released"
 
 
-def spectral_filter(released: _Matrix, noise: _Matrix) -> _Matrix:
+def spectral_filter(released: Matrix, noise: Matrix) -> Matrix:
     """Rows in the directions alone in which the released rows vary more than noise alone can [Kargupta et al. 2003].
 
-    Parameters
-    ----------
-    released : ndarray of shape (n, d)
-    noise : ndarray of shape (d, d)
-        Covariance of the noise; columns are brought to noise of variance 1 first.
+    ``noise`` of shape (d, d) is its covariance; columns are brought to noise of variance 1 first.
 
     Notes
     -----
@@ -66,16 +60,10 @@ def spectral_filter(released: _Matrix, noise: _Matrix) -> _Matrix:
     return np.asarray(mean + white @ signal @ signal.T * size)
 
 
-def bayes_estimate(released: _Matrix, noise: _Matrix) -> _Matrix:
+def bayes_estimate(released: Matrix, noise: Matrix) -> Matrix:
     """What is most likely behind the released rows if the data are Gaussian [Huang, Du, Chen 2005, sec. 6].
 
     The covariance of the data is that of the released rows less that of the noise.
-
-    Parameters
-    ----------
-    released : ndarray of shape (n, d)
-    noise : ndarray of shape (d, d)
-        Covariance of the noise.
     """
     mean = released.mean(axis=0)
     centred = released - mean
@@ -130,7 +118,7 @@ def _run(study: Study) -> Iterator[Stated]:
 
 
 def _columns(
-    study: Study, released: _Places, original: _Places, noised: set[str] | None = None
+    study: Study, released: Places, original: Places, noised: set[str] | None = None
 ) -> tuple[list[str], list[int], NDArray[np.bool_]]:
     """Columns of numbers that differ between people, their coordinates, and which cells both tables have."""
     names, places, there = [], [], []
@@ -146,7 +134,7 @@ def _columns(
     return names, places, np.column_stack(there) if there else np.zeros((len(released), 0), dtype=np.bool_)
 
 
-def _noise_covariance(study: Study, added: _Matrix, there: NDArray[np.bool_]) -> _Matrix:
+def _noise_covariance(study: Study, added: Matrix, there: NDArray[np.bool_]) -> Matrix:
     """Covariance of the noise, which the certificate states, as it was added: cut at bounds and enhanced."""
     noised = study.fact(Noised)
     variance = (added**2).sum(axis=0) / there.sum(axis=0)
@@ -155,7 +143,7 @@ def _noise_covariance(study: Study, added: _Matrix, there: NDArray[np.bool_]) ->
     return np.asarray(added.T @ added / len(added))
 
 
-def _error(squares: _Matrix, raw: float, cells: _Places, note: str, rng: np.random.Generator) -> Values:
+def _error(squares: Matrix, raw: float, cells: Places, note: str, rng: np.random.Generator) -> Values:
     """A root-mean-square error beside that of another guess, of which the sum of squares is given."""
     value, count = float(np.sqrt(squares.sum() / cells.sum())), int(cells.sum())
     interval = holding(value, np.sqrt(redraw_rows(squares, cells, rng)))
@@ -163,7 +151,7 @@ def _error(squares: _Matrix, raw: float, cells: _Places, note: str, rng: np.rand
 
 
 def _near(
-    errors: _Matrix, guessed: _Matrix, reach: _Matrix, there: NDArray[np.bool_], note: str, rng: np.random.Generator
+    errors: Matrix, guessed: Matrix, reach: Matrix, there: NDArray[np.bool_], note: str, rng: np.random.Generator
 ) -> Values:
     """Share of numbers within reach, beside that of a guess."""
     cells = there.sum(axis=1)
@@ -174,7 +162,7 @@ def _near(
     return Values(value, interval, baseline, attempts=int(cells.sum()), note=note)
 
 
-def redraw_rows(sums: _Matrix, cells: NDArray[np.int64], rng: np.random.Generator) -> _Matrix:
+def redraw_rows(sums: Matrix, cells: Places, rng: np.random.Generator) -> Matrix:
     """Mean a cell of so many redraws of the rows; the cells of a row stay together."""
     n = len(sums)
     means = np.full(_REDRAWS, float(sums.sum() / cells.sum()))
@@ -190,46 +178,30 @@ NOISE_FILTER = Measure(
     "noise-filter",
     Family.ATTACK,
     "Kargupta, Datta, Wang & Sivakumar 2003; Huang, Du & Chen 2005",
-    (
-        Number(
-            "noise-filtered-error",
-            "How far, in standard deviations, the best of three attackers stays from the true numbers, beside the size "
-            "of the noise as it was added; more is better, and 1 is what guessing the mean gives",
-            "Error that is left after filtering the noise",
-            (0.0, None),
-            higher=True,
-        ),
-        Number(
-            "noise-cells-near",
-            "The share of numbers that the best of three attackers gives to within a tenth of their column's range, "
-            "beside guessing the mean; less is better",
-            "Numbers found to a tenth of their range",
-            unit="share",
-        ),
-        Number(
-            "noise-filtered-error/",
-            "How far, in standard deviations, the best of three attackers stays from the true {column}, beside the "
-            "size of the noise as it was added; more is better, and 1 is what guessing the mean gives",
-            range=(0.0, None),
-            higher=True,
-        ),
-    ),
     _run,
     needs=(Need.ORIGIN,),
     applies=_applies,
+).finds(
+    Number("noise-filtered-error", "Error that is left after filtering the noise", SIZE.more).means(
+        "How far, in standard deviations, the best of three attackers stays from the true numbers, beside the size "
+        "of the noise as it was added; more is better, and 1 is what guessing the mean gives"
+    ),
+    Number("noise-cells-near", "Numbers found to a tenth of their range", SHARE).means(
+        "The share of numbers that the best of three attackers gives to within a tenth of their column's range, "
+        "beside guessing the mean; less is better"
+    ),
+    Number("noise-filtered-error/", scale=SIZE.more).means(
+        "How far, in standard deviations, the best of three attackers stays from the true {column}, beside the "
+        "size of the noise as it was added; more is better, and 1 is what guessing the mean gives"
+    ),
 )
 
 
-def estimate_in_group(members: _Matrix, noised: _Matrix, scale: float) -> _Matrix:
+def estimate_in_group(members: Matrix, noised: Matrix, scale: float) -> Matrix:
     """What is most likely behind noised rows of a group whose statistics are known, if both are Gaussian.
 
-    Parameters
-    ----------
-    members : ndarray of shape (n, d)
-        The group's records: mean, covariance and ranges of the components are taken from them.
-    noised : ndarray of shape (m, d)
-    scale : float
-        Scale of the Laplace noise, in ranges of each component: its variance is twice its square.
+    Mean, covariance and ranges of the components are those of the ``members``; ``scale`` is that of the Laplace noise,
+    in ranges of each component: its variance is twice its square.
 
     Notes
     -----
@@ -274,7 +246,7 @@ def _run_in_groups(study: Study) -> Iterator[Stated]:
     yield "group-filtered-cells-near", _near(errors[best], idle, reach, there, note, rng)
 
 
-def _groups(study: Study, known: _Places) -> Iterator[tuple[_Places, _Places]]:
+def _groups(study: Study, known: Places) -> Iterator[tuple[Places, Places]]:
     """Records of each group, and the places among the known rows of those that descend from it."""
     assert study.workings is not None
     assert study.workings.labels is not None
@@ -292,25 +264,17 @@ GROUP_FILTER = Measure(
     "group-filter",
     Family.ATTACK,
     "Huang, Du & Chen 2005; Banerjee, Chen & Gangopadhyay 2010",
-    (
-        Number(
-            "group-filtered-error",
-            "How far, in standard deviations, an attacker who knows a record's group, its statistics and the law of "
-            "the noise stays from the true numbers, beside guessing the mean of the group; more is better, and no less "
-            "than the baseline means that the row adds nothing to what its group told",
-            "Error that is left after filtering the noise within groups",
-            (0.0, None),
-            higher=True,
-        ),
-        Number(
-            "group-filtered-cells-near",
-            "The share of numbers that an attacker who knows a record's group, its statistics and the law of the noise "
-            "gives to within a tenth of their column's range, beside guessing the mean of the group; less is better",
-            "Numbers found within groups to a tenth of their range",
-            unit="share",
-        ),
-    ),
     _run_in_groups,
     needs=(Need.GROUPS, Need.ORIGIN),
     applies=_noise_on_components,
+).finds(
+    Number("group-filtered-error", "Error that is left after filtering the noise within groups", SIZE.more).means(
+        "How far, in standard deviations, an attacker who knows a record's group, its statistics and the law of "
+        "the noise stays from the true numbers, beside guessing the mean of the group; more is better, and no less "
+        "than the baseline means that the row adds nothing to what its group told"
+    ),
+    Number("group-filtered-cells-near", "Numbers found within groups to a tenth of their range", SHARE).means(
+        "The share of numbers that an attacker who knows a record's group, its statistics and the law of the noise "
+        "gives to within a tenth of their column's range, beside guessing the mean of the group; less is better"
+    ),
 )

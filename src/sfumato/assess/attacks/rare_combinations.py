@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.assess.attacks.inference import CLOSE
-from sfumato.assess.columns import Cells
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values, success
+from sfumato.assess.frame import SHARE, SIZE, Measure, NotRun, Number, Stated, Values, success
 from sfumato.assess.intervals import Tries, median_interval
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Column, Matrix, Places, Study, row_codes, sample
 
 __all__ = ["RARE_COMBINATIONS"]
 
-_Matrix = NDArray[np.float64]
-_Places = NDArray[np.int64]
 _RARE = 10  # people who hold a combination that is rare at all
 _SLACK = 10  # where people share theirs with more, who would have shared it with a tenth more counts as well
 _ENOUGH = 500  # people of the rarest combinations whose share is told
@@ -53,11 +49,11 @@ def _run(study: Study) -> Iterator[Stated]:
 
 def _median_error(
     study: Study,
-    errors: _Matrix,
-    guesses: _Matrix,
-    keys: Sequence[_Places],
-    units: Sequence[_Matrix],
-    counts: Sequence[_Places],
+    errors: Matrix,
+    guesses: Matrix,
+    keys: Sequence[Places],
+    units: Sequence[Matrix],
+    counts: Sequence[Places],
     rng: np.random.Generator,
 ) -> Values:
     """How far off the numbers of people who are alone are, and those of people held out."""
@@ -82,9 +78,9 @@ def _median_error(
 
 def _share_found(
     study: Study,
-    keys: Sequence[_Places],
-    units: Sequence[_Matrix],
-    counts: Sequence[_Places],
+    keys: Sequence[Places],
+    units: Sequence[Matrix],
+    counts: Sequence[Places],
     rng: np.random.Generator,
 ) -> Values | NotRun:
     """How often the numbers of people with rare combinations are found, and those of people held out.
@@ -110,21 +106,19 @@ def _share_found(
     return success(tries[0], guess=guessed[0], control=control, note=f"; rare is here what at most {held} have")
 
 
-def _combinations(tables: Sequence[Sequence[Cells]]) -> list[_Places]:
+def _combinations(tables: Sequence[Sequence[Column]]) -> list[Places]:
     """A number for each combination of categories, the same in all tables; a missing cell is a category."""
-    keys = np.zeros(sum(len(table[0].values) for table in tables), dtype=np.int64)
-    for columns in zip(*tables, strict=True):
-        codes = np.concatenate([np.where(cells.absent, 0, cells.values.astype(np.int64) + 1) for cells in columns])
-        keys = np.unique(keys * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)
-    return np.split(keys, np.cumsum([len(table[0].values) for table in tables])[:-1])
+    ends = np.cumsum([len(table[0].values) for table in tables])
+    cells = (np.concatenate([column.codes(None) + 1 for column in columns]) for columns in zip(*tables, strict=True))
+    return np.split(row_codes(cells, int(ends[-1])), ends[:-1])
 
 
-def _spread(cells: Cells) -> float:
+def _spread(cells: Column) -> float:
     present = cells.present
     return (float(present.std()) if len(present) else 0.0) or 1.0
 
 
-def _in_units(columns: Sequence[Cells], scale: Sequence[float]) -> _Matrix:
+def _in_units(columns: Sequence[Column], scale: Sequence[float]) -> Matrix:
     """Ordered columns stacked, in standard deviations of the original; missing cells are NaN."""
     return np.stack(
         [np.where(cells.absent, np.nan, cells.values / unit) for cells, unit in zip(columns, scale, strict=True)],
@@ -132,7 +126,7 @@ def _in_units(columns: Sequence[Cells], scale: Sequence[float]) -> _Matrix:
     )
 
 
-def _errors(people: _Matrix, wanted: _Places, released: _Matrix, keys: _Places) -> tuple[_Matrix, _Matrix]:
+def _errors(people: Matrix, wanted: Places, released: Matrix, keys: Places) -> tuple[Matrix, Matrix]:
     """Each person's mean absolute error by the mean of the released rows of their combination, and by medians.
 
     Cells that are missing on either side are left out, and so are people of whom none is left.
@@ -142,7 +136,7 @@ def _errors(people: _Matrix, wanted: _Places, released: _Matrix, keys: _Places) 
     return found[some], guessed[some]
 
 
-def _read_off(people: _Matrix, wanted: _Places, released: _Matrix, keys: _Places) -> tuple[_Matrix, _Matrix]:
+def _read_off(people: Matrix, wanted: Places, released: Matrix, keys: Places) -> tuple[Matrix, Matrix]:
     """Errors as in `_errors`, of everybody; NaN where nothing can be compared."""
     known = ~np.isnan(released)
     filled, slots = np.where(known, released, 0.0), int(max(keys.max(), wanted.max(initial=0))) + 1
@@ -160,28 +154,15 @@ def _read_off(people: _Matrix, wanted: _Places, released: _Matrix, keys: _Places
     return np.where(some, found, np.nan), np.where(some, guessed, np.nan)
 
 
-RARE_COMBINATIONS = Measure(
-    "rare-combinations",
-    Family.ATTACK,
-    "after Skinner & Elliot 2002",
-    (
-        Number(
-            "rare-combination-error",
-            "How far off, in standard deviations, the numbers are that an attacker reads from the released rows with "
-            "the same categories as a person who is alone with theirs, in the median over such people; 0 gives them "
-            "away, and more is better",
-            "Error of numbers read off a rare combination",
-            (0.0, None),
-            higher=True,
-        ),
-        Number(
-            "rare-combination-found",
-            "The share of people with the rarest combinations of categories whose numbers an attacker reads, to a "
-            "tenth of a standard deviation on average, from the released rows with the same categories; less is "
-            "better, and what held-out people suffer too is not due to being in the table",
-            "Numbers read off a rare combination",
-            unit="share",
-        ),
+RARE_COMBINATIONS = Measure("rare-combinations", Family.ATTACK, "after Skinner & Elliot 2002", _run).finds(
+    Number("rare-combination-error", "Error of numbers read off a rare combination", SIZE.more).means(
+        "How far off, in standard deviations, the numbers are that an attacker reads from the released rows with "
+        "the same categories as a person who is alone with theirs, in the median over such people; 0 gives them "
+        "away, and more is better"
     ),
-    _run,
+    Number("rare-combination-found", "Numbers read off a rare combination", SHARE).means(
+        "The share of people with the rarest combinations of categories whose numbers an attacker reads, to a "
+        "tenth of a standard deviation on average, from the released rows with the same categories; less is "
+        "better, and what held-out people suffer too is not due to being in the table"
+    ),
 )

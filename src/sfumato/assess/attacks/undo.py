@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.study import Matrix
+
 __all__ = ["Turn", "find_turns", "turn_back", "undo", "undo_lines", "undo_turn"]
 
 _EXACT = 1e-6  # misfit, in parts of a column's spread, below which known rows are explained
@@ -26,16 +28,15 @@ _ROUNDS = 8
 _SETTLED = 1e-12  # change of all angles after which they stay
 _TINY = 1e-9  # of the largest number, below which a misfit is rounding of doubles
 _EXPLAINED = 4.0  # misfits, in parts of what rounding allows, up to which known rows are explained
-_Matrix = NDArray[np.float64]
 
 
 def undo(
-    before: _Matrix,
-    after: _Matrix,
-    released: _Matrix,
+    before: Matrix,
+    after: Matrix,
+    released: Matrix,
     operations: Sequence[str],
-    rounding: NDArray[np.float64] | None = None,
-) -> _Matrix:
+    rounding: Matrix | None = None,
+) -> Matrix:
     """Original rows estimated from released ones, given rows known before and after.
 
     Columns that were never turned are lines of their own. Of the others, those that a line or another column explains
@@ -71,9 +72,7 @@ def undo(
     return guess
 
 
-def _undo_rest(
-    before: _Matrix, after: _Matrix, released: _Matrix, rounding: NDArray[np.float64], *, pure: bool
-) -> _Matrix:
+def _undo_rest(before: Matrix, after: Matrix, released: Matrix, rounding: Matrix, *, pure: bool) -> Matrix:
     """Columns undone that no line explains: by turns of pairs where these explain few rows, else all together."""
     enough = before.shape[1] - 1 if pure else before.shape[1] + 1  # rows that fix the map whatever the pairs are
     if (2 if pure else 3) <= len(before) < enough and 2 < before.shape[1] <= _COLUMNS:
@@ -83,7 +82,7 @@ def _undo_rest(
     return undo_turn(before, after, released) if pure else _undo_affine(before, after, released)
 
 
-def undo_lines(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
+def undo_lines(before: Matrix, after: Matrix, released: Matrix) -> Matrix:
     """Rows with each column taken as a line through its known values; through one value, or equal ones, as a shift.
 
     Examples
@@ -95,13 +94,13 @@ def undo_lines(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
     return np.asarray(before.mean(axis=0) + _line_slopes(before, after) * (released - after.mean(axis=0)))
 
 
-def _line_slopes(before: _Matrix, after: _Matrix) -> NDArray[np.float64]:
+def _line_slopes(before: Matrix, after: Matrix) -> Matrix:
     x, y = before - before.mean(axis=0), after - after.mean(axis=0)
     square = (y * y).sum(axis=0)
     return np.asarray(np.divide((x * y).sum(axis=0), square, out=np.ones(len(square)), where=square > 0))
 
 
-def undo_turn(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
+def undo_turn(before: Matrix, after: Matrix, released: Matrix) -> Matrix:
     """Rows turned back by the rotation that the known rows fix.
 
     One row fewer than columns fix all of it. With fewer rows, what lies outside the space that they span has no
@@ -116,15 +115,13 @@ def undo_turn(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
     return np.asarray(released @ ((left * flip) @ right))
 
 
-def _undo_affine(before: _Matrix, after: _Matrix, released: _Matrix) -> _Matrix:
+def _undo_affine(before: Matrix, after: Matrix, released: Matrix) -> Matrix:
     """Rows by the affine map of least norm that fits the known ones."""
     x, y = before.mean(axis=0), after.mean(axis=0)
     return np.asarray(x + (released - y) @ np.linalg.lstsq(after - y, before - x, rcond=None)[0])
 
 
-def _undo_pairs(
-    before: _Matrix, after: _Matrix, released: _Matrix, guess: _Matrix, rounding: NDArray[np.float64]
-) -> NDArray[np.bool_]:
+def _undo_pairs(before: Matrix, after: Matrix, released: Matrix, guess: Matrix, rounding: Matrix) -> NDArray[np.bool_]:
     """Fill in the pairs of columns that a turn of their own explains on all known rows; tells which."""
     d = before.shape[1]
     first, second = np.triu_indices(d, 1)
@@ -144,7 +141,7 @@ def _undo_pairs(
     return found
 
 
-def _are_lines(before: _Matrix, after: _Matrix, rounding: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _are_lines(before: Matrix, after: Matrix, rounding: Matrix) -> NDArray[np.bool_]:
     """Which columns a line explains on all known rows; one of slope 0 would have wiped the column out."""
     size = np.abs(before).max(axis=0)
     off = np.abs(undo_lines(before, after, after) - before).max(axis=0)
@@ -168,7 +165,7 @@ class _Path:
     ``begun`` holds the columns that were open when the chain of the carrier began: its own must have the first.
     """
 
-    state: _Matrix
+    state: Matrix
     carrier: int
     left: frozenset[int]
     begun: frozenset[int]
@@ -176,15 +173,11 @@ class _Path:
     cost: float = 0.0
 
 
-def find_turns(before: _Matrix, after: _Matrix, rounding: NDArray[np.float64]) -> tuple[Turn, ...] | None:
+def find_turns(before: Matrix, after: Matrix, rounding: Matrix) -> tuple[Turn, ...] | None:
     """Pairs and angles that explain the known rows; None where none do.
 
-    Parameters
-    ----------
-    before, after : ndarray of shape (m, d)
-        At least two known rows, each column counted in the unit in which it was turned.
-    rounding : ndarray of shape (d,)
-        By how much each released number may have been rounded.
+    Of at least two known rows each column is counted in the unit in which it was turned; ``rounding`` is by how much
+    each released number may have been rounded.
     """
     d = before.shape[1]
     allowed = rounding + _TINY * max(float(np.abs(before).max()), float(np.abs(after).max()))
@@ -198,7 +191,7 @@ def find_turns(before: _Matrix, after: _Matrix, rounding: NDArray[np.float64]) -
     return turns if misfit <= _EXPLAINED else None
 
 
-def turn_back(rows: _Matrix, turns: tuple[Turn, ...]) -> _Matrix:
+def turn_back(rows: Matrix, turns: tuple[Turn, ...]) -> Matrix:
     """Rows as they were before the turns.
 
     Examples
@@ -211,7 +204,7 @@ def turn_back(rows: _Matrix, turns: tuple[Turn, ...]) -> _Matrix:
     return _turned(rows, tuple(Turn(turn.first, turn.second, -turn.angle) for turn in reversed(turns)))
 
 
-def _follow(path: _Path, after: _Matrix, allowed: NDArray[np.float64]) -> list[tuple[float, _Path, Turn | int]]:
+def _follow(path: _Path, after: Matrix, allowed: Matrix) -> list[tuple[float, _Path, Turn | int]]:
     """Explanations of the carrier: a turn with each column that is left, or its chain ends and one begins.
 
     Each explanation has its cost so far, and is made only if it is followed.
@@ -238,16 +231,14 @@ def _longer(cost: float, path: _Path, by: Turn | int) -> _Path:
     return _Path(_turned(path.state, (by,)), by.second, left, path.begun, (*path.turns, by), cost)
 
 
-def _angles(was: NDArray[np.float64], partners: _Matrix, became: NDArray[np.float64]) -> NDArray[np.float64]:
+def _angles(was: Matrix, partners: Matrix, became: Matrix) -> Matrix:
     """Angle to each partner that explains a column best, by least squares of cosine and sine."""
     aa, bb = was @ was, (partners * partners).sum(axis=0)
     ab, ay, by = was @ partners, was @ became, became @ partners
     return np.asarray(np.arctan2(aa * by - ab * ay, bb * ay - ab * by))
 
 
-def _fit(
-    turns: tuple[Turn, ...], before: _Matrix, after: _Matrix, allowed: NDArray[np.float64]
-) -> tuple[float, tuple[Turn, ...]]:
+def _fit(turns: tuple[Turn, ...], before: Matrix, after: Matrix, allowed: Matrix) -> tuple[float, tuple[Turn, ...]]:
     """Turns with all angles fitted to all known rows at once, after the misfit in parts of what rounding allows."""
     for _ in range(_ROUNDS if turns else 0):
         turned, slopes = _slopes(before, turns)
@@ -261,7 +252,7 @@ def _fit(
     return float(np.sqrt(np.square((after - _turned(before, turns)) / allowed).mean())), turns
 
 
-def _slopes(rows: _Matrix, turns: tuple[Turn, ...]) -> tuple[_Matrix, _Matrix]:
+def _slopes(rows: Matrix, turns: tuple[Turn, ...]) -> tuple[Matrix, Matrix]:
     """Turned rows, and how they change with each angle."""
     both = np.zeros((len(turns) + 1, *rows.shape))
     both[0] = rows
@@ -272,13 +263,13 @@ def _slopes(rows: _Matrix, turns: tuple[Turn, ...]) -> tuple[_Matrix, _Matrix]:
     return both[0], both[1:]
 
 
-def _turned(rows: _Matrix, turns: tuple[Turn, ...]) -> _Matrix:
+def _turned(rows: Matrix, turns: tuple[Turn, ...]) -> Matrix:
     turned = rows.copy()
     for turn in turns:
         _turn(turned, turn)
     return turned
 
 
-def _turn(rows: _Matrix, turn: Turn) -> None:
+def _turn(rows: Matrix, turn: Turn) -> None:
     x, y, cos, sin = rows[..., turn.first], rows[..., turn.second], math.cos(turn.angle), math.sin(turn.angle)
     rows[..., turn.first], rows[..., turn.second] = cos * x + sin * y, cos * y - sin * x

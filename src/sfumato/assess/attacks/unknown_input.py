@@ -13,14 +13,12 @@ from fractions import Fraction
 from math import lcm
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.assess.attacks.known_input import CLOSE, NOTHING, MovedColumns, moved_columns, not_moved
-from sfumato.assess.columns import ColumnPair
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import holding, wilson
-from sfumato.assess.study import Study, drawn_note, sample
+from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
 from sfumato.facts import Fact, Transformed
 from sfumato.tables.grid import decimals_of_numbers
 
@@ -42,11 +40,9 @@ _APART = 0.02  # last digits by which multiples of neighbouring spacings differ 
 _SIMPLE = 12  # largest denominator of a simple ratio
 _SPREAD = 499  # places by which it is told how many a spacing leaves free
 _WIDEST = 32.0  # last digits that a spacing is looked for up to
-_Matrix = NDArray[np.float64]
-_Values = NDArray[np.float64]
 
 
-def unmix(released: _Matrix, rng: np.random.Generator) -> _Matrix | None:
+def unmix(released: Matrix, rng: np.random.Generator) -> Matrix | None:
     """Independent components; None where the rows do not bear any.
 
     Directions in which the released rows do not spread are left out first. Of several searches the one counts whose
@@ -68,28 +64,18 @@ def unmix(released: _Matrix, rng: np.random.Generator) -> _Matrix | None:
     return max(found, key=_negentropy)
 
 
-def _negentropy(components: _Matrix) -> float:
+def _negentropy(components: Matrix) -> float:
     """How far components of deviation 1 are from normal laws [Hyvarinen 1999, eq. 5]."""
     size = np.abs(components)
     contrast = (size + np.log1p(np.exp(-2.0 * size)) - np.log(2.0)).mean(axis=0)  # log cosh, without overflow
     return float(((contrast - _NORMAL) ** 2).sum())
 
 
-def match_components(components: _Matrix, known: _Matrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def match_components(components: Matrix, known: Matrix) -> tuple[Places, Places]:
     """Components matched to columns by the shape of their distributions, either way round.
 
-    Parameters
-    ----------
-    components : ndarray of shape (n, c)
-    known : ndarray of shape (m, d)
-        Rows from which the distribution of each column is publicly known; rows are not matched to rows.
-
-    Returns
-    -------
-    places : ndarray
-        Columns that got a component.
-    which : ndarray
-        The component of each.
+    From the rows that are ``known`` the distribution of each column is publicly known; rows are not matched to rows.
+    First the columns that got a component, then the component of each.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -102,7 +88,7 @@ def match_components(components: _Matrix, known: _Matrix) -> tuple[NDArray[np.in
     return np.asarray(places, dtype=np.int64), np.asarray(which, dtype=np.int64)
 
 
-def _standard(values: _Matrix) -> _Matrix:
+def _standard(values: Matrix) -> Matrix:
     """Columns brought to mean 0 and deviation 1; one that differs by rounding alone is constant."""
     centre, spread = values.mean(axis=0), values.std(axis=0)
     alike = spread <= _FLAT * np.abs(centre)
@@ -126,7 +112,7 @@ def _run(study: Study) -> Iterator[Stated]:
     yield "ica-correlation", Values(value, interval, baseline, attempts=rows, note=note)
 
 
-def _public(study: Study, moved: MovedColumns) -> _Matrix:
+def _public(study: Study, moved: MovedColumns) -> Matrix:
     """Rows from which the columns' distributions are known: people held out, else the original itself."""
     if study.held is None:
         return moved.before
@@ -137,7 +123,7 @@ def _public(study: Study, moved: MovedColumns) -> _Matrix:
     return np.column_stack([cells[name].values[whole] for name in moved.names])
 
 
-def _correlations(before: _Matrix, after: _Matrix, rng: np.random.Generator, redraws: int = _REDRAWS) -> _Matrix:
+def _correlations(before: Matrix, after: Matrix, rng: np.random.Generator, redraws: int = _REDRAWS) -> Matrix:
     """Mean absolute correlation of columns with columns, and behind it that of redraws of the rows."""
     x, y, n = _standard(before), _standard(after), len(before)
     terms = np.concatenate([x, y, x * x, y * y, x * y], axis=1)
@@ -159,23 +145,19 @@ COMPONENTS = Measure(
     "ica",
     Family.ATTACK,
     "Chen & Liu 2005; Guo & Wu 2007; Hyvarinen 1999",
-    (
-        Number(
-            "ica-correlation",
-            "How well the original columns are recovered from the released rows alone, by searching for independent "
-            "components and telling them apart by publicly known distributions: the mean absolute correlation with the "
-            "original columns, beside that of the released columns as they are (baseline); 1 is full recovery up to "
-            "scale",
-            "Columns recovered by independent components",
-        ),
-    ),
     _run,
     needs=(Need.ORIGIN,),
     applies=_not_turned,
+).finds(
+    Number("ica-correlation", "Columns recovered by independent components").means(
+        "How well the original columns are recovered from the released rows alone, by searching for independent "
+        "components and telling them apart by publicly known distributions: the mean absolute correlation with the "
+        "original columns, beside that of the released columns as they are (baseline); 1 is full recovery up to scale"
+    )
 )
 
 
-def find_factor(released: _Values) -> float | None:
+def find_factor(released: Matrix) -> float | None:
     """Factor by which numbers in steps of a power of ten were multiplied; None where no spacing stands out.
 
     Of all powers of ten the one is taken that leaves the factor nearest to 1.
@@ -190,7 +172,7 @@ def find_factor(released: _Values) -> float | None:
     return None if spacing is None else float(spacing / 10.0 ** np.rint(np.log10(spacing)))
 
 
-def find_spacing(released: _Values) -> float | None:
+def find_spacing(released: Matrix) -> float | None:
     """Largest number of which all released numbers are multiples, up to how they were rounded."""
     values = np.unique(np.abs(released[released != 0]))
     if len(values) < 3:
@@ -203,7 +185,7 @@ def find_spacing(released: _Values) -> float | None:
     return _comb(values, common * 10.0**-decimals) if whole else float(common * 10.0**-decimals)
 
 
-def _common_measure(values: _Values) -> float | None:
+def _common_measure(values: Matrix) -> float | None:
     """Common measure of numbers that were written in full, from their ratios to the smallest."""
     whole = 1
     for value in values[sample(len(values), 10 * _PROBES, np.random.default_rng(0))]:
@@ -216,7 +198,7 @@ def _common_measure(values: _Values) -> float | None:
     return float(values[0] / whole)
 
 
-def _comb(values: _Values, last: float) -> float | None:
+def _comb(values: Matrix, last: float) -> float | None:
     """Largest spacing from which all numbers can have been rounded to their last digit.
 
     A spacing of g last digits has a multiple near about one place in g only, so that a wrong one passes by chance
@@ -249,7 +231,7 @@ def _comb(values: _Values, last: float) -> float | None:
     return float(spacings[alike].mean() * last)
 
 
-def _fitting(places: _Values, spacings: _Values) -> _Values:
+def _fitting(places: Matrix, spacings: Matrix) -> Matrix:
     for place in places:
         spacings = spacings[_misfit(place[None], spacings) <= 0.5 + _APART]
     return spacings
@@ -262,22 +244,22 @@ def _fits_anything(spacing: float, reach: float) -> bool:
     return drift < 1.0 and bool((_misfit(np.arange(1.0, 2 * _SIMPLE**2), np.array([ratio])) <= 0.5 + _APART).all())
 
 
-def _share_fitting(places: _Values, spacings: _Values) -> _Values:
+def _share_fitting(places: Matrix, spacings: Matrix) -> Matrix:
     return np.asarray(np.mean([_misfit(place[None], spacings) <= 0.5 + _APART for place in places], axis=0))
 
 
-def _beside(places: _Values) -> _Values:
+def _beside(places: Matrix) -> Matrix:
     """Places next to the released ones: how many of them fit a spacing is how many fit by chance."""
     near = np.unique(np.concatenate([places + shift for shift in (-2.0, -1.0, 1.0, 2.0)]))
     return near[:: -(-len(near) // _SPREAD)]
 
 
-def _among(places: _Values) -> _Values:
+def _among(places: Matrix) -> Matrix:
     """Places spread evenly over where the released ones lie, for the same."""
     return np.unique(np.rint(np.linspace(places[0], places[-1], _SPREAD)))
 
 
-def _misfit(places: _Values, spacings: _Values) -> _Values:
+def _misfit(places: Matrix, spacings: Matrix) -> Matrix:
     """How far, in last digits, the worst number is from a multiple of each spacing."""
     worst = np.zeros(len(spacings))
     for place in places:
@@ -314,7 +296,7 @@ def _run_digits(study: Study) -> Iterator[Stated]:
     yield "recovered-cells-digits", Values(value, interval, guesses / tries, attempts=people, note=note)
 
 
-def _numbers(study: Study, pair: ColumnPair) -> tuple[_Values, _Values]:
+def _numbers(study: Study, pair: ColumnPair) -> tuple[Matrix, Matrix]:
     """Numbers of a column before and after, in rows drawn from those that have both."""
     released, original = study.descent()
     both = np.flatnonzero(~pair.released.absent[released] & ~pair.original.absent[original])
@@ -326,17 +308,13 @@ DIGITS = Measure(
     "digits",
     Family.ATTACK,
     "Oliveira & Zaiane 2003 undone by the steps of the original",
-    (
-        Number(
-            "recovered-cells-digits",
-            "The share of numbers that someone recovers to a tenth of a standard deviation who knows no row, only that "
-            "the original counts in steps that are a power of ten: the spacing of the released numbers then tells each "
-            "factor, beside what guessing the mean recovers (baseline)",
-            "Numbers recovered from their digits alone",
-            unit="share",
-        ),
-    ),
     _run_digits,
     needs=(Need.ORIGIN,),
     applies=_not_multiplied,
+).finds(
+    Number("recovered-cells-digits", "Numbers recovered from their digits alone", SHARE).means(
+        "The share of numbers that someone recovers to a tenth of a standard deviation who knows no row, only that "
+        "the original counts in steps that are a power of ten: the spacing of the released numbers then tells each "
+        "factor, beside what guessing the mean recovers (baseline)"
+    )
 )

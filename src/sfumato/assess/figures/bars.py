@@ -13,8 +13,7 @@ import numpy as np
 
 from sfumato.assess.catalogue import declared
 from sfumato.assess.figures.svg import BASE, BASE_FILL, INK, MAIN, MAIN_FILL, Axes, Figure, draw, label
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.gains import is_rate, rank
+from sfumato.assess.findings import Family, Finding, is_rate, rank
 from sfumato.assess.words import show, spoken_name
 
 __all__ = ["MOST_ROWS", "attack_figures", "model_figures"]
@@ -30,9 +29,8 @@ _KINDS = {
 }
 _ATTACKS = (
     "What an attack gets on people in the table (bar), by guessing or from a release that knows nobody (upright mark) "
-    "and on people held out (circle); "
-    "lines are 95 % intervals. A bar that reaches beyond the circle is what being in the table cost; at the top the "
-    "attack that gains most, at the end what no claim rules out."
+    "and on people held out (circle); lines are 95 % intervals. A bar that reaches beyond the circle is what being in "
+    "the table cost; at the top the attack that gains most, at the end what no claim rules out."
 )
 _MODELS = (
     "Both were tested on the same real rows that neither had seen; lines are 95 % intervals. Where the mark reaches "

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.figures.svg import BASE, BASE_FILL, INK, MAIN, MAIN_FILL, MUTED, Axes, Figure, draw, label
 from sfumato.assess.risk.closest import Closest
+from sfumato.assess.study import Column, ColumnPair, Matrix, Places
 from sfumato.mechanism import Workings
 from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, unit_of
 from sfumato.tables.schema import Field, Kind
@@ -32,7 +31,6 @@ _LARGE = (5.2, 3.2)
 _MOST = 40
 _SECOND = 1_000_000  # microseconds
 _CLOCK = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200)  # seconds
-_Shares = NDArray[np.float64]
 
 
 def marginal_figures(pairs: Sequence[ColumnPair]) -> tuple[Figure, ...]:
@@ -44,7 +42,7 @@ def marginal_figures(pairs: Sequence[ColumnPair]) -> tuple[Figure, ...]:
     return tuple(figures)
 
 
-def _figure(field: Field, original: Cells | None, released: Cells) -> Figure:
+def _figure(field: Field, original: Column | None, released: Column) -> Figure:
     both = "original and released table" if original is not None else "released table"
     gone = "" if original is None else f"{100 * original.absent.mean():.1f} % in the original, "
     any_missing = released.absent.any() or (original is not None and original.absent.any())
@@ -60,7 +58,7 @@ def _figure(field: Field, original: Cells | None, released: Cells) -> Figure:
     )
 
 
-def _paint(axes: Axes, field: Field, original: Cells | None, released: Cells) -> None:
+def _paint(axes: Axes, field: Field, original: Column | None, released: Column) -> None:
     sides = [cells.present for cells in (original, released) if cells is not None]
     if not sum(len(values) for values in sides):
         axes.text(0.5, 0.5, "no value in the released table", ha="center", va="center", transform=axes.transAxes)
@@ -71,7 +69,7 @@ def _paint(axes: Axes, field: Field, original: Cells | None, released: Cells) ->
         _histogram(axes, field, sides)
 
 
-def _bars(axes: Axes, field: Field, sides: list[_Shares]) -> None:
+def _bars(axes: Axes, field: Field, sides: list[Matrix]) -> None:
     names = [str(category) for category in field.domain.categories or ()]
     counts = [np.bincount(values.astype(np.int64), minlength=len(names)) for values in sides]
     shown = np.argsort(-counts[0], kind="stable")[:_BARS]
@@ -98,7 +96,7 @@ def _bars(axes: Axes, field: Field, sides: list[_Shares]) -> None:
     _legend(axes)
 
 
-def _histogram(axes: Axes, field: Field, sides: list[_Shares]) -> None:
+def _histogram(axes: Axes, field: Field, sides: list[Matrix]) -> None:
     edges = bin_edges(np.concatenate(sides), field)
     shares = [np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(1, len(values)) for values in sides]
     if field.kind is Kind.DATE:
@@ -117,12 +115,12 @@ def _histogram(axes: Axes, field: Field, sides: list[_Shares]) -> None:
     _legend(axes)
 
 
-def _days(edges: _Shares, field: Field) -> _Shares:
+def _days(edges: Matrix, field: Field) -> Matrix:
     """Edges in days since 1970, those beyond the calendar brought to its first and last day."""
     return np.asarray(np.clip(edges * (unit_of(field) / _DAY), _FIRST_DAY, _LAST_DAY))
 
 
-def _date_axis(axes: Axes, edges: _Shares) -> None:
+def _date_axis(axes: Axes, edges: Matrix) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     wide = 0.05 * (edges[-1] - edges[0])  # the drawing library has no more years than the calendar
@@ -154,17 +152,10 @@ def _legend(axes: Axes) -> None:
     )
 
 
-def bin_edges(values: NDArray[np.float64], field: Field) -> NDArray[np.float64]:
+def bin_edges(values: Matrix, field: Field) -> Matrix:
     """Some forty bins at most between the 0.5 % and the 99.5 % quantile, at multiples of a round step.
 
     Whole numbers stand in the middle of their bins, so edges lie one half below a multiple.
-
-    Parameters
-    ----------
-    values : ndarray
-        At least one number, all finite.
-    field : Field
-        The column: its kind, and of dates the unit that the values are counted in.
     """
     low, high = (float(edge) for edge in np.quantile(values, [0.005, 0.995]))
     wide = high - low if high > low else abs(low) / 2 or 1.0
@@ -271,7 +262,7 @@ def group_figures(workings: Workings | None) -> tuple[Figure, ...]:
     )
 
 
-def _sizes(axes: Axes, sizes: NDArray[np.int64]) -> None:
+def _sizes(axes: Axes, sizes: Places) -> None:
     low, high = int(sizes.min()), int(sizes.max())
     step = max(1, -(-(high - low + 1) // _MOST))
     edges = np.arange(low, high + step + 1, step) - 0.5
@@ -283,7 +274,7 @@ def _sizes(axes: Axes, sizes: NDArray[np.int64]) -> None:
     axes.set_ylim(bottom=0.0)
 
 
-def _levels(axes: Axes, asked: NDArray[np.int64], got: NDArray[np.int64]) -> None:
+def _levels(axes: Axes, asked: Places, got: Places) -> None:
     points = np.column_stack([_coarse(asked), _coarse(got)])
     places, counts = np.unique(points, axis=0, return_counts=True)
     area = 12.0 + 240.0 * counts / counts.max()
@@ -299,7 +290,7 @@ def _levels(axes: Axes, asked: NDArray[np.int64], got: NDArray[np.int64]) -> Non
     _whole(axes)
 
 
-def _coarse(values: NDArray[np.int64]) -> NDArray[np.float64]:
+def _coarse(values: Places) -> Matrix:
     """Values rounded to at most `_MOST` places downwards, so that a dot never looks better than its records."""
     step = max(1, -(-(int(values.max()) - int(values.min()) + 1) // _MOST))
     return np.asarray(values.min() + np.floor((values - values.min()) / step) * step)

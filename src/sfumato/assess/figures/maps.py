@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.figures.svg import BASE, BASE_FILL, HEAT, INK, MAIN, Axes, Figure, draw, label
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.assess.utility.association import AssociationMatrices
 from sfumato.tables.schema import Kind
 
@@ -27,7 +25,6 @@ MOST_POINTS = 2_000
 _FITTED = 5_000  # rows that decide the axes
 _CATEGORIES = 20  # most categories of a column that get a coordinate
 _COORDINATES = 300
-_Matrix = NDArray[np.float64]
 
 
 def association_figures(names: Sequence[str], links: AssociationMatrices) -> tuple[Figure, ...]:
@@ -51,7 +48,7 @@ def _heat_map(
     kind: str,
     title: str,
     names: Sequence[str],
-    matrix: NDArray[np.float64],
+    matrix: Matrix,
     full: float,
     caption: str,
     *,
@@ -73,7 +70,7 @@ def _size(names: Sequence[str]) -> tuple[float, float]:
     return side + 1.3, side + 1.0
 
 
-def _paint_heat(axes: Axes, names: Sequence[str], matrix: NDArray[np.float64], full: float) -> None:
+def _paint_heat(axes: Axes, names: Sequence[str], matrix: Matrix, full: float) -> None:
     from matplotlib.colors import ListedColormap
 
     count = len(names)
@@ -96,7 +93,7 @@ def _paint_heat(axes: Axes, names: Sequence[str], matrix: NDArray[np.float64], f
         spine.set_visible(False)
 
 
-def _write(axes: Axes, matrix: NDArray[np.float64]) -> None:
+def _write(axes: Axes, matrix: Matrix) -> None:
     """Writes each link into its cell, so that colour is not needed to read it."""
     hundredths = np.rint(100 * matrix).astype(np.int64)
     for row, column in zip(*np.nonzero(~np.eye(len(matrix), dtype=np.bool_)), strict=True):
@@ -119,7 +116,7 @@ class _Coordinate:
     centre: float
     scale: float
 
-    def of(self, side: Sequence[Cells], rows: NDArray[np.int64]) -> _Matrix:
+    def of(self, side: Sequence[Column], rows: Places) -> Matrix:
         cells = side[self.place]
         values, absent = cells.values[rows], cells.absent[rows]
         if self.category is None:
@@ -131,7 +128,7 @@ def component_figures(study: Study) -> tuple[Figure, ...]:
     """The original drawn under the released table for the owner, and the released one on axes of its own."""
     original = [pair.original for pair in study.pairs]
     released = [pair.released for pair in study.pairs]
-    both: dict[str, Sequence[Cells]] = {"original": original, "released": released}
+    both: dict[str, Sequence[Column]] = {"original": original, "released": released}
     return (
         *_figure(study.pairs, original, both, study.generator("components")),
         *_figure(study.pairs, released, {"released": released}, study.generator("components-released")),
@@ -139,7 +136,7 @@ def component_figures(study: Study) -> tuple[Figure, ...]:
 
 
 def _figure(
-    pairs: Sequence[ColumnPair], fitted: Sequence[Cells], sides: dict[str, Sequence[Cells]], rng: np.random.Generator
+    pairs: Sequence[ColumnPair], fitted: Sequence[Column], sides: dict[str, Sequence[Column]], rng: np.random.Generator
 ) -> tuple[Figure, ...]:
     coordinates = _coordinates(pairs, fitted)
     if len(coordinates) < 2 or any(len(side[0].values) < 2 for side in sides.values()):
@@ -169,7 +166,7 @@ def _figure(
     )
 
 
-def _coordinates(pairs: Sequence[ColumnPair], fitted: Sequence[Cells]) -> list[_Coordinate]:
+def _coordinates(pairs: Sequence[ColumnPair], fitted: Sequence[Column]) -> list[_Coordinate]:
     """Coordinates by one table alone, those of numbers first; what does not vary gets none."""
     numbers, categories = [], []
     for place, (pair, cells) in enumerate(zip(pairs, fitted, strict=True)):
@@ -185,7 +182,7 @@ def _coordinates(pairs: Sequence[ColumnPair], fitted: Sequence[Cells]) -> list[_
     return [*numbers, *sorted(categories, key=lambda each: -each.centre * (1 - each.centre))][:_COORDINATES]
 
 
-def _of_categories(place: int, pair: ColumnPair, cells: Cells) -> list[_Coordinate]:
+def _of_categories(place: int, pair: ColumnPair, cells: Column) -> list[_Coordinate]:
     """A coordinate for each frequent category; two rows that differ in the column are at distance 1."""
     names = [str(name) for name in pair.field.domain.categories or ()]
     counts = np.bincount(cells.present.astype(np.int64), minlength=len(names))
@@ -195,11 +192,11 @@ def _of_categories(place: int, pair: ColumnPair, cells: Cells) -> list[_Coordina
     return [_Coordinate(place, int(code), float(shares[code]), float(scale)) for code in often if shares[code] < 1.0]
 
 
-def _values(coordinates: Sequence[_Coordinate], side: Sequence[Cells], rows: NDArray[np.int64]) -> _Matrix:
+def _values(coordinates: Sequence[_Coordinate], side: Sequence[Column], rows: Places) -> Matrix:
     return np.column_stack([coordinate.of(side, rows) for coordinate in coordinates])
 
 
-def _axes(values: _Matrix) -> tuple[_Matrix, list[float]]:
+def _axes(values: Matrix) -> tuple[Matrix, list[float]]:
     """The two widest directions and the shares of the variance along them."""
     eigenvalues, vectors = np.linalg.eigh(np.atleast_2d(np.cov(values, rowvar=False)))
     axes = vectors[:, [-1, -2]]
@@ -208,7 +205,7 @@ def _axes(values: _Matrix) -> tuple[_Matrix, list[float]]:
     return axes * turned, [max(0.0, float(eigenvalues[place])) / total for place in (-1, -2)]
 
 
-def _paint(axes: Axes, points: dict[str, _Matrix], shares: Sequence[float]) -> None:
+def _paint(axes: Axes, points: dict[str, Matrix], shares: Sequence[float]) -> None:
     everything = np.concatenate(list(points.values()))
     low, high = np.quantile(everything, [0.002, 0.998], axis=0)
     reach = np.maximum(0.03 * (high - low), 1e-9)
@@ -226,7 +223,7 @@ def _paint(axes: Axes, points: dict[str, _Matrix], shares: Sequence[float]) -> N
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
 
 
-def _dots(axes: Axes, points: _Matrix, colour: str, size: float) -> None:
+def _dots(axes: Axes, points: Matrix, colour: str, size: float) -> None:
     """Draws all points as one path of strokes without length and round ends: a fortieth of as many marks."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path

@@ -73,26 +73,15 @@ _VARIABLE = re.compile(r"var\(--([a-z0-9-]+)\)")
 
 @dataclass(frozen=True, repr=False)
 class Figure:
-    """One drawing of a report.
+    """One drawing of a report."""
 
-    Parameters
-    ----------
-    name : str
-        Unique together with ``public``; figures that share what stands before a slash are shown together.
-    title, caption, alt : str
-        Heading, explanation, and what a reader who cannot see it is told.
-    svg : str
-        The drawing as an ``<svg>`` element.
-    public : bool
-        Whether it may leave with the release: only where the released table alone determines it.
-    """
-
-    name: str
+    name: str  # unique together with ``public``; figures that share what stands before a slash are shown together
+    # title, caption, alt: heading, explanation, and what a reader who cannot see it is told
     title: str
     caption: str
     alt: str
-    svg: str
-    public: bool
+    svg: str  # the drawing as an ``<svg>`` element
+    public: bool  # whether it may leave with the release: only where the released table alone determines it
 
     def __repr__(self) -> str:
         return f"Figure({self.name!r})"
@@ -118,12 +107,7 @@ def draw(
 ) -> Figure:
     """One figure, drawn on a single pair of axes.
 
-    Parameters
-    ----------
-    paint : callable
-        Puts the marks on the axes it is given.
-    size : tuple of float
-        Width and height in inches.
+    ``paint`` puts the marks on the axes it is given; ``size`` is width and height in inches.
     """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG

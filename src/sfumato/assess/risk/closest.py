@@ -11,12 +11,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, bits_of, row_keys
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SCORE, SHARE, SIZE, Measure, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import crowd, crowded, median_interval
 from sfumato.assess.neighbours import TREE, nearest
-from sfumato.assess.study import Study, drawn_note, once, sample
+from sfumato.assess.study import (
+    Column,
+    Matrix,
+    Places,
+    Study,
+    bits_of,
+    drawn_note,
+    once,
+    row_codes,
+    row_keys,
+    sample,
+    value_codes,
+)
 
 __all__ = [
     "CLOSEST",
@@ -34,11 +45,8 @@ QUERIES = 5000
 """Most rows whose neighbour is looked up."""
 _PAIRS = 2_500_000_000  # most comparisons in one search without a tree: fewer rows are looked up in a larger table
 _FEWEST = 500
-_Matrix = NDArray[np.float64]
-_Places = NDArray[np.int64]
 _ABSENT = np.uint64(0x7FF8_0000_0000_0001)  # the bits of no number
 _WARNING = "passing this proves nothing, for tables that pass have still given people away (Yao et al. 2025)"
-_Values = NDArray[np.float64]
 _NO_HOLDOUT = "no rows were held out"
 
 
@@ -52,15 +60,15 @@ class Closest:
     the place of the nearer of the two, among the held-out rows and after them the original ones.
     """
 
-    released: _Matrix
-    original: _Matrix
-    nearest: _Places
-    held_out: _Matrix | None = None
-    alike: _Matrix | None = None
-    decided: _Places | None = None
+    released: Matrix
+    original: Matrix
+    nearest: Places
+    held_out: Matrix | None = None
+    alike: Matrix | None = None
+    decided: Places | None = None
 
 
-def measure_closest(original: _Matrix, released: _Matrix, holdout: _Matrix | None, rng: np.random.Generator) -> Closest:
+def measure_closest(original: Matrix, released: Matrix, holdout: Matrix | None, rng: np.random.Generator) -> Closest:
     """Distances to the nearest rows of a sample of at most `QUERIES` rows, exactly and in blocks."""
     most = QUERIES if original.shape[1] <= TREE else min(QUERIES, max(_FEWEST, _PAIRS // len(original)))
     queries = released[sample(len(released), most, rng)]
@@ -74,7 +82,7 @@ def measure_closest(original: _Matrix, released: _Matrix, holdout: _Matrix | Non
     return Closest(near, alone, place, away, beside, np.where(away < beside, other, len(fair) + inside))
 
 
-def _look_up(rows: _Matrix, queries: _Matrix, own: _Places | None = None) -> tuple[_Places, _Matrix]:
+def _look_up(rows: Matrix, queries: Matrix, own: Places | None = None) -> tuple[Places, Matrix]:
     places, distances = nearest(rows, queries, own=own)
     return places[:, 0], distances[:, 0]
 
@@ -95,11 +103,7 @@ def _run(study: Study) -> Iterator[Stated]:
 def closeness(closest: Closest, rows: tuple[int, int]) -> Iterator[Stated]:
     """Medians, the share of released rows nearer than real neighbours are, and the fair comparison with control.
 
-    Parameters
-    ----------
-    closest : Closest
-    rows : tuple of int
-        Rows of the original and of the released table, to say how many were looked up.
+    ``rows`` are those of the original and of the released table, to say how many were looked up.
     """
     threshold, count = float(np.median(closest.original)), len(closest.released)
     note = "" if rows == (len(closest.original), count) else f"; counted on {count} rows drawn at random"
@@ -126,13 +130,13 @@ def closeness(closest: Closest, rows: tuple[int, int]) -> Iterator[Stated]:
     yield "closer-to-originals-than-to-held-out", Values(share, limits, 0.5, note=note)
 
 
-def verbatim_rows(original: Sequence[Cells], released: Sequence[Cells]) -> Values:
+def verbatim_rows(original: Sequence[Column], released: Sequence[Column]) -> Values:
     """Share of the released rows that equal an original row in every column, beside the original's own twins."""
     again, twins = _count_equal(original, released)
     return Values(again / len(released[0].values), baseline=twins / len(original[0].values))
 
 
-def _count_equal(original: Sequence[Cells], released: Sequence[Cells]) -> tuple[int, int]:
+def _count_equal(original: Sequence[Column], released: Sequence[Column]) -> tuple[int, int]:
     """Count the released rows that equal an original one, and the original rows that equal another.
 
     Rows whose hash nobody shares have no equal; only the others are compared cell by cell.
@@ -145,69 +149,58 @@ def _count_equal(original: Sequence[Cells], released: Sequence[Cells]) -> tuple[
     alike[alike] = shared[place[alike]] == hashes[alike]
     count = len(original[0].values)
     ours, theirs = np.flatnonzero(alike[:count]), np.flatnonzero(alike[count:])
-    keys = np.zeros(len(ours) + len(theirs), dtype=np.int64)
-    for here, there in zip(original, released, strict=True):
-        values = np.concatenate([here.values[ours], there.values[theirs]])
-        codes = np.unique(values, return_inverse=True)[1].astype(np.int64) + 1
-        codes[np.concatenate([here.absent[ours], there.absent[theirs]])] = 0
-        keys = np.unique(keys * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+    pairs = zip(original, released, strict=True)
+    cells = (value_codes(here.take(ours), there.take(theirs)) for here, there in pairs)
+    keys = row_codes(cells, len(ours) + len(theirs))
     held = np.bincount(keys[: len(ours)], minlength=int(keys.max(initial=0)) + 1)
     return int((held[keys[len(ours) :]] > 0).sum()), int((held[keys[: len(ours)]] > 1).sum())
 
 
-def _hash_rows(cells: Sequence[Cells]) -> NDArray[np.uint64]:
+def _hash_rows(cells: Sequence[Column]) -> NDArray[np.uint64]:
     """Mix the cells of each row into one number; equal rows have equal numbers."""
     return row_keys(np.where(column.absent, _ABSENT, bits_of(column.values)) for column in cells)
 
 
 _NUMBERS = (
-    Number(
-        "verbatim-rows",
+    Number("verbatim-rows", "Rows released word for word", SHARE).means(
         "The share of released rows that equal an original row in every column, beside the share of original rows "
-        "that another original row equals",
-        "Rows released word for word",
-        unit="share",
+        "that another original row equals"
     ),
     Number(
-        "closest-record-distance",
+        "closest-record-distance", "Distance to the closest original row", SIZE.more, figure="distances/closest"
+    ).means(
         "How far a released row typically is from the nearest original row, beside how far original rows are from one "
-        f"another (baseline) and released rows from rows held out (control); {_WARNING}",
-        "Distance to the closest original row",
-        (0.0, None),
-        higher=True,
-        figure="distances/closest",
+        f"another (baseline) and released rows from rows held out (control); {_WARNING}"
     ),
     Number(
-        "closer-than-real-neighbours",
+        "closer-than-real-neighbours", "Released rows nearer than real neighbours", SHARE, figure="distances/closest"
+    ).means(
         "The share of released rows that are as near to an original row as the nearer half of original rows are to "
-        f"one another; much above the baseline means that rows were copied, and {_WARNING}",
-        "Released rows nearer than real neighbours",
-        unit="share",
-        figure="distances/closest",
+        f"one another; much above the baseline means that rows were copied, and {_WARNING}"
     ),
     Number(
         "closer-to-originals-than-to-held-out",
-        "The share of released rows that are nearer to the original than to as many people held out of it; one half "
-        f"means that it does not show who was in, and {_WARNING}",
         "Released rows nearer to the original than to people held out",
-        unit="share",
+        SHARE,
         figure="distances/closest",
+    ).means(
+        "The share of released rows that are nearer to the original than to as many people held out of it; one half "
+        f"means that it does not show who was in, and {_WARNING}"
     ),
 )
 CLOSEST = Measure(
     "closest",
     Family.PRIVACY,
     "Yao et al. 2025; the distance to the closest record of the literature on synthetic data",
-    _NUMBERS,
     _run,
     uncompared={
         **{number.name: f"{number.meaning}." for number in _NUMBERS[1:]},
         "verbatim-rows": "The share of released rows that equal an original row.",
     },
-)
+).finds(*_NUMBERS)
 
 
-def distance_ratio(rows: _Values, queries: _Values, own: NDArray[np.int64] | None = None) -> _Values:
+def distance_ratio(rows: Matrix, queries: Matrix, own: Places | None = None) -> Matrix:
     """Each query's distance to its nearest row divided by that to its second nearest.
 
     A row that equals two others has ratio 0: it is as near as can be.
@@ -246,19 +239,10 @@ def _run_ratio(study: Study) -> Iterator[Stated]:
     )
 
 
-NEIGHBOUR_RATIO = Measure(
-    "ratio",
-    Family.PRIVACY,
-    "Zhao et al. 2021; Yao et al. 2025",
-    (
-        Number(
-            "neighbour-distance-ratio",
-            "How far a released row typically is from the nearest original row by how far from the second nearest, "
-            "beside the same for original rows (baseline) and for people held out (control); 0 means that it copies "
-            f"one person, 1 that it is like several, and {_WARNING}",
-            "Nearest against second-nearest original row",
-            higher=True,
-        ),
-    ),
-    _run_ratio,
+NEIGHBOUR_RATIO = Measure("ratio", Family.PRIVACY, "Zhao et al. 2021; Yao et al. 2025", _run_ratio).finds(
+    Number("neighbour-distance-ratio", "Nearest against second-nearest original row", SCORE.more).means(
+        "How far a released row typically is from the nearest original row by how far from the second nearest, "
+        "beside the same for original rows (baseline) and for people held out (control); 0 means that it copies "
+        f"one person, 1 that it is like several, and {_WARNING}"
+    )
 )

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.intervals import median_interval, wilson
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.study import Study, drawn_note, sample
+from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
 
 __all__ = ["CONDITIONING", "WIDE", "group_spectra"]
 
@@ -26,25 +25,13 @@ _CELLS = 2_000_000  # in one block
 _WORK = 2e10  # multiplications that the spectra of all groups may cost; of more groups a sample is taken
 _MEMBERS = 200  # people of larger groups are not asked for that many neighbours
 _FEWEST, _MOST = 10, 50_000  # groups whose spectra are looked at
-_Values = NDArray[np.float64]
-_Places = NDArray[np.int64]
 
 
-def group_spectra(values: _Values, members: Iterable[_Places]) -> tuple[_Places, _Values]:
-    """Measure rank and condition of groups.
+def group_spectra(values: Matrix, members: Iterable[Places]) -> tuple[Places, Matrix]:
+    """Rank and condition of groups: directions with variance, and longest deviation by shortest that is not flat.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-    members : iterable of ndarrays of shape (b, s)
-        The places of the s members of each of b groups of the same size.
-
-    Returns
-    -------
-    rank : ndarray
-        Directions with variance.
-    condition : ndarray
-        Longest deviation by shortest that is not flat; 1 for a group of rank 0 or 1.
+    ``members`` are arrays of shape (b, s): places of the s members of each of b groups of the same size. The condition
+    of a group of rank 0 or 1 is 1.
     """
     ranks, conditions = [np.empty(0, np.int64)], [np.empty(0)]
     for places in members:
@@ -84,14 +71,14 @@ def _run(study: Study) -> Iterator[Stated]:
     yield "people-wide", _wide(study, groups, sizes, (order, starts), rng)
 
 
-def _rank_of_table(values: _Values) -> int:
+def _rank_of_table(values: Matrix) -> int:
     """Count the directions in which the whole table varies; the coordinates of a category depend on one another."""
     centred = values - values.mean(axis=0)
     variances = np.linalg.eigvalsh(centred.T @ centred)
     return int((variances > _TOLERANCE * max(variances[-1], 1e-12 * len(values))).sum())
 
 
-def _affordable(sizes: _Places, width: int, rng: np.random.Generator) -> _Places:
+def _affordable(sizes: Places, width: int, rng: np.random.Generator) -> Places:
     """Choose groups at random until their spectra cost enough."""
     drawn = rng.permutation(len(sizes))
     short = np.minimum(sizes[drawn], width).astype(np.float64)
@@ -99,7 +86,7 @@ def _affordable(sizes: _Places, width: int, rng: np.random.Generator) -> _Places
     return drawn[: min(_MOST, max(_FEWEST, int(np.searchsorted(work, _WORK))))]
 
 
-def _blocks(order: _Places, starts: _Places, sizes: _Places, chosen: _Places, width: int) -> Iterator[_Places]:
+def _blocks(order: Places, starts: Places, sizes: Places, chosen: Places, width: int) -> Iterator[Places]:
     """Members of the chosen groups, groups of the same size together, in blocks of bounded memory.
 
     Of a very large group so many members are enough: its rank does not hang on one.
@@ -113,7 +100,7 @@ def _blocks(order: _Places, starts: _Places, sizes: _Places, chosen: _Places, wi
 
 
 def _wide(
-    study: Study, groups: _Places, sizes: _Places, by_group: tuple[_Places, _Places], rng: np.random.Generator
+    study: Study, groups: Places, sizes: Places, by_group: tuple[Places, Places], rng: np.random.Generator
 ) -> Values | NotRun:
     """Each person's distance to the others of the group beside that to as many nearest people."""
     order, starts = by_group
@@ -143,49 +130,28 @@ def _wide(
     )
 
 
-def _squares(values: _Values, people: _Places, others: _Places) -> _Values:
+def _squares(values: Matrix, people: Places, others: Places) -> Matrix:
     """Sum the squared distances of each person to others; to oneself it is 0."""
     return np.asarray(((values[others] - values[people, None]) ** 2).sum(axis=(1, 2)))
 
 
 CONDITIONING = Measure(
-    "conditioning",
-    Family.PRIVACY,
-    "Aggarwal & Yu 2005; Domingo-Ferrer & Mateo-Sanz 2002",
-    (
-        Number(
-            "groups-flat",
-            "The share of groups that vary in fewer directions than the table does, so that their synthetic rows stay "
-            "in the flat that the members span; less is better, and more members than coordinates are the remedy",
-            "Groups without width in some direction",
-            unit="share",
-            public=False,
-        ),
-        Number(
-            "group-rank-smallest",
-            "The fewest directions in which the members of a group differ, beside groups of the same sizes made at "
-            "random (baseline); more is better, and 0 means that the group's mean is everybody's record",
-            "Smallest rank of a group",
-            (0.0, None),
-            higher=True,
-            public=False,
-        ),
-        Number(
-            "group-condition-median",
-            "How many times as wide the typical group is in its longest direction as in its shortest that is not flat; "
-            "less is better, for a group that is nearly flat protects little across",
-            "Condition of a group, median",
-            (1.0, None),
-            public=False,
-        ),
-        Number(
-            "people-wide",
-            f"The share of people who are more than {WIDE:g} times as far from the others of their group as from as "
-            "many nearest people; these are outliers whose group was stretched to hold them, and less is better",
-            "People far from the others of their group",
-            unit="share",
-            public=False,
-        ),
+    "conditioning", Family.PRIVACY, "Aggarwal & Yu 2005; Domingo-Ferrer & Mateo-Sanz 2002", _run
+).finds(
+    Number("groups-flat", "Groups without width in some direction", SHARE.owners).means(
+        "The share of groups that vary in fewer directions than the table does, so that their synthetic rows stay "
+        "in the flat that the members span; less is better, and more members than coordinates are the remedy"
     ),
-    _run,
+    Number("group-rank-smallest", "Smallest rank of a group", SIZE.more.owners).means(
+        "The fewest directions in which the members of a group differ, beside groups of the same sizes made at "
+        "random (baseline); more is better, and 0 means that the group's mean is everybody's record"
+    ),
+    Number("group-condition-median", "Condition of a group, median", Scale((1.0, None)).owners).means(
+        "How many times as wide the typical group is in its longest direction as in its shortest that is not flat; "
+        "less is better, for a group that is nearly flat protects little across"
+    ),
+    Number("people-wide", "People far from the others of their group", SHARE.owners).means(
+        f"The share of people who are more than {WIDE:g} times as far from the others of their group as from as "
+        "many nearest people; these are outliers whose group was stretched to hold them, and less is better"
+    ),
 )

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair
-from sfumato.assess.study import Study, once, sample
+from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, once, sample
 from sfumato.compiled import compiled, fixed, inner
 
 __all__ = [
@@ -37,9 +35,6 @@ _OVERHEAD = 3.0  # what keeping the nearest costs for each pair and column, in c
 _USUAL = 2000  # attempts for which that much work is right
 _FEWEST = 100
 _CHUNK = 512  # rows whose distances are held at a time, so that they stay in the fastest memory
-_Places = NDArray[np.int64]
-_Values = NDArray[np.float64]
-_Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,9 +46,9 @@ class Guessed:
     ``descend`` it is the one row that descends from the person, whichever the column.
     """
 
-    people: _Places
-    outside: _Places | None
-    near: dict[str, tuple[_Places, _Places | None]]
+    people: Places
+    outside: Places | None
+    near: dict[str, tuple[Places, Places | None]]
     descend: bool
 
 
@@ -72,7 +67,7 @@ def _descending(study: Study) -> Guessed:
     released, original = study.descent()
     chosen = sample(len(released), study.sizes.attempts, study.generator("estimates"))
     rows = released[chosen].astype(np.int64)
-    near: dict[str, tuple[_Places, _Places | None]] = {pair.name: (rows[:, None], None) for pair in study.pairs}
+    near: dict[str, tuple[Places, Places | None]] = {pair.name: (rows[:, None], None) for pair in study.pairs}
     return Guessed(original[chosen], None, near, descend=True)
 
 
@@ -103,14 +98,14 @@ def _most(study: Study) -> int:
     return int(min(study.sizes.attempts, max(_FEWEST, granted)))
 
 
-def first(cells: Cells, places: _Places) -> _Values:
+def first(cells: Column, places: Places) -> Matrix:
     """Number of the nearest row that has one; the column's median, which teaches nothing, where none has."""
     has = ~cells.absent[places]
     place = places[np.arange(len(places)), has.argmax(axis=1)]
     return np.where(has.any(axis=1), cells.values[place], _middle(cells))
 
 
-def average(cells: Cells, places: _Places) -> _Values:
+def average(cells: Column, places: Places) -> Matrix:
     """Mean of the numbers that the nearest rows have; the column's median where none has."""
     has = ~cells.absent[places]
     count = has.sum(axis=1)
@@ -118,7 +113,7 @@ def average(cells: Cells, places: _Places) -> _Values:
     return np.where(count > 0, total / np.maximum(count, 1), _middle(cells))
 
 
-def _middle(cells: Cells) -> float:
+def _middle(cells: Column) -> float:
     return float(np.median(cells.present)) if len(cells.present) else 0.0
 
 
@@ -128,7 +123,7 @@ def number_columns(study: Study) -> list[ColumnPair]:
     return [pair for pair in numbers if pair.original.present.min() < pair.original.present.max()]
 
 
-def number_errors(study: Study, guessed: Guessed) -> Iterator[tuple[ColumnPair, _Values, _Values | None]]:
+def number_errors(study: Study, guessed: Guessed) -> Iterator[tuple[ColumnPair, Matrix, Matrix | None]]:
     """Each column's errors on the original's people and on those held out; NaN where the cell is missing."""
     held = dict(zip((pair.name for pair in study.pairs), study.held or (), strict=False))
     for pair in number_columns(study):
@@ -139,7 +134,7 @@ def number_errors(study: Study, guessed: Guessed) -> Iterator[tuple[ColumnPair, 
         yield pair, _error_of(pair.original, guessed.people, first(pair.released, inside)), outside
 
 
-def _error_of(cells: Cells, people: _Places, estimate: _Values) -> _Values:
+def _error_of(cells: Column, people: Places, estimate: Matrix) -> Matrix:
     """The people's own numbers less the estimate; NaN where these are missing."""
     return np.where(cells.absent[people], np.nan, cells.values[people] - estimate)
 
@@ -153,24 +148,12 @@ def sampling_note(study: Study, guessed: Guessed) -> str:
     return drawn + ("; control not run because no rows were held out" if guessed.outside is None else "")
 
 
-def nearest_but_one(rows: _Matrix, queries: _Matrix, column_of: _Places, count: int) -> _Places:
+def nearest_but_one(rows: Matrix, queries: Matrix, column_of: Places, count: int) -> Places:
     """For each column the nearest rows of each query in the coordinates of all other columns, exactly.
 
     A search for each column would sum the same squares again: here each column's part is summed once and taken off the
-    whole. Rows at the same distance come in their order.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, d)
-    queries : ndarray of shape (q, d)
-    column_of : ndarray of shape (d,)
-        The column of each coordinate, from 0.
-    count : int
-        How many neighbours, at most m.
-
-    Returns
-    -------
-    ndarray of shape (columns, q, count)
+    whole. Rows at the same distance come in their order. ``column_of`` is the column of each coordinate, from 0; what
+    comes out has the shape (columns, q, count).
 
     Examples
     --------
@@ -196,7 +179,7 @@ def nearest_but_one(rows: _Matrix, queries: _Matrix, column_of: _Places, count: 
 
 
 @inner
-def _keep(whole: _Matrix, part: _Matrix, least: _Matrix, found: _Places, start: int, width: int) -> None:
+def _keep(whole: Matrix, part: Matrix, least: Matrix, found: Places, start: int, width: int) -> None:
     """Sort those of a chunk's rows that are nearer than the farthest found so far into what was found."""
     last = len(least) - 1
     for r in range(width):
@@ -210,7 +193,7 @@ def _keep(whole: _Matrix, part: _Matrix, least: _Matrix, found: _Places, start: 
 
 
 @compiled
-def _search(across: _Matrix, asked: _Matrix, owner: _Places, found: _Places, begin: int, end: int) -> None:
+def _search(across: Matrix, asked: Matrix, owner: Places, found: Places, begin: int, end: int) -> None:
     """Search for queries begin to end; ``across`` holds the rows as columns."""
     columns, _, count = found.shape
     d, m = across.shape

@@ -10,12 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
-from sfumato.assess.study import Study
+from sfumato.assess.frame import COUNT, SCORE, SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
+from sfumato.assess.study import Column, Matrix, Places, Study
 from sfumato.facts import Fact, Grouped
 from sfumato.mechanism import Workings
 
@@ -35,8 +33,6 @@ TINY = 3
 """Mean and covariance of two records give both away, and three are not far from it."""
 _SHUFFLES = 5
 _MANY = 200_000  # people of whom one shuffle is enough
-_Values = NDArray[np.float64]
-_Places = NDArray[np.int64]
 
 
 def group_sizes(workings: Workings | None, facts: Sequence[Fact] = ()) -> Iterator[Stated]:
@@ -69,59 +65,28 @@ GROUPS = Measure(
     "groups",
     Family.PRIVACY,
     "Aggarwal & Yu 2005",
-    (
-        Number(
-            "group-size-smallest",
-            "The number of records in the smallest group; nobody was condensed together with fewer",
-            "Smallest group",
-            (1.0, None),
-            "count",
-            higher=True,
-            figure="groups/sizes",
-        ),
-        Number(
-            "group-size-median",
-            "Half of the groups hold at least this many records",
-            "Median group",
-            (1.0, None),
-            "count",
-            higher=True,
-            public=False,
-            figure="groups/sizes",
-        ),
-        Number(
-            "group-size-largest",
-            "The number of records in the largest group; detail is lost where groups are large",
-            "Largest group",
-            (1.0, None),
-            "count",
-            public=False,
-            figure="groups/sizes",
-        ),
-        Number(
-            "level-met",
-            "The share of records whose group is at least as large as the level asked for; it must be all",
-            "Records that got their level",
-            unit="share",
-            higher=True,
-            public=False,
-            figure="groups/levels",
-        ),
-        Number(
-            "groups-tiny",
-            f"The number of groups of {TINY} records or fewer, whose statistics nearly give the members away",
-            "Tiny groups",
-            (0.0, None),
-            "count",
-            public=False,
-        ),
-    ),
     lambda study: group_sizes(study.workings, study.facts),
     of_groups=True,
+).finds(
+    Number("group-size-smallest", "Smallest group", Scale((1.0, None), "count").more, figure="groups/sizes").means(
+        "The number of records in the smallest group; nobody was condensed together with fewer"
+    ),
+    Number("group-size-median", "Median group", Scale((1.0, None), "count").more.owners, figure="groups/sizes").means(
+        "Half of the groups hold at least this many records"
+    ),
+    Number("group-size-largest", "Largest group", Scale((1.0, None), "count").owners, figure="groups/sizes").means(
+        "The number of records in the largest group; detail is lost where groups are large"
+    ),
+    Number("level-met", "Records that got their level", SHARE.more.owners, figure="groups/levels").means(
+        "The share of records whose group is at least as large as the level asked for; it must be all"
+    ),
+    Number("groups-tiny", "Tiny groups", COUNT.owners).means(
+        f"The number of groups of {TINY} records or fewer, whose statistics nearly give the members away"
+    ),
 )
 
 
-def compactness(values: _Values, workings: Workings | None) -> Iterator[Stated]:
+def compactness(values: Matrix, workings: Workings | None) -> Iterator[Stated]:
     """SSQ and information loss, 100 * SSE / SST, of the encoded original under its groups.
 
     The baseline is the expectation for groups of the same number filled at random: SST * (n - g) / (n - 1).
@@ -138,7 +103,7 @@ def compactness(values: _Values, workings: Workings | None) -> Iterator[Stated]:
     yield "information-loss", Values(min(100.0, 100.0 * inside / whole), baseline=100.0 * chance)
 
 
-def squares_inside(values: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+def squares_inside(values: Matrix, labels: Places) -> float:
     """Squared distances of records, added up, to the mean of their group.
 
     Examples
@@ -161,27 +126,18 @@ COMPACTNESS = Measure(
     "compactness",
     Family.UTILITY,
     "Domingo-Ferrer & Mateo-Sanz 2002",
-    (
-        Number(
-            "ssq",
-            "The squared distances of all records to the middle of their group, added up; the smaller, the more alike "
-            "the records that were condensed together",
-            "Sum of squares inside groups",
-            (0.0, None),
-            public=False,
-        ),
-        Number(
-            "information-loss",
-            "The percentage of all variation in the original that lies inside the groups, which is where detail is "
-            "replaced by chance: 0 loses nothing, 100 means a single group or one no better",
-            range=(0.0, 100.0),
-            unit="percent",
-            public=False,
-        ),
-    ),
     lambda study: compactness(study.original, study.workings),
     uncompared={},
     of_groups=True,
+).finds(
+    Number("ssq", "Sum of squares inside groups", SIZE.owners).means(
+        "The squared distances of all records to the middle of their group, added up; the smaller, the more alike "
+        "the records that were condensed together"
+    ),
+    Number("information-loss", scale=Scale((0.0, 100.0), "percent").owners).means(
+        "The percentage of all variation in the original that lies inside the groups, which is where detail is "
+        "replaced by chance: 0 loses nothing, 100 means a single group or one no better"
+    ),
 )
 
 
@@ -189,10 +145,10 @@ COMPACTNESS = Measure(
 class Diversity:
     """Size, different values, 2^entropy and distance to the whole table, of each group."""
 
-    sizes: _Places
-    distinct: _Places
-    effective: _Values
-    closeness: _Values
+    sizes: Places
+    distinct: Places
+    effective: Matrix
+    closeness: Matrix
 
     def summary(self) -> dict[str, float]:
         """The numbers of the findings."""
@@ -207,18 +163,11 @@ class Diversity:
         }
 
 
-def measure_diversity(labels: _Places, codes: _Places, *, ordered: bool) -> Diversity:
+def measure_diversity(labels: Places, codes: Places, *, ordered: bool) -> Diversity:
     """Each group's diversity and closeness from the places of the target's values, 0 to v - 1.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-        The group of each record.
-    codes : ndarray of shape (n,)
-        The place of each record's target among its different values.
-    ordered : bool
-        Whether the values have an order. Then closeness is the earth mover's distance between ranks, else total
-        variation.
+    ``codes`` are the places of the target's values. Where these are ``ordered`` closeness is the earth mover's distance
+    between ranks, else total variation.
 
     Examples
     --------
@@ -244,7 +193,7 @@ def measure_diversity(labels: _Places, codes: _Places, *, ordered: bool) -> Dive
     return Diversity(sizes, distinct, np.minimum(np.exp2(entropy), distinct), closeness)
 
 
-def _movers(where: _Places, what: _Places, sizes: _Places, whole: _Values) -> _Values:
+def _movers(where: Places, what: Places, sizes: Places, whole: Matrix) -> Matrix:
     """Earth mover's distance between each group's ranks and the whole table's, ranks from 0 to 1.
 
     It is the area between two quantile functions. Member i of a group is constant between (i - 1)/k and i/k, where the
@@ -277,7 +226,7 @@ def _run_diversity(study: Study) -> Iterator[Stated]:
         yield name, Values(value, baseline=float(np.mean([chance[name] for chance in by_chance])), range=bounds)
 
 
-def _codes(cells: Cells) -> _Places:
+def _codes(cells: Column) -> Places:
     """Places of the target's values in their order; a missing cell is one more value, above all others."""
     values, codes = np.unique(cells.values, return_inverse=True)
     codes = np.where(cells.absent, len(values), codes.ravel())
@@ -285,58 +234,47 @@ def _codes(cells: Cells) -> _Places:
 
 
 def _diverse(name: str, meaning: str, spoken: str) -> Number:
-    return Number(name, meaning, spoken, (1.0, None), higher=True, public=False)
+    return Number(name, spoken, Scale((1.0, None)).more.owners).means(meaning)
 
 
 DIVERSITY = Measure(
     "diversity",
     Family.PRIVACY,
     "Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007",
-    (
-        _diverse(
-            "diversity-smallest",
-            "The fewest different values of the target that a group holds, a missing cell counting as one; 1 means "
-            "that whoever is known to be in that group has a target that is known too",
-            "Classes in a group, fewest",
-        ),
-        _diverse(
-            "diversity-median",
-            "Half of the groups hold at least this many different values of the target; more is better",
-            "Classes in a group, median",
-        ),
-        _diverse(
-            "diversity-entropy-smallest",
-            "As the fewest values of the target in a group, but values that few members have count little; 1 is worst",
-            "Classes in a group by entropy, fewest",
-        ),
-        _diverse(
-            "diversity-entropy-median",
-            "Half of the groups hold as good as this many equally frequent values of the target; more is better",
-            "Classes in a group by entropy, median",
-        ),
-        Number(
-            "groups-of-one-class",
-            "The share of groups whose members all have the same value of the target, so that finding a person's group "
-            "gives it away; less is better, and groups made for each class apart always have 1",
-            "Groups whose members share one class",
-            unit="share",
-            public=False,
-        ),
-        Number(
-            "closeness-largest",
-            "How far the target's distribution in a group is from that in the whole table, in the group where it is "
-            "farthest; 0 means that groups tell nothing about the target, 1 that one tells all",
-            "Distance of a group's classes from all, largest",
-            public=False,
-        ),
-        Number(
-            "closeness-mean",
-            "How far the target's distribution in a group is from that in the whole table, on average over people; "
-            "less is better",
-            "Distance of a group's classes from all, mean",
-            public=False,
-        ),
-    ),
     _run_diversity,
     needs=(Need.TARGET,),
+).finds(
+    _diverse(
+        "diversity-smallest",
+        "The fewest different values of the target that a group holds, a missing cell counting as one; 1 means "
+        "that whoever is known to be in that group has a target that is known too",
+        "Classes in a group, fewest",
+    ),
+    _diverse(
+        "diversity-median",
+        "Half of the groups hold at least this many different values of the target; more is better",
+        "Classes in a group, median",
+    ),
+    _diverse(
+        "diversity-entropy-smallest",
+        "As the fewest values of the target in a group, but values that few members have count little; 1 is worst",
+        "Classes in a group by entropy, fewest",
+    ),
+    _diverse(
+        "diversity-entropy-median",
+        "Half of the groups hold as good as this many equally frequent values of the target; more is better",
+        "Classes in a group by entropy, median",
+    ),
+    Number("groups-of-one-class", "Groups whose members share one class", SHARE.owners).means(
+        "The share of groups whose members all have the same value of the target, so that finding a person's group "
+        "gives it away; less is better, and groups made for each class apart always have 1"
+    ),
+    Number("closeness-largest", "Distance of a group's classes from all, largest", SCORE.owners).means(
+        "How far the target's distribution in a group is from that in the whole table, in the group where it is "
+        "farthest; 0 means that groups tell nothing about the target, 1 that one tells all"
+    ),
+    Number("closeness-mean", "Distance of a group's classes from all, mean", SCORE.owners).means(
+        "How far the target's distribution in a group is from that in the whole table, on average over people; "
+        "less is better"
+    ),
 )

@@ -5,28 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.assess.columns import ColumnPair
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SIZE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import CONFIDENCE, holding
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.risk.estimates import Guessed, look_up, number_columns, number_errors, sampling_note
-from sfumato.assess.study import Study, drawn_note, sample
+from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
 
 __all__ = ["INTERVAL", "central_width", "counterparts", "interval_privacy"]
 
 _REDRAWS = 200
-_Values = NDArray[np.float64]
-_Places = NDArray[np.int64]
 _MISSING = "all cells of the people looked at are missing"
 _NO_NUMBERS = "no column is a number that differs between people"
 
 
 def interval_privacy(
-    original: _Values, released: _Values, confidence: float = CONFIDENCE, *, partners: _Places | None = None
-) -> _Values:
+    original: Matrix, released: Matrix, confidence: float = CONFIDENCE, *, partners: Places | None = None
+) -> Matrix:
     """Width of the interval that holds each attribute of a record, as a part of its range.
 
     Implements the privacy metric of [KCG12, "Metrics"; Agrawal & Srikant 2000]: an attribute that is estimated with
@@ -64,7 +60,7 @@ def interval_privacy(
     return np.asarray(np.divide(widths, span, out=np.zeros(len(span)), where=(span > 0) & ~np.isnan(widths)))
 
 
-def _errors_of_nearest(original: _Values, released: _Values) -> _Values:
+def _errors_of_nearest(original: Matrix, released: Matrix) -> Matrix:
     """Read each attribute off the released row that is nearest in all others, in standard deviations."""
     if original.shape[1] < 2:
         raise ValueError("the nearest row of a single column needs partners: pass them")
@@ -78,7 +74,7 @@ def _errors_of_nearest(original: _Values, released: _Values) -> _Values:
     return errors
 
 
-def counterparts(labels: _Places, drawn_from: _Places, rng: np.random.Generator) -> _Places:
+def counterparts(labels: Places, drawn_from: Places, rng: np.random.Generator) -> Places:
     """A released row of its own group for each record, each row to as few records as can be; -1 where none is.
 
     [KCG12] does not say what a record is compared with. With rows of its own group, and not with the group's mean,
@@ -102,7 +98,7 @@ def counterparts(labels: _Places, drawn_from: _Places, rng: np.random.Generator)
     return np.where(count > 0, rows[np.minimum(taken, len(rows) - 1)], -1) if len(rows) else np.full(len(labels), -1)
 
 
-def central_width(errors: _Values, confidence: float = CONFIDENCE) -> _Values:
+def central_width(errors: Matrix, confidence: float = CONFIDENCE) -> Matrix:
     """How wide the middle part of errors is, along the last axis; NaN does not count, and is given for none."""
     ordered = np.sort(errors, axis=-1)
     last = np.maximum((~np.isnan(ordered)).sum(axis=-1) - 1, 0)
@@ -151,7 +147,7 @@ def _span(pair: ColumnPair) -> float:
     return float(np.ptp(pair.original.present))
 
 
-def _draws(errors: Sequence[_Values], spans: Sequence[float], rng: np.random.Generator) -> _Values:
+def _draws(errors: Sequence[Matrix], spans: Sequence[float], rng: np.random.Generator) -> Matrix:
     """Width of each column and, below it, that of redraws of the people, the same for all columns."""
     again = rng.integers(0, len(errors[0]), size=(_REDRAWS, len(errors[0])))
     columns = []
@@ -161,7 +157,7 @@ def _draws(errors: Sequence[_Values], spans: Sequence[float], rng: np.random.Gen
     return np.column_stack(columns)
 
 
-def _summary(draws: _Values, of: slice) -> tuple[float, tuple[float, float]] | None:
+def _summary(draws: Matrix, of: slice) -> tuple[float, tuple[float, float]] | None:
     """Mean over columns; None where all cells of the people drawn are missing."""
     known = draws[:, of][:, ~np.isnan(draws[0, of])]
     if not known.shape[1]:
@@ -193,45 +189,24 @@ def _within_groups(study: Study) -> Values | NotRun:
     return NotRun(_MISSING) if summary is None else Values(*summary, baseline, attempts=len(some), note=note)
 
 
-def _paired(pair: ColumnPair, people: _Places, rows: _Places) -> _Values:
+def _paired(pair: ColumnPair, people: Places, rows: Places) -> Matrix:
     absent = pair.original.absent[people] | pair.released.absent[rows]
     return np.where(absent, np.nan, pair.original.values[people] - pair.released.values[rows])
 
 
 # Beside the released column these would give the original's range, and so its extremes: none is public.
-INTERVAL = Measure(
-    "interval",
-    Family.PRIVACY,
-    "Agrawal & Srikant 2000; Kim, Chen & Gangopadhyay 2012",
-    (
-        Number(
-            "interval-privacy",
-            "How wide the interval is that holds a person's number with 95 % confidence for an intruder who reads it "
-            "off the released row most like the person, as a part of the column's range and averaged over columns; 0 "
-            "means known exactly, and no less than the baseline means that the release helps no more than the column's "
-            "spread",
-            "Width of the 95\u00a0% interval",
-            (0.0, None),
-            higher=True,
-            public=False,
-        ),
-        Number(
-            "interval-privacy-within-groups",
-            "The same where each record is compared with a row drawn from its own group, as in the paper that tunes "
-            "the group size by it; wider is better, and the baseline is what one group of all records would give",
-            "Width of the 95\u00a0% interval inside groups",
-            (0.0, None),
-            higher=True,
-            public=False,
-        ),
-        Number(
-            "interval-privacy/",
-            "How wide the interval is, as a part of the range of {column}, that holds a person's value with 95 % "
-            "confidence for an intruder who reads it off the released row most like the person; wider is better",
-            range=(0.0, None),
-            higher=True,
-            public=False,
-        ),
+INTERVAL = Measure("interval", Family.PRIVACY, "Agrawal & Srikant 2000; Kim, Chen & Gangopadhyay 2012", _run).finds(
+    Number("interval-privacy", "Width of the 95\u00a0% interval", SIZE.more.owners).means(
+        "How wide the interval is that holds a person's number with 95 % confidence for an intruder who reads it off "
+        "the released row most like the person, as a part of the column's range and averaged over columns; 0 means "
+        "known exactly, and no less than the baseline means that the release helps no more than the column's spread"
     ),
-    _run,
+    Number("interval-privacy-within-groups", "Width of the 95\u00a0% interval inside groups", SIZE.more.owners).means(
+        "The same where each record is compared with a row drawn from its own group, as in the paper that tunes "
+        "the group size by it; wider is better, and the baseline is what one group of all records would give"
+    ),
+    Number("interval-privacy/", scale=SIZE.more.owners).means(
+        "How wide the interval is, as a part of the range of {column}, that holds a person's value with 95 % "
+        "confidence for an intruder who reads it off the released row most like the person; wider is better"
+    ),
 )

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SCORE, SIZE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import holding
 from sfumato.assess.risk.estimates import Guessed, average, first, look_up, number_errors, sampling_note
 from sfumato.assess.risk.interval import central_width
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 
 __all__ = ["UNCERTAINTY", "step_of", "surprisal", "surprisal_given"]
 
@@ -29,20 +28,18 @@ _REDRAWS = 200
 _FOLDS = 2
 _PARTS = 10  # into which numbers and estimates are sorted, to see what one tells about the other; fewer where
 _CELL = 10.0  # there would not be so many people for each pair of parts
-_Values = NDArray[np.float64]
-_Places = NDArray[np.int64]
-_Who = tuple[Cells, _Places, _Places]  # a table's column, the places of people in it, and of the rows near each
+_Who = tuple[Column, Places, Places]  # a table's column, the places of people in it, and of the rows near each
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Bits:
     """Surprise of each person's cell in bits, NaN where it is missing, what to add to its mean, and the prior's."""
 
-    each: _Values
+    each: Matrix
     more: float
     prior: float
 
-    def left(self, means: _Values) -> _Values:
+    def left(self, means: Matrix) -> Matrix:
         """Tell mean surprises as the part of the other values that are left."""
         other = np.exp2(np.minimum(means + self.more, self.prior)) - 1
         return np.asarray(np.clip(other / (np.exp2(self.prior) - 1), 0.0, 1.0))
@@ -100,8 +97,8 @@ def _best(study: Study, pair: ColumnPair, who: _Who, guessed: Guessed, rng: np.r
 
 
 def _number_ways(
-    prior: float, own: _Values, values: _Values, estimate: _Values, step: float, rng: np.random.Generator
-) -> tuple[tuple[_Values, float], ...]:
+    prior: float, own: Matrix, values: Matrix, estimate: Matrix, step: float, rng: np.random.Generator
+) -> tuple[tuple[Matrix, float], ...]:
     """Surprise of an estimate's errors, and what the part it lies in tells about the part of the number.
 
     The second catches columns where most people share a few numbers: I(X; Z) is at least the information between
@@ -114,18 +111,18 @@ def _number_ways(
     return (surprisal(values - estimate, step, rng), 0.0), (prior - alone + bits, excess - more)
 
 
-def _part(values: _Values, of: _Values, parts: int) -> _Places:
+def _part(values: Matrix, of: Matrix, parts: int) -> Places:
     """Which of so many equal parts of a column values fall into."""
     return np.searchsorted(np.unique(np.quantile(of, np.arange(1, parts) / parts)), values).astype(np.int64)
 
 
-def _spread(here: NDArray[np.bool_], bits: _Values, more: float, prior: float) -> _Bits:
+def _spread(here: NDArray[np.bool_], bits: Matrix, more: float, prior: float) -> _Bits:
     each = np.full(len(here), np.nan)
     each[here] = bits
     return _Bits(each, more, prior)
 
 
-def _categories(pair: ColumnPair, near: _Places) -> list[_Places]:
+def _categories(pair: ColumnPair, near: Places) -> list[Places]:
     """Category of the nearest row, and the most frequent among all that are near; missing is one too."""
     codes = np.where(pair.released.absent, -1, pair.released.values).astype(np.int64)[near] + 1
     ways = [codes[:, 0]]
@@ -137,7 +134,7 @@ def _categories(pair: ColumnPair, near: _Places) -> list[_Places]:
     return ways
 
 
-def _estimates(study: Study, pair: ColumnPair, who: _Who, guessed: Guessed) -> list[_Values]:
+def _estimates(study: Study, pair: ColumnPair, who: _Who, guessed: Guessed) -> list[Matrix]:
     """Number of the nearest row and the mean of all that are near, or lines through descending rows."""
     cells, people, near = who
     nearest_row = first(pair.released, near)
@@ -149,7 +146,7 @@ def _estimates(study: Study, pair: ColumnPair, who: _Who, guessed: Guessed) -> l
     return [nearest_row, *lines]
 
 
-def _line(values: _Values, known: _Values) -> _Values:
+def _line(values: Matrix, known: Matrix) -> Matrix:
     """Estimates by least squares from a row that descends, each half of the people by the line of the other half."""
     design = np.column_stack([known, np.ones(len(known))])
     estimate = np.empty(len(values))
@@ -178,7 +175,7 @@ def _entropies(
         yield f"entropy-privacy/{name}", _values(draws[:, place : place + 1], others[place], people, note)
 
 
-def _redraws(columns: Sequence[_Bits], rng: np.random.Generator) -> _Values:
+def _redraws(columns: Sequence[_Bits], rng: np.random.Generator) -> Matrix:
     """What is left in each column and, below it, the same for redraws of the people."""
     each = np.column_stack([bits.each for bits in columns])
     n = len(each)
@@ -207,19 +204,19 @@ def _width(study: Study, guessed: Guessed, note: str) -> Values | NotRun:
     return _values(np.mean(inside, axis=0), control, len(guessed.people), note, baseline=float(np.mean(baselines)))
 
 
-def _widths(errors: _Values, rng: np.random.Generator) -> _Values:
+def _widths(errors: Matrix, rng: np.random.Generator) -> Matrix:
     again = rng.integers(0, len(errors), size=(_REDRAWS, len(errors)))
     draws = np.append(central_width(errors), central_width(errors[again]))
     return np.where(np.isnan(draws), draws[0], draws)[:, None]
 
 
-def _values(draws: _Values, control: _Values | None, attempts: int, note: str, baseline: float = 1.0) -> Values:
+def _values(draws: Matrix, control: Matrix | None, attempts: int, note: str, baseline: float = 1.0) -> Values:
     value, aside = float(draws[0, 0]), None if control is None else float(control[0, 0])
     limits = None if control is None or aside is None else holding(aside, control[1:, 0])
     return Values(value, holding(value, draws[1:, 0]), baseline, aside, attempts, note, control_interval=limits)
 
 
-def step_of(values: _Values) -> float:
+def step_of(values: Matrix) -> float:
     """Step at which numbers are told apart: the median gap between neighbouring values.
 
     Examples
@@ -230,7 +227,7 @@ def step_of(values: _Values) -> float:
     return float(np.median(np.diff(np.unique(values))))
 
 
-def surprisal(values: _Values, step: float, rng: np.random.Generator) -> _Values:
+def surprisal(values: Matrix, step: float, rng: np.random.Generator) -> Matrix:
     """How many bits each number takes, told at a step; the mean is the entropy.
 
     Spacings of m neighbours to either side [Vasicek 1976], with the digamma function for the logarithm's bias. Numbers
@@ -249,7 +246,7 @@ def surprisal(values: _Values, step: float, rng: np.random.Generator) -> _Values
     return bits
 
 
-def surprisal_given(codes: _Places, given: _Places) -> tuple[_Values, float]:
+def surprisal_given(codes: Places, given: Places) -> tuple[Matrix, float]:
     """How many bits each category takes where another is known, and Miller's correction of the mean."""
     both = np.unique(np.stack([given, codes]), axis=1, return_inverse=True, return_counts=True)
     alone = np.unique(given, return_inverse=True, return_counts=True)
@@ -257,34 +254,19 @@ def surprisal_given(codes: _Places, given: _Places) -> tuple[_Values, float]:
     return bits, (len(both[2]) - len(alone[2])) / (2 * len(codes) * np.log(2))
 
 
-UNCERTAINTY = Measure(
-    "uncertainty",
-    Family.PRIVACY,
-    "Agrawal & Aggarwal 2001; Jain & Sharma 2007, 2.6",
-    (
-        Number(
-            "entropy-privacy",
-            "How many values a person's cell may still have for an intruder who knows the other columns and the "
-            "release, as a part of how many it may have without, averaged over columns: 0 means certain, 1 that "
-            "nothing is learned; what is lost on people held out as well (control) was learned about people in general",
-            "Privacy by entropy",
-            higher=True,
-        ),
-        Number(
-            "uncertainty-width",
-            "How wide the interval is, in standard deviations, that holds a person's number with 95 % confidence for "
-            "an intruder who reads it off the released row most like the person; wider is better, and methods are "
-            "fairly compared by it only at equal perturbation",
-            "Width of what remains uncertain",
-            (0.0, None),
-            higher=True,
-        ),
-        Number(
-            "entropy-privacy/",
-            "How many values of {column} a person may still have for an intruder who knows the other columns and the "
-            "release, as a part of how many without; 0 means certain, 1 that nothing is learned",
-            higher=True,
-        ),
+UNCERTAINTY = Measure("uncertainty", Family.PRIVACY, "Agrawal & Aggarwal 2001; Jain & Sharma 2007, 2.6", _run).finds(
+    Number("entropy-privacy", "Privacy by entropy", SCORE.more).means(
+        "How many values a person's cell may still have for an intruder who knows the other columns and the "
+        "release, as a part of how many it may have without, averaged over columns: 0 means certain, 1 that "
+        "nothing is learned; what is lost on people held out as well (control) was learned about people in general"
     ),
-    _run,
+    Number("uncertainty-width", "Width of what remains uncertain", SIZE.more).means(
+        "How wide the interval is, in standard deviations, that holds a person's number with 95 % confidence for "
+        "an intruder who reads it off the released row most like the person; wider is better, and methods are "
+        "fairly compared by it only at equal perturbation"
+    ),
+    Number("entropy-privacy/", scale=SCORE.more).means(
+        "How many values of {column} a person may still have for an intruder who knows the other columns and the "
+        "release, as a part of how many without; 0 means certain, 1 that nothing is learned"
+    ),
 )

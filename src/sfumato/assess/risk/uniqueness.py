@@ -10,44 +10,28 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair, row_keys
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SHARE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.intervals import holding, wilson
-from sfumato.assess.study import Study
+from sfumato.assess.study import ColumnPair, Places, Study, row_keys
 from sfumato.tables.schema import Kind
 
-__all__ = ["RAREST_CATEGORY", "UNIQUENESS", "coarse", "matched"]
+__all__ = ["RAREST_CATEGORY", "UNIQUENESS", "matched"]
 
 _PARTS = 10  # numbers are known to the tenth of the table that they lie in
 _FEW = 3
 _DRAWS = 10
 _REDRAWS = 200
 _Keys = NDArray[np.uint64]
-_Codes = NDArray[np.int64]
 _NOBODY = "nobody in the original is alone with a combination of coarse values"
 _KINDS = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 
-def coarse(pair: ColumnPair) -> NDArray[np.float64] | None:
-    """Cuts between the tenths of a column of numbers; None for categories, which are known as they are."""
-    if not pair.is_number:
-        return None
-    present = pair.original.present
-    return np.unique(np.quantile(present, np.arange(1, _PARTS) / _PARTS)) if len(present) else np.empty(0)
-
-
-def _code(cells: Cells, cuts: NDArray[np.float64] | None) -> _Codes:
-    """Place cells in tenths or categories, from 1; a missing cell is 0."""
-    codes = cells.values.astype(np.int64) if cuts is None else np.searchsorted(cuts, cells.values, side="left")
-    return np.where(cells.absent, 0, codes + 1)
-
-
-def _keys(columns: Sequence[_Codes]) -> _Keys:
+def _keys(columns: Sequence[Places]) -> _Keys:
     return row_keys(codes.astype(np.uint64) for codes in columns)
 
 
-def _count(keys: _Keys, among: _Keys) -> _Codes:
+def _count(keys: _Keys, among: _Keys) -> Places:
     """Count how often each key occurs among others; both are sorted."""
     return np.asarray(np.searchsorted(among, keys, "right") - np.searchsorted(among, keys, "left"))
 
@@ -68,10 +52,10 @@ def matched(keys: _Keys, original: _Keys, released: _Keys, *, inside: bool) -> t
 
 def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("uniqueness")
-    cuts = [coarse(pair) for pair in study.pairs]
-    before = [_code(pair.original, cut) for pair, cut in zip(study.pairs, cuts, strict=True)]
-    after = [_code(pair.released, cut) for pair, cut in zip(study.pairs, cuts, strict=True)]
-    held = None if study.held is None else [_code(cells, cut) for cells, cut in zip(study.held, cuts, strict=True)]
+    cuts = [pair.cuts(_PARTS) for pair in study.pairs]
+    before = [pair.original.codes(cut) + 1 for pair, cut in zip(study.pairs, cuts, strict=True)]
+    after = [pair.released.codes(cut) + 1 for pair, cut in zip(study.pairs, cuts, strict=True)]
+    held = None if study.held is None else [cells.codes(cut) + 1 for cells, cut in zip(study.held, cuts, strict=True)]
     yield "unique-rows", Values(_share_alone(before), baseline=_share_alone(after))
     if len(before) > _FEW:
         some = [rng.choice(len(before), _FEW, replace=False) for _ in range(_DRAWS)]
@@ -83,14 +67,14 @@ def _run(study: Study) -> Iterator[Stated]:
     yield "unique-matches", _matches(before, after, held, rng)
 
 
-def _share_alone(columns: Sequence[_Codes]) -> float:
+def _share_alone(columns: Sequence[Places]) -> float:
     keys = np.sort(_keys(columns))
     apart = np.concatenate([[True], keys[1:] != keys[:-1], [True]])
     return float((apart[1:] & apart[:-1]).mean())
 
 
 def _matches(
-    before: Sequence[_Codes], after: Sequence[_Codes], held: Sequence[_Codes] | None, rng: np.random.Generator
+    before: Sequence[Places], after: Sequence[Places], held: Sequence[Places] | None, rng: np.random.Generator
 ) -> Values | NotRun:
     """How many people who are alone have one match, beside columns shuffled and people held out."""
     original, released = _keys(before), _keys(after)
@@ -111,35 +95,20 @@ def _matches(
     )
 
 
-UNIQUENESS = Measure(
-    "uniqueness",
-    Family.PRIVACY,
-    "Bethlehem, Keller & Pannekoek 1990; Sweeney 2002",
-    (
-        Number(
-            "unique-rows",
-            "The share of people in the original who are alone with their combination of categories and of tenths that "
-            "their numbers lie in, beside the share of released rows that are alone with theirs (baseline); such "
-            "people can be told apart by what others know of them, and less is better",
-            "Rows that nobody shares",
-            unit="share",
-        ),
-        Number(
-            "unique-rows-on-three-columns",
-            f"The same where only {_FEW} columns are known, on average over columns drawn at random; less is better",
-            "Rows that nobody shares, on three columns",
-            unit="share",
-        ),
-        Number(
-            "unique-matches",
-            "The share of people alone with their combination of coarse values whose combination is found in exactly "
-            "one released row, beside a release whose columns are shuffled (baseline) and people held out (control); "
-            "above the control, rows show who was in, and less is better",
-            "Unique people whose row is still unique",
-            unit="share",
-        ),
+UNIQUENESS = Measure("uniqueness", Family.PRIVACY, "Bethlehem, Keller & Pannekoek 1990; Sweeney 2002", _run).finds(
+    Number("unique-rows", "Rows that nobody shares", SHARE).means(
+        "The share of people in the original who are alone with their combination of categories and of tenths that "
+        "their numbers lie in, beside the share of released rows that are alone with theirs (baseline); such "
+        "people can be told apart by what others know of them, and less is better"
     ),
-    _run,
+    Number("unique-rows-on-three-columns", "Rows that nobody shares, on three columns", SHARE).means(
+        f"The same where only {_FEW} columns are known, on average over columns drawn at random; less is better"
+    ),
+    Number("unique-matches", "Unique people whose row is still unique", SHARE).means(
+        "The share of people alone with their combination of coarse values whose combination is found in exactly "
+        "one released row, beside a release whose columns are shuffled (baseline) and people held out (control); "
+        "above the control, rows show who was in, and less is better"
+    ),
 )
 
 
@@ -164,18 +133,13 @@ RAREST_CATEGORY = Measure(
     "rarest-category",
     Family.PRIVACY,
     "the threshold rule of statistical offices: Hundepool et al. 2012, sec. 4.2",
-    (
-        Number(
-            "rarest-category",
-            "How many people of the original hold the rarest of their categories that stand in the released table: a "
-            "category of one or a few people shows that they were in it, and more is better; the baseline is the "
-            "rarest category of all",
-            "People who hold the rarest released category",
-            (1.0, None),
-            "count",
-            higher=True,
-            public=False,
-        ),
-    ),
     _run_rarest,
+).finds(
+    Number(
+        "rarest-category", "People who hold the rarest released category", Scale((1.0, None), "count").more.owners
+    ).means(
+        "How many people of the original hold the rarest of their categories that stand in the released table: a "
+        "category of one or a few people shows that they were in it, and more is better; the baseline is the "
+        "rarest category of all"
+    )
 )

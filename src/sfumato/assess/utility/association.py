@@ -14,11 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.frame import NotRun, Values
 from sfumato.assess.intervals import around
+from sfumato.assess.study import Column, ColumnPair, Matrix, Places
 
 __all__ = [
     "AssociationMatrices",
@@ -33,7 +32,6 @@ __all__ = [
     "tally",
 ]
 
-_Matrix = NDArray[np.float64]
 _TINY = 1e-10  # of a mean square: what rounding leaves of a variance of zero
 _BLOCKS = (8, 32)  # fewest and most blocks of rows
 _NUMBERS = 10_000_000  # numbers of sums held at once, for each table
@@ -48,9 +46,9 @@ _RANGE = (0.0, 2.0)
 class AssociationMatrices:
     """Association matrices of both tables, counted alike, and the released one's as it alone determines it."""
 
-    original: _Matrix
-    released: _Matrix
-    alone: _Matrix
+    original: Matrix
+    released: Matrix
+    alone: Matrix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,14 +60,14 @@ class Coordinates:
 
     ordered: tuple[int, ...]
     nominal: tuple[int, ...]
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    pools: tuple[NDArray[np.int64], ...]
-    starts: NDArray[np.int64]
+    mean: Matrix
+    scale: Matrix
+    pools: tuple[Places, ...]
+    starts: Places
     width: int
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Places:
         """Where each column of the table stands among the ordered and then the nominal ones."""
         return np.argsort(np.array([*self.ordered, *self.nominal], dtype=np.int64))
 
@@ -87,7 +85,7 @@ class Coordinates:
         starts = 3 * len(ordered) + np.concatenate([[0], np.cumsum([pool.max() + 1 for pool in pools])]).astype(int)
         return cls(ordered, nominal, mean, scale, pools, starts[:-1], int(starts[-1]))
 
-    def of_rows(self, cells: Sequence[Cells], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def of_rows(self, cells: Sequence[Column], rows: Places) -> Matrix:
         """Some rows of a table in these coordinates."""
         q = len(self.ordered)
         values = np.zeros((len(rows), self.width))
@@ -102,12 +100,12 @@ class Coordinates:
         return values
 
 
-def _deviation(values: NDArray[np.float64]) -> float:
+def _deviation(values: Matrix) -> float:
     size = float(np.abs(values).max(initial=0.0))
     return float((values / size).std() * size) if size > 0 else 0.0  # so that no square overflows
 
 
-def _pool(pair: ColumnPair, most: int) -> NDArray[np.int64]:
+def _pool(pair: ColumnPair, most: int) -> Places:
     """Coordinate of each category: missing cells the first, rare categories one together."""
     size = 1 + int(max(pair.original.values.max(initial=0), pair.released.values.max(initial=0)))
     counts = np.bincount(pair.original.present.astype(np.int64), minlength=size)
@@ -121,11 +119,11 @@ class Moments:
     """The sums of one table: for all its rows, and for blocks of them."""
 
     coordinates: Coordinates
-    blocks: NDArray[np.float64]
+    blocks: Matrix
     rows: int
 
     @property
-    def total(self) -> NDArray[np.float64]:
+    def total(self) -> Matrix:
         """The sums over all rows."""
         return np.asarray(self.blocks.sum(axis=0))
 
@@ -135,21 +133,21 @@ class Moments:
         return Moments(self.coordinates, np.ascontiguousarray(self.blocks[:, :width, :width]), self.rows)
 
 
-def tally(plan: Coordinates, cells: Sequence[Cells]) -> NDArray[np.float64]:
+def tally(plan: Coordinates, cells: Sequence[Column]) -> Matrix:
     """Products of coordinates summed over all rows, in their order and with no chance in it."""
     sums = np.zeros((plan.width, plan.width))
     _add(sums, plan, cells, np.arange(len(cells[0].values)))
     return sums
 
 
-def _add(sums: NDArray[np.float64], plan: Coordinates, cells: Sequence[Cells], rows: NDArray[np.int64]) -> None:
+def _add(sums: Matrix, plan: Coordinates, cells: Sequence[Column], rows: Places) -> None:
     step = max(1, _CHUNK // plan.width)
     for first in range(0, len(rows), step):
         values = plan.of_rows(cells, rows[first : first + step])
         sums += values.T @ values
 
 
-def gather(plan: Coordinates, cells: Sequence[Cells], rng: np.random.Generator) -> Moments:
+def gather(plan: Coordinates, cells: Sequence[Column], rng: np.random.Generator) -> Moments:
     """Products of coordinates summed over blocks of rows drawn at random."""
     rows = len(cells[0].values)
     count = int(np.clip(_NUMBERS // plan.width**2, *_BLOCKS))
@@ -159,7 +157,7 @@ def gather(plan: Coordinates, cells: Sequence[Cells], rng: np.random.Generator) 
     return Moments(plan, blocks, rows)
 
 
-def redraws(moments: Moments, rows: int, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+def redraws(moments: Moments, rows: int, count: int, rng: np.random.Generator) -> Iterator[Matrix]:
     """Sums of blocks drawn with replacement, as many as make about so many rows; so many times over.
 
     Some sums come at once, stacked along the first axis; of tables in the same coordinates equally many.
@@ -201,7 +199,7 @@ def association_difference(
     return mean, largest
 
 
-def association(sums: _Matrix, plan: Coordinates) -> _Matrix:
+def association(sums: Matrix, plan: Coordinates) -> Matrix:
     """The association matrix of a table from its sums, columns in the table's order; of a stack of sums a stack."""
     ordered, columns = len(plan.ordered), len(plan.ordered) + len(plan.nominal)
     matrix = np.zeros((*sums.shape[:-2], columns, columns))
@@ -215,14 +213,14 @@ def association(sums: _Matrix, plan: Coordinates) -> _Matrix:
     return matrix[..., plan.order[:, None], plan.order]
 
 
-def association_alone(pairs: Sequence[ColumnPair]) -> _Matrix:
+def association_alone(pairs: Sequence[ColumnPair]) -> Matrix:
     """Association matrix of the released table as the released table alone determines it."""
     alone = [dataclasses.replace(pair, original=pair.released) for pair in pairs]
     plan = Coordinates.of(alone)
     return association(tally(plan, [pair.released for pair in alone]), plan)
 
 
-def covariance(sums: _Matrix, plan: Coordinates) -> _Matrix:
+def covariance(sums: Matrix, plan: Coordinates) -> Matrix:
     """The covariance matrix of the ordered columns, in units of the original's standard deviations.
 
     Each entry is over the rows where both cells are present. Of a stack of sums it is a stack.
@@ -236,7 +234,7 @@ def covariance(sums: _Matrix, plan: Coordinates) -> _Matrix:
     return np.asarray(entries)
 
 
-def _variance(sums: _Matrix, q: int) -> _Matrix:
+def _variance(sums: Matrix, q: int) -> Matrix:
     """Variance of column i over the rows where column j is present too."""
     count = np.maximum(sums[..., q : 2 * q, q : 2 * q], 1.0)
     square = sums[..., 2 * q : 3 * q, q : 2 * q] / count
@@ -244,7 +242,7 @@ def _variance(sums: _Matrix, q: int) -> _Matrix:
     return np.where(spread > _TINY * np.maximum(1.0, square), spread, 0.0)
 
 
-def _pearson(sums: _Matrix, q: int) -> _Matrix:
+def _pearson(sums: Matrix, q: int) -> Matrix:
     count = np.maximum(sums[..., q : 2 * q, q : 2 * q], 1.0)
     centre = sums[..., :q, q : 2 * q] / count
     spread = _variance(sums, q)
@@ -253,7 +251,7 @@ def _pearson(sums: _Matrix, q: int) -> _Matrix:
     return np.clip(np.divide(entries, both, out=np.zeros_like(both), where=both > 0), -1.0, 1.0)
 
 
-def _correlation_ratio(sums: _Matrix, plan: Coordinates) -> _Matrix:
+def _correlation_ratio(sums: Matrix, plan: Coordinates) -> Matrix:
     """Eta: the square root of the share of variance that lies between the categories."""
     q, first = len(plan.ordered), 3 * len(plan.ordered)
     starts = plan.starts - first
@@ -266,7 +264,7 @@ def _correlation_ratio(sums: _Matrix, plan: Coordinates) -> _Matrix:
     return np.asarray(np.sqrt(np.clip(ratio, 0.0, 1.0)))
 
 
-def _cramer(sums: _Matrix, plan: Coordinates) -> _Matrix:
+def _cramer(sums: Matrix, plan: Coordinates) -> Matrix:
     first = 3 * len(plan.ordered)
     starts = plan.starts - first
     tables = sums[..., first:, first:]

@@ -10,20 +10,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.assess.columns import bits_of, row_keys
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.intervals import around, wilson
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Matrix, Places, Study, bits_of, row_keys, sample
 from sfumato.assess.utility.learning import FEW, is_class, within
 from sfumato.facts import Transformed
 
 __all__ = ["CLUSTERING", "agreement", "error"]
 
-_Matrix = NDArray[np.float64]
-_Labels = NDArray[np.int64]
 _USUAL = 5
 _REDRAWS = 8  # each is two more clusterings
 _STARTS = 10
@@ -58,7 +54,7 @@ def _run(study: Study) -> Iterator[Stated]:
     yield "clustering-error-own-rows", own
 
 
-def _lessons(study: Study, rng: np.random.Generator) -> tuple[_Matrix, _Matrix]:
+def _lessons(study: Study, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
     """Rows in which clusters are sought: the same people, or by what they hold, so that equal rows meet."""
     most = study.sizes.training // 2
     chosen = sample(len(study.original), most, rng)
@@ -69,7 +65,7 @@ def _lessons(study: Study, rng: np.random.Generator) -> tuple[_Matrix, _Matrix]:
     return _drawn(study.original, most, salt), _drawn(study.released, most, salt)
 
 
-def _drawn(rows: _Matrix, most: int, salt: float) -> _Matrix:
+def _drawn(rows: Matrix, most: int, salt: float) -> Matrix:
     """At most so many rows, by a number mixed from their cells and a common one: rows of two tables alike."""
     if len(rows) <= most:
         return within(rows)
@@ -77,14 +73,14 @@ def _drawn(rows: _Matrix, most: int, salt: float) -> _Matrix:
     return within(rows[np.sort(np.argsort(keys, kind="stable")[:most])])
 
 
-def _note(study: Study, lessons: tuple[_Matrix, _Matrix], count: int, looked: int) -> str:
+def _note(study: Study, lessons: tuple[Matrix, Matrix], count: int, looked: int) -> str:
     whole = (len(study.original), len(study.released), len(study.original))
     sought = f"; {count} clusters by k-means, sought in {len(lessons[0])} original and {len(lessons[1])} released rows"
     drawn = "" if whole == (len(lessons[0]), len(lessons[1]), looked) else ", drawn at random"
     return f"{sought} and counted on {looked} rows{drawn}"
 
 
-def _cluster_count(study: Study, looked: _Labels) -> int | None:
+def _cluster_count(study: Study, looked: Places) -> int | None:
     """As many clusters as there are classes to predict, else `_USUAL`; fewer than there are different rows.
 
     None where there are not two clusters to be found.
@@ -100,7 +96,7 @@ def _cluster_count(study: Study, looked: _Labels) -> int | None:
     return min(wanted, max(2, different - 1))
 
 
-def _centres(rows: _Matrix, count: int, seed: int) -> _Matrix:
+def _centres(rows: Matrix, count: int, seed: int) -> Matrix:
     """Centres by k-means; fewer than asked where there are fewer different rows."""
     from sklearn.cluster import KMeans
 
@@ -110,7 +106,7 @@ def _centres(rows: _Matrix, count: int, seed: int) -> _Matrix:
     return np.unique(np.round(model.cluster_centers_, 9), axis=0)
 
 
-def _settled(rows: _Matrix, starts: Sequence[_Matrix]) -> _Matrix:
+def _settled(rows: Matrix, starts: Sequence[Matrix]) -> Matrix:
     """The best centres for these rows, going on from those that were found in either table.
 
     What luck found in one table only is then no difference between the two; of equals the first is kept.
@@ -129,19 +125,19 @@ def _settled(rows: _Matrix, starts: Sequence[_Matrix]) -> _Matrix:
     return np.unique(np.round(best, 9), axis=0)
 
 
-def _nearest_centre(centres: _Matrix, rows: _Matrix) -> _Labels:
+def _nearest_centre(centres: Matrix, rows: Matrix) -> Places:
     squares = (centres * centres).sum(axis=1) - 2.0 * rows @ centres.T
     return np.asarray(np.argmin(squares, axis=1), dtype=np.int64)
 
 
 def _redraws(
-    lessons: tuple[_Matrix, _Matrix],
-    models: Sequence[_Matrix],
-    rows: _Matrix,
+    lessons: tuple[Matrix, Matrix],
+    models: Sequence[Matrix],
+    rows: Matrix,
     count: int,
     seed: int,
     rng: np.random.Generator,
-) -> tuple[_Matrix, _Matrix]:
+) -> tuple[Matrix, Matrix]:
     """How far redraws of both tables stray in error and agreement, and what redraws of the original get.
 
     Returns
@@ -160,20 +156,20 @@ def _redraws(
     return strays, others
 
 
-def _redraw(lesson: _Matrix, model: _Matrix, count: int, seed: int, rows: _Matrix, rng: np.random.Generator) -> _Labels:
+def _redraw(lesson: Matrix, model: Matrix, count: int, seed: int, rows: Matrix, rng: np.random.Generator) -> Places:
     """Clusters of a redraw with the same luck: from its own starts and the centres of what it was drawn from."""
     drawn = lesson[rng.integers(0, len(lesson), len(lesson))]
     return _nearest_centre(_settled(drawn, [model, _centres(drawn, count, seed)]), rows)
 
 
-def _table(first: _Labels, second: _Labels) -> NDArray[np.int64]:
+def _table(first: Places, second: Places) -> Places:
     """How many rows bear each pair of labels."""
     table = np.zeros((int(first.max()) + 1, int(second.max()) + 1), dtype=np.int64)
     np.add.at(table, (first, second), 1)
     return table
 
 
-def error(first: _Labels, second: _Labels) -> float:
+def error(first: Places, second: Places) -> float:
     """Misclassification error of two clusterings of the same rows, labels matched by the best assignment.
 
     Examples
@@ -187,7 +183,7 @@ def error(first: _Labels, second: _Labels) -> float:
     return 1.0 - float(table[linear_sum_assignment(table, maximize=True)].sum()) / len(first)
 
 
-def agreement(first: _Labels, second: _Labels) -> float:
+def agreement(first: Places, second: Places) -> float:
     """Adjusted Rand index of two clusterings of the same rows; 1 where both put all rows together.
 
     Examples
@@ -205,7 +201,7 @@ def agreement(first: _Labels, second: _Labels) -> float:
 
 
 def _own_rows(
-    study: Study, models: list[_Matrix], count: int, baseline: float, rng: np.random.Generator
+    study: Study, models: list[Matrix], count: int, baseline: float, rng: np.random.Generator
 ) -> Values | NotRun:
     """The cluster of each released row beside that of the row it descends from: the paper's own definition."""
     known, origin = study.descent()
@@ -221,33 +217,19 @@ def _own_rows(
 
 
 CLUSTERING = Measure(
-    "clustering",
-    Family.UTILITY,
-    "Oliveira and Zaiane 2003, section 5.2; Hubert and Arabie 1985",
-    (
-        Number(
-            "clustering-error",
-            "The share of original rows that clusters found in the released table put elsewhere than clusters found in "
-            "the original, beside what clusters of a redraw of the original do (baseline); 0 is best",
-            "Rows clustered otherwise",
-            unit="share",
-        ),
-        Number(
-            "clustering-agreement",
-            "How far clusters found in the released table and clusters found in the original agree on which original "
-            "rows belong together (adjusted Rand index), beside what clusters of a redraw of the original do "
-            "(baseline); 1 is best, 0 is chance",
-            "Agreement of clusterings",
-            (-0.5, 1.0),
-            higher=True,
-        ),
-        Number(
-            "clustering-error-own-rows",
-            "The share of released rows that lie in another cluster than the original rows that they descend from, "
-            "beside what clusters of a redraw of the original do (baseline); 0 is best",
-            "Own rows clustered otherwise",
-            unit="share",
-        ),
+    "clustering", Family.UTILITY, "Oliveira and Zaiane 2003, section 5.2; Hubert and Arabie 1985", _run
+).finds(
+    Number("clustering-error", "Rows clustered otherwise", SHARE).means(
+        "The share of original rows that clusters found in the released table put elsewhere than clusters found in "
+        "the original, beside what clusters of a redraw of the original do (baseline); 0 is best"
     ),
-    _run,
+    Number("clustering-agreement", "Agreement of clusterings", Scale((-0.5, 1.0)).more).means(
+        "How far clusters found in the released table and clusters found in the original agree on which original "
+        "rows belong together (adjusted Rand index), beside what clusters of a redraw of the original do "
+        "(baseline); 1 is best, 0 is chance"
+    ),
+    Number("clustering-error-own-rows", "Own rows clustered otherwise", SHARE).means(
+        "The share of released rows that lie in another cluster than the original rows that they descend from, "
+        "beside what clusters of a redraw of the original do (baseline); 0 is best"
+    ),
 )

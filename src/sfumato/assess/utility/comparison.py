@@ -10,13 +10,11 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.assess.columns import ColumnPair
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SHARE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.intervals import around, holding
-from sfumato.assess.study import Study, once
+from sfumato.assess.study import ColumnPair, Matrix, Places, Study, once
 from sfumato.assess.utility.association import (
     AssociationMatrices,
     Coordinates,
@@ -38,8 +36,7 @@ __all__ = [
     "marginal_distances",
 ]
 
-_Norm = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-_Matrix = NDArray[np.float64]
+_Norm = Callable[[Matrix], Matrix]
 _REDRAWS = 200
 _CELLS = 256  # values are pooled into so many cells for the redraws; the distance itself is exact
 _TINY = 1e-12
@@ -95,14 +92,12 @@ def marginal_distance(pair: ColumnPair, rng: np.random.Generator) -> Values:
     return _with_redraws(value, counts, others, norm, rng)
 
 
-def _counts_of(values: NDArray[np.float64], cells: NDArray[np.float64]) -> NDArray[np.int64]:
+def _counts_of(values: Matrix, cells: Matrix) -> Places:
     """How often each value, in rising order, stands in the cells: sorting both is cheaper than ranking them."""
     return np.diff(np.searchsorted(np.sort(cells), values, side="right"), prepend=0)
 
 
-def _with_redraws(
-    value: float, counts: NDArray[np.int64], others: NDArray[np.int64], norm: _Norm, rng: np.random.Generator
-) -> Values:
+def _with_redraws(value: float, counts: Places, others: Places, norm: _Norm, rng: np.random.Generator) -> Values:
     n, m = int(counts.sum()), int(others.sum())
     p, q = counts / n, others / m
     strays = (rng.multinomial(n, p, _REDRAWS) / n - p) - (rng.multinomial(m, q, _REDRAWS) / m - q)
@@ -110,15 +105,15 @@ def _with_redraws(
     return Values(value, around(value, norm(strays), 0.0, 1.0), float(norm(redraws).mean()))
 
 
-def _kolmogorov(difference: NDArray[np.float64]) -> NDArray[np.float64]:
+def _kolmogorov(difference: Matrix) -> Matrix:
     return np.asarray(np.abs(np.cumsum(difference, axis=-1)).max(axis=-1))
 
 
-def _variation(difference: NDArray[np.float64]) -> NDArray[np.float64]:
+def _variation(difference: Matrix) -> Matrix:
     return np.asarray(np.abs(difference).sum(axis=-1) / 2)
 
 
-def _pool(counts: NDArray[np.int64], others: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _pool(counts: Places, others: Places) -> tuple[Places, Places]:
     """Neighbouring values pooled into at most `_CELLS` cells of about equal weight."""
     if len(counts) <= _CELLS:
         return counts, others
@@ -142,21 +137,12 @@ def _mean(distances: Sequence[Values]) -> Values:
     return Values(value, (float(low), float(high)), float(np.mean([distance.baseline for distance in distances])))
 
 
-def compatibility(original: _Matrix, released: _Matrix) -> float | None:
+def compatibility(original: Matrix, released: Matrix) -> float | None:
     """Correlation of the entries of two covariance matrices, each unordered pair once and the variances too.
 
     This is mu [AY05, sec. 4]. Equal matrices give 1 as the paper says. Where the released entries are all equal, which
     is so for a constant table, no correlation exists and mu is set to 0. Where only the original's are, or there is
     a single entry, there is nothing to compare with.
-
-    Parameters
-    ----------
-    original, released : ndarray of shape (d, d)
-
-    Returns
-    -------
-    float or None
-        None where mu is undefined.
 
     Examples
     --------
@@ -168,7 +154,7 @@ def compatibility(original: _Matrix, released: _Matrix) -> float | None:
     return None if np.isnan(mu) else mu
 
 
-def _compatibilities(originals: _Matrix, releaseds: _Matrix) -> _Matrix:
+def _compatibilities(originals: Matrix, releaseds: Matrix) -> Matrix:
     """Mu of each two matrices of two stacks, nan where it is undefined."""
     pairs = np.triu_indices(originals.shape[-1])
     first, second = np.broadcast_arrays(originals[:, *pairs], releaseds[:, *pairs])
@@ -196,8 +182,8 @@ def covariance_compatibility(original: Moments, released: Moments, rng: np.rando
         yield name, lacking if len(scale) < 2 else _mu(unit, before, after, rng)
 
 
-def _mu(unit: _Matrix | None, original: Moments, released: Moments, rng: np.random.Generator) -> Values | NotRun:
-    def entries(sums: _Matrix) -> _Matrix:
+def _mu(unit: Matrix | None, original: Moments, released: Moments, rng: np.random.Generator) -> Values | NotRun:
+    def entries(sums: Matrix) -> Matrix:
         matrix = covariance(sums, original.coordinates)
         return matrix if unit is None else matrix * unit
 
@@ -221,62 +207,48 @@ def _mu_number(name: str, spoken: str, units: str) -> Number:
         f"How well the table of variances and covariances of the numeric columns agrees with the original's, {units}: "
         "1 means in perfect step, 0 or less means no agreement"
     )
-    return Number(name, meaning, spoken, (-1.0, 1.0), higher=True)
+    return Number(name, spoken, Scale((-1.0, 1.0)).more).means(meaning)
 
 
 COLUMNS = Measure(
     "columns",
     Family.UTILITY,
     "Aggarwal & Yu 2005, section 4; Bergsma 2013",
-    (
-        Number(
-            "marginal-distance",
-            "How much the columns changed on average, each taken alone: 0 means every column has the same distribution "
-            "as in the original, 1 means none has anything in common with it",
-        ),
-        Number(
-            "marginal-distance-largest",
-            "How much the column changed that changed most",
-            "Marginal distance, largest",
-        ),
-        Number(
-            "association-difference",
-            "How much the strength of the link between two columns changed, on average over all pairs; links run from "
-            "0 (none) to 1 (one column tells the other), with a minus sign where one falls as the other rises",
-            "Difference of links",
-            (0.0, 2.0),
-            figure="association/difference",
-        ),
-        Number(
-            "association-difference-largest",
-            "How much the link between two columns changed at most",
-            "Difference of links, largest",
-            (0.0, 2.0),
-            figure="association/difference",
-        ),
-        _mu_number("covariance-compatibility", "Covariance compatibility \u03bc", "each column in its own units"),
-        _mu_number(
-            "covariance-compatibility-standardized",
-            "Covariance compatibility \u03bc, standardized",
-            "each column counted in the original's standard deviations",
-        ),
-        Number(
-            "marginal-distance/",
-            "Take any value of {column}: the share of rows at or below it differs by at most this much between the "
-            "original and the released table",
-            figure="marginals/COLUMN",
-        ),
-        Number(
-            "missing-rate/",
-            "How far apart the shares of missing cells in {column} are in the original and in the released table",
-            unit="share",
-            figure="marginals/COLUMN",
-        ),
-    ),
     lambda study: _compared(study)[0],
     uncompared={
         "marginal-distance": "How much the columns changed on average.",
         "association-difference": "How much the links between columns changed.",
         "covariance-compatibility": "How well variances and covariances agree.",
     },
+).finds(
+    Number("marginal-distance").means(
+        "How much the columns changed on average, each taken alone: 0 means every column has the same distribution "
+        "as in the original, 1 means none has anything in common with it"
+    ),
+    Number("marginal-distance-largest", "Marginal distance, largest").means(
+        "How much the column changed that changed most"
+    ),
+    Number("association-difference", "Difference of links", Scale((0.0, 2.0)), figure="association/difference").means(
+        "How much the strength of the link between two columns changed, on average over all pairs; links run from "
+        "0 (none) to 1 (one column tells the other), with a minus sign where one falls as the other rises"
+    ),
+    Number(
+        "association-difference-largest",
+        "Difference of links, largest",
+        Scale((0.0, 2.0)),
+        figure="association/difference",
+    ).means("How much the link between two columns changed at most"),
+    _mu_number("covariance-compatibility", "Covariance compatibility \u03bc", "each column in its own units"),
+    _mu_number(
+        "covariance-compatibility-standardized",
+        "Covariance compatibility \u03bc, standardized",
+        "each column counted in the original's standard deviations",
+    ),
+    Number("marginal-distance/", figure="marginals/COLUMN").means(
+        "Take any value of {column}: the share of rows at or below it differs by at most this much between the "
+        "original and the released table"
+    ),
+    Number("missing-rate/", scale=SHARE, figure="marginals/COLUMN").means(
+        "How far apart the shares of missing cells in {column} are in the original and in the released table"
+    ),
 )

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.intervals import holding
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.risk.estimates import number_columns
-from sfumato.assess.study import Study, drawn_note, sample
+from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
 
 __all__ = ["DISTANCES", "PERTURBATION", "SECURITY", "distortion", "security"]
 
@@ -25,9 +24,7 @@ _REDRAWS = 200
 _NEAR = 1_000  # rows whose nearest neighbour is sought
 _ROUNDING = 1e-12  # part of a distance up to which a change is a matter of the last digits
 _ROWS = 20_000  # rows that are looked at
-_Values = NDArray[np.float64]
-_Places = NDArray[np.int64]
-_Pairs = tuple[_Places, _Places]
+_Pairs = tuple[Places, Places]
 _BASELINE = "beside the same had the released rows been shuffled among people (baseline); 0 is best"
 _WARNING = (
     "it is 0 for a plain shift and hides that two known values undo a shift or a change of scale, so it says nothing "
@@ -35,7 +32,7 @@ _WARNING = (
 )
 
 
-def distortion(before: _Values, after: _Values) -> _Values:
+def distortion(before: Matrix, after: Matrix) -> Matrix:
     """Change of each distance, as a part of the longer of both; 0 where they are equal but for rounding.
 
     Examples
@@ -80,25 +77,25 @@ def _random_pairs(rows: int, most: int, rng: np.random.Generator) -> _Pairs:
     return order[:count], order[count : 2 * count]
 
 
-def _near_pairs(rows: _Values, most: int, rng: np.random.Generator) -> _Pairs:
+def _near_pairs(rows: Matrix, most: int, rng: np.random.Generator) -> _Pairs:
     """Some rows, each paired with the row nearest to each."""
     chosen = sample(len(rows), most, rng)
     return chosen, nearest(rows, rows[chosen], own=chosen)[0][:, 0]
 
 
-def _lengths(rows: _Values, places: _Places, pairs: _Pairs) -> _Values:
+def _lengths(rows: Matrix, places: Places, pairs: _Pairs) -> Matrix:
     first, second = (rows[places[side]] for side in pairs)
     return np.asarray(np.sqrt(((first - second) ** 2).sum(axis=1)))
 
 
-def _stretched(before: _Values, after: _Values) -> _Values:
+def _stretched(before: Matrix, after: Matrix) -> Matrix:
     """Distances of the release stretched so that the median one is as before; as they are where it is 0."""
     middle = np.median(after, axis=-1, keepdims=True)
     factor = np.divide(np.median(before, axis=-1, keepdims=True), middle, out=np.ones_like(middle), where=middle > 0)
     return np.asarray(after * factor)
 
 
-def _mean(name: str, before: _Values, after: _Values) -> _Values:
+def _mean(name: str, before: Matrix, after: Matrix) -> Matrix:
     """Mean change along the last axis."""
     if name.endswith("any-scale"):
         after = _stretched(before, after)
@@ -110,31 +107,20 @@ def _note(what: str, count: int, whole: bool) -> str:
 
 
 DISTANCES = Measure(
-    "distances",
-    Family.UTILITY,
-    "after Oliveira & Zaiane 2003, section 1",
-    (
-        Number(
-            "distance-distortion",
-            "By how much the distance between two people changes in the release, as a part of the longer of both, on "
-            f"average, {_BASELINE}",
-            unit="share",
-        ),
-        Number(
-            "distance-distortion-any-scale",
-            "By how much the distance between two people changes in the release once all distances are stretched by "
-            f"one common factor, which most clusterings do not feel, on average, {_BASELINE}",
-            unit="share",
-        ),
-        Number(
-            "distance-distortion-near",
-            "By how much the distance between a person and the one nearest to them changes in the release, which "
-            f"clusterings by density feel first, on average, {_BASELINE}",
-            unit="share",
-        ),
+    "distances", Family.UTILITY, "after Oliveira & Zaiane 2003, section 1", _run, needs=(Need.ORIGIN,)
+).finds(
+    Number("distance-distortion", scale=SHARE).means(
+        "By how much the distance between two people changes in the release, as a part of the longer of both, on "
+        f"average, {_BASELINE}"
     ),
-    _run,
-    needs=(Need.ORIGIN,),
+    Number("distance-distortion-any-scale", scale=SHARE).means(
+        "By how much the distance between two people changes in the release once all distances are stretched by "
+        f"one common factor, which most clusterings do not feel, on average, {_BASELINE}"
+    ),
+    Number("distance-distortion-near", scale=SHARE).means(
+        "By how much the distance between a person and the one nearest to them changes in the release, which "
+        f"clusterings by density feel first, on average, {_BASELINE}"
+    ),
 )
 
 
@@ -160,9 +146,7 @@ def _run_perturbation(study: Study) -> Iterator[Stated]:
     yield "perturbation", Values(value, interval, baseline, aside, len(moved), note, control_interval=limits)
 
 
-def _to_nearest(
-    study: Study, people: NDArray[np.int64], rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+def _to_nearest(study: Study, people: Places, rng: np.random.Generator) -> tuple[Matrix, Matrix | None]:
     """How far people, and people held out, are from the released row most like them, in one search."""
     if study.holdout is None:
         return nearest(study.released, study.original[people])[1][:, 0], None
@@ -171,29 +155,21 @@ def _to_nearest(
     return apart[: len(people)], apart[len(people) :]
 
 
-def _mean_moved(values: _Values, rng: np.random.Generator) -> tuple[float, tuple[float, float]]:
+def _mean_moved(values: Matrix, rng: np.random.Generator) -> tuple[float, tuple[float, float]]:
     again = rng.integers(0, len(values), size=(_REDRAWS, len(values)))
     return float(values.mean()), holding(float(values.mean()), values[again].mean(axis=1))
 
 
-PERTURBATION = Measure(
-    "perturbation",
-    Family.UTILITY,
-    "Jain & Sharma 2007, 2.6",
-    (
-        Number(
-            "perturbation",
-            "How far a person is from the released row most like them, or from the row that descends from theirs where "
-            "that is known, in standard deviations a column; less keeps more detail, and two methods are fairly "
-            "compared by the uncertainty that they leave only where this is equal",
-            range=(0.0, None),
-        ),
-    ),
-    _run_perturbation,
+PERTURBATION = Measure("perturbation", Family.UTILITY, "Jain & Sharma 2007, 2.6", _run_perturbation).finds(
+    Number("perturbation", scale=SIZE).means(
+        "How far a person is from the released row most like them, or from the row that descends from theirs where "
+        "that is known, in standard deviations a column; less keeps more detail, and two methods are fairly "
+        "compared by the uncertainty that they leave only where this is equal"
+    )
 )
 
 
-def security(original: _Values, released: _Values) -> float:
+def security(original: Matrix, released: Matrix) -> float:
     """Sec = Var(X - Y) / Var(X) of a column whose rows correspond [OZ03]; the paper prints it in percent.
 
     0 for a translation by definition (errata OZ03.4).
@@ -212,7 +188,7 @@ def _run_security(study: Study) -> Iterator[Stated]:
     chosen = sample(len(released), _ROWS, rng)
     rows, people = released[chosen], original[chosen]
     note = drawn_note(len(rows), len(study.released))
-    single: dict[str, tuple[_Values, float, int]] = {}
+    single: dict[str, tuple[Matrix, float, int]] = {}
     for pair in number_columns(study):
         here = ~pair.released.absent[rows] & ~pair.original.absent[people]
         x, y = pair.original.values[people[here]], pair.released.values[rows[here]]
@@ -228,7 +204,7 @@ def _run_security(study: Study) -> Iterator[Stated]:
         yield name, Values(value, holding(value, draws[1:]), baseline, attempts=count, note=note)
 
 
-def _security_draws(x: _Values, y: _Values, rng: np.random.Generator) -> _Values:
+def _security_draws(x: Matrix, y: Matrix, rng: np.random.Generator) -> Matrix:
     """Sec and, behind it, that of redraws of the rows, from sums that each redraw weighs anew."""
     n, apart, own = len(x), x - y, x - x.mean()
     apart = apart - apart.mean()
@@ -242,29 +218,13 @@ def _security_draws(x: _Values, y: _Values, rng: np.random.Generator) -> _Values
     return np.append(value, np.maximum(redraws, 0.0))
 
 
-SECURITY = Measure(
-    "security",
-    Family.PRIVACY,
-    "Oliveira & Zaiane 2003",
-    (
-        Number(
-            "security",
-            "The variance of the difference between original and released numbers, as a part of the variance of the "
-            f"original ones, averaged over columns; more is better, but {_WARNING}",
-            "Security (Sec)",
-            (0.0, None),
-            "share",
-            higher=True,
-        ),
-        Number(
-            "security/",
-            "The variance of the difference between original and released {column}, as a part of the variance of the "
-            f"original; more is better, but {_WARNING}",
-            range=(0.0, None),
-            unit="share",
-            higher=True,
-        ),
+SECURITY = Measure("security", Family.PRIVACY, "Oliveira & Zaiane 2003", _run_security, needs=(Need.ORIGIN,)).finds(
+    Number("security", "Security (Sec)", Scale((0.0, None), "share").more).means(
+        "The variance of the difference between original and released numbers, as a part of the variance of the "
+        f"original ones, averaged over columns; more is better, but {_WARNING}"
     ),
-    _run_security,
-    needs=(Need.ORIGIN,),
+    Number("security/", scale=Scale((0.0, None), "share").more).means(
+        "The variance of the difference between original and released {column}, as a part of the variance of the "
+        f"original; more is better, but {_WARNING}"
+    ),
 )

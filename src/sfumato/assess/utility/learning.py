@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.frame import NotRun
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.tables.schema import Kind
 
 __all__ = [
@@ -31,8 +29,6 @@ __all__ = [
 FEW = 20
 """Categories up to which an ordinal column is taken as a class, and up to which each class has findings of its own."""
 
-_Matrix = NDArray[np.float64]
-_Places = NDArray[np.int64]
 
 _LABELS = 200_000  # rows times classes that a miner learns from: some fit one model a class
 _FEWEST = 1_000
@@ -40,7 +36,7 @@ _FAR = 1e6
 _ROUNDS, _TREES = 50, 500  # rounds of boosting, and trees in all where every class takes one a round
 
 
-def within(values: _Matrix) -> _Matrix:
+def within(values: Matrix) -> Matrix:
     """Values with what lies a million standard deviations out pulled in, so that squares do not overflow."""
     return np.clip(values, -_FAR, _FAR)
 
@@ -49,37 +45,23 @@ def within(values: _Matrix) -> _Matrix:
 class Lesson:
     """Rows in coordinates, with the target of each: a place in the classes, or a response in standard deviations."""
 
-    rows: _Matrix
-    labels: _Matrix
+    rows: Matrix
+    labels: Matrix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
-    """What is to be predicted, and from what.
+    """What is to be predicted, and from what."""
 
-    Parameters
-    ----------
-    classes : tuple of str
-        Names of the classes; empty for a response.
-    original, released : Lesson
-        As many rows of each table. Where both tables have as many rows they are the same places in both.
-    again : Lesson
-        As many original rows once more: others where there are enough, else a redraw with replacement.
-    test : Lesson
-        Rows held out.
-    sizes : ndarray
-        How many original rows each class has; empty for a response.
-    note : str
-        How many rows were looked at and left out, as the end of a sentence.
-    """
-
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  # names of the classes; empty for a response
+    # original, released: as many rows of each table. Where both tables have as many rows they are the same places in
+    # both
     original: Lesson
     released: Lesson
-    again: Lesson
-    test: Lesson
-    sizes: NDArray[np.int64]
-    note: str
+    again: Lesson  # as many original rows once more: others where there are enough, else a redraw with replacement
+    test: Lesson  # rows held out
+    sizes: Places  # how many original rows each class has; empty for a response
+    note: str  # how many rows were looked at and left out, as the end of a sentence
 
 
 def is_class(pair: ColumnPair) -> bool:
@@ -116,7 +98,7 @@ def task_of(study: Study, training: int, testing: int, rng: np.random.Generator)
     features = study.coordinates(each.name for each in study.pairs if each.name != pair.name)
     centre, scale = (0.0, 1.0) if classes else (pair.original.present.mean(), pair.original.present.std())
 
-    def lesson(side: int, places: _Places) -> Lesson:
+    def lesson(side: int, places: Places) -> Lesson:
         rows = (study.original, study.released, study.holdout)[side]
         assert rows is not None
         at = known[side][places]
@@ -133,7 +115,7 @@ def task_of(study: Study, training: int, testing: int, rng: np.random.Generator)
     )
 
 
-def _target(study: Study) -> tuple[ColumnPair, Cells]:
+def _target(study: Study) -> tuple[ColumnPair, Column]:
     """Find the column to predict in both tables and in the rows held out."""
     place = next((place for place, pair in enumerate(study.pairs) if pair.name == study.target), None)
     if place is None or study.held is None:
@@ -141,7 +123,7 @@ def _target(study: Study) -> tuple[ColumnPair, Cells]:
     return study.pairs[place], study.held[place]
 
 
-def _refuse_nothing_to_learn(sides: tuple[Cells, Cells, Cells]) -> None:
+def _refuse_nothing_to_learn(sides: tuple[Column, Column, Column]) -> None:
     original, released, held = (cells.present for cells in sides)
     if not len(original) or original.min() == original.max():
         raise NotRun("the column to predict has a single value in the original, so that there is nothing to learn")
@@ -152,7 +134,7 @@ def _refuse_nothing_to_learn(sides: tuple[Cells, Cells, Cells]) -> None:
         raise NotRun("the column to predict has no known value in the rows held out")
 
 
-def _others(rows: int, chosen: _Places, rng: np.random.Generator) -> _Places:
+def _others(rows: int, chosen: Places, rng: np.random.Generator) -> Places:
     """As many rows as were chosen, none of them where that can be."""
     rest = np.setdiff1d(np.arange(rows), chosen)
     if len(rest) >= len(chosen):
@@ -167,7 +149,7 @@ def _note(known: list[int], count: int, tested: int, held: int) -> str:
     return f"; learned from {count} rows and counted on {tested} held-out rows{drawn}{without}"
 
 
-def predict(miner: str, lesson: Lesson, queries: _Matrix, *, classes: int, seed: int) -> _Matrix:
+def predict(miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: int) -> Matrix:
     """What a miner predicts that has learned.
 
     Parameters
@@ -237,12 +219,12 @@ def _leaf(rows: int) -> int:
     return max(1, min(20, rows // 20))
 
 
-def redraw_weights(rows: int, redraws: int, rng: np.random.Generator) -> _Matrix:
+def redraw_weights(rows: int, redraws: int, rng: np.random.Generator) -> Matrix:
     """How often each row is taken, redraw by redraw, when as many are drawn with replacement."""
     return rng.multinomial(rows, np.full(rows, 1 / rows), redraws).astype(np.float64)
 
 
-def correlations(weights: _Matrix, truth: _Matrix, guess: _Matrix) -> _Matrix:
+def correlations(weights: Matrix, truth: Matrix, guess: Matrix) -> Matrix:
     """Correlation of predicted with true responses, once for each row of weights; 0 where one of them does not vary.
 
     Examples
@@ -261,7 +243,7 @@ def correlations(weights: _Matrix, truth: _Matrix, guess: _Matrix) -> _Matrix:
     return np.asarray(np.where(varies, np.clip(shared / root, -1.0, 1.0), 0.0))
 
 
-def r_squares(weights: _Matrix, truth: _Matrix, guess: _Matrix) -> _Matrix:
+def r_squares(weights: Matrix, truth: Matrix, guess: Matrix) -> Matrix:
     """Share of the response's variance that is explained, once for each row of weights.
 
     Redraws in which the response does not vary are left out.

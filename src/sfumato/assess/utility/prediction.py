@@ -7,15 +7,14 @@ Endurance: whether the table also serves miners that it was not made for [JS07, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SCORE, SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.intervals import CONFIDENCE, holding, wilson
-from sfumato.assess.study import Study
+from sfumato.assess.study import Matrix, Study
 from sfumato.assess.utility.learning import (
     FEW,
     Lesson,
@@ -31,7 +30,6 @@ from sfumato.assess.words import MODELS
 
 __all__ = ["ENDURANCE", "PREDICTION", "RESPONSES"]
 
-_Matrix = NDArray[np.float64]
 _Hits = NDArray[np.bool_]
 _REDRAWS = 200
 _ENOUGH = 10  # held-out rows of a class, for its recall to say something and nothing about one person
@@ -84,7 +82,7 @@ def _run(study: Study) -> Iterator[Stated]:
                 yield f"recall-{name}/{label}", _share(released[rows], original[rows], task.note)
 
 
-def _guesses(task: Task, miner: str, seed: int) -> tuple[_Matrix, _Matrix]:
+def _guesses(task: Task, miner: str, seed: int) -> tuple[Matrix, Matrix]:
     """What is predicted for the test rows after learning from the released table, and from the original."""
     first, second = (
         predict(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
@@ -98,16 +96,13 @@ def _share(released: _Hits, original: _Hits, note: str) -> Values:
     return Values(float(released.mean()), limits, float(original.mean()), attempts=len(released), note=note)
 
 
-def _accuracy(start: str, spoken: str, meaning: str, end: str = "", **more: Any) -> tuple[Number, ...]:
+def _accuracy(
+    start: str, spoken: str, meaning: str, end: str = "", scale: Scale = SHARE.more, figure: str = "models/accuracy"
+) -> tuple[Number, ...]:
     """A number for each classifier."""
     return tuple(
-        Number(
-            f"{start}-{name}{end}",
-            f"How often {model} that learned from the released table {meaning}, {_BESIDE}; higher is better",
-            f"{spoken}, {MODELS[name]}",
-            unit="share",
-            higher=True,
-            **more,
+        Number(f"{start}-{name}{end}", f"{spoken}, {MODELS[name]}", scale, figure=figure).means(
+            f"How often {model} that learned from the released table {meaning}, {_BESIDE}; higher is better"
         )
         for name, (_, model) in _CLASSIFIERS.items()
     )
@@ -117,20 +112,16 @@ PREDICTION = Measure(
     "prediction",
     Family.UTILITY,
     "Aggarwal and Yu 2005, section 4; Kim, Chen and Gangopadhyay 2012",
-    (
-        *_accuracy("accuracy", "Accuracy", "names the class of people whom it never saw", figure="models/accuracy"),
-        *_accuracy(
-            "accuracy-smallest-class",
-            "Accuracy on the smallest class",
-            "recognises people of the smallest class of which ten or more were held out",
-            figure="models/accuracy",
-        ),
-        *_accuracy(
-            "recall", "Recall", "recognises people of the class {column}", "/", public=False, figure="models/recall"
-        ),
-    ),
     _run,
     needs=(Need.TARGET, Need.HOLDOUT, Need.COLUMNS),
+).finds(
+    *_accuracy("accuracy", "Accuracy", "names the class of people whom it never saw"),
+    *_accuracy(
+        "accuracy-smallest-class",
+        "Accuracy on the smallest class",
+        "recognises people of the smallest class of which ten or more were held out",
+    ),
+    *_accuracy("recall", "Recall", "recognises people of the class {column}", "/", SHARE.more.owners, "models/recall"),
 )
 
 
@@ -157,12 +148,10 @@ def _response(kind: str, spoken: str, meaning: str, low: float | None) -> tuple[
     return tuple(
         Number(
             f"response-{kind}-{name}",
-            meaning.format(model=f"{model} that learned from the released table", beside=_BESIDE),
             f"{spoken}, {MODELS[name]}",
-            (low, 1.0),
-            higher=True,
+            Scale((low, 1.0)).more,
             figure=f"models/response-{kind}",
-        )
+        ).means(meaning.format(model=f"{model} that learned from the released table", beside=_BESIDE))
         for name, (_, model) in _REGRESSORS.items()
     )
 
@@ -171,24 +160,23 @@ RESPONSES = Measure(
     "responses",
     Family.UTILITY,
     "Aggarwal and Yu 2005, section 4",
-    (
-        *_response(
-            "correlation",
-            "Correlation of answer and truth",
-            "How closely what {model} predicts for people whom it never saw goes along with the truth, {beside}; 1 is "
-            "best, 0 is no better than guessing",
-            -1.0,
-        ),
-        *_response(
-            "r2",
-            "Variance explained (R\u00b2)",
-            "The share of the response's variance among people never seen that {model} explains, {beside}; 1 is best, "
-            "0 is what always guessing the average gets and below 0 is worse than that",
-            None,
-        ),
-    ),
     _run_responses,
     needs=(Need.TARGET, Need.HOLDOUT, Need.COLUMNS),
+).finds(
+    *_response(
+        "correlation",
+        "Correlation of answer and truth",
+        "How closely what {model} predicts for people whom it never saw goes along with the truth, {beside}; 1 is "
+        "best, 0 is no better than guessing",
+        -1.0,
+    ),
+    *_response(
+        "r2",
+        "Variance explained (R\u00b2)",
+        "The share of the response's variance among people never seen that {model} explains, {beside}; 1 is best, "
+        "0 is what always guessing the average gets and below 0 is worse than that",
+        None,
+    ),
 )
 
 
@@ -207,7 +195,7 @@ def _run_endurance(study: Study) -> Iterator[Stated]:
     yield "endurance", Values(value, interval, baseline, attempts=len(task.test.labels), note=note)
 
 
-def _all_kept(task: Task, rng: np.random.Generator) -> dict[str, tuple[_Matrix, _Matrix]]:
+def _all_kept(task: Task, rng: np.random.Generator) -> dict[str, tuple[Matrix, Matrix]]:
     """What each miner keeps, first on the test rows and then on their redraws.
 
     Of the two the first is what it keeps after learning from the released table, the second from other original rows.
@@ -225,7 +213,7 @@ def _all_kept(task: Task, rng: np.random.Generator) -> dict[str, tuple[_Matrix, 
     return kept
 
 
-def _gain(task: Task, lesson: Lesson, miner: str, seed: int, weights: _Matrix) -> _Matrix:
+def _gain(task: Task, lesson: Lesson, miner: str, seed: int, weights: Matrix) -> Matrix:
     """Score of a miner above guessing, on the test rows and on their redraws.
 
     A class is scored by the recall of every class alike, above what naming one class always gets; a response by the
@@ -236,7 +224,7 @@ def _gain(task: Task, lesson: Lesson, miner: str, seed: int, weights: _Matrix) -
     return _recall_gain(weights, truth, guess) if task.classes else correlations(weights, truth, guess)
 
 
-def _recall_gain(weights: _Matrix, truth: _Matrix, guess: _Matrix) -> _Matrix:
+def _recall_gain(weights: Matrix, truth: Matrix, guess: Matrix) -> Matrix:
     """Mean recall of the classes that each redraw holds, less what naming one of them always gets."""
     member = (truth[:, None] == np.unique(truth)).astype(np.float64)
     count = weights @ member
@@ -245,7 +233,7 @@ def _recall_gain(weights: _Matrix, truth: _Matrix, guess: _Matrix) -> _Matrix:
     return np.asarray((right / np.maximum(count, 1.0)).sum(axis=1) / held - 1.0 / held)
 
 
-def _kept(before: _Matrix, after: _Matrix) -> _Matrix:
+def _kept(before: Matrix, after: Matrix) -> Matrix:
     return np.clip(after / np.maximum(before, 1e-9), 0.0, 1.0)
 
 
@@ -253,15 +241,12 @@ ENDURANCE = Measure(
     "endurance",
     Family.UTILITY,
     "Jain and Sharma 2007, section 2.7",
-    (
-        Number(
-            "endurance",
-            "Of what a miner learns from the original beyond guessing, the share that it also learns from the released "
-            "table, for the miner that loses most: 1 means that the table serves every miner that was tried, 0 that at "
-            "least one learns nothing from it",
-            higher=True,
-        ),
-    ),
     _run_endurance,
     needs=(Need.TARGET, Need.HOLDOUT, Need.COLUMNS),
+).finds(
+    Number("endurance", scale=SCORE.more).means(
+        "Of what a miner learns from the original beyond guessing, the share that it also learns from the released "
+        "table, for the miner that loses most: 1 means that the table serves every miner that was tried, 0 that at "
+        "least one learns nothing from it"
+    )
 )

@@ -12,16 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import ColumnPair
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SIZE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.intervals import holding
-from sfumato.assess.study import Study, rows_alike
+from sfumato.assess.study import ColumnPair, Matrix, Places, Study, row_codes, rows_alike, value_codes
 
 __all__ = ["PROPENSITY", "PROPENSITY_AUC", "Fit", "area_interval", "fit_logistic", "folds_of", "null_expectation"]
 
-_Matrix = NDArray[np.float64]
-_Rows = NDArray[np.int64]
 _TIMES = 5  # of the rows that other models learn from: this one is cheap
 _TERMS = 150  # most terms of the model
 _ROWS_A_TERM = 20  # fewest rows for each of them: the null is for many
@@ -51,8 +48,8 @@ class Fit:
     """
 
     pmse: float
-    strays: _Matrix
-    leans: _Matrix
+    strays: Matrix
+    leans: Matrix
 
     def interval(self, worst: float, rng: np.random.Generator) -> tuple[float, float]:
         """Between which values pMSE would lie for other rows of the same kind, 95 %.
@@ -73,21 +70,13 @@ def null_expectation(terms: int, share: float, rows: int, seen: float = 1.0) -> 
     given and only the released ones vary. With a share f of them it is (k - 1) (1 - c f) (1 - c) c / N, which for
     f = 0 is what two independent samples of one population give, and relabelling at random.
 
-    Parameters
-    ----------
-    terms : int
-        k - 1: the parameters of the model besides the intercept.
-    share : float
-        c: the share of released rows.
-    rows : int
-        N: the rows of both tables that were looked at.
-    seen : float
-        f: the share of the original's rows that were looked at.
+    k - 1 are the ``terms`` of the model besides the intercept, c the ``share`` of released rows among the N ``rows`` of
+    both tables that were looked at, f the share of the original's rows that were ``seen``.
     """
     return terms * (1.0 - share * seen) * (1.0 - share) * share / rows
 
 
-def fit_logistic(terms: _Matrix, labels: NDArray[np.bool_]) -> Fit:
+def fit_logistic(terms: Matrix, labels: NDArray[np.bool_]) -> Fit:
     """Model fitted by Newton's method, with no penalty, on terms that are uncorrelated and of unit variance.
 
     Where the tables can be told apart for sure the coefficients have no finite optimum; the guesses do, and the steps
@@ -112,15 +101,15 @@ def fit_logistic(terms: _Matrix, labels: NDArray[np.bool_]) -> Fit:
     return Fit(float(np.round(((guesses - share) ** 2).mean(), 12)), *_chance(terms, logits, labels))
 
 
-def _probability(logits: _Matrix) -> _Matrix:
+def _probability(logits: Matrix) -> Matrix:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * logits)))
 
 
-def _loss(logits: _Matrix, labels: NDArray[np.bool_]) -> float:
+def _loss(logits: Matrix, labels: NDArray[np.bool_]) -> float:
     return float(np.logaddexp(0.0, np.where(labels, -logits, logits)).sum())
 
 
-def _sums(terms: _Matrix, logits: _Matrix, labels: NDArray[np.bool_]) -> tuple[_Matrix, _Matrix, _Matrix]:
+def _sums(terms: Matrix, logits: Matrix, labels: NDArray[np.bool_]) -> tuple[Matrix, Matrix, Matrix]:
     """Gradient, curvature, and the sum of squares of the guesses' slopes, in blocks of rows."""
     width = terms.shape[1] + 1
     gradient, curvature, squares = np.zeros(width), np.zeros((width, width)), np.zeros((width, width))
@@ -135,7 +124,7 @@ def _sums(terms: _Matrix, logits: _Matrix, labels: NDArray[np.bool_]) -> tuple[_
     return gradient, curvature, squares
 
 
-def _chance(terms: _Matrix, logits: _Matrix, labels: NDArray[np.bool_]) -> tuple[_Matrix, _Matrix]:
+def _chance(terms: Matrix, logits: Matrix, labels: NDArray[np.bool_]) -> tuple[Matrix, Matrix]:
     """The coefficients' error, whose covariance is the inverse curvature, spread over the guesses."""
     _gradient, curvature, squares = _sums(terms, logits, labels)
     values, vectors = np.linalg.eigh(curvature)
@@ -169,7 +158,7 @@ def _run(study: Study) -> Iterator[Stated]:
     yield "pmse-ratio", Values(fit.pmse / null, scaled, 1.0, attempts=rows, note=note, meaning=meaning)
 
 
-def _terms(pairs: Sequence[ColumnPair], here: _Rows, there: _Rows) -> _Matrix:
+def _terms(pairs: Sequence[ColumnPair], here: Places, there: Places) -> Matrix:
     """The model's terms: main effects, then all squares and products, or the squares alone, where there is room.
 
     They are turned into uncorrelated ones of unit variance, which leaves the fitted guesses as they are and drops what
@@ -189,7 +178,7 @@ def _terms(pairs: Sequence[ColumnPair], here: _Rows, there: _Rows) -> _Matrix:
     return _uncorrelated(np.column_stack(columns)) if columns else np.empty((rows, 0))
 
 
-def _main_effects(pair: ColumnPair, here: _Rows, there: _Rows) -> Iterator[_Matrix]:
+def _main_effects(pair: ColumnPair, here: Places, there: Places) -> Iterator[Matrix]:
     """A column's numbers in standard deviations, or its categories, and its missing cells."""
     values = np.concatenate([pair.original.values[here], pair.released.values[there]])
     absent = np.concatenate([pair.original.absent[here], pair.released.absent[there]])
@@ -208,7 +197,7 @@ def _main_effects(pair: ColumnPair, here: _Rows, there: _Rows) -> Iterator[_Matr
     yield from (mark.astype(np.float64) for mark in marks if _RARE <= mark.sum() <= len(mark) - _RARE)
 
 
-def _uncorrelated(columns: _Matrix) -> _Matrix:
+def _uncorrelated(columns: Matrix) -> Matrix:
     columns -= columns.mean(axis=0)
     spread = columns.std(axis=0)
     columns = columns[:, spread > 0] / spread[spread > 0]
@@ -221,22 +210,18 @@ PROPENSITY = Measure(
     "propensity",
     Family.UTILITY,
     "Snoke, Raab, Nowok, Dibben and Slavkovic 2018; Woo, Reiter, Oganian and Karr 2009",
-    (
-        Number(
-            "pmse",
-            "How far the guesses of a simple model that tries to tell released rows from original ones are from "
-            "knowing nothing, as a mean square: 0 means that it sees no difference, and the baseline is what rows "
-            "drawn at random from the original itself would give",
-            "Propensity error (pMSE)",
-            (0.0, None),
-        ),
-        Number("pmse-ratio", _RATIO.format(others=2.0), "Propensity error over its expectation", (0.0, None)),
-    ),
     _run,
+).finds(
+    Number("pmse", "Propensity error (pMSE)", SIZE).means(
+        "How far the guesses of a simple model that tries to tell released rows from original ones are from "
+        "knowing nothing, as a mean square: 0 means that it sees no difference, and the baseline is what rows "
+        "drawn at random from the original itself would give"
+    ),
+    Number("pmse-ratio", "Propensity error over its expectation", SIZE).means(_RATIO.format(others=2.0)),
 )
 
 
-def folds_of(groups: _Rows, folds: int, rng: np.random.Generator) -> _Rows:
+def folds_of(groups: Places, folds: int, rng: np.random.Generator) -> Places:
     """Rows dealt into folds so that equal rows are in one, except where very many are equal.
 
     A row that stands in both tables would else be learnt with one label and tested with the other, and a copy would
@@ -273,9 +258,9 @@ def _run_auc(study: Study) -> Iterator[Stated]:
 
 
 def _areas(
-    features: _Matrix,
+    features: Matrix,
     labels: NDArray[np.bool_],
-    folds: _Rows,
+    folds: Places,
     pairs: Sequence[ColumnPair],
     rng: np.random.Generator,
 ) -> Iterator[float]:
@@ -300,11 +285,12 @@ def _areas(
         yield float(roc_auc_score(labels[test], guesses))
 
 
-def _features(pairs: Sequence[ColumnPair], here: _Rows, there: _Rows) -> _Matrix:
+def _features(pairs: Sequence[ColumnPair], here: Places, there: Places) -> Matrix:
     """Cells of both tables: numbers, categories by how frequent they are, nothing where missing."""
     features = np.empty((len(here) + len(there), len(pairs)))
     for column, pair in enumerate(pairs):
-        values, absent = _cells(pair, here, there)
+        values = np.concatenate([pair.original.values[here], pair.released.values[there]])
+        absent = np.concatenate([pair.original.absent[here], pair.released.absent[there]])
         if not pair.is_number:
             rank = np.argsort(np.argsort(-np.bincount(values.astype(np.int64)), kind="stable"))
             values = np.minimum(rank[values.astype(np.int64)], _CATEGORIES - 1)
@@ -312,37 +298,17 @@ def _features(pairs: Sequence[ColumnPair], here: _Rows, there: _Rows) -> _Matrix
     return features
 
 
-def _groups(pairs: Sequence[ColumnPair], here: _Rows, there: _Rows) -> _Rows:
+def _groups(pairs: Sequence[ColumnPair], here: Places, there: Places) -> Places:
     """A number for each row of the two tables, the same for equal ones."""
-    keys = np.zeros(len(here) + len(there), dtype=np.int64)
-    for pair in pairs:
-        values, absent = _cells(pair, here, there)
-        codes = np.unique(values, return_inverse=True)[1].astype(np.int64) + 1
-        codes[absent] = 0
-        keys = np.unique(keys * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].astype(np.int64)
-    return keys
-
-
-def _cells(pair: ColumnPair, here: _Rows, there: _Rows) -> tuple[_Matrix, NDArray[np.bool_]]:
-    sides = (pair.original, here), (pair.released, there)
-    return (
-        np.concatenate([cells.values[rows] for cells, rows in sides]),
-        np.concatenate([cells.absent[rows] for cells, rows in sides]),
-    )
+    cells = (value_codes(pair.original.take(here), pair.released.take(there)) for pair in pairs)
+    return row_codes(cells, len(here) + len(there))
 
 
 PROPENSITY_AUC = Measure(
-    "propensity-auc",
-    Family.UTILITY,
-    "Lopez-Paz and Oquab 2017; Hanley and McNeil 1982",
-    (
-        Number(
-            "propensity-auc",
-            "How often a trained model ranks a released row as more likely released than an original row, on rows that "
-            "it did not learn from: one half means that it cannot tell them apart, 1 means that it always can",
-            "Telling released from original rows (AUC)",
-            (0.5, 1.0),
-        ),
-    ),
-    _run_auc,
+    "propensity-auc", Family.UTILITY, "Lopez-Paz and Oquab 2017; Hanley and McNeil 1982", _run_auc
+).finds(
+    Number("propensity-auc", "Telling released from original rows (AUC)", Scale((0.5, 1.0))).means(
+        "How often a trained model ranks a released row as more likely released than an original row, on rows that "
+        "it did not learn from: one half means that it cannot tell them apart, 1 means that it always can"
+    )
 )

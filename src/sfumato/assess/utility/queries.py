@@ -11,16 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, NotRun, Number, Stated, Values
+from sfumato.assess.frame import Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.intervals import holding
-from sfumato.assess.study import Study, sample
+from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 
 __all__ = ["FLOOR", "QUERIES", "Query", "count_rows", "draw_queries", "relative_errors"]
 
-_Matrix = NDArray[np.float64]
-_Values = NDArray[np.float64] | NDArray[np.int64]
+_Values = Matrix | Places
 FLOOR = 0.001
 """Share of the original's rows: a count below it is held for so many when the error is put in relation to it."""
 _COLUMNS = 3  # most columns that a query asks about
@@ -44,7 +42,7 @@ class Query:
     """
 
     columns: tuple[int, ...]
-    tests: tuple[_Matrix | NDArray[np.bool_], ...]
+    tests: tuple[Matrix | NDArray[np.bool_], ...]
 
     def matches(self, values: Sequence[_Values]) -> NDArray[np.bool_]:
         """Whether each row passes, given the prepared values of all columns."""
@@ -54,7 +52,7 @@ class Query:
         return passed
 
 
-def _passes(cells: _Values, test: _Matrix | NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _passes(cells: _Values, test: Matrix | NDArray[np.bool_]) -> NDArray[np.bool_]:
     if test.dtype == np.bool_:
         return np.asarray(test[cells.astype(np.int64, copy=False)], dtype=np.bool_)
     return np.asarray((cells >= test[0]) & (cells <= test[1]))
@@ -92,7 +90,7 @@ def _categories(pair: ColumnPair) -> int:
     return 1 + int(max(pair.original.values.max(initial=0), pair.released.values.max(initial=0)))
 
 
-def _prepare(cells: Cells, categories: int, rows: NDArray[np.int64] | slice) -> _Values:
+def _prepare(cells: Column, categories: int, rows: Places | slice) -> _Values:
     """Numbers with NaN where missing, which is in no range, or places in the categories with a last one."""
     values, absent = cells.values[rows], cells.absent[rows]
     if not categories:
@@ -100,14 +98,14 @@ def _prepare(cells: Cells, categories: int, rows: NDArray[np.int64] | slice) -> 
     return np.where(absent, categories, values).astype(np.int64)
 
 
-def _test(values: _Values, categories: int, rng: np.random.Generator) -> _Matrix | NDArray[np.bool_]:
+def _test(values: _Values, categories: int, rng: np.random.Generator) -> Matrix | NDArray[np.bool_]:
     if categories:
         return np.append(rng.random(categories) < 0.5, False)
     ends = values[rng.integers(len(values), size=2)]
     return np.sort(ends).astype(np.float64)  # an end that is missing makes a range that nothing is in
 
 
-def count_rows(queries: Sequence[Query], pairs: Sequence[ColumnPair], *, released: bool) -> NDArray[np.int64]:
+def count_rows(queries: Sequence[Query], pairs: Sequence[ColumnPair], *, released: bool) -> Places:
     """Rows of one table that each query matches, counted exactly and in blocks of rows."""
     tables = [pair.released if released else pair.original for pair in pairs]
     widths = [_categories(pair) for pair in pairs]
@@ -120,7 +118,7 @@ def count_rows(queries: Sequence[Query], pairs: Sequence[ColumnPair], *, release
     return counts
 
 
-def relative_errors(true: NDArray[np.int64], found: NDArray[np.int64], rows: int, others: int) -> _Matrix:
+def relative_errors(true: Places, found: Places, rows: int, others: int) -> Matrix:
     """Relative error of what was found among ``others`` rows, scaled to as many ``rows`` as the truth is of.
 
     Examples
@@ -148,20 +146,12 @@ def _run(study: Study) -> Iterator[Stated]:
         yield name, Values(value, interval, float(np.quantile(chance, quantile, axis=1).mean()), attempts=len(queries))
 
 
-QUERIES = Measure(
-    "queries",
-    Family.UTILITY,
-    "Xiao, Wang and Gehrke 2011",
-    tuple(
-        Number(
-            name,
+QUERIES = Measure("queries", Family.UTILITY, "Xiao, Wang and Gehrke 2011", _run).finds(
+    *(
+        Number(name, spoken, Scale((0.0, None), "share")).means(
             f"Ask both tables how many rows fall into ranges of one to three columns: {part} answers from the released "
-            "table are wrong by at most this share of the true count; 0 is best",
-            spoken,
-            (0.0, None),
-            "share",
+            "table are wrong by at most this share of the true count; 0 is best"
         )
         for name, (_, part, spoken) in _QUANTILES.items()
-    ),
-    _run,
+    )
 )

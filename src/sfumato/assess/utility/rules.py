@@ -12,16 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.columns import Cells, ColumnPair
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Need, NotRun, Number, Stated, Values
+from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import around, holding
-from sfumato.assess.study import Study, rows_alike
+from sfumato.assess.study import ColumnPair, Matrix, Places, Study, rows_alike
 
 __all__ = ["CONFIDENCE", "MOST", "RULES", "SUPPORT", "Counts", "Rules", "compare", "mine"]
 
-_Matrix = NDArray[np.float64]
-_Rows = NDArray[np.int64]
 SUPPORT = 0.05
 """Share of the rows that have all items of a rule, at least."""
 CONFIDENCE = 0.6
@@ -43,18 +40,18 @@ _ABOUT = (
 class Rules:
     """Every rule that may hold, as places in a row of counts: all items of it, and those on its left."""
 
-    whole: _Rows
-    left: _Rows
+    whole: Places
+    left: Places
 
-    def support(self, counts: _Matrix, rows: float) -> _Matrix:
+    def support(self, counts: Matrix, rows: float) -> Matrix:
         """Share of rows that have all items of each rule."""
         return np.asarray(counts[self.whole] / rows)
 
-    def confidence(self, counts: _Matrix) -> _Matrix:
+    def confidence(self, counts: Matrix) -> Matrix:
         """How often each rule is right; 0 where no row has the items on its left."""
         return np.asarray(counts[self.whole] / np.maximum(counts[self.left], 1.0))
 
-    def hold(self, counts: _Matrix, rows: float) -> NDArray[np.bool_]:
+    def hold(self, counts: Matrix, rows: float) -> NDArray[np.bool_]:
         """Which rules hold; a hair's breadth of rounding is forgiven."""
         hair = 1e-12
         frequent = self.support(counts, rows) >= SUPPORT - hair
@@ -65,14 +62,14 @@ class Rules:
 class Counts:
     """How many rows of each block have the items of each set; the last one is the empty set, which all rows have."""
 
-    blocks: _Matrix
+    blocks: Matrix
 
     @property
-    def total(self) -> _Matrix:
+    def total(self) -> Matrix:
         """The counts over all rows."""
         return np.asarray(self.blocks.sum(axis=0))
 
-    def redraws(self, rows: float, times: int, rng: np.random.Generator) -> Iterator[_Matrix]:
+    def redraws(self, rows: float, times: int, rng: np.random.Generator) -> Iterator[Matrix]:
         """Draw blocks with replacement, as many as make about so many rows, and count; so many times over."""
         count = len(self.blocks)
         size = max(2, round(count * rows / float(self.total[-1]))) if count > 1 else 1
@@ -81,7 +78,7 @@ class Counts:
 
 
 def mine(
-    pairs: Sequence[ColumnPair], here: _Rows, there: _Rows, rng: np.random.Generator
+    pairs: Sequence[ColumnPair], here: Places, there: Places, rng: np.random.Generator
 ) -> tuple[Rules, Counts, Counts]:
     """What rules are made of, in blocks of the rows ``here`` of the original and ``there`` of the released table.
 
@@ -108,7 +105,7 @@ def mine(
     return _rules(len(columns), first, second, pair, third), Counts(counts[0]), Counts(counts[1])
 
 
-def _rules(items: int, first: _Rows, second: _Rows, pair: _Rows, third: _Rows) -> Rules:
+def _rules(items: int, first: Places, second: Places, pair: Places, third: Places) -> Rules:
     """All rules with one item on their right; counts stand in the order items, pairs, triples, all rows."""
     place = np.zeros((items, items), dtype=np.int64)
     place[first, second] = place[second, first] = items + np.arange(len(first))
@@ -124,25 +121,25 @@ class _Side:
     """The items of one table as a matrix of 0 and 1, and which rows make a block."""
 
     items: NDArray[np.float32]
-    blocks: list[_Rows]
+    blocks: list[Places]
 
     @property
     def rows(self) -> int:
         return len(self.items)
 
     @classmethod
-    def of(cls, codes: _Rows, columns: Sequence[tuple[int, int]], rng: np.random.Generator) -> _Side:
+    def of(cls, codes: Places, columns: Sequence[tuple[int, int]], rng: np.random.Generator) -> _Side:
         items = np.column_stack([codes[:, column] == code for column, code in columns]).astype(np.float32)
         return cls(items, np.array_split(rng.permutation(len(items)), min(_BLOCKS, len(items))))
 
-    def total(self) -> _Matrix:
+    def total(self) -> Matrix:
         """Rows that have each pair of items; on the diagonal, each item."""
         return sum(
             ((part.T @ part).astype(np.float64) for part in np.array_split(self.items, 1 + len(self.items) // 100_000)),
             np.zeros((self.items.shape[1],) * 2),
         )
 
-    def count(self, first: _Rows, second: _Rows, pair: _Rows, third: _Rows) -> _Matrix:
+    def count(self, first: Places, second: Places, pair: Places, third: Places) -> Matrix:
         """Rows of each block that have each item, each pair, each triple, and all rows."""
         width = self.items.shape[1]
         counts = np.zeros((len(self.blocks), width + len(first) + len(pair) + 1))
@@ -158,15 +155,18 @@ class _Side:
         return counts
 
 
-def _items(pairs: Sequence[ColumnPair], here: _Rows, there: _Rows) -> tuple[_Rows, _Rows, list[tuple[int, int]]]:
+def _items(pairs: Sequence[ColumnPair], here: Places, there: Places) -> tuple[Places, Places, list[tuple[int, int]]]:
     """Both tables as codes, -1 where missing, and the most frequent items as column and code.
 
     A column with a single item in the original is left out: it would stand in rules that say nothing.
     """
-    kept = [(pair, cuts) for pair in pairs if _varies(pair, cuts := _cuts(pair), here)]
+    coded = [
+        (pair.original.codes(cuts)[here], pair.released.codes(cuts)[there]) for pair in pairs for cuts in [pair.cuts(4)]
+    ]
+    kept = [sides for sides in coded if len(np.unique(sides[0][sides[0] >= 0])) > 1]
     codes, others = (
-        np.column_stack([_codes(getattr(pair, side), cuts, rows) for pair, cuts in kept] or [np.full(len(rows), -1)])
-        for side, rows in (("original", here), ("released", there))
+        np.column_stack([sides[place] for sides in kept] or [np.full(len(rows), -1)])
+        for place, rows in enumerate((here, there))
     )
     shares: list[tuple[float, int, int]] = []
     for column in range(codes.shape[1]):
@@ -178,24 +178,7 @@ def _items(pairs: Sequence[ColumnPair], here: _Rows, there: _Rows) -> tuple[_Row
     return codes, others, [(column, code) for _, column, code in frequent]
 
 
-def _cuts(pair: ColumnPair) -> _Matrix | None:
-    if not pair.is_number:
-        return None
-    present = pair.original.present
-    return np.unique(np.quantile(present, [0.25, 0.5, 0.75])) if len(present) else np.empty(0)
-
-
-def _codes(cells: Cells, cuts: _Matrix | None, rows: _Rows) -> _Rows:
-    values, absent = cells.values[rows], cells.absent[rows]
-    codes = values.astype(np.int64) if cuts is None else np.searchsorted(cuts, values, side="left")
-    return np.where(absent, -1, codes)
-
-
-def _varies(pair: ColumnPair, cuts: _Matrix | None, rows: _Rows) -> bool:
-    return len(np.unique(_codes(pair.original, cuts, rows)[~pair.original.absent[rows]])) > 1
-
-
-def compare(rules: Rules, before: _Matrix, after: _Matrix) -> tuple[float, float, float]:
+def compare(rules: Rules, before: Matrix, after: Matrix) -> tuple[float, float, float]:
     """Shares of rules kept and new, and the mean change in confidence; the counts end with those of all rows.
 
     With no rule on a side the shares are 1 kept and 0 new.
@@ -230,13 +213,13 @@ def _run(study: Study) -> Iterator[Stated]:
     yield "rule-confidence-shift", Values(moved, interval, fresh[2], attempts=ours, note=note)
 
 
-def _centred(share: float, redraws: _Matrix) -> tuple[float, float]:
+def _centred(share: float, redraws: Matrix) -> tuple[float, float]:
     """Interval of a share from redraws of both tables, which the chance in them makes worse on average."""
     low, high = holding(share, share + redraws - redraws.mean())
     return max(0.0, low), min(1.0, high)
 
 
-def _redraw(rules: Rules, original: Counts, released: Counts, rng: np.random.Generator) -> tuple[_Matrix, _Matrix]:
+def _redraw(rules: Rules, original: Counts, released: Counts, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
     """Redraws of both tables compared, and the original with redraws of itself.
 
     Of the first the last column is not the change in confidence but how far it strays from the measured one.
@@ -254,32 +237,18 @@ def _redraw(rules: Rules, original: Counts, released: Counts, rng: np.random.Gen
 
 
 RULES = Measure(
-    "rules",
-    Family.UTILITY,
-    "JS07, sec. 2.5; Agrawal, Imielinski and Swami 1993",
-    (
-        Number(
-            "rules-kept",
-            "The share of the original's association rules that are rules of the released table too, which should be "
-            f"all; {_ABOUT}",
-            "Association rules kept",
-            unit="share",
-            higher=True,
-        ),
-        Number(
-            "rules-new",
-            "The share of the released table's association rules that are none of the original, which should be none; "
-            f"{_ABOUT}",
-            "Association rules that are new",
-            unit="share",
-        ),
-        Number(
-            "rule-confidence-shift",
-            "How much the confidence of an association rule of the original, which is how often it is right, changed "
-            f"on average; 0 is best; {_ABOUT}",
-            "Shift of the confidence of rules",
-        ),
+    "rules", Family.UTILITY, "JS07, sec. 2.5; Agrawal, Imielinski and Swami 1993", _run, needs=(Need.COLUMNS,)
+).finds(
+    Number("rules-kept", "Association rules kept", SHARE.more).means(
+        "The share of the original's association rules that are rules of the released table too, which should be "
+        f"all; {_ABOUT}"
     ),
-    _run,
-    needs=(Need.COLUMNS,),
+    Number("rules-new", "Association rules that are new", SHARE).means(
+        "The share of the released table's association rules that are none of the original, which should be none; "
+        f"{_ABOUT}"
+    ),
+    Number("rule-confidence-shift", "Shift of the confidence of rules").means(
+        "How much the confidence of an association rule of the original, which is how often it is right, changed "
+        f"on average; 0 is best; {_ABOUT}"
+    ),
 )
