@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.records import Block, BlockKind, Extent, Records
 from sfumato.tables.codec import Codec
-from sfumato.tables.moved import exactly_on
+from sfumato.tables.moved_columns import exactly_on
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 
 ROWS = 40

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.records import Block, BlockKind, Records
 from sfumato.tables.codec import Codec
-from sfumato.tables.moved import free_fields
+from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 
 TABLES = {

@@ -18,7 +18,7 @@ from sfumato.mechanism import Mechanism, Sanitized
 from sfumato.randomness import Randomness
 from sfumato.scale import sample_file, transform_file
 from sfumato.tables.field import Kind
-from sfumato.tables.moved import free_fields
+from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.schema import Schema
 
 __all__ = ["SAMPLE_ROWS", "Geometric", "Tried", "in_chunks", "run_in_chunks", "try_on_sample"]

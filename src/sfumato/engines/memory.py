@@ -12,7 +12,7 @@ from sfumato.errors import PrivacyRefusal
 from sfumato.facts import BoundsKept, Fact
 from sfumato.mechanism import Workings
 from sfumato.tables.grid import has_bounds
-from sfumato.tables.moved import free_fields
+from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.schema import Schema
 
 __all__ = ["run_in_memory"]

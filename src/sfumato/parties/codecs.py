@@ -19,11 +19,11 @@ from sfumato.parties.ring import possible
 from sfumato.parties.session import Session
 from sfumato.records import CATEGORY_SCALE, Block, BlockKind
 from sfumato.tables.cells import absent_cells, codes_of_cells, is_text, numbers_of_cells, plain
-from sfumato.tables.codec import MOST_CATEGORIES, Codec, Column
+from sfumato.tables.codec import MOST_CATEGORIES, Codec, EncodedColumn
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.grid import WIDEST, Grid, extent_of_labels, extent_of_numbers, fit_grid
 from sfumato.tables.infer import complete_field
-from sfumato.tables.moved import own_units
+from sfumato.tables.moved_columns import own_units
 from sfumato.tables.schema import Schema, check_columns
 from sfumato.tables.stored_codec import codec_to_document
 
@@ -180,7 +180,7 @@ def joint_codec(session: Session, table: pa.Table, schema: Schema, *, few: str =
     totals = _column_sums(session, columns, n)
     means = [float(total[0]) / max(1, n - gone) for total, gone in zip(totals, missing, strict=True)]
     squares = _column_squares(session, columns, means, n)
-    made: list[Column] = []
+    made: list[EncodedColumn] = []
     for read, gone, total, mean, square in zip(columns, missing, totals, means, squares, strict=True):
         start = made[-1].blocks[-1].stop if made else 0
         made.append(_column(read, n, gone, total, mean, square, start))
@@ -285,7 +285,7 @@ def _from_limbs(limbs: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _column(
     read: ReadColumn, n: int, gone: int, total: NDArray[np.float64], share: float, square: float, start: int
-) -> Column:
+) -> EncodedColumn:
     """Make the column that the codec of the joined table has."""
     field, grid = read.field, read.grid
     if grid is None:
@@ -301,7 +301,7 @@ def _column(
         block = Block(field.name, BlockKind.NUMBER, start, stop, (0.0,), centre, unit, within)
     marks = (Block(field.name, BlockKind.MISSING, stop, stop + 1),) if gone else ()
     gap = field.missing[0] if field.missing and is_text(read.kind) else None
-    return Column(field, read.kind, (block, *marks), grid, mean, scale, gap)
+    return EncodedColumn(field, read.kind, (block, *marks), grid, mean, scale, gap)
 
 
 def _mean_and_scale(read: ReadColumn, grid: Grid, share: float, deviation: float) -> tuple[float, float]:

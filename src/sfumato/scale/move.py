@@ -20,7 +20,7 @@ from sfumato.tables.cells import absent_cells, is_number, is_text, numbers_of_ce
 from sfumato.tables.field import DateStep, Domain, Field, Kind, Role
 from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
 from sfumato.tables.infer import MISSING_MARKS, infer_field
-from sfumato.tables.moved import exactly_on, free_field, free_fields, round_whole, type_of_moved
+from sfumato.tables.moved_columns import exactly_on, free_field, free_fields, round_whole, type_of_moved
 from sfumato.tables.schema import Schema, check_columns
 
 if TYPE_CHECKING:

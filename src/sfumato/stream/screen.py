@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import LevelError
 from sfumato.tables.cells import EXACT, absent_cells, is_number, is_text, plain, read_codes, read_numbers
-from sfumato.tables.codec import CellsRead, Codec, Column
+from sfumato.tables.codec import CellsRead, Codec, EncodedColumn
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.levels import Rule, levels_of_table, parse_rules
 from sfumato.tables.schema import Role, Schema, check_extra, check_lacking
@@ -94,7 +94,7 @@ def _read(cells: pa.ChunkedArray, field: Field) -> CellsRead:
     return read_codes(cells, field) if field.kind in _LISTED else read_numbers(cells, field)
 
 
-def _misfits(read: CellsRead, column: Column, kind: pa.DataType) -> _Mask:
+def _misfits(read: CellsRead, column: EncodedColumn, kind: pa.DataType) -> _Mask:
     """Mark the cells of an encoded column that lie outside its domain."""
     cells, absent = read
     if column.field.kind in _LISTED:
@@ -108,7 +108,7 @@ def _misfits(read: CellsRead, column: Column, kind: pa.DataType) -> _Mask:
     return np.asarray(bad)
 
 
-def _outside(numbers: NDArray[np.float64], column: Column, kind: pa.DataType) -> _Mask:
+def _outside(numbers: NDArray[np.float64], column: EncodedColumn, kind: pa.DataType) -> _Mask:
     grid = column.grid
     if grid is None:
         return np.zeros(len(numbers), dtype=np.bool_)
@@ -121,7 +121,7 @@ def _outside(numbers: NDArray[np.float64], column: Column, kind: pa.DataType) ->
     return np.asarray(bad)
 
 
-def _too_far(numbers: NDArray[np.float64], column: Column) -> _Mask:
+def _too_far(numbers: NDArray[np.float64], column: EncodedColumn) -> _Mask:
     """Mark numbers so far from the first records that all others of a group would vanish beside them in rounding."""
     assert column.grid is not None  # asked of numbers only
     with np.errstate(over="ignore"):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.tables.cells import NUMBER, absent_cells, is_number, is_text, plain, read_numbers, write_codes
-from sfumato.tables.codec import Codec, Column
+from sfumato.tables.codec import Codec, EncodedColumn
 from sfumato.tables.dates import fitting_formats, microseconds_of_cells
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.infer import MISSING_MARKS
@@ -92,7 +92,7 @@ def _absent(array: pa.Array) -> _Mask:
     return np.asarray(array.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _numbers(array: pa.Array, column: Column, name: str) -> tuple[pa.Array, _Mask, int]:
+def _numbers(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, _Mask, int]:
     if not (is_number(array.type) or is_text(array.type) or pa.types.is_boolean(array.type) or _is_empty(array)):
         raise SchemaError(_wrong_type(array, column, name))
     values, absent = read_numbers(pa.chunked_array([array]), column.field)
@@ -100,7 +100,7 @@ def _numbers(array: pa.Array, column: Column, name: str) -> tuple[pa.Array, _Mas
     return pa.array(np.where(known, values, 0.0), mask=~known), ~known & ~absent, 0
 
 
-def _dates(array: pa.Array, column: Column, name: str) -> tuple[pa.Array, _Mask, int]:
+def _dates(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, _Mask, int]:
     field, absent = column.field, _absent(array)
     form = field.format
     if is_text(array.type):
@@ -143,7 +143,7 @@ def _moments_of_texts(array: pa.Array) -> pa.Array:
         return pa.nulls(len(array), pa.timestamp("us"))
 
 
-def _categories(array: pa.Array, column: Column, name: str) -> tuple[pa.Array, _Mask, int]:
+def _categories(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, _Mask, int]:
     if not (is_number(array.type) or is_text(array.type) or pa.types.is_boolean(array.type) or _is_empty(array)):
         raise SchemaError(_wrong_type(array, column, name))
     absent = _absent(array)
@@ -199,7 +199,7 @@ def _is_empty(array: pa.Array) -> bool:
     return bool(pa.types.is_null(array.type))
 
 
-def _wrong_type(array: pa.Array, column: Column, name: str) -> str:
+def _wrong_type(array: pa.Array, column: EncodedColumn, name: str) -> str:
     return (
         f"column {column.field.name!r} of {name} is of type {array.type} and {column.field.kind.value} in the "
         f"original ({len(array)} cells); convert it, or leave it out with --identifier"

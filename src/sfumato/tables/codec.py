@@ -42,7 +42,7 @@ from sfumato.tables.grid import (
     unbounded_grid,
 )
 from sfumato.tables.infer import complete_field
-from sfumato.tables.moved import own_units, write_moved
+from sfumato.tables.moved_columns import own_units, write_moved
 from sfumato.tables.schema import Schema, check_columns, check_extra, check_lacking
 
 __all__ = ["MOST_CATEGORIES", "CellsRead", "Codec", "Unseen", "check_columns"]
@@ -60,7 +60,7 @@ _CATEGORICAL = (Kind.NOMINAL, Kind.BOOLEAN)
 
 
 @dataclass(frozen=True, repr=False)
-class Column:
+class EncodedColumn:
     """How one column is encoded.
 
     ``kind`` is its Arrow type, ``grid`` the numbers that it may take (None for categories), ``mean`` and ``scale``
@@ -92,7 +92,7 @@ class Codec:
     """
 
     schema: Schema
-    columns: tuple[Column, ...]
+    columns: tuple[EncodedColumn, ...]
 
     @classmethod
     def fit(cls, table: pa.Table, schema: Schema, *, crowd: int = 2) -> Codec:
@@ -111,7 +111,7 @@ class Codec:
         encoded = schema.encoded
         if not encoded:
             raise SchemaError("no column is left to sanitize; give at least one the role confidential or target")
-        columns: list[Column] = []
+        columns: list[EncodedColumn] = []
         for field in encoded:
             start = columns[-1].blocks[-1].stop if columns else 0
             columns.append(_fit_column(table.column(field.name), field, start, crowd))
@@ -245,7 +245,7 @@ def _is_strict(unseen: str) -> bool:
     return unseen == "refuse"
 
 
-def _fit_column(cells: pa.ChunkedArray, field: Field, start: int, crowd: int) -> Column:
+def _fit_column(cells: pa.ChunkedArray, field: Field, start: int, crowd: int) -> EncodedColumn:
     field = complete_field(field, cells)
     array = plain(cells)
     if field.kind in _CATEGORICAL:
@@ -255,7 +255,7 @@ def _fit_column(cells: pa.ChunkedArray, field: Field, start: int, crowd: int) ->
         fill = tuple((share * CATEGORY_SCALE).tolist())
         end, extent = start + len(share), extent_of_labels(field)
         blocks = [Block(field.name, BlockKind.CATEGORY, start, end, fill, extent=extent)]
-        column = Column(field, _written_type(cells.type), ())
+        column = EncodedColumn(field, _written_type(cells.type), ())
     else:
         numbers, absent = numbers_of_cells(cells, field)
         grid = fit_grid(numbers[~absent], field, cells.type, crowd)
@@ -263,7 +263,7 @@ def _fit_column(cells: pa.ChunkedArray, field: Field, start: int, crowd: int) ->
         centre, unit = own_units(grid, mean, scale, field) or (None, None)
         within = extent_of_numbers(field, grid, mean, scale)
         blocks = [Block(field.name, BlockKind.NUMBER, start, start + 1, (0.0,), centre, unit, within)]
-        column = Column(field, _written_type(cells.type), (), grid, mean, scale)
+        column = EncodedColumn(field, _written_type(cells.type), (), grid, mean, scale)
     if absent.any():
         blocks.append(Block(field.name, BlockKind.MISSING, blocks[0].stop, blocks[0].stop + 1))
     return dataclasses.replace(column, blocks=tuple(blocks), gap=gap_of_cells(array, absent))
@@ -282,7 +282,7 @@ def _written_type(kind: pa.DataType) -> pa.DataType:
     return pa.large_string() if pa.types.is_string_view(kind) else kind
 
 
-def _encode_column(cells: pa.ChunkedArray, column: Column, values: NDArray[np.float64], *, strict: bool) -> None:
+def _encode_column(cells: pa.ChunkedArray, column: EncodedColumn, values: NDArray[np.float64], *, strict: bool) -> None:
     field = column.field
     read: CellsRead
     if column.grid is None:
@@ -301,7 +301,7 @@ def _encode_column(cells: pa.ChunkedArray, column: Column, values: NDArray[np.fl
     _place_cells(read, column, values)
 
 
-def _place_cells(read: CellsRead, column: Column, values: NDArray[np.float64]) -> None:
+def _place_cells(read: CellsRead, column: EncodedColumn, values: NDArray[np.float64]) -> None:
     """Write the coordinates of a column whose cells are numbers, or places in its categories."""
     (cells, absent), block = read, column.blocks[0]
     if column.grid is None:
@@ -319,7 +319,12 @@ def _place_cells(read: CellsRead, column: Column, values: NDArray[np.float64]) -
 
 
 def _decode_column(
-    values: NDArray[np.float64], column: Column, kind: pa.DataType, grid: tuple[float, float] | None, *, moved: bool
+    values: NDArray[np.float64],
+    column: EncodedColumn,
+    kind: pa.DataType,
+    grid: tuple[float, float] | None,
+    *,
+    moved: bool,
 ) -> pa.Array:
     block = column.blocks[0]
     absent = np.zeros(len(values), dtype=np.bool_)
@@ -335,7 +340,7 @@ def _decode_column(
     return write_numbers(column.grid.to_numbers(places), absent, column.field, kind, column.gap)
 
 
-def _unbound(column: Column) -> Column:
+def _unbound(column: EncodedColumn) -> EncodedColumn:
     """Free a column from bounds that were only observed, and from a type that may not hold what lies beyond them."""
     if column.grid is None or column.field.domain.declared:
         return column
@@ -347,7 +352,7 @@ def _unbound(column: Column) -> Column:
     return dataclasses.replace(column, kind=kind, grid=unbounded_grid(column.grid, column.field, kind))
 
 
-def _native_type(column: Column) -> pa.DataType:
+def _native_type(column: EncodedColumn) -> pa.DataType:
     if not is_text(column.kind) or column.grid is None or column.field.kind is Kind.ORDINAL:
         return column.kind
     if column.field.kind is Kind.DATE:

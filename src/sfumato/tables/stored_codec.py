@@ -17,7 +17,7 @@ from sfumato.documents import plain, typed
 from sfumato.errors import BadInput
 from sfumato.records import Block, BlockKind
 from sfumato.tables.cells import Gap
-from sfumato.tables.codec import Codec, Column
+from sfumato.tables.codec import Codec, EncodedColumn
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
 
@@ -77,7 +77,7 @@ def codec_from_document(document: dict[str, Any]) -> Codec:
         schema = Schema.from_toml(stored.schema)
         kinds = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored.kinds, validate=True)))
         columns = tuple(
-            Column(
+            EncodedColumn(
                 schema[name],
                 kinds.field(name).type,
                 column.blocks,
@@ -101,7 +101,7 @@ def with_indicators(codec: Codec) -> Codec:
     A table that a codec is fitted on may have no missing cell where a later one has some: the marks of the schema say
     that they are to be expected.
     """
-    columns: list[Column] = []
+    columns: list[EncodedColumn] = []
     for column in codec.columns:
         start = columns[-1].blocks[-1].stop if columns else 0
         shift = start - column.blocks[0].start
