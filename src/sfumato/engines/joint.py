@@ -39,19 +39,7 @@ METHOD = "joint-laplace-pca"
 def joint_facts(
     plan: JointPlan, agreed: Agreement, result: JointResult, ledger: Ledger, *, engine: str, computing: tuple[str, ...]
 ) -> tuple[Fact, ...]:
-    """State what was done, and who saw what.
-
-    Parameters
-    ----------
-    plan : JointPlan
-    agreed : Agreement
-    result : JointResult
-    ledger : Ledger
-    engine : str
-        What was computed with: that of the plan, or "plain" where it was in the clear.
-    computing : tuple of str
-        The parties that held shares.
-    """
+    """State what was done, and who saw what; ``computing`` held shares, with an engine that is "plain" in the clear."""
     randomness = Randomness(plan.seed)
     components = most_components(result.layout)
     if result.noised > components:

@@ -205,14 +205,8 @@ def _warn_of_two(plan: JointPlan) -> None:
 class Agreement:
     """What all parties know of the columns after the first words.
 
-    Parameters
-    ----------
-    public : Schema
-        Of the released table, with declared domains alone.
-    dropped : tuple of str
-        Columns of the owners that are not released.
-    columns : tuple of int
-        How many columns each owner brings to the release.
+    ``public`` is the schema of the released table, with declared domains alone; ``dropped`` are columns that are not
+    released, and ``columns`` says how many each owner brings.
     """
 
     public: Schema

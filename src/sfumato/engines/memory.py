@@ -19,15 +19,7 @@ __all__ = ["run_in_memory"]
 
 
 def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outcome:
-    """Sanitize a table.
-
-    Parameters
-    ----------
-    arrow : pyarrow.Table
-    plan : Plan
-    native : bool
-        Write numbers and dates that came as text in types of their own.
-    """
+    """Sanitize a table; ``native`` writes numbers and dates that came as text in types of their own."""
     job = prepare(arrow, plan)
     begin = perf_counter()
     sanitized = plan.mechanism.sanitize(job.records, rng=plan.randomness.generator("sanitize"))

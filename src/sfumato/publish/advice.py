@@ -29,15 +29,8 @@ def what_to_try(
 ) -> tuple[str, ...]:
     """Command lines that may help: people held out, larger groups, a method with groups, more people held out.
 
-    Parameters
-    ----------
-    report, policy, facts
-        What was judged, by what, and how it was made.
-    exceeded : sequence of Exceeded
-    unsure : bool
-        Whether some interval holds its limit.
-    command : sequence of str
-        Words of the command that made or measured the table; empty where they are not known.
+    ``unsure`` says that some interval holds its limit; ``command`` are the words that made or measured the table, empty
+    where they are not known.
     """
     told = _name(policy)
     if any(isinstance(fact, Joint) for fact in facts):

@@ -113,20 +113,7 @@ def measure_released(
 ) -> Evaluation:
     """Read a released table as the original's columns, and measure it.
 
-    Parameters
-    ----------
-    original, released : pyarrow.Table
-    schema : Schema
-        Of the original.
-    holdout : pyarrow.Table, optional
-        Rows like the original's that the release was not made from.
-    budget : float, optional
-        Seconds that the measuring may take.
-    certificate : Certificate, optional
-        That of the released table; its facts choose the attacks.
-    judged : bool
-        Whether a policy is judged by it, which takes more people to be attacked.
-    rng : numpy.random.Generator
+    The facts of its certificate choose the attacks; where a policy is judged by it, more people are attacked.
     """
     notes = _notes_of_columns(original, released, schema)
     codec = Codec.fit(original, schema)

@@ -48,15 +48,7 @@ class Contents(StrEnum):
 
 
 def check_folder(folder: str | Path, *, overwrite: bool = False, contents: Contents | str = Contents.RELEASE) -> Path:
-    """Refuse an output folder that exists, unless it may be replaced and holds an earlier one of its like or nothing.
-
-    Parameters
-    ----------
-    folder : path
-    overwrite : bool
-    contents : Contents
-        What is to be written: a release replaces a release, and so on.
-    """
+    """Refuse an output folder that exists, unless it may be replaced and holds nothing but an earlier one."""
     path = Path(folder)
     _check_name(path)
     if not path.exists() and not path.is_symlink():

@@ -36,16 +36,6 @@ def written_together(
 ) -> Release:
     """Write the folder under another name, and rename it once all parties have written the same.
 
-    Parameters
-    ----------
-    release : Release
-    channel : PartyChannel
-    folder : path
-    form : FileForm
-    overwrite : bool
-        Replace an earlier release of that name.
-    sign : Signer, optional
-
     Raises
     ------
     SfumatoError

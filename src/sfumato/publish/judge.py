@@ -70,17 +70,10 @@ _FAMILIES: dict[str, Callable[[str], bool]] = {
 
 @dataclass(frozen=True)
 class _Stake:
-    """One gain or score that is judged.
+    """One gain or score that is judged, of a finding against a limit, both by name.
 
-    Parameters
-    ----------
-    limit, finding : str
-        By name.
-    inside : Tries
-    outside : Tries, float or None
-        The control, a number that is exact, or None of a score.
-    alone : bool
-        Whether it may only exceed the limit, because it is judged together with others besides.
+    ``outside`` is the control, a number that is exact, or None of a score. One that is judged together with others
+    besides stands ``alone``: it may only exceed the limit.
     """
 
     limit: str
@@ -107,21 +100,9 @@ class _Stake:
 def judge(report: Report, policy: Policy, facts: Sequence[Fact] = (), *, command: Sequence[str] = ()) -> Verdict:
     """Verdict of a policy on a release.
 
-    Parameters
-    ----------
-    report : Report
-        What was measured.
-    policy : Policy
-    facts : sequence of Fact
-        What was done; empty where it is not known, as of a table of another tool.
-    command : sequence of str
-        Words of the command that made or measured the table, for what to try next.
-
-    Returns
-    -------
-    Verdict
-        *does not meet* where a limit is exceeded or a requirement not met, else *cannot tell* where something lacks,
-        else *meets*.
+    *Does not meet* where a limit is exceeded or a requirement not met, else *cannot tell* where something lacks, else
+    *meets*. ``facts`` are empty where they are not known, as of a table of another tool; ``command`` are the words that
+    made or measured the table, for what to try next.
     """
     stakes, missing = _stakes(report, policy)
     exceeded, unsure = _limits(stakes, policy)

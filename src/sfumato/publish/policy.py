@@ -201,46 +201,14 @@ def _wrapped(text: str) -> str:
 BUILT_IN: dict[str, Policy] = {}
 """The policies that come with the package, by name."""
 
-BUILT_IN.update(
-    {
-        policy.name: policy
-        for policy in (
-            Policy(
-                "trusted",
-                {
-                    "linkage-gain": 0.15,
-                    "attribute-gain": 0.15,
-                    "singling-gain": 0.15,
-                    "membership-auc": 0.70,
-                    "membership-tpr": 0.10,
-                },
-                {"held_out": True, "persons_per_group": 5},
-                {"prediction-loss": 0.03},
-            ),
-            Policy(
-                "research",
-                {
-                    "linkage-gain": 0.05,
-                    "attribute-gain": 0.05,
-                    "singling-gain": 0.05,
-                    "membership-auc": 0.60,
-                    "membership-tpr": 0.03,
-                },
-                {"held_out": True, "persons_per_group": 10, "rare": "hidden"},
-                {"prediction-loss": 0.05},
-            ),
-            Policy(
-                "public",
-                {
-                    "linkage-gain": 0.03,
-                    "attribute-gain": 0.03,
-                    "singling-gain": 0.03,
-                    "membership-auc": 0.55,
-                    "membership-tpr": 0.02,
-                },
-                {"held_out": True, "persons_per_group": 20, "rare": "hidden"},
-                {"prediction-loss": 0.10},
-            ),
-        )
-    }
-)
+for _name, _gain, _auc, _tpr, _persons, _loss in (
+    ("trusted", 0.15, 0.70, 0.10, 5, 0.03),
+    ("research", 0.05, 0.60, 0.03, 10, 0.05),
+    ("public", 0.03, 0.55, 0.02, 20, 0.10),
+):
+    BUILT_IN[_name] = Policy(
+        _name,
+        {**dict.fromkeys(list(LIMITS)[:3], _gain), "membership-auc": _auc, "membership-tpr": _tpr},
+        {"held_out": True, "persons_per_group": _persons, **({} if _name == "trusted" else {"rare": "hidden"})},
+        {"prediction-loss": _loss},
+    )

@@ -254,21 +254,7 @@ def publish(
 ) -> Release:
     """Certify, measure and judge what an engine made; runs at the owner's, and writes nothing.
 
-    Parameters
-    ----------
-    outcome : Outcome
-    report : bool
-        Whether to measure.
-    budget : float, optional
-        Seconds that the measuring may take; chooses how many rows are looked at.
-    spreadsheet_safe : bool
-        Write CSV with an apostrophe before what a spreadsheet would take for a formula.
-    policy : Policy, optional
-        What the release must meet.
-    despite_policy : bool
-        Release it all the same where it does not; the certificate says so.
-    command : sequence of str
-        Words of the command line that asked for it, for what to try next.
+    The arguments are those of `sfumato.sanitize`.
 
     Raises
     ------

@@ -52,24 +52,14 @@ class LookedAt:
 def look_at_table(
     file: Path, schema: Schema, rows: int, most_bytes: int | None = None, *, quoted: bool = False
 ) -> LookedAt:
-    """Read a released table once and compare it with its schema.
+    """Read a released table once and compare it with the declared domains of its schema.
 
-    Parameters
-    ----------
-    file : path
-    schema : Schema
-        Whose declared domains must hold; others cannot be looked at from outside.
-    rows : int
-        Those certified. Reading stops beyond them.
-    most_bytes : int, optional
-        Bytes that the table may unpack to; by default what as many rows need, and never more than `MOST_BYTES`.
-    quoted : bool
-        Whether formulas have an apostrophe before them, which is not part of the value.
+    Reading stops beyond the certified rows. Where ``quoted``, an apostrophe before a formula is not part of the value.
 
     Raises
     ------
     TableError
-        Where it cannot be read, or unpacks to more.
+        Where it cannot be read, or unpacks to more than ``most_bytes``, by default to more than as many rows need.
     """
     source = open_source(file)
     written = source.schema.names

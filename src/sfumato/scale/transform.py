@@ -51,19 +51,10 @@ def writing(
     numbers: Sequence[str] = (),
     spreadsheet_safe: bool = False,
 ) -> Iterator[Sink]:
-    """Open a file for writing.
+    """Open a file for writing, of CSV compressed by gzip where ``zipped``.
 
-    Parameters
-    ----------
-    path : path
-    schema : pyarrow.Schema
-    form : FileForm
-    zipped : bool
-        Whether CSV is compressed by gzip.
-    numbers : sequence of str
-        Columns in which hardly a number comes twice: for them Parquet keeps no dictionary, which would cost time.
-    spreadsheet_safe : bool
-        Whether CSV has an apostrophe before what a spreadsheet would take for a formula.
+    In the columns of ``numbers`` hardly a number comes twice: for them Parquet keeps no dictionary, which would cost
+    time.
     """
     if form.format is FileFormat.CSV:
         with gzip.open(path, "wb") if zipped else path.open("wb") as file:

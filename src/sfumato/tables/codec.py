@@ -98,12 +98,7 @@ class Codec:
     def fit(cls, table: pa.Table, schema: Schema, *, crowd: int = 2) -> Codec:
         """Learn means, scales and grids from a table.
 
-        Parameters
-        ----------
-        table : pyarrow.Table
-        schema : Schema
-        crowd : int
-            How many records must hold an observed extreme before it may cut the release.
+        An observed extreme may cut the release only where ``crowd`` records hold it.
         """
         check_columns(table, schema)
         if table.num_rows == 0:

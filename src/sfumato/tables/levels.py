@@ -77,22 +77,10 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
 def levels_of_table(
     spec: str | int | None, table: pa.Table, schema: Schema, *, allow_level_1: bool = False
 ) -> tuple[NDArray[np.int64], Schema]:
-    """Level that each record asks for, and the schema with the level column marked.
+    """Level that each record asks for, 0 where for nothing of its own, and the schema with the level column marked.
 
-    Parameters
-    ----------
-    spec : str, int or None
-        A column, a number for all, or rules; None takes the schema's level column, if it has one.
-    table : pyarrow.Table
-    schema : Schema
-    allow_level_1 : bool
-        Whether a record may ask for level 1, which is no protection.
-
-    Returns
-    -------
-    levels : ndarray of shape (n,)
-        0 where a record asks for nothing of its own.
-    schema : Schema
+    ``spec`` is a column, a number for all, or rules; None takes the schema's level column, if it has one. Level 1,
+    which is no protection, is asked for only where it is allowed.
     """
     if isinstance(spec, str) and spec not in schema.names:
         spec = int(spec.strip()) if re.fullmatch(r"[+-]?\d{1,9}", spec.strip()) else spec
