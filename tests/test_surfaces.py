@@ -19,6 +19,7 @@ from sfumato.geometry.key import Add, Key
 from sfumato.laws.domains import Labels
 from sfumato.mechanism import parameters_of
 from sfumato.methods import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
+from sfumato.randomize.reconstruct import reconstruct as reconstruct_values
 from sfumato.recipe import Recipe
 
 SPEC = sf.NoiseSpec(Labels(("no", "yes")), {"name": "keep-or-replace", "keep": 0.75})
@@ -151,9 +152,30 @@ def test_a_recipe_is_run_again_and_says_all_that_it_says(tmp_path: Path) -> None
         sf.sanitize(TABLE, recipe=first.recipe, level=5)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in sf.__all__ if name.islower() and name.isidentifier() and name[0] != "_"]
-)
+FILES = {"output", "overwrite", "encoding", "query", "quiet", "as_json", "debug"}
+OTHERWISE: dict[str, set[str]] = {  # places to read and write, and options that are no arguments
+    "sanitize": {"source", "no_report", "sign", "form", "chunked", "batch_rows", "new_key", "key", *WORDS},
+    "evaluate": {"most_bytes", "despite_policy", "level", "strata", "allow_level_1", "recipe", "format", "method", "k"},
+    "tune": {"source"},
+    "inspect": {"source"},
+    "verify": set(),
+    "breach": {"plot"},
+    "reconstruct": {"source", "plot"},
+}
+
+
+@pytest.mark.parametrize("verb", OTHERWISE)
+def test_the_command_line_has_the_words_of_the_function(verb: str) -> None:
+    command = app.get_command(click.Context(app), verb)
+    assert command is not None
+    words = {str(param.name) for param in command.get_params(click.Context(command))}
+    known = set(inspect.signature(PUBLIC[verb]).parameters)
+    if verb == "reconstruct":
+        known |= set(inspect.signature(reconstruct_values).parameters)
+    assert words - FILES - OTHERWISE[verb] - {"help"} <= known
+
+
+@pytest.mark.parametrize("name", VERBS)
 def test_a_verb_is_a_function_whatever_was_imported_before(name: str) -> None:
     import sfumato.cli.main
     import sfumato.stream.session
