@@ -13,9 +13,14 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato.cli.main import app
-from sfumato.cli.sanitize import WORDS, parameters_told
+from sfumato.cli.sanitize import CHOICES, WORDS, parameters_told
+from sfumato.condense.compact import EFFORTS
+from sfumato.condense.mechanism import ALGORITHMS
 from sfumato.errors import OptionError
+from sfumato.geometry.draw import PAIRS
 from sfumato.geometry.key import Add, Key
+from sfumato.laws import LAWS
+from sfumato.laws.amplification import GUARANTEES
 from sfumato.laws.domains import Labels
 from sfumato.mechanism import parameters_of
 from sfumato.methods import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
@@ -92,6 +97,14 @@ def test_every_field_of_every_mechanism_is_a_parameter_of_its_method_and_an_opti
         holding = [each for each, names in reached.items() if fields <= names and method in (None, each)]
         assert holding, mechanism
     assert set(WORDS) == set(VALUES) == set(all_parameters())
+
+
+def test_every_word_that_a_parameter_takes_is_a_choice() -> None:
+    assert set(CHOICES["grouping"]) == set(ALGORITHMS)
+    assert set(CHOICES["effort"]) == set(EFFORTS)
+    assert set(CHOICES["law"]) == set(LAWS)
+    assert set(CHOICES["guarantee"]) == set(GUARANTEES)
+    assert set(CHOICES["pairs"]) == set(PAIRS)
 
 
 @pytest.mark.parametrize(("method", "name"), CASES)

@@ -62,14 +62,16 @@ WORDS: dict[str, str] = {
 }
 """What each parameter of a method is, in the order of the help."""
 
-_CHOICES = {
-    "grouping": ("compact", "mdav", "modified", "holistic"),
+CHOICES = {
+    "grouping": ("compact", "mdav", "paper", "modified", "holistic"),
     "effort": ("fast", "default", "thorough"),
     "kind": ("additive", "multiplicative"),
     "law": ("gaussian", "uniform", "laplace"),
     "guarantee": ("component", "record"),
     "pairs": ("chain", "disjoint"),
 }
+"""Words that some parameters take."""
+
 _ALSO = {"kind": ("--noise",), "specs": ("--spec",)}
 
 
@@ -96,8 +98,9 @@ def _option(parameter: Parameter) -> click.Option:
             "FILE" if name == "specs" else "LAW" if parameter.kind is str else ("N", "LOW,HIGH")[parameter.values - 1]
         )
         return click.Option(spelt, multiple=True, metavar=f"COLUMN={value}", help=WORDS[name])
-    choices = click.Choice(_CHOICES[name]) if name in _CHOICES else parameter.kind
-    return click.Option(spelt, type=choices, nargs=parameter.width, help=WORDS[name])
+    choices = click.Choice(CHOICES[name]) if name in CHOICES else parameter.kind
+    metavar = "LOW HIGH" if parameter.width > 1 else None
+    return click.Option(spelt, type=choices, nargs=parameter.width, metavar=metavar, help=WORDS[name])
 
 
 def parameters_told(told: dict[str, Any]) -> dict[str, Any]:
