@@ -26,8 +26,7 @@ from sfumato.assess.intervals import difference_interval, exact_interval
 from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.errors import OptionError, PrivacyRefusal
 from sfumato.facts import CountsKept, DespitePolicy, DomainsObserved, Fact, Grouped, Maintained, Untouched
-from sfumato.publish.advice import what_to_try
-from sfumato.publish.policy import Policy
+from sfumato.publish.policy import Policy, what_to_try
 
 if TYPE_CHECKING:
     from sfumato.publish.release import Release

@@ -21,10 +21,9 @@ from sfumato.facts import Fact, Unmeasured, is_quoted
 from sfumato.mechanism import Workings
 from sfumato.notebook import html_table
 from sfumato.privacy.certificate import Certificate, certify
-from sfumato.publish.advice import words_of
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
 from sfumato.publish.judge import despite_facts, judge_report, refuse_unmet
-from sfumato.publish.policy import Policy
+from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.randomness import Mode, Randomness
 from sfumato.recipe import Recipe
