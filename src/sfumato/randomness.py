@@ -53,6 +53,11 @@ class Randomness:
         """Release or rehearsal."""
         return Mode.RELEASE if self.seed is None else Mode.REHEARSAL
 
+    @property
+    def algorithm(self) -> str:
+        """What numbers are drawn with, as a certificate names it."""
+        return "ChaCha20" if self.seed is None else "PCG64"
+
     def generator(self, purpose: str) -> np.random.Generator:
         """Generator of one purpose; two purposes never share a stream."""
         import numpy as np

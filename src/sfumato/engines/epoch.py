@@ -162,7 +162,7 @@ def _facts(
             stacklevel=4,
         )
     return (
-        Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
+        Drawn(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(
             tuple(field.name for field in schema if field.role is Role.IDENTIFIER),
             tuple(field.name for field in schema if field.role is Role.LEVEL),

@@ -13,9 +13,9 @@ import pyarrow as pa
 from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.engines.joint_part import Agreement, OwnPart, agree
-from sfumato.engines.outcome import Comparison, Outcome
+from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.facts import BoundsKept, ColumnsDropped, Drawn, Fact, Joint, Opened
+from sfumato.facts import ColumnsDropped, Drawn, Fact, Joint, Opened
 from sfumato.parties.ledger import Ledger, check, draw_ledger
 from sfumato.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
 from sfumato.parties.ports import Engine, PartyChannel, PartyError
@@ -27,7 +27,6 @@ from sfumato.recipe import Recipe
 from sfumato.records import Layout, Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
-from sfumato.tables.grid import has_bounds
 from sfumato.version import __version__
 
 __all__ = ["METHOD", "JointWorkings", "Meter", "joint_facts", "noised_columns", "reason_of", "run_joint"]
@@ -62,10 +61,10 @@ def joint_facts(
         bare=result.bare,
     )
     return (
-        Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
+        Drawn(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(agreed.dropped, ()),
         *state_facts(plan.mechanism, released, levels, result.labels, components),
-        *_bounds_kept(agreed, result.layout),
+        *bounds_kept(agreed.public, noised_columns(result.layout)),
         joint,
         *_openings(ledger),
     )
@@ -74,13 +73,6 @@ def joint_facts(
 def noised_columns(layout: Layout) -> frozenset[str]:
     """Columns that get noise, which bounds that were only observed do not cut."""
     return frozenset(block.column for block in number_blocks(layout))
-
-
-def _bounds_kept(agreed: Agreement, layout: Layout) -> tuple[Fact, ...]:
-    """State which columns that got noise were held by declared bounds, or by the ends of an order."""
-    noised = noised_columns(layout)
-    held = tuple(field.name for field in agreed.public if field.name in noised and has_bounds(field))
-    return (BoundsKept(held),) if held else ()
 
 
 def _openings(ledger: Ledger) -> list[Opened]:

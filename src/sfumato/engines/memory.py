@@ -6,14 +6,11 @@ from time import perf_counter
 
 import pyarrow as pa
 
-from sfumato.engines.outcome import Comparison, Outcome
+from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.plan import Plan, Prepared, prepare
 from sfumato.errors import PrivacyRefusal
-from sfumato.facts import BoundsKept, Fact
 from sfumato.mechanism import Workings
-from sfumato.tables.grid import has_bounds
 from sfumato.tables.moved_columns import free_fields
-from sfumato.tables.schema import Schema
 
 __all__ = ["run_in_memory"]
 
@@ -34,17 +31,11 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
         rows_in=job.original.num_rows,
         rows_out=released.num_rows,
         schema=free_fields(schema, records.moved, records.grids),
-        facts=(*job.facts, *sanitized.facts, *_bounds_kept(schema, records.unbounded)),
+        facts=(*job.facts, *sanitized.facts, *bounds_kept(schema, records.unbounded)),
         workings=sanitized.workings,
         comparison=Comparison(job.original, released, job.codec, job.records, job.outside),
         seconds=seconds,
     )
-
-
-def _bounds_kept(schema: Schema, noised: frozenset[str]) -> tuple[Fact, ...]:
-    """Columns that got noise and were held by declared bounds, or by the ends of an order."""
-    held = tuple(field.name for field in schema if field.name in noised and has_bounds(field))
-    return (BoundsKept(held),) if held else ()
 
 
 def _beside(released: pa.Table, job: Prepared, workings: Workings | None) -> pa.Table:

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sfumato.facts import Fact
+from sfumato.facts import BoundsKept, Fact
 from sfumato.mechanism import Workings
 from sfumato.recipe import Recipe
 from sfumato.records import Records
 from sfumato.tables.codec import Codec
+from sfumato.tables.grid import has_bounds
 from sfumato.tables.schema import Schema
 
-__all__ = ["Apart", "Comparison", "Outcome"]
+__all__ = ["Apart", "Comparison", "Outcome", "bounds_kept"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,3 +116,9 @@ class Outcome:
 
     def __repr__(self) -> str:
         return f"Outcome({self.recipe.method}, {self.rows_out} rows)"
+
+
+def bounds_kept(schema: Schema, noised: frozenset[str]) -> tuple[Fact, ...]:
+    """Columns that got noise and were held by declared bounds, or by the ends of an order."""
+    held = tuple(field.name for field in schema if field.name in noised and has_bounds(field))
+    return (BoundsKept(held),) if held else ()

@@ -228,7 +228,7 @@ def _facts(
     dropped = [field for field in schema if field.role is Role.IDENTIFIER]
     empty = tuple(field.name for field in dropped if _is_empty(arrow.column(field.name), field))
     facts: list[Fact] = [
-        Drawn(randomness.mode.value, "ChaCha20" if randomness.seed is None else "PCG64"),
+        Drawn(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(
             tuple(field.name for field in dropped if field.name not in empty),
             tuple(field.name for field in schema if field.role is Role.LEVEL),

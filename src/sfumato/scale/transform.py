@@ -254,8 +254,7 @@ def _write(
 
 
 def _around(plan: ColumnPlan, randomness: Randomness) -> tuple[Fact, ...]:
-    generator = "ChaCha20" if randomness.seed is None else "PCG64"
-    return Drawn(randomness.mode.value, generator), ColumnsDropped(plan.dropped, ())
+    return Drawn(randomness.mode.value, randomness.algorithm), ColumnsDropped(plan.dropped, ())
 
 
 def _facts_of_moving(plan: ColumnPlan, key: Key, mover: Mover, sizes: list[int], *, shuffled: bool) -> tuple[Fact, ...]:
