@@ -22,7 +22,7 @@ from sfumato.parties.config import PartyConfig
 from sfumato.parties.links import MOST_MESSAGE, Farewell, Link, Mail
 from sfumato.parties.meeting import Meeting
 from sfumato.parties.peers import Place
-from sfumato.parties.ports import PartyError
+from sfumato.parties.ports import PartyChannel, PartyError
 from sfumato.parties.tunnel import Tunnel
 from sfumato.parties.wire import Frame, Lost, Wire
 
@@ -43,7 +43,7 @@ _KINDS = {2: "its table or its settings must be mended", 3: "its table may not b
 _PATIENCE = 10  # an engine may compute for long; that its party is alive, the channel knows
 
 
-class NetworkChannel:
+class NetworkChannel(PartyChannel):
     """One party's connections to all others; see `sfumato.parties.ports.PartyChannel`.
 
     Made by `connect`. A party that gives up, closes, dies or stays silent for longer than the timeout fails the
@@ -109,11 +109,6 @@ class NetworkChannel:
                 channel.close()
 
     @property
-    def parties(self) -> int:
-        """Number of parties."""
-        return len(self.names)
-
-    @property
     def failed(self) -> threading.Event:
         """Set as soon as any party has failed."""
         return self._mail.failed
@@ -152,10 +147,7 @@ class NetworkChannel:
     def receive(self, sender: int, kind: str) -> bytes:
         """Wait for the next bytes of a party."""
         told, payload = self._mail.take(sender)
-        if told != kind:
-            raise PartyError(
-                f"party {self.names[sender]!r} sent {told!r} where {kind!r} was due; start all parties again"
-            )
+        self.check_kind(sender, told, kind)
         return payload
 
     def waiting(self, *ranks: int) -> AbstractContextManager[None]:

@@ -66,6 +66,14 @@ class PartyChannel(Protocol):
     @property
     def parties(self) -> int:
         """Number of parties."""
+        return len(self.names)
+
+    def check_kind(self, sender: int, told: str, kind: str) -> None:
+        """Refuse a message that is another than the one that is due."""
+        if told != kind:
+            raise PartyError(
+                f"party {self.names[sender]!r} sent {told!r} where {kind!r} was due; start all parties again"
+            )
 
     def send(self, to: int, kind: str, payload: bytes) -> None:
         """Send bytes to a party; the kind says what they are."""
@@ -102,7 +110,7 @@ class _Hall:
         self.lock = threading.Lock()
 
 
-class LocalChannel:
+class LocalChannel(PartyChannel):
     """A channel between threads of one process."""
 
     def __init__(self, hall: _Hall, rank: int, timeout: float) -> None:
@@ -110,11 +118,6 @@ class LocalChannel:
         self.names = hall.names
         self.sent = self.messages = 0
         self._hall, self._timeout = hall, timeout
-
-    @property
-    def parties(self) -> int:
-        """Number of parties."""
-        return len(self.names)
 
     def send(self, to: int, kind: str, payload: bytes) -> None:
         """Put bytes into the queue of another thread."""
@@ -135,10 +138,7 @@ class LocalChannel:
                     raise PartyError(
                         f"party {self.names[sender]!r} was silent for {self._timeout:g} seconds; start all again"
                     ) from None
-        if told != kind:
-            raise PartyError(
-                f"party {self.names[sender]!r} sent {told!r} where {kind!r} was due; start all parties again"
-            )
+        self.check_kind(sender, told, kind)
         return payload
 
     def _look(self) -> None:
