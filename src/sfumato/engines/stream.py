@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.condense.maintainer import Maintainer
 from sfumato.condense.mechanism import Condensation, effective_levels
@@ -26,6 +28,7 @@ from sfumato.stream.screen import screen
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import Status, StreamSettings
 from sfumato.tables.cells import decimals_of_step
+from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
@@ -117,7 +120,7 @@ def init_stream(
     """
     if recipe is not None:
         given = {"schema": schema, "level": level, "k": k, "target": target, "identifier": identifiers, "seed": seed}
-        if double := [name for name, value in given.items() if value is not None and value != ()]:
+        if double := [name for name, value in given.items() if value not in (None, (), [])]:
             raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
         schema, level, seed, k, grouping, split = _replayed(recipe)
     k = (10 if level is None else 2) if k is None else k
@@ -139,16 +142,10 @@ def init_stream(
     aside, arrow = arrow.filter(pa.array(outside)), arrow.filter(pa.array(~outside)) if outside.any() else arrow
     settled = schema_of(arrow, schema, target, identifiers)
     _refuse_public(settled)
-    mechanism = Condensation(k=k, grouping=grouping)
-    opened = _opened(settled, given=schema is not None)
-    job = prepare(arrow, Plan(mechanism, opened, level, randomness=randomness))
-    codec = with_indicators(job.codec)
-    levels = effective_levels(job.records.levels, k, allow_level_1=False)
-    values = codec.encode(job.original, levels=levels).values
-    rng = randomness.generator("sanitize")
-    labels = partition(values, levels, np.zeros(len(levels), dtype=np.int64), rng, grouping=grouping)
+    begun = _first_groups(arrow, _opened(settled, given=schema is not None), level, k, grouping, randomness)
+    codec, values = begun.codec, begun.values
     maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit)  # type: ignore[arg-type]
-    maintainer.start(values, levels, labels)
+    maintainer.start(values, begun.levels, begun.labels)
     lock = None if pending_key is None else Vault.from_file(pending_key, state_id).close_over(-1, np.empty(0), 0).hex()
     form = FileForm(FileFormat.CSV) if form is None else form
     decimals = {} if schema is not None else _decimals(settled)
@@ -166,15 +163,34 @@ def init_stream(
         return
     screened = screen(aside, codec, level)
     others = effective_levels(screened.levels, k, allow_level_1=False)
-    kept = entries_of_first(
-        measuring,
-        first,
-        measure_rows,
-        (np.flatnonzero(~outside), values, levels, labels),
-        (np.flatnonzero(outside)[screened.rows], codec.coordinates(screened.cells), others),
-    )
+    taken = (np.flatnonzero(~outside), values, begun.levels, begun.labels)
+    left = (np.flatnonzero(outside)[screened.rows], codec.coordinates(screened.cells), others)
+    kept = entries_of_first(measuring, first, measure_rows, taken, left)
     out = aside.num_rows - len(screened.rows)
     create_state(state, settings, codec, maintainer, first, kept, screened.counts, out)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Begun:
+    """The first records as they are encoded, the level of each, and its group."""
+
+    codec: Codec
+    values: NDArray[np.float64]
+    levels: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+
+def _first_groups(
+    arrow: pa.Table, schema: Schema, level: str | int | None, k: int, grouping: str, randomness: Randomness
+) -> _Begun:
+    """Condense the first records statically [AY05, sec. 2]."""
+    job = prepare(arrow, Plan(Condensation(k=k, grouping=grouping), schema, level, randomness=randomness))
+    codec = with_indicators(job.codec)
+    levels = effective_levels(job.records.levels, k, allow_level_1=False)
+    values = codec.encode(job.original, levels=levels).values
+    rng = randomness.generator("sanitize")
+    labels = partition(values, levels, np.zeros(len(levels), dtype=np.int64), rng, grouping=grouping)
+    return _Begun(codec, values, levels, labels)
 
 
 def forget_rows(state: str | Path) -> Status:
