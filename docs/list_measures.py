@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from sfumato.assess.algebra import Measure, Number
 from sfumato.assess.catalogue import basic, catalogue
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Number
 from sfumato.assess.measure import EPOCHS
 from sfumato.assess.words import show, spoken_name
 

@@ -11,8 +11,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sfumato.assess import measure
+from sfumato.assess.algebra import Measure, Stated
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, Stated
 from sfumato.assess.study import Study
 from sfumato.laws.domains import Labels
 from sfumato.laws.spec import NoiseSpec

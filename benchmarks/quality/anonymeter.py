@@ -162,10 +162,10 @@ def ours(release: str, parts: tuple[Any, Any, Any], attempts: int) -> list[Row]:
     """Run our three with the same settings."""
     import numpy as np
 
+    from sfumato.assess.algebra import Number, run_measure
     from sfumato.assess.attacks.inference import Reader, attack_column
     from sfumato.assess.attacks.singling import SINGLING_OUT
     from sfumato.assess.findings import Family
-    from sfumato.assess.frame import Number, run_measure
     from sfumato.assess.sizes import Sizes
     from sfumato.assess.study import study_of
     from sfumato.tables.codec import Codec
@@ -203,8 +203,8 @@ def ours_scaled(release: str, parts: tuple[Any, ...], attempts: int) -> list[Row
     """Run our singling out with the smaller control, and on fresh tables in place of the original."""
     import numpy as np
 
+    from sfumato.assess.algebra import run_measure
     from sfumato.assess.attacks.singling import SINGLING_OUT
-    from sfumato.assess.frame import run_measure
     from sfumato.assess.sizes import Sizes
     from sfumato.assess.study import study_of
     from sfumato.tables.codec import Codec
@@ -234,9 +234,9 @@ def _link(study: Any, columns: list[str], attempts: int, rng: Any) -> Any:
     """Link the halves that the other side links: every other column."""
     import numpy as np
 
+    from sfumato.assess.algebra import Number, success
     from sfumato.assess.attacks.linkability import pick_near
     from sfumato.assess.findings import Family
-    from sfumato.assess.frame import Number, success
     from sfumato.assess.intervals import Tries
     from sfumato.assess.study import sample
 

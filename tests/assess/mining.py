@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import Measure, run_measure
 from sfumato.assess.sizes import Sizes
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.catalogue import declared
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import Measure, run_measure
 from sfumato.assess.study import Study, study_of
 from sfumato.mechanism import Workings
 from sfumato.tables.codec import Codec

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.differencing import DIFFERENCING, Shown, Watched, difference
-from sfumato.assess.frame import run_measure
 from sfumato.facts import EpochPublished
 from sfumato.tables.codec import Codec
 from tests.assess.privacy_studies import case, check_sound, found, value

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.linkage import GROUP_LINKAGE, likeliest_groups
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import run_measure
 from sfumato.assess.study import study_of
 from sfumato.facts import Fact, Grouped
 from sfumato.mechanism import Workings

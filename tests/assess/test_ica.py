@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.unknown_input import COMPONENTS, match_components, unmix
-from sfumato.assess.frame import run_measure
 from sfumato.geometry.mechanism import Rotation, Translation
 from tests.assess.moved import claimed, draw, moved, skewed, wine
 from tests.assess.privacy_studies import case, check_sound, found, value

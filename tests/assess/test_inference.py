@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.inference import (
     ATTRIBUTE_INFERENCE,
     CLOSE,
@@ -25,7 +26,6 @@ from sfumato.assess.attacks.inference import (
     tolerance_of,
 )
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import run_measure
 from sfumato.assess.study import Column, Study, study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema

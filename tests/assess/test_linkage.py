@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE, mutual_links, rank_view, whitening
 from sfumato.assess.findings import Finding, gains
-from sfumato.assess.frame import run_measure
 from sfumato.assess.study import Study, study_of
 from sfumato.mechanism import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.membership import MEMBERSHIP, area, area_tries
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import run_measure
 from sfumato.assess.study import study_of
 from tests.assess.cases import CASES, constant_table, draw_table, fit, released_of
 from tests.examples import at_length

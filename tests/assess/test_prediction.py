@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import Measure
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import Measure
 from sfumato.assess.sizes import Sizes
 from sfumato.assess.utility.clustering import CLUSTERING
 from sfumato.assess.utility.learning import Lesson, correlations, predict, r_squares, redraw_weights, task_of

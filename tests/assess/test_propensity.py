@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import Measure, run_measure
 from sfumato.assess.sizes import Sizes
 from sfumato.assess.study import Study, study_of
 from sfumato.assess.utility.propensity import (

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import run_measure
 from sfumato.assess.study import Study, study_of
 from sfumato.assess.utility import queries as module
 from sfumato.assess.utility.queries import QUERIES, Query, count_rows, draw_queries, relative_errors

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
 from sfumato.assess.findings import Direction, Finding
-from sfumato.assess.frame import run_measure
 from sfumato.assess.intervals import difference_interval
 from sfumato.assess.study import study_of
 from tests.assess.cases import draw_table, fit

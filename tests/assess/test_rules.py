@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import run_measure
 from sfumato.assess.study import Column, ColumnPair, Study, study_of
 from sfumato.assess.utility.rules import CONFIDENCE, RULES, SUPPORT, compare, mine
 from tests.assess.cases import ROWS, constant_table, draw_table, fit, released_of

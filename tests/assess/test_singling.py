@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.singling import (
     AT_LEAST,
     AT_MOST,
@@ -23,7 +24,6 @@ from sfumato.assess.attacks.singling import (
     single_conditions,
 )
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import run_measure
 from sfumato.assess.study import study_of
 from tests.assess.cases import constant_table, draw_table, fit
 from tests.examples import at_length

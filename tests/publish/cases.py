@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sfumato.assess.algebra import SHARE, Number, success
 from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
-from sfumato.assess.frame import SHARE, Number, success
 from sfumato.assess.report import Report
 from sfumato.facts import CountsKept, Drawn, Fact, Grouped, Noised, Shuffled, Synthesized
 from sfumato.publish import Policy

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.noise_filter import NOISE_FILTER
-from sfumato.assess.frame import run_measure
 from sfumato.assess.study import study_of
 from sfumato.laws.domains import Integers, Labels, Reals
 from sfumato.laws.operators import transition

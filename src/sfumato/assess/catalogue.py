@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from sfumato.assess.frame import Measure, Number
+from sfumato.assess.algebra import Measure, Number
 
 __all__ = ["basic", "catalogue", "declared"]
 

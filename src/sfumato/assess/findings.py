@@ -39,61 +39,30 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One measured number.
-
-    Parameters
-    ----------
-    name : str
-    family : Family
-    value : float or None
-        None where it was not run.
-    direction : Direction
-    range : tuple of float
-        Worst and best possible value in numeric order; None for an open end.
-    meaning : str
-        One sentence that a steward understands.
-    interval : tuple of float, optional
-        Where the number may lie, 95 %; None for an exact count.
-    baseline : float, optional
-        What the number would be if nothing were wrong (for utility); for attacks by guessing, or, where an interval
-        comes with it, from a release that knows nobody.
-    control : float, optional
-        The same number on rows that were held out.
-    because : str, optional
-        Why it was not run.
-    public : bool
-        Whether it may stand in the edition that leaves with the release.
-    control_interval : tuple of float, optional
-        Where the control may lie, 95 %.
-    attempts : int, optional
-        How many people were attacked, or rows tested, for it.
-    baseline_interval : tuple of float, optional
-        Where the baseline of an attack may lie, 95 %; None where it is reckoned.
-    unit : str
-        How a page writes the number: "share" as a percentage, "percent" and "count" as they are.
-    inside, outside : Tries, optional
-        Of an attack: what value and control rest on.
-    applies : bool
-        False where it was not run because such a table has nothing that it could attack; nothing is unknown then.
-    """
+    """One measured number."""
 
     name: str
     family: Family
-    value: float | None
+    value: float | None  # None where it was not run
     direction: Direction
-    range: tuple[float | None, float | None]
-    meaning: str
-    interval: tuple[float, float] | None = None
+    range: tuple[float | None, float | None]  # worst and best possible value in numeric order; None for an open end
+    meaning: str  # one sentence that a steward understands
+    interval: tuple[float, float] | None = None  # where the number may lie, 95 %; None for an exact count
+    # what the number would be if nothing were wrong (for utility); for attacks by guessing, or, where an interval comes
+    # with it, from a release that knows nobody
     baseline: float | None = None
-    control: float | None = None
-    because: str | None = None
-    public: bool = True
-    unit: str = ""
-    control_interval: tuple[float, float] | None = None
-    attempts: int | None = None
+    control: float | None = None  # the same number on rows that were held out
+    because: str | None = None  # why it was not run
+    public: bool = True  # whether it may stand in the edition that leaves with the release
+    unit: str = ""  # how a page writes the number: "share" as a percentage, "percent" and "count" as they are
+    control_interval: tuple[float, float] | None = None  # where the control may lie, 95 %
+    attempts: int | None = None  # how many people were attacked, or rows tested, for it
+    # where the baseline of an attack may lie, 95 %; None where it is reckoned
     baseline_interval: tuple[float, float] | None = None
+    # inside, outside: of an attack: what value and control rest on
     inside: Tries | None = None
     outside: Tries | None = None
+    # false where it was not run because such a table has nothing that it could attack; nothing is unknown then
     applies: bool = True
 
     @property
@@ -157,7 +126,7 @@ def gains(findings: Iterable[Finding]) -> tuple[Gain, ...]:
 
     Examples
     --------
-    >>> from sfumato.assess.frame import Number, success
+    >>> from sfumato.assess.algebra import Number, success
     >>> values = success(Tries(30, 100), guess=0.01, control=Tries(2, 100))
     >>> found = [Number(name).finding(Family.ATTACK, values) for name in ("a", "b")]
     >>> [(round(gain.excess, 2), gain.certain) for gain in gains(found)]

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 __all__ = [
     "CONFIDENCE",
     "Tries",
-    "around",
-    "crowd",
-    "crowded",
+    "clustered_interval",
     "difference_interval",
+    "distance_interval",
+    "effective_tries",
     "exact_interval",
-    "holding",
+    "mean_cluster",
     "median_interval",
+    "redraw_interval",
     "wilson",
-    "worth",
 ]
 
 CONFIDENCE = 0.95
@@ -53,24 +53,24 @@ class Tries:
         return Tries(self.hits + other.hits, self.of + other.of, max(self.times, other.times))
 
 
-def around(value: float, deviations: NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
+def distance_interval(value: float, deviations: NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
     """Interval around a distance from the norms of its redraws' deviations.
 
     Examples
     --------
-    >>> around(0.01, np.array([0.02, 0.02]), 0.0, 1.0)
+    >>> distance_interval(0.01, np.array([0.02, 0.02]), 0.0, 1.0)
     (0.0, 0.03)
     """
     reach = float(np.quantile(deviations, CONFIDENCE))
     return max(low, value - reach), min(high, value + reach)
 
 
-def holding(value: float, redraws: NDArray[np.float64]) -> tuple[float, float]:
+def redraw_interval(value: float, redraws: NDArray[np.float64]) -> tuple[float, float]:
     """Middle 95 % of redraws, widened to hold the value itself.
 
     Examples
     --------
-    >>> holding(1.0, np.array([0.5, 0.5]))
+    >>> redraw_interval(1.0, np.array([0.5, 0.5]))
     (0.5, 1.0)
     """
     low, high = np.quantile(redraws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
@@ -93,35 +93,35 @@ def wilson(hits: float, tries: float) -> tuple[float, float]:
     return low, float(middle + reach) if hits < tries else 1.0
 
 
-def crowd(places: NDArray[np.int64]) -> float:
+def mean_cluster(places: NDArray[np.int64]) -> float:
     """Count how many tries hang on the same thing: the mean over tries of how many have the same place.
 
     Examples
     --------
-    >>> crowd(np.array([7, 7, 7])), crowd(np.array([1, 2, 3]))
+    >>> mean_cluster(np.array([7, 7, 7])), mean_cluster(np.array([1, 2, 3]))
     (3.0, 1.0)
     """
     counts = np.unique(places, return_counts=True)[1] if len(places) else np.ones(1, dtype=np.int64)
     return float((counts**2).sum() / counts.sum())
 
 
-def crowded(share: float, tries: int, crowd: float) -> tuple[float, float]:
+def clustered_interval(share: float, tries: int, cluster: float) -> tuple[float, float]:
     """Wilson's interval of a share, as if there were one try for all those that hang on the same thing.
 
     Examples
     --------
-    >>> low, high = crowded(1.0, 1300, 1300.0)
+    >>> low, high = clustered_interval(1.0, 1300, 1300.0)
     >>> round(low, 2), high
     (0.21, 1.0)
     """
-    count = worth(tries, crowd)
+    count = effective_tries(tries, cluster)
     low, high = wilson(share * count, count)
     return min(low, share), max(high, share)
 
 
-def worth(tries: int, crowd: float) -> int:
+def effective_tries(tries: int, cluster: float) -> int:
     """How many tries are left where so many hang on the same thing."""
-    return max(1, round(tries / crowd))
+    return max(1, round(tries / cluster))
 
 
 def exact_interval(hits: float, tries: float, confidence: float) -> tuple[float, float]:

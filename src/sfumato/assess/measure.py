@@ -10,13 +10,13 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
+from sfumato.assess.algebra import COUNT, SHARE, Measure, NotRun, Number, Scale, Stated, Values, run_measure
 from sfumato.assess.catalogue import basic, catalogue, declared
 from sfumato.assess.figures.bars import attack_figures, model_figures
 from sfumato.assess.figures.histograms import distance_figures, group_figures, marginal_figures
 from sfumato.assess.figures.maps import association_figures, component_figures
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding
-from sfumato.assess.frame import COUNT, SHARE, Measure, NotRun, Number, Scale, Stated, Values, run_measure
 from sfumato.assess.report import Report
 from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
@@ -31,7 +31,7 @@ from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.threads import one_thread
 
-__all__ = ["EPOCHS", "Measured", "assess", "assess_apart", "draw_figures", "epoch_findings", "measure_study"]
+__all__ = ["EPOCHS", "Measured", "assess", "assess_apart", "draw_figures", "measure_study"]
 
 EPOCHS = Measure("epochs", Family.PRIVACY, "Aggarwal & Yu 2005 published by epochs", lambda _: ()).finds(
     Number("epoch-change-smallest", "Fewest records behind a change between epochs", COUNT.more).means(
@@ -126,30 +126,10 @@ def assess(
 ) -> Report:
     """Report of what the released table still gives and what it gives away.
 
-    Parameters
-    ----------
-    original : pyarrow.Table
-        The rows that were sanitized.
-    released : pyarrow.Table
-        The released rows, in the same types.
-    codec : Codec
-        Fitted on the original.
-    facts : tuple of Fact
-        What the mechanism did.
-    workings : Workings, optional
-        The groups; findings about them are not run without.
-    records : Records, optional
-        The original by this codec, where it was encoded before.
-    holdout : pyarrow.Table, optional
-        Rows that were kept out of the release.
-    before : pyarrow.Table, optional
-        What left in the epoch before, of a stream.
-    budget : float, optional
-        Seconds that the measuring may take; chooses how many rows are looked at.
-    judged : bool
-        Whether a policy is judged by the findings, which takes more people to be attacked.
-    rng : numpy.random.Generator
-        For redraws and samples.
+    The codec is fitted on the original. Without ``workings`` findings about groups are not run, without ``holdout``,
+    rows that were kept out of the release, those that need them. ``records`` is the original as encoded before,
+    ``before`` what left in the epoch before, of a stream. A ``budget`` in seconds chooses how many rows are looked
+    at; where a policy is ``judged`` by the findings more people are attacked.
     """
     begin = perf_counter()
     tell(_STAGE, 0.0)
@@ -193,19 +173,8 @@ def assess_apart(
 ) -> Report:
     """Report of what can be measured without a raw row, and of everything else why it was not.
 
-    Parameters
-    ----------
-    released : pyarrow.Table
-    because : str
-        Why there are no rows to compare with.
-    facts : tuple of Fact
-    workings : Workings, optional
-        With the sizes of groups.
-    before : pyarrow.Table, optional
-        What left in the epoch before.
-    codec : Codec, optional
-        Of both.
-    rng : numpy.random.Generator
+    ``because`` is why there are no rows to compare with, ``before`` what left in the epoch before; ``workings`` hold
+    the sizes of groups.
     """
     begin = perf_counter()
     lacking: list[Finding] = []

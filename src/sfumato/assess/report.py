@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from sfumato.assess.figures.svg import Figure
-from sfumato.assess.findings import Finding, Gain, gains
+from sfumato.assess.findings import Finding, gains
 from sfumato.assess.words import measured_sentence, show, spoken_name
 from sfumato.documents import plain
 from sfumato.errors import OptionError
@@ -226,13 +226,7 @@ class Report:
         return frame_of(table, kind or self.frame)
 
     def plot(self, name: str) -> Figure:
-        """A figure by its name; a notebook shows it, and its ``to_svg()`` is a file.
-
-        Raises
-        ------
-        OptionError
-            For a name that no figure has; lists those there are.
-        """
+        """A figure by its name; a notebook shows it, and its ``to_svg()`` is a file. An unknown name lists all."""
         from sfumato.assess.page import visible_figures
 
         figures = {figure.name: figure for figure in visible_figures(self.figures, owner=True)}
@@ -256,7 +250,8 @@ class Report:
             measured_sentence(self.findings),
         ]
         told = [finding for finding in self.findings if finding.name in _TOLD and finding.value is not None]
-        for finding in (*told, *(gain.finding for gain in _leading(self.findings))):
+        leading = [gain.finding for gain in gains(self.findings) if not gain.conceded][:3]
+        for finding in (*told, *leading):
             beside = [("baseline", finding.baseline), ("control", finding.control)]
             known = ", ".join(f"{name} {show(value, finding.unit)}" for name, value in beside if value is not None)
             way = finding.direction.value.replace("-", " ")
@@ -266,11 +261,6 @@ class Report:
         if unknown:
             lines.append(f"  not run: {len(unknown)}, for reasons given in the report")
         return "\n".join(lines)
-
-
-def _leading(findings: tuple[Finding, ...]) -> list[Gain]:
-    """List the three attacks that gain most, apart from those that every certificate concedes."""
-    return [gain for gain in gains(findings) if not gain.conceded][:3]
 
 
 def _cell(document: dict[str, Any], key: str, end: int | None) -> Any:

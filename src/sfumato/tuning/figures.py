@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -17,64 +17,45 @@ _SHAPES = {"approximate GCD": "s", "rule-based": "^", "brute force": "D"}
 
 
 def tuning_figures(tuning: Tuning) -> tuple[Figure, ...]:
-    """Draw the frontier, and utility, linkage and the interval metric over the group size."""
-    trials = tuning.trials
+    """The frontier, and utility, linkage and the interval metric over the group size; for the owner."""
+    trials, count = tuning.trials, len(tuning.trials)
     marked = ", ".join(f"{mark.rule} {mark.size}" for mark in tuning.marks)
-    figures = [
-        draw(
-            "frontier/linkage",
+    dashed = " Dashed: the smallest class alone." if trials[0].smallest is not None else ""
+    told: dict[str, tuple[Callable[[Axes], None], str, str, str]] = {
+        "linkage": (
             lambda axes: _frontier(axes, tuning),
-            size=_SIZE,
-            title="Utility against attack success",
-            caption=(
-                "Each dot is a group size, with 95 % intervals; up and to the left is better. The line joins the sizes "
-                f"that no other beats in both. Recommended: {tuning.choice.size}. Chosen by the paper's rules: "
-                f"{marked}."
-            ),
-            alt=f"Scatter plot of {len(trials)} group sizes: {tuning.words} against the share of people linked.",
-            public=False,
+            "Utility against attack success",
+            "Each dot is a group size, with 95 % intervals; up and to the left is better. The line joins the sizes "
+            f"that no other beats in both. Recommended: {tuning.choice.size}. Chosen by the paper's rules: {marked}.",
+            f"Scatter plot of {count} group sizes: {tuning.words} against the share of people linked.",
         ),
-        draw(
-            "frontier/utility",
+        "utility": (
             lambda axes: _over_size(axes, tuning),
-            size=_SIZE,
-            title="Utility over the group size",
-            caption="With 95 % intervals of the mean over the splits. Dotted: the original rows themselves."
-            + (" Dashed: the smallest class alone." if trials[0].smallest is not None else ""),
-            alt=f"Line of {tuning.words} over {len(trials)} group sizes.",
-            public=False,
+            "Utility over the group size",
+            f"With 95 % intervals of the mean over the splits. Dotted: the original rows themselves.{dashed}",
+            f"Line of {tuning.words} over {count} group sizes.",
         ),
-    ]
-    figures.append(
-        draw(
-            "frontier/people",
+        "people": (
             lambda axes: _people(axes, trials),
-            size=_SIZE,
-            title="People linked, over the group size",
-            caption=(
-                "Line: people of the table, with 95 % intervals. Dashed: people who are not in it. What lies between "
-                "is the price of being in the table; less is better."
-            ),
-            alt=f"Lines of the share of people linked, in the table and held out, over {len(trials)} group sizes.",
-            public=False,
-        )
+            "People linked, over the group size",
+            "Line: people of the table, with 95 % intervals. Dashed: people who are not in it. What lies between is "
+            "the price of being in the table; less is better.",
+            f"Lines of the share of people linked, in the table and held out, over {count} group sizes.",
+        ),
+        "interval": (
+            lambda axes: _interval(axes, trials),
+            "Interval metric over the group size",
+            "The width of the interval that holds an intruder's error 95 of 100 times, as a share of the column's "
+            "range, mean over the columns of numbers; more is better.",
+            f"Line of the interval metric over {count} group sizes.",
+        ),
+    }
+    if all(trial.interval is None for trial in trials):
+        del told["interval"]
+    return tuple(
+        draw(f"frontier/{name}", paint, size=_SIZE, title=title, caption=caption, alt=alt, public=False)
+        for name, (paint, title, caption, alt) in told.items()
     )
-    if any(trial.interval is not None for trial in trials):
-        figures.append(
-            draw(
-                "frontier/interval",
-                lambda axes: _interval(axes, trials),
-                size=_SIZE,
-                title="Interval metric over the group size",
-                caption=(
-                    "The width of the interval that holds an intruder's error 95 of 100 times, as a share of the "
-                    "column's range, mean over the columns of numbers; more is better."
-                ),
-                alt=f"Line of the interval metric over {len(trials)} group sizes.",
-                public=False,
-            )
-        )
-    return tuple(figures)
 
 
 def _frontier(axes: Axes, tuning: Tuning) -> None:

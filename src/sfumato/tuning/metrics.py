@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from sfumato.assess.frame import NotRun
+from sfumato.assess.algebra import NotRun
 from sfumato.assess.study import Matrix, Study, sample
 from sfumato.assess.utility.comparison import compatibility
 from sfumato.assess.utility.learning import Task, correlations, is_class, predict, task_of

@@ -43,42 +43,20 @@ class SearchPlan:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuning:
-    """Group sizes tried, what each gave, and which one to take.
+    """Group sizes tried, what each gave, and which one to take."""
 
-    Parameters
-    ----------
-    trials : tuple of Trial
-        In rising order of size.
-    choice : Choice
-        The recommended size and why.
-    marks : tuple of Mark
-        What the approximate GCD, the rule-based search and the brute force chose.
-    front : tuple of int
-        The sizes that no other beats in both utility and attack success.
-    recipe : Recipe
-        Runs the recommended size.
-    plan : SearchPlan
-    metric, words : str
-        The utility's name, and how it is called.
-    baseline : float or None
-        The utility of the original rows themselves.
-    seconds : float
-        The whole run.
-    notes : tuple of str
-        What a reader must know before taking the recommendation.
-    """
-
-    trials: tuple[Trial, ...]
-    choice: Choice
-    marks: tuple[Mark, ...]
-    front: tuple[int, ...]
-    recipe: Recipe
+    trials: tuple[Trial, ...]  # in rising order of size
+    choice: Choice  # the recommended size and why
+    marks: tuple[Mark, ...]  # what the approximate GCD, the rule-based search and the brute force chose
+    front: tuple[int, ...]  # the sizes that no other beats in both utility and attack success
+    recipe: Recipe  # runs the recommended size
     plan: SearchPlan
+    # metric, words: the utility's name, and how it is called
     metric: str
     words: str
-    baseline: float | None
-    seconds: float
-    notes: tuple[str, ...] = ()
+    baseline: float | None  # the utility of the original rows themselves
+    seconds: float  # the whole run
+    notes: tuple[str, ...] = ()  # what a reader must know before taking the recommendation
 
     def __repr__(self) -> str:
         return f"Tuning(k={self.choice.size}, {len(self.trials)} sizes tried)"
@@ -136,7 +114,9 @@ class Tuning:
     def summary(self) -> str:
         """Say the recommendation and list what was tried."""
         smallest = any(trial.smallest is not None for trial in self.trials)
-        lines = [self.choice.reason, *self.notes, "", self._head(smallest)]
+        names = [f"{'k':>7}", f"{'utility':>14}", *([f"{'smallest':>9}"] if smallest else [])]
+        head = "".join([*names, f"{'linked (95 %)':>25}", f"{'interval':>9}", f"{'s/pass':>8}"])
+        lines = [self.choice.reason, *self.notes, "", head]
         marks: dict[int, list[str]] = {self.choice.size: ["recommended"]}
         for mark in self.marks:
             marks.setdefault(mark.size, []).append(mark.rule)
@@ -159,7 +139,3 @@ class Tuning:
             + ("." if self.baseline is None else f", that of the original {self.baseline:.3f}.")
         )
         return "\n".join(lines)
-
-    def _head(self, smallest: bool) -> str:
-        names = [f"{'k':>7}", f"{'utility':>14}", *([f"{'smallest':>9}"] if smallest else [])]
-        return "".join([*names, f"{'linked (95 %)':>25}", f"{'interval':>9}", f"{'s/pass':>8}"])

@@ -35,6 +35,10 @@ _FLOOR = 5  # the smallest group size that is tried unless a level or k asks for
 _SHARE = 0.1  # the paper's t as a share of the smallest class, and of the rows held out
 _STEPS = 10
 _FEWEST_STEPS = 4
+_METHODS: dict[str, Callable[[int], Mechanism]] = {
+    "classwise": lambda size: ClasswiseCondensation(k=size),
+    "condense": lambda size: Condensation(k=size),
+}
 
 
 def tune(
@@ -99,11 +103,11 @@ def tune(
     chosen = choose_metric(first.study, metric)
     method = _method(first.study, method)
     low, least, high = _range(first, method, k)
-    bench = _Bench(chosen, _maker(method), randomness, [first])
+    bench = _Bench(chosen, _METHODS[method], randomness, [first])
     plan, sizes = _plan(bench, (low, least, high), repeats, holdout, budget)
     bench.splits.extend(split(number, 2) for number in range(1, plan.repeats))
     bench.trials.clear()
-    marks = _search(bench, plan, sizes, _divisor(first, method, least))
+    marks = _search(bench, plan, sizes, choose_size(_cells(first, method), least) if method == "classwise" else None)
     trials = tuple(bench.trials[size] for size in sorted(bench.trials))
     choice = recommend(trials, chosen.words)
     recipe = Recipe(method, {"k": choice.size}, first.codec.schema, level, strata, None, None, __version__)
@@ -176,17 +180,11 @@ def _check(repeats: int, holdout: float, budget: float | None) -> None:
 def _method(study: Study, method: str | None) -> str:
     if method is None:
         return "classwise" if has_classes(study) else "condense"
-    if method not in ("classwise", "condense"):
+    if method not in _METHODS:
         raise OptionError(f"group sizes are tuned for 'classwise' and 'condense'; there is none in {method!r}")
     if method == "classwise" and not has_classes(study):
         raise OptionError("class-wise condensation needs a target that is a class; name one, or take condense")
     return method
-
-
-def _maker(method: str) -> Callable[[int], Mechanism]:
-    return (
-        (lambda size: ClasswiseCondensation(k=size)) if method == "classwise" else (lambda size: Condensation(k=size))
-    )
 
 
 def _cells(split: Split, method: str) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -214,13 +212,6 @@ def _range(split: Split, method: str, k: int | None) -> tuple[int, int, int]:
         )
     least = min(room, max(low, round(_SHARE * smallest)))
     return low, least, room
-
-
-def _divisor(split: Split, method: str, least: int) -> int | None:
-    """Approximate GCD of the classes [KCG12, fig. 5]."""
-    if method != "classwise":
-        return None
-    return choose_size(_cells(split, method), least)
 
 
 def _plan(

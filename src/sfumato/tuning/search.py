@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sfumato.tuning.trials import Trial
 
-__all__ = ["GAP", "Choice", "Search", "brute_force", "equal_steps", "frontier", "recommend", "rule_based_search"]
+__all__ = ["GAP", "Choice", "brute_force", "equal_steps", "frontier", "recommend", "rule_based_search"]
 
 GAP = 0.05
 """Relative loss of utility that counts as a loss: t_a of the paper."""
@@ -31,14 +31,8 @@ def rule_based_search(low: int, high: int, utility: Callable[[int], float], *, g
     Implements figure 6 of KCG12. Where utility falls by more than the gap from g1 to g2, the left half is searched for
     utility, else the right half for privacy; halves meet at the geometric mean g3 of g1 and g2.
 
-    Parameters
-    ----------
-    low, high : int
-        The least group size, t, and the size of the smallest class.
-    utility : callable
-        Gives the utility at a group size; asked once for each size.
-    gap : float
-        The paper's t_a.
+    ``low`` and ``high`` are the least group size, t, and the size of the smallest class; the ``utility`` at a size is
+    asked once for each size; ``gap`` is the paper's t_a.
 
     Notes
     -----

@@ -21,7 +21,7 @@ from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.tuning.metrics import Metric, Score
 
-__all__ = ["Reading", "Split", "Trial", "interval_of", "linkage_of", "try_size"]
+__all__ = ["Reading", "Split", "Trial", "try_size"]
 
 
 def interval_of(study: Study) -> float | None:

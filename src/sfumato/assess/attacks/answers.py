@@ -6,18 +6,18 @@ Agrawal & Srikant 2000 for the distribution; Evfimievski, Gehrke & Srikant 2003 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, where
 from sfumato.assess.attacks.noise_filter import randomized_specs, redraw_rows
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Stated, Values
-from sfumato.assess.intervals import Tries, holding
+from sfumato.assess.intervals import Tries, redraw_interval
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study
-from sfumato.facts import Fact, Randomized
+from sfumato.facts import Randomized
 from sfumato.laws.domains import Labels, Universe
 from sfumato.laws.operators import Operator, likelihoods
 from sfumato.laws.spec import NoiseSpec
@@ -87,12 +87,6 @@ class _Guessed:
     most_frequent: float
 
 
-def _applies(facts: Sequence[Fact]) -> str | None:
-    if any(isinstance(fact, Randomized) for fact in facts):
-        return None
-    return "no column was randomized by a stated law, so there is no answer to guess behind"
-
-
 def _run(study: Study) -> Iterator[Stated]:
     released, original = study.descent()
     guessed = [
@@ -108,7 +102,7 @@ def _run(study: Study) -> Iterator[Stated]:
     cells = np.sum([each.tried for each in guessed], axis=0).astype(np.int64)
     value, count = float(hits.sum() / cells.sum()), int(cells.sum())
     constant = math.fsum(each.most_frequent * int(each.tried.sum()) for each in guessed)
-    interval = holding(value, redraw_rows(hits, cells, study.generator("best-guess")))
+    interval = redraw_interval(value, redraw_rows(hits, cells, study.generator("best-guess")))
     yield "best-guess", Values(value, interval, constant / count, attempts=count)
     for each in guessed:
         tries = Tries(int(each.hits.sum()), int(each.tried.sum()))
@@ -119,7 +113,9 @@ def _run(study: Study) -> Iterator[Stated]:
 def _guess_column(pair: ColumnPair, spec: NoiseSpec, released: Places, original: Places) -> _Guessed | None:
     true = _codes(pair, pair.original, spec.domain)[original]
     got = _codes(pair, pair.released, spec.released)[released]
-    there = (true >= 0) & (true < spec.domain.size) & _possible(got, spec)
+    outputs = spec.operator.outputs
+    possible = got != _NOWHERE if outputs is None else (got >= outputs.start) & (got < outputs.stop)
+    there = (true >= 0) & (true < spec.domain.size) & possible
     if not there.any():
         return None
     hits = np.zeros(len(there), dtype=np.bool_)
@@ -147,13 +143,6 @@ def _codes(pair: ColumnPair, cells: Column, domain: Universe) -> Places:
     return np.where(near & (np.abs(steps - whole) <= _OFF), whole, _NOWHERE).astype(np.int64)
 
 
-def _possible(codes: Places, spec: NoiseSpec) -> NDArray[np.bool_]:
-    outputs = spec.operator.outputs
-    if outputs is None:
-        return np.asarray(codes != _NOWHERE)
-    return np.asarray((codes >= outputs.start) & (codes < outputs.stop))
-
-
 def _guessed_number(name: str, what: str, spoken: str = "") -> Number:
     meaning = (
         f"The share of {what} that are guessed exactly from the released one, by Bayes' rule and the distribution that "
@@ -168,7 +157,7 @@ BEST_GUESS = Measure(
     "Agrawal & Srikant 2000; Evfimievski, Gehrke & Srikant 2003",
     _run,
     needs=(Need.ORIGIN,),
-    applies=_applies,
+    applies=where(Randomized, "no column was randomized by a stated law, so there is no answer to guess behind"),
 ).finds(
     _guessed_number("best-guess", "randomized values", "Randomized values guessed exactly"),
     _guessed_number("best-guess/", "values of {column}"),

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SHARE, Measure, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family, Finding
-from sfumato.assess.frame import SHARE, Measure, NotRun, Number, Stated, Values
 from sfumato.assess.intervals import wilson
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Matrix, Places, Study
@@ -34,7 +34,6 @@ __all__ = [
     "claimed_rows",
     "difference",
     "difference_findings",
-    "paired_moves",
 ]
 
 EXACT = 1e-3
@@ -279,21 +278,10 @@ def claimed_rows(seen: SeenRounds) -> tuple[Places, Matrix]:
 def paired_moves(count: Places, total: Matrix, blur: Matrix, *, apart: float = 4.0) -> tuple[Places, Matrix]:
     """Rows claimed where rounding blurs sums: what one cluster lost is what one other gained in the same round.
 
-    Parameters
-    ----------
-    count, total : ndarray of shape (t, g) and (t, g, d)
-        Rows of the others in each cluster, and their sums.
-    blur : ndarray of shape (t, g)
-        Standard deviation of what rounding does to a coordinate of these sums.
-    apart : float
-        Standard deviations by which loss and gain may differ in a coordinate.
-
-    Returns
-    -------
-    moves : ndarray of shape (m, 3)
-        Round, cluster before and cluster after; a loss or a gain that fits several others is not claimed.
-    rows : ndarray of shape (m, d)
-        The claimed rows, loss and gain averaged by how sure they are.
+    Counts and sums are those of the others' rows in each cluster, of shape (t, g) and (t, g, d); ``blur`` is the
+    standard deviation of what rounding does to a coordinate of these sums, and loss and gain may differ by ``apart`` of
+    them. First the moves (round, cluster before, cluster after), then the rows, loss and gain averaged by how sure they
+    are; a loss or a gain that fits several others is not claimed.
 
     Examples
     --------

@@ -14,17 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import (
-    SHARE,
-    Measure,
-    Need,
-    NotRun,
-    Number,
-    Stated,
-    Values,
-    success,
-)
 from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.stand_ins import split_in_tenths
@@ -38,8 +29,6 @@ __all__ = [
     "NEIGHBOUR",
     "PROFILES",
     "REGISTRY",
-    "ColumnAttack",
-    "Profile",
     "Reader",
     "attack_column",
     "knowing",
@@ -270,15 +259,10 @@ def pool(attacks: Sequence[ColumnAttack]) -> ColumnAttack:
     return ColumnAttack("", Tries(sum(each.inside.hits for each in attacks), attempts), control, guess)
 
 
-def _choose_secrets(study: Study, order: Sequence[str]) -> tuple[str, ...]:
-    """The target first, then what is least easily seen; all columns, unless they are many or the table large."""
-    most = min(_MOST, max(_FEWEST, _CELLS // len(study.released)))
-    return tuple(reversed(order))[:most]
-
-
 def _run(study: Study) -> Iterator[Stated]:
     order, reader, rng = rank_columns(study), Reader(study), study.generator("attribute-inference")
-    secrets = _choose_secrets(study, order)
+    # the target first, then what is least easily seen; all columns, unless they are many or the table large
+    secrets = tuple(reversed(order))[: min(_MOST, max(_FEWEST, _CELLS // len(study.released)))]
     attempts = min(study.sizes.attempts, max(1, _SHARE * study.sizes.attempts // len(secrets)))
     for profile in PROFILES:
         people = study.sizes.attempts if study.sizes.judged and profile is INSIDER else attempts
@@ -286,16 +270,14 @@ def _run(study: Study) -> Iterator[Stated]:
         attacks = [attack for attack in tried if attack is not None]
         if not attacks:
             raise NotRun("no cell of the original has a value that could be guessed")
-        known = "" if profile is INSIDER else f", here {_list(profile.choose(order, ''))} ({_NEXT})"
+        *first, last = profile.choose(order, "")
+        named = f"{', '.join(first)} and {last}" if first else last
+        known = "" if profile is INSIDER else f", here {named} ({_NEXT})"
         meaning, whole = _MEANING.format(known=profile.sentence + known), pool(attacks).success
         note = _note(study, secrets, people)
         yield f"attribute-inference-{profile.name}", dataclasses.replace(whole, meaning=meaning, note=note)
         for each in attacks if profile is INSIDER else ():
             yield f"attribute-inference-insider/{each.column}", each.success
-
-
-def _list(columns: Sequence[str]) -> str:
-    return ", ".join(columns[:-1]) + f" and {columns[-1]}" if len(columns) > 1 else "".join(columns)
 
 
 def _note(study: Study, secrets: Sequence[str], attempts: int) -> str:

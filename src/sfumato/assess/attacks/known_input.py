@@ -11,25 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.assess.algebra import COUNT, SHARE, Measure, Need, NotRun, Number, Stated, Values, where
 from sfumato.assess.attacks.undo import undo
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import COUNT, SHARE, Measure, Need, NotRun, Number, Stated, Values
-from sfumato.assess.intervals import holding, wilson
+from sfumato.assess.intervals import redraw_interval, wilson
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
-from sfumato.facts import Fact, Transformed
+from sfumato.facts import Transformed
 from sfumato.tables.grid import decimals_of_numbers, step_of_numbers
 
-__all__ = [
-    "CLOSE",
-    "KNOWN_INPUT",
-    "NOTHING",
-    "PUBLIC_MOMENTS",
-    "MovedColumns",
-    "known_input_curve",
-    "match_moments",
-    "moved_columns",
-    "not_moved",
-]
+__all__ = ["CLOSE", "KNOWN_INPUT", "NOTHING", "PUBLIC_MOMENTS", "MovedColumns", "moved_columns", "not_moved"]
 
 CLOSE = 0.1
 """Standard deviations within which a number counts as recovered."""
@@ -38,6 +28,10 @@ _SMALL = 5  # known rows, each number of which is tried
 _MOST = 64  # known rows a column, at most
 _DRAWS = 10  # sets of known rows that are drawn for each number
 NOTHING = "fewer than three rows without missing cells are there, or nothing differs in them"
+
+
+not_moved = where(Transformed, "no column was shifted, scaled or turned by a key")
+"""Why nothing can be undone."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,20 +59,8 @@ class MovedColumns:
         return float(close[:, spread > 0].mean())
 
 
-def not_moved(facts: Sequence[Fact]) -> str | None:
-    """Why the attack does not apply where no column was moved by a key."""
-    moved = any(isinstance(fact, Transformed) for fact in facts)
-    return None if moved else "no column was shifted, scaled or turned by a key"
-
-
 def moved_columns(study: Study, most: int, rng: np.random.Generator) -> MovedColumns:
-    """The moved columns of at most so many rows.
-
-    Raises
-    ------
-    NotRun
-        Where fewer than three rows are whole or nothing differs.
-    """
+    """The moved columns of at most so many rows; `NotRun` where fewer than three are whole or nothing differs."""
     fact, workings = study.fact(Transformed), study.workings
     assert fact is not None
     told: dict[str, float] = getattr(workings, "units", {})  # known like the method: only the terms are secret
@@ -138,7 +120,7 @@ def _run(study: Study) -> Iterator[Stated]:
 
     def share(number: int) -> Values:
         value = float(curve[number].mean())
-        return Values(value, holding(value, curve[number]), guess, attempts=rows, note=note)
+        return Values(value, redraw_interval(value, curve[number]), guess, attempts=rows, note=note)
 
     yield "recovered-cells", share(claimed)
     bare = moved.recovered(moved.after, everyone) >= _ENOUGH  # the released numbers are the original ones

@@ -7,19 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values, success
 from sfumato.assess.attacks.inference import Reader
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import (
-    SHARE,
-    Measure,
-    Need,
-    NotRun,
-    Number,
-    Scale,
-    Stated,
-    Values,
-    success,
-)
 from sfumato.assess.intervals import Tries
 from sfumato.assess.stand_ins import split_in_tenths
 from sfumato.assess.study import Column, Matrix, Places, Study, sample

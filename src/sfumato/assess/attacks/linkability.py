@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SHARE, Measure, Need, Number, Stated, success
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SHARE, Measure, Need, Number, Stated, success
 from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.stand_ins import split_in_tenths
@@ -101,12 +101,9 @@ def _spots(rows: Matrix, rng: np.random.Generator) -> _Spots:
 
 
 def pick_near(rows: Matrix, queries: Matrix, count: int, rng: np.random.Generator) -> Places:
-    """Rows nearest to each query, in rising distance; of those that are alike some at random.
+    """Places of the rows nearest to each query, in rising distance; of those that are alike some at random.
 
-    Returns
-    -------
-    ndarray of shape (q, count)
-        Places of rows; fewer than ``count`` columns where there are fewer rows.
+    Fewer than ``count`` where there are fewer rows.
 
     Examples
     --------

@@ -14,18 +14,18 @@ only to score.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, success, where
 from sfumato.assess.attacks.linkability import draw_halves
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Stated, success
 from sfumato.assess.intervals import Tries, wilson
 from sfumato.assess.neighbours import TREE, nearest
 from sfumato.assess.stand_ins import split_in_two
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
-from sfumato.facts import Fact, Grouped
+from sfumato.facts import Grouped
 from sfumato.records import BlockKind, Layout
 
 __all__ = [
@@ -310,16 +310,8 @@ def likeliest_groups(
 ) -> tuple[Places, Places]:
     """Each person's group of nearest mean, and the likeliest of the few groups whose means are nearest.
 
-    The likelihood is normal, from the group's mean and covariance with a ridge, times the group's size.
-
-    Returns
-    -------
-    nearest_centre, likeliest : ndarrays of shape (q,)
-
-    Notes
-    -----
-    A group of fewer members than coordinates is handled by the products between its members (Woodbury), so that no
-    d x d matrix is made for it.
+    The likelihood is normal, from the group's mean and covariance with a ridge, times the group's size. A group of
+    fewer members than coordinates is handled by products between its members (Woodbury): no d x d matrix is made.
     """
     order = np.argsort(labels, kind="stable")
     present, starts = np.unique(labels[order], return_index=True)
@@ -353,13 +345,14 @@ def _log_likelihood(members: Matrix, away: Matrix, ridge: float) -> Matrix:
     return np.asarray(-0.5 * (squares + np.linalg.slogdet(inner)[1] + d * np.log(ridge)))
 
 
-def _not_grouped(facts: Sequence[Fact]) -> str | None:
-    return None if any(isinstance(fact, Grouped) for fact in facts) else "the table is not known to be made of groups"
-
-
 _BY_GUESS = "; guessing is a row drawn at random, and less is better"
 GROUP_LINKAGE = Measure(
-    "group-linkage", Family.ATTACK, "Nin, Herranz & Torra 2008", _run_groups, needs=(Need.GROUPS,), applies=_not_grouped
+    "group-linkage",
+    Family.ATTACK,
+    "Nin, Herranz & Torra 2008",
+    _run_groups,
+    needs=(Need.GROUPS,),
+    applies=where(Grouped, "the table is not known to be made of groups"),
 ).finds(
     Number("group-linkage-nearest-row", "Finding the group by the nearest row", SHARE).means(
         "The share of people whose nearest released row was drawn from their own group, so that an attacker who "

@@ -12,17 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import (
-    SHARE,
-    Measure,
-    Need,
-    NotRun,
-    Number,
-    Stated,
-    Values,
-    success,
-)
 from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Matrix, Places, Study, sample

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SHARE, SIZE, Measure, Need, NotRun, Number, Stated, Values, where
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SHARE, SIZE, Measure, Need, NotRun, Number, Stated, Values
-from sfumato.assess.intervals import holding
+from sfumato.assess.intervals import redraw_interval
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
 from sfumato.facts import ComponentNoise, Fact, Noised, Randomized
 from sfumato.laws.operators import Additive
@@ -146,7 +146,7 @@ def _noise_covariance(study: Study, added: Matrix, there: NDArray[np.bool_]) -> 
 def _error(squares: Matrix, raw: float, cells: Places, note: str, rng: np.random.Generator) -> Values:
     """A root-mean-square error beside that of another guess, of which the sum of squares is given."""
     value, count = float(np.sqrt(squares.sum() / cells.sum())), int(cells.sum())
-    interval = holding(value, np.sqrt(redraw_rows(squares, cells, rng)))
+    interval = redraw_interval(value, np.sqrt(redraw_rows(squares, cells, rng)))
     return Values(value, interval, float(np.sqrt(raw / count)), attempts=count, note=note)
 
 
@@ -158,7 +158,7 @@ def _near(
     hits = ((np.abs(errors) <= reach) & there).sum(axis=1).astype(np.float64)
     value = float(hits.sum() / cells.sum())
     baseline = float(((np.abs(guessed) <= reach) & there).sum() / cells.sum())
-    interval = holding(value, redraw_rows(hits, cells, rng))
+    interval = redraw_interval(value, redraw_rows(hits, cells, rng))
     return Values(value, interval, baseline, attempts=int(cells.sum()), note=note)
 
 
@@ -216,12 +216,6 @@ def estimate_in_group(members: Matrix, noised: Matrix, scale: float) -> Matrix:
     return np.asarray(mean + (noised - mean) @ axes * share @ axes.T)
 
 
-def _noise_on_components(facts: Sequence[Fact]) -> str | None:
-    if any(isinstance(fact, ComponentNoise) for fact in facts):
-        return None
-    return "no noise was put on the principal components of groups, so there is none to filter off"
-
-
 def _run_in_groups(study: Study) -> Iterator[Stated]:
     fact = study.fact(ComponentNoise)
     assert fact is not None
@@ -266,7 +260,9 @@ GROUP_FILTER = Measure(
     "Huang, Du & Chen 2005; Banerjee, Chen & Gangopadhyay 2010",
     _run_in_groups,
     needs=(Need.GROUPS, Need.ORIGIN),
-    applies=_noise_on_components,
+    applies=where(
+        ComponentNoise, "no noise was put on the principal components of groups, so there is none to filter off"
+    ),
 ).finds(
     Number("group-filtered-error", "Error that is left after filtering the noise within groups", SIZE.more).means(
         "How far, in standard deviations, an attacker who knows a record's group, its statistics and the law of "

@@ -15,18 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import (
-    SHARE,
-    Measure,
-    Need,
-    NotRun,
-    Number,
-    Stated,
-    Values,
-    success,
-)
-from sfumato.assess.intervals import Tries, crowd, crowded, worth
+from sfumato.assess.intervals import Tries, clustered_interval, effective_tries, mean_cluster
 from sfumato.assess.stand_ins import split_in_two
 from sfumato.assess.study import Column, Matrix, Places, Study, sample
 from sfumato.compiled import compiled, fixed, inner, whole
@@ -233,23 +224,23 @@ def _fitting(
     guess = float((find_fits(guesses_like(predicates, original, ordered, rng), original)[0] == 1).mean())
     counts, places = find_fits(predicates, original)
     attack = Tries(int((counts == 1).sum()), len(predicates))
-    hanging, n = crowd(places[counts == 1]), len(original)
+    hanging, n = mean_cluster(places[counts == 1]), len(original)
     if held is None or n < 2:
         values = success(attack, guess=guess, control=None)
-        interval = crowded(attack.share, len(predicates), hanging)
+        interval = clustered_interval(attack.share, len(predicates), hanging)
         return dataclasses.replace(values, interval=interval, inside=_independent(attack, hanging))
     seats = rng.permutation(n)[: min(len(held), n // 2)]
     guests = Rows.of_matrix(held.cells[:, sample(len(held), len(seats), rng)])
     counts, places = find_fits(predicates, guests)
     alone = (counts == 1) & (find_fits(predicates, original, np.isin(np.arange(n), seats))[0] == 0)
     outside = Tries(int(alone.sum()), len(predicates))
-    hanging = max(hanging, crowd(places[alone]))
+    hanging = max(hanging, mean_cluster(places[alone]))
     scale = n / len(seats)  # so many times as often, were all seats theirs
     control = Tries(min(outside.hits * scale, outside.of), outside.of)
-    low, high = crowded(outside.share, len(predicates), hanging)
+    low, high = clustered_interval(outside.share, len(predicates), hanging)
     return dataclasses.replace(
         success(attack, guess=guess, control=control),
-        interval=crowded(attack.share, len(predicates), hanging),
+        interval=clustered_interval(attack.share, len(predicates), hanging),
         control_interval=(min(low * scale, control.share), min(high * scale, 1.0)),
         inside=_independent(attack, hanging),
         outside=_independent(outside, hanging, scale),
@@ -258,7 +249,7 @@ def _fitting(
 
 def _independent(tries: Tries, hanging: float, scale: float = 1.0) -> Tries:
     """As many tries as are left where so many hang on the same thing."""
-    count = worth(int(tries.of), hanging)
+    count = effective_tries(int(tries.of), hanging)
     return Tries(tries.share * count, count, scale)
 
 

@@ -31,11 +31,7 @@ _EXPLAINED = 4.0  # misfits, in parts of what rounding allows, up to which known
 
 
 def undo(
-    before: Matrix,
-    after: Matrix,
-    released: Matrix,
-    operations: Sequence[str],
-    rounding: Matrix | None = None,
+    before: Matrix, after: Matrix, released: Matrix, operations: Sequence[str], rounding: Matrix | None = None
 ) -> Matrix:
     """Original rows estimated from released ones, given rows known before and after.
 
@@ -43,15 +39,8 @@ def undo(
     on all known rows are taken so. The rest is undone pair by pair where turns of pairs explain the known rows, and
     together where they are too many for that or do not: as a turn where nothing else was done, else as an affine map.
 
-    Parameters
-    ----------
-    before, after : ndarray of shape (m, d)
-        The known rows, each column counted in the unit in which it was turned.
-    released : ndarray of shape (n, d)
-    operations : sequence of str
-        What was done: add, mult, rotate.
-    rounding : ndarray of shape (d,), optional
-        By how much each released number may have been rounded; whoever sees whole numbers knows.
+    Each column of the known rows is counted in the unit in which it was turned; ``operations`` is what was done: add,
+    mult, rotate. Whoever sees whole numbers knows by how much they may have been rounded (``rounding``).
     """
     rounding = np.zeros(before.shape[1]) if rounding is None else rounding
     if set(operations) == {"mult"} and len(before) == 1:

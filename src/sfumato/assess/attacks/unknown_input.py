@@ -14,10 +14,10 @@ from math import lcm
 
 import numpy as np
 
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.attacks.known_input import CLOSE, NOTHING, MovedColumns, moved_columns, not_moved
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Stated, Values
-from sfumato.assess.intervals import holding, wilson
+from sfumato.assess.intervals import redraw_interval, wilson
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
 from sfumato.facts import Fact, Transformed
 from sfumato.tables.grid import decimals_of_numbers
@@ -106,7 +106,7 @@ def _run(study: Study) -> Iterator[Stated]:
     matched[:, places] = components[:, which]
     kept, rows = moved.spread > 0, len(moved.before)
     values = _correlations(moved.before[:, kept], matched[:, kept], rng)
-    value, interval = float(values[0]), holding(float(values[0]), values[1:])
+    value, interval = float(values[0]), redraw_interval(float(values[0]), values[1:])
     baseline = float(_correlations(moved.before[:, kept], moved.after[:, kept], rng, redraws=0)[0])
     note = drawn_note(rows, len(study.released))
     yield "ica-correlation", Values(value, interval, baseline, attempts=rows, note=note)
@@ -218,7 +218,7 @@ def _comb(values: Matrix, last: float) -> float | None:
     if not 0 < len(spacings) <= _MANY:
         return None
     tried = np.log(_WIDEST) * reach / _APART
-    free = np.max([_share_fitting(some, spacings) for some in (_beside(places), _among(places))], axis=0)
+    free = np.max([_fitting_by_chance(some, spacings) for some in _other_places(places)], axis=0)
     telling = [
         place
         for place in np.flatnonzero(tried * free ** len(places) <= _CHANCE)
@@ -244,19 +244,14 @@ def _fits_anything(spacing: float, reach: float) -> bool:
     return drift < 1.0 and bool((_misfit(np.arange(1.0, 2 * _SIMPLE**2), np.array([ratio])) <= 0.5 + _APART).all())
 
 
-def _share_fitting(places: Matrix, spacings: Matrix) -> Matrix:
-    return np.asarray(np.mean([_misfit(place[None], spacings) <= 0.5 + _APART for place in places], axis=0))
-
-
-def _beside(places: Matrix) -> Matrix:
-    """Places next to the released ones: how many of them fit a spacing is how many fit by chance."""
+def _other_places(places: Matrix) -> tuple[Matrix, Matrix]:
+    """Places next to the released ones, and spread evenly among them: so many fit a spacing by chance."""
     near = np.unique(np.concatenate([places + shift for shift in (-2.0, -1.0, 1.0, 2.0)]))
-    return near[:: -(-len(near) // _SPREAD)]
+    return near[:: -(-len(near) // _SPREAD)], np.unique(np.rint(np.linspace(places[0], places[-1], _SPREAD)))
 
 
-def _among(places: Matrix) -> Matrix:
-    """Places spread evenly over where the released ones lie, for the same."""
-    return np.unique(np.rint(np.linspace(places[0], places[-1], _SPREAD)))
+def _fitting_by_chance(places: Matrix, spacings: Matrix) -> Matrix:
+    return np.asarray(np.mean([_misfit(place[None], spacings) <= 0.5 + _APART for place in places], axis=0))
 
 
 def _misfit(places: Matrix, spacings: Matrix) -> Matrix:

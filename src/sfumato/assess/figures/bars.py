@@ -140,7 +140,10 @@ def _model_figure(name: str, findings: Sequence[Finding], title: str, axis: str,
         if len(findings) <= MOST_ROWS
         else sorted(findings, key=lambda f: (f.value or 0.0) - (f.baseline or 0.0))[:MOST_ROWS]
     )
-    rows = [_row_of(finding, finding.name.partition("/")[2] or _model(finding.name, name)) for finding in chosen]
+    rows = [
+        _row_of(finding, finding.name.partition("/")[2] or spoken_name(finding.name.removeprefix(f"{name}-")))
+        for finding in chosen
+    ]
     left = f" Drawn are the {MOST_ROWS} of {len(findings)} that lost most." if len(chosen) < len(findings) else ""
 
     def paint(axes: Axes) -> None:
@@ -152,10 +155,6 @@ def _model_figure(name: str, findings: Sequence[Finding], title: str, axis: str,
     caption = "Bars and marks as above." if name.startswith("recall") else _MODELS
     alt = f"{title}: {len(rows)} bars for models that learnt from the original, and marks for the released table."
     return draw(f"models/{name}", paint, size=_size(rows), title=title, caption=caption + left, alt=alt, public=public)
-
-
-def _model(name: str, kind: str) -> str:
-    return spoken_name(name.removeprefix(f"{kind}-"))
 
 
 def _paint_attacks(axes: Axes, rows: Sequence[_Row]) -> None:

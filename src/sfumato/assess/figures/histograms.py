@@ -100,7 +100,7 @@ def _histogram(axes: Axes, field: Field, sides: list[Matrix]) -> None:
     edges = bin_edges(np.concatenate(sides), field)
     shares = [np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(1, len(values)) for values in sides]
     if field.kind is Kind.DATE:
-        edges = _days(edges, field)
+        edges = np.clip(edges * (unit_of(field) / _DAY), _FIRST_DAY, _LAST_DAY)
         _date_axis(axes, edges)
     else:
         axes.xaxis.set_major_locator(_ticks(5))
@@ -113,11 +113,6 @@ def _histogram(axes: Axes, field: Field, sides: list[Matrix]) -> None:
     axes.yaxis.set_major_formatter(_percent)
     axes.yaxis.set_major_locator(_ticks(4))
     _legend(axes)
-
-
-def _days(edges: Matrix, field: Field) -> Matrix:
-    """Edges in days since 1970, those beyond the calendar brought to its first and last day."""
-    return np.asarray(np.clip(edges * (unit_of(field) / _DAY), _FIRST_DAY, _LAST_DAY))
 
 
 def _date_axis(axes: Axes, edges: Matrix) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -31,47 +31,31 @@ def association_figures(names: Sequence[str], links: AssociationMatrices) -> tup
     """Three heat maps; the released table's alone is for the public."""
     if len(names) < 2:
         return ()
-    written = len(names) <= _WRITTEN
-    signs, hundred = (", in hundredths", 100) if written else ("", 1)
+    signs, hundred = (", in hundredths", 100) if len(names) <= _WRITTEN else ("", 1)
     link = _LINK.format(signs=signs, most=hundred)
     gap = _GAP.format(signs=signs, full=f"{_FULL * hundred:g}")
-    return (
-        _heat_map("original", "Links between columns, original", names, links.original, 1.0, link, public=False),
-        _heat_map("released", "Links between columns, released", names, links.alone, 1.0, link, public=True),
-        _heat_map(
-            "difference", "Released less original", names, links.released - links.original, _FULL, gap, public=False
-        ),
-    )
-
-
-def _heat_map(
-    kind: str,
-    title: str,
-    names: Sequence[str],
-    matrix: Matrix,
-    full: float,
-    caption: str,
-    *,
-    public: bool,
-) -> Figure:
-    return draw(
-        f"association/{kind}",
-        lambda axes: _paint_heat(axes, names, matrix, full),
-        size=_size(names),
-        title=title,
-        caption=caption,
-        alt=f"Heat map, {title[0].lower()}{title[1:]}: {len(names)} by {len(names)} columns.",
-        public=public,
-    )
-
-
-def _size(names: Sequence[str]) -> tuple[float, float]:
     side = float(np.clip(0.27 * len(names), 1.8, 6.0))
-    return side + 1.3, side + 1.0
+    maps = {
+        "original": ("Links between columns, original", links.original, 1.0, link),
+        "released": ("Links between columns, released", links.alone, 1.0, link),
+        "difference": ("Released less original", links.released - links.original, _FULL, gap),
+    }
+    return tuple(
+        draw(
+            f"association/{kind}",
+            partial(_paint_heat, names=names, matrix=matrix, full=full),
+            size=(side + 1.3, side + 1.0),
+            title=title,
+            caption=caption,
+            alt=f"Heat map, {title[0].lower()}{title[1:]}: {len(names)} by {len(names)} columns.",
+            public=kind == "released",
+        )
+        for kind, (title, matrix, full, caption) in maps.items()
+    )
 
 
 def _paint_heat(axes: Axes, names: Sequence[str], matrix: Matrix, full: float) -> None:
-    from matplotlib.colors import ListedColormap
+    from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 
     count = len(names)
     colours = ListedColormap(list(HEAT))
@@ -79,7 +63,8 @@ def _paint_heat(axes: Axes, names: Sequence[str], matrix: Matrix, full: float) -
         axes.pcolormesh(matrix, cmap=colours, vmin=-full, vmax=full, edgecolors="none")
         axes.invert_yaxis()
     else:
-        axes.imshow(matrix, cmap=_raster_colours(), vmin=-full, vmax=full, extent=(0, count, count, 0), aspect="auto")
+        raster = LinearSegmentedColormap.from_list("links", ["#0072b2", "#f2f2f2", "#d55e00"])
+        axes.imshow(matrix, cmap=raster, vmin=-full, vmax=full, extent=(0, count, count, 0), aspect="auto")
     if count <= _WRITTEN:
         _write(axes, matrix)
     step = max(1, count // 40)
@@ -99,12 +84,6 @@ def _write(axes: Axes, matrix: Matrix) -> None:
     for row, column in zip(*np.nonzero(~np.eye(len(matrix), dtype=np.bool_)), strict=True):
         text = str(hundredths[row, column])
         axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=6.0, color=INK)
-
-
-def _raster_colours() -> Any:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("links", ["#0072b2", "#f2f2f2", "#d55e00"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -29,15 +29,16 @@ MAIN, MAIN_FILL = "#010208", "#010209"
 HEAT = tuple(f"#0103{step:02x}" for step in range(11))
 """From -1 to 1 in eleven steps."""
 _VARIABLES = {
-    INK: "ink",
-    MUTED: "muted",
-    FAINT: "faint",
-    BASE: "base",
-    BASE_FILL: "base-fill",
-    MAIN: "main",
-    MAIN_FILL: "main-fill",
-    **{colour: f"heat-{step}" for step, colour in enumerate(HEAT)},
+    INK: "var(--ink)",
+    MUTED: "var(--muted)",
+    FAINT: "var(--faint)",
+    BASE: "var(--base)",
+    BASE_FILL: "var(--base-fill)",
+    MAIN: "var(--main)",
+    MAIN_FILL: "var(--main-fill)",
+    **{colour: f"var(--heat-{step})" for step, colour in enumerate(HEAT)},
 }
+_COLOUR = re.compile(r"#0[0-9a-f]{5}")
 _FONT = "'DejaVu Sans'"
 _LARGEST = 1.5  # pixels of the page for a point of the drawing, where there is room
 _STYLE: Any = {
@@ -142,7 +143,11 @@ def _inline(svg: str, prefix: str, alt: str) -> str:
     svg = re.sub(r'(\sid=")([^"]+)"', rf'\1{prefix}-\2"', svg)
     svg = re.sub(r'(xlink:href="#)([^"]+)"', rf'\1{prefix}-\2"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
-    svg = re.sub(r'(style="[^"]*")', lambda match: _colours(match.group(1)), svg)
+    svg = re.sub(
+        r'(style="[^"]*")',
+        lambda match: _COLOUR.sub(lambda colour: _VARIABLES.get(colour.group(), colour.group()), match.group(1)),
+        svg,
+    )
     svg = re.sub(r'(\sd=")([^"]*)"', lambda match: f'{match.group(1)}{_short_path(match.group(2))}"', svg)
     svg = re.sub(rf"{_FONT}[^;\"]*sans-serif|{_FONT}", "var(--sans)", svg)
     head = re.match(r'<svg [^>]*?viewBox="0 0 ([0-9.]+) ([0-9.]+)"[^>]*>', svg)
@@ -160,15 +165,6 @@ def _short_path(path: str) -> str:
     """A path with hundredths of a point, and a stroke without length as such: less than half as long."""
     path = re.sub(r"-?\d+\.\d{3,}", lambda match: f"{float(match.group()):.2f}".rstrip("0").rstrip("."), path)
     return re.sub(r"M (\S+ \S+) L \1(?= M|$)", r"M\1h0", " ".join(path.split())).replace(" M", "M")
-
-
-def _colours(style: str) -> str:
-    return re.sub(r"#0[0-9a-f]{5}", lambda match: _variable(match.group()), style)
-
-
-def _variable(colour: str) -> str:
-    name = _VARIABLES.get(colour)
-    return colour if name is None else f"var(--{name})"
 
 
 def _stand_alone(svg: str) -> str:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SCORE, SHARE, SIZE, Measure, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SCORE, SHARE, SIZE, Measure, NotRun, Number, Stated, Values
-from sfumato.assess.intervals import crowd, crowded, median_interval
+from sfumato.assess.intervals import clustered_interval, mean_cluster, median_interval
 from sfumato.assess.neighbours import TREE, nearest
 from sfumato.assess.study import (
     Column,
@@ -109,24 +109,19 @@ def closeness(closest: Closest, rows: tuple[int, int]) -> Iterator[Stated]:
     note = "" if rows == (len(closest.original), count) else f"; counted on {count} rows drawn at random"
     control = None if closest.held_out is None else float(np.median(closest.held_out))
     missing = "" if control is not None else f"; control not run because {_NO_HOLDOUT}"
-    yield (
-        "closest-record-distance",
-        Values(
-            float(np.median(closest.released)),
-            median_interval(closest.released),
-            threshold,
-            control,
-            note=note + missing,
-        ),
-    )
+    middle, limits = float(np.median(closest.released)), median_interval(closest.released)
+    yield "closest-record-distance", Values(middle, limits, threshold, control, note=note + missing)
     inside = float((closest.released <= threshold).sum()) / count
-    limits, usual = crowded(inside, count, crowd(closest.nearest)), float((closest.original <= threshold).mean())
+    limits, usual = (
+        clustered_interval(inside, count, mean_cluster(closest.nearest)),
+        float((closest.original <= threshold).mean()),
+    )
     yield "closer-than-real-neighbours", Values(inside, limits, usual, note=note)
     if closest.held_out is None or closest.alike is None or closest.decided is None:
         raise NotRun(_NO_HOLDOUT)
     ahead = float((closest.alike < closest.held_out).sum() + 0.5 * (closest.alike == closest.held_out).sum())
     share = ahead / len(closest.alike)
-    limits = crowded(share, len(closest.alike), crowd(closest.decided))
+    limits = clustered_interval(share, len(closest.alike), mean_cluster(closest.decided))
     yield "closer-to-originals-than-to-held-out", Values(share, limits, 0.5, note=note)
 
 
@@ -224,19 +219,12 @@ def _run_ratio(study: Study) -> Iterator[Stated]:
     both = distance_ratio(study.original, queries if outside is None else np.concatenate([queries, outside]))
     baseline = distance_ratio(study.original, study.original[own], own)
     ratios, control = both[: len(queries)], both[len(queries) :]
-    missing = "" if len(control) else "; control not run because no rows were held out"
-    yield (
-        "neighbour-distance-ratio",
-        Values(
-            float(np.median(ratios)),
-            median_interval(ratios),
-            float(np.median(baseline)),
-            float(np.median(control)) if len(control) else None,
-            len(ratios),
-            drawn_note(len(queries), len(study.released)) + missing,
-            control_interval=median_interval(control) if len(control) else None,
-        ),
-    )
+    note = drawn_note(len(queries), len(study.released))
+    note += "" if len(control) else "; control not run because no rows were held out"
+    aside, others = (float(np.median(control)), median_interval(control)) if len(control) else (None, None)
+    middle, limits, usual = float(np.median(ratios)), median_interval(ratios), float(np.median(baseline))
+    found = Values(middle, limits, usual, aside, len(ratios), note, control_interval=others)
+    yield "neighbour-distance-ratio", found
 
 
 NEIGHBOUR_RATIO = Measure("ratio", Family.PRIVACY, "Zhao et al. 2021; Yao et al. 2025", _run_ratio).finds(

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from sfumato.assess.algebra import SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.intervals import median_interval, wilson
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
 
-__all__ = ["CONDITIONING", "WIDE", "group_spectra"]
+__all__ = ["CONDITIONING", "group_spectra"]
 
 WIDE = 3.0
 """A group is far wider than need be for a member who is so many times as far from it as from the nearest people."""
@@ -112,22 +112,17 @@ def _wide(
     values, count = study.original, own[people] - 1
     near = nearest(values, values[people], int(count.max()), own=people)[1] ** 2
     least = np.cumsum(near, axis=1)[np.arange(len(people)), count - 1]
-    fellows, strangers = np.empty(len(people)), np.empty(len(people))
+    fellows, others = np.empty(len(people)), np.empty(len(people))
     for size in np.unique(count):
         same = np.flatnonzero(count == size)
         for part in np.array_split(same, max(1, len(same) * int(size) * values.shape[1] // _CELLS)):
             mine = order[starts[groups[people[part]], None] + np.arange(size + 1)]
             fellows[part] = _squares(values, people[part], mine)
-            strangers[part] = _squares(values, people[part], rng.integers(0, len(values), size=(len(part), size)))
+            others[part] = _squares(values, people[part], rng.integers(0, len(values), size=(len(part), size)))
     bound = WIDE**2 * least + 1e-12 * count  # rounding is not width
-    wide, tried = int((fellows > bound).sum()), len(people)
-    return Values(
-        wide / tried,
-        wilson(wide, tried) if tried < len(values) else None,
-        float((strangers > bound).mean()),
-        attempts=tried,
-        note=drawn_note(tried, len(values)),
-    )
+    wide, tried, by_chance = int((fellows > bound).sum()), len(people), float((others > bound).mean())
+    interval, note = wilson(wide, tried) if tried < len(values) else None, drawn_note(tried, len(values))
+    return Values(wide / tried, interval, by_chance, attempts=tried, note=note)
 
 
 def _squares(values: Matrix, people: Places, others: Places) -> Matrix:

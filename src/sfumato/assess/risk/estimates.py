@@ -17,7 +17,6 @@ from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, once
 from sfumato.compiled import compiled, fixed, inner
 
 __all__ = [
-    "NEIGHBOURS",
     "Guessed",
     "average",
     "first",
@@ -59,11 +58,8 @@ def look_up(study: Study) -> Guessed | None:
     Where it is known which row descends from whom the intruder knows it too. Else the intruder knows all of a person's
     columns but one and takes the rows nearest in those. None where there is one column and so nothing to go by.
     """
-    known = study.workings is not None and study.workings.origin is not None
-    return _descending(study) if known else _nearest_by_column(study)
-
-
-def _descending(study: Study) -> Guessed:
+    if study.workings is None or study.workings.origin is None:
+        return _nearest_by_column(study)
     released, original = study.descent()
     chosen = sample(len(released), study.sizes.attempts, study.generator("estimates"))
     rows = released[chosen].astype(np.int64)
@@ -93,8 +89,7 @@ def _nearest_by_column(study: Study) -> Guessed | None:
 def _most(study: Study) -> int:
     """How many people, so that the look-ups of all columns together stay affordable."""
     each = len(study.released) * (study.released.shape[1] + _OVERHEAD * len(study.pairs))
-    arms = 1 if study.holdout is None else 2
-    granted = _WORK * study.sizes.attempts / _USUAL / each / arms
+    granted = _WORK * study.sizes.attempts / _USUAL / each / (1 if study.holdout is None else 2)
     return int(min(study.sizes.attempts, max(_FEWEST, granted)))
 
 

@@ -11,23 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.assess.algebra import COUNT, SCORE, SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import COUNT, SCORE, SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.study import Column, Matrix, Places, Study
 from sfumato.facts import Fact, Grouped
 from sfumato.mechanism import Workings
 
-__all__ = [
-    "COMPACTNESS",
-    "DIVERSITY",
-    "GROUPS",
-    "TINY",
-    "Diversity",
-    "compactness",
-    "group_sizes",
-    "measure_diversity",
-    "squares_inside",
-]
+__all__ = ["COMPACTNESS", "DIVERSITY", "GROUPS", "compactness", "group_sizes", "measure_diversity"]
 
 TINY = 3
 """Mean and covariance of two records give both away, and three are not far from it."""

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sfumato.assess.algebra import SIZE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SIZE, Measure, Need, NotRun, Number, Stated, Values
-from sfumato.assess.intervals import CONFIDENCE, holding
-from sfumato.assess.neighbours import nearest
+from sfumato.assess.intervals import CONFIDENCE, redraw_interval
 from sfumato.assess.risk.estimates import Guessed, look_up, number_columns, number_errors, sampling_note
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
 
@@ -20,29 +19,15 @@ _MISSING = "all cells of the people looked at are missing"
 _NO_NUMBERS = "no column is a number that differs between people"
 
 
-def interval_privacy(
-    original: Matrix, released: Matrix, confidence: float = CONFIDENCE, *, partners: Places | None = None
-) -> Matrix:
+def interval_privacy(original: Matrix, released: Matrix, *, partners: Places, confidence: float = CONFIDENCE) -> Matrix:
     """Width of the interval that holds each attribute of a record, as a part of its range.
 
     Implements the privacy metric of [KCG12, "Metrics"; Agrawal & Srikant 2000]: an attribute that is estimated with
     95 % confidence in [x1, x2] has privacy (x2 - x1) / (max - min). The estimate is the number of a released row, the
     interval the middle 95 % of the errors, which a constant shift leaves as it is. It can exceed 1 (errata KCG12.4).
 
-    Parameters
-    ----------
-    original : ndarray of shape (n, d)
-    released : ndarray of shape (m, d)
-        NaN where a cell is missing, in either.
-    confidence : float
-    partners : ndarray of shape (n,), optional
-        The released row that each record is compared with, -1 for none. `counterparts` gives rows of the same group,
-        which is the paper's reading. Without it each attribute is read off the row nearest in all others.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        0 for an attribute that does not vary.
+    NaN is a missing cell, in either. ``partners`` is the released row that each record is compared with, -1 for none:
+    `counterparts` gives rows of the same group, which is the paper's reading. 0 for an attribute that does not vary.
 
     Examples
     --------
@@ -50,28 +35,11 @@ def interval_privacy(
     >>> interval_privacy(rows, rows + 7.0, partners=np.arange(500)).max() < 1e-9
     np.True_
     """
-    if partners is None:
-        errors = _errors_of_nearest(original, released)
-    else:
-        known = partners >= 0
-        errors = original[known] - released[partners[known]]
+    known = partners >= 0
+    errors = original[known] - released[partners[known]]
     span = np.array([np.ptp(column[~np.isnan(column)]) if (~np.isnan(column)).any() else 0.0 for column in original.T])
     widths = np.array([float(central_width(column, confidence)) for column in errors.T])
     return np.asarray(np.divide(widths, span, out=np.zeros(len(span)), where=(span > 0) & ~np.isnan(widths)))
-
-
-def _errors_of_nearest(original: Matrix, released: Matrix) -> Matrix:
-    """Read each attribute off the released row that is nearest in all others, in standard deviations."""
-    if original.shape[1] < 2:
-        raise ValueError("the nearest row of a single column needs partners: pass them")
-    middle, spread = np.nanmean(original, axis=0), np.nanstd(original, axis=0)
-    scale = np.where(spread > 0, spread, 1.0)
-    people, rows = (np.nan_to_num((table - middle) / scale) for table in (original, released))
-    errors = np.empty(original.shape)
-    for column in range(original.shape[1]):
-        places = nearest(np.delete(rows, column, axis=1), np.delete(people, column, axis=1))[0][:, 0]
-        errors[:, column] = original[:, column] - released[places, column]
-    return errors
 
 
 def counterparts(labels: Places, drawn_from: Places, rng: np.random.Generator) -> Places:
@@ -163,7 +131,7 @@ def _summary(draws: Matrix, of: slice) -> tuple[float, tuple[float, float]] | No
     if not known.shape[1]:
         return None
     means = np.where(np.isnan(known), known[0], known).mean(axis=1)
-    return float(means[0]), holding(float(means[0]), means[1:])
+    return float(means[0]), redraw_interval(float(means[0]), means[1:])
 
 
 def _within_groups(study: Study) -> Values | NotRun:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SCORE, SIZE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SCORE, SIZE, Measure, Need, NotRun, Number, Stated, Values
-from sfumato.assess.intervals import holding
+from sfumato.assess.intervals import redraw_interval
 from sfumato.assess.risk.estimates import Guessed, average, first, look_up, number_errors, sampling_note
 from sfumato.assess.risk.interval import central_width
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
@@ -157,11 +157,7 @@ def _line(values: Matrix, known: Matrix) -> Matrix:
 
 
 def _entropies(
-    names: Sequence[str],
-    inside: Sequence[_Bits],
-    outside: Sequence[_Bits | None],
-    note: str,
-    rng: np.random.Generator,
+    names: Sequence[str], inside: Sequence[_Bits], outside: Sequence[_Bits | None], note: str, rng: np.random.Generator
 ) -> Iterator[Stated]:
     """The mean over columns, then each column."""
     draws = _redraws(inside, rng)
@@ -212,8 +208,8 @@ def _widths(errors: Matrix, rng: np.random.Generator) -> Matrix:
 
 def _values(draws: Matrix, control: Matrix | None, attempts: int, note: str, baseline: float = 1.0) -> Values:
     value, aside = float(draws[0, 0]), None if control is None else float(control[0, 0])
-    limits = None if control is None or aside is None else holding(aside, control[1:, 0])
-    return Values(value, holding(value, draws[1:, 0]), baseline, aside, attempts, note, control_interval=limits)
+    limits = None if control is None or aside is None else redraw_interval(aside, control[1:, 0])
+    return Values(value, redraw_interval(value, draws[1:, 0]), baseline, aside, attempts, note, control_interval=limits)
 
 
 def step_of(values: Matrix) -> float:

@@ -6,13 +6,14 @@ A combination that one person of the original has and one released row has is a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SHARE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SHARE, Measure, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.intervals import holding, wilson
+from sfumato.assess.intervals import redraw_interval, wilson
 from sfumato.assess.study import ColumnPair, Places, Study, row_keys
 from sfumato.tables.schema import Kind
 
@@ -61,7 +62,7 @@ def _run(study: Study) -> Iterator[Stated]:
         some = [rng.choice(len(before), _FEW, replace=False) for _ in range(_DRAWS)]
         mine, theirs = ([_share_alone([codes[at] for at in few]) for few in some] for codes in (before, after))
         value, redraws = float(np.mean(mine)), rng.choice(mine, size=(_REDRAWS, len(mine))).mean(axis=1)
-        yield "unique-rows-on-three-columns", Values(value, holding(value, redraws), float(np.mean(theirs)))
+        yield "unique-rows-on-three-columns", Values(value, redraw_interval(value, redraws), float(np.mean(theirs)))
     else:
         yield "unique-rows-on-three-columns", NotRun(f"the table has no more than {_FEW} columns")
     yield "unique-matches", _matches(before, after, held, rng)
@@ -83,16 +84,12 @@ def _matches(
         return NotRun(_NOBODY)
     shuffled = _keys([rng.permutation(codes) for codes in after])
     others, caught = (0, 0) if held is None else matched(_keys(held), original, released, inside=False)
+    by_chance = matched(original, original, shuffled, inside=True)[1] / people
+    found = Values(hits / people, wilson(hits, people), by_chance, attempts=people)
+    if others:
+        return replace(found, control=caught / others, control_interval=wilson(caught, others))
     missing = "no rows were held out" if held is None else "nobody held out is alone"
-    return Values(
-        hits / people,
-        wilson(hits, people),
-        matched(original, original, shuffled, inside=True)[1] / people,
-        caught / others if others else None,
-        people,
-        "" if others else f"; control not run: {missing}",
-        control_interval=wilson(caught, others) if others else None,
-    )
+    return replace(found, note=f"; control not run: {missing}")
 
 
 UNIQUENESS = Measure("uniqueness", Family.PRIVACY, "Bethlehem, Keller & Pannekoek 1990; Sweeney 2002", _run).finds(

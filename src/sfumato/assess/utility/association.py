@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.assess.frame import NotRun, Values
-from sfumato.assess.intervals import around
+from sfumato.assess.algebra import NotRun, Values
+from sfumato.assess.intervals import distance_interval
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "covariance",
     "gather",
     "redraws",
-    "tally",
 ]
 
 _TINY = 1e-10  # of a mean square: what rounding leaves of a variance of zero
@@ -193,7 +192,9 @@ def association_difference(
     worst = int(np.argmax(gap))
     between = f", which is between {names[pairs[0][worst]]} and {names[pairs[1][worst]]}"
     mean, largest = (
-        Values(value, around(value, how(strays, axis=1), *_RANGE), float(how(chance, axis=1).mean()), note=note)
+        Values(
+            value, distance_interval(value, how(strays, axis=1), *_RANGE), float(how(chance, axis=1).mean()), note=note
+        )
         for how, value, note in ((np.mean, float(gap.mean()), ""), (np.max, float(gap.max()), between))
     )
     return mean, largest

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.intervals import around, wilson
+from sfumato.assess.intervals import distance_interval, wilson
 from sfumato.assess.study import Matrix, Places, Study, bits_of, row_keys, sample
 from sfumato.assess.utility.learning import FEW, is_class, within
 from sfumato.facts import Transformed
@@ -49,7 +49,7 @@ def _run(study: Study) -> Iterator[Stated]:
         (("clustering-error", error, (0.0, 1.0)), ("clustering-agreement", agreement, (-0.5, 1.0)))
     ):
         value = how(first, second)
-        found = Values(value, around(value, strays[place], *bounds), chance[place], note=note)
+        found = Values(value, distance_interval(value, strays[place], *bounds), chance[place], note=note)
         yield name, NotRun(_MOVED) if moved else found
     yield "clustering-error-own-rows", own
 
@@ -138,13 +138,7 @@ def _redraws(
     seed: int,
     rng: np.random.Generator,
 ) -> tuple[Matrix, Matrix]:
-    """How far redraws of both tables stray in error and agreement, and what redraws of the original get.
-
-    Returns
-    -------
-    strays, others : ndarray of shape (2, redraws)
-        Error first, then agreement.
-    """
+    """How far redraws of both tables stray in error and, below it, agreement, and what redraws of the original get."""
     strays, others = np.empty((2, _REDRAWS)), np.empty((2, _REDRAWS))
     labels = [_nearest_centre(model, rows) for model in models]
     for turn in range(_REDRAWS):

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from sfumato.assess.algebra import SHARE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SHARE, Measure, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.intervals import around, holding
+from sfumato.assess.intervals import distance_interval, redraw_interval
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, once
 from sfumato.assess.utility.association import (
     AssociationMatrices,
@@ -27,14 +27,7 @@ from sfumato.assess.utility.association import (
     redraws,
 )
 
-__all__ = [
-    "COLUMNS",
-    "associations_of",
-    "compatibility",
-    "covariance_compatibility",
-    "marginal_distance",
-    "marginal_distances",
-]
+__all__ = ["COLUMNS", "associations_of", "compatibility", "marginal_distances"]
 
 _Norm = Callable[[Matrix], Matrix]
 _REDRAWS = 200
@@ -102,7 +95,7 @@ def _with_redraws(value: float, counts: Places, others: Places, norm: _Norm, rng
     p, q = counts / n, others / m
     strays = (rng.multinomial(n, p, _REDRAWS) / n - p) - (rng.multinomial(m, q, _REDRAWS) / m - q)
     redraws = rng.multinomial(m, p, _REDRAWS) / m - p
-    return Values(value, around(value, norm(strays), 0.0, 1.0), float(norm(redraws).mean()))
+    return Values(value, distance_interval(value, norm(strays), 0.0, 1.0), float(norm(redraws).mean()))
 
 
 def _kolmogorov(difference: Matrix) -> Matrix:
@@ -198,7 +191,7 @@ def _mu(unit: Matrix | None, original: Moments, released: Moments, rng: np.rando
         again.append(_compatibilities(first, second))
         chance.append(_compatibilities(before[None], fresh))
     known, redrawn = (every[~np.isnan(every)] for every in map(np.concatenate, (again, chance)))
-    interval = holding(value, known if len(known) else np.array([value]))
+    interval = redraw_interval(value, known if len(known) else np.array([value]))
     return Values(value, interval, float(np.mean(redrawn)) if len(redrawn) else None)
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sfumato.assess.algebra import SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.intervals import holding
+from sfumato.assess.intervals import redraw_interval
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.risk.estimates import number_columns
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
@@ -51,10 +51,12 @@ def _run(study: Study) -> Iterator[Stated]:
     heirs = known[first]  # one released row that descends from each
     if len(people) < 2:
         raise NotRun("fewer than two released rows descend from different original rows")
-    pairs = _random_pairs(len(people), study.sizes.testing, rng)
+    order, count = rng.permutation(len(people)), min(len(people) // 2, study.sizes.testing)
+    pairs = order[:count], order[count : 2 * count]  # none twice: the pairs are independent of one another
     far = _lengths(study.original, people, pairs), _lengths(study.released, heirs, pairs)
     mixed = _lengths(study.released, rng.permutation(heirs), pairs)
-    close = _near_pairs(study.original[people], min(_NEAR, study.sizes.attempts), rng)
+    rows, some = study.original[people], sample(len(people), min(_NEAR, study.sizes.attempts), rng)
+    close = some, nearest(rows, rows[some], own=some)[0][:, 0]
     near = _lengths(study.original, people, close), _lengths(study.released, heirs, close)
     strange = _lengths(study.released, rng.permutation(heirs), close)
     whole = 2 * len(pairs[0]) >= len(study.released) - 1
@@ -66,21 +68,8 @@ def _run(study: Study) -> Iterator[Stated]:
     ):
         again = rng.integers(0, len(before), size=(_REDRAWS, len(before)))
         value, chance = float(_mean(name, before, after)), float(_mean(name, before, shuffled))
-        interval = holding(value, _mean(name, before[again], after[again]))
+        interval = redraw_interval(value, _mean(name, before[again], after[again]))
         yield name, Values(value, interval, chance, attempts=len(before), note=note)
-
-
-def _random_pairs(rows: int, most: int, rng: np.random.Generator) -> _Pairs:
-    """Rows paired at random, none twice: the pairs are independent of one another."""
-    order = rng.permutation(rows)
-    count = min(rows // 2, most)
-    return order[:count], order[count : 2 * count]
-
-
-def _near_pairs(rows: Matrix, most: int, rng: np.random.Generator) -> _Pairs:
-    """Some rows, each paired with the row nearest to each."""
-    chosen = sample(len(rows), most, rng)
-    return chosen, nearest(rows, rows[chosen], own=chosen)[0][:, 0]
 
 
 def _lengths(rows: Matrix, places: Places, pairs: _Pairs) -> Matrix:
@@ -157,7 +146,7 @@ def _to_nearest(study: Study, people: Places, rng: np.random.Generator) -> tuple
 
 def _mean_moved(values: Matrix, rng: np.random.Generator) -> tuple[float, tuple[float, float]]:
     again = rng.integers(0, len(values), size=(_REDRAWS, len(values)))
-    return float(values.mean()), holding(float(values.mean()), values[again].mean(axis=1))
+    return float(values.mean()), redraw_interval(float(values.mean()), values[again].mean(axis=1))
 
 
 PERTURBATION = Measure("perturbation", Family.UTILITY, "Jain & Sharma 2007, 2.6", _run_perturbation).finds(
@@ -201,7 +190,7 @@ def _run_security(study: Study) -> Iterator[Stated]:
     apart = float(np.mean([each for _, each, _ in single.values()]))
     for name, (draws, baseline, count) in {"security": (mean, apart, len(rows)), **single}.items():
         value = float(draws[0])
-        yield name, Values(value, holding(value, draws[1:]), baseline, attempts=count, note=note)
+        yield name, Values(value, redraw_interval(value, draws[1:]), baseline, attempts=count, note=note)
 
 
 def _security_draws(x: Matrix, y: Matrix, rng: np.random.Generator) -> Matrix:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.assess.frame import NotRun
+from sfumato.assess.algebra import NotRun
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.tables.schema import Kind
@@ -77,12 +77,8 @@ def is_class(pair: ColumnPair) -> bool:
 def task_of(study: Study, training: int, testing: int, rng: np.random.Generator) -> Task:
     """Rows to learn from and to be tested on, of a study with a target and with rows held out.
 
-    Rows whose target is missing, or of a class that the original does not have, are left out.
-
-    Raises
-    ------
-    NotRun
-        Where there is nothing to learn.
+    Rows whose target is missing, or of a class that the original does not have, are left out. `NotRun` where there is
+    nothing to learn.
     """
     pair, held = _target(study)
     sides = (pair.original, pair.released, held)
@@ -152,17 +148,9 @@ def _note(known: list[int], count: int, tested: int, held: int) -> str:
 def predict(miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: int) -> Matrix:
     """What a miner predicts that has learned.
 
-    Parameters
-    ----------
-    miner : {"1nn", "boosting", "linear", "tree", "bayes"}
-        "linear" is logistic regression for classes and ridge regression for a response; "bayes" knows only classes.
-    lesson : Lesson
-        What it learns from; where all labels are the same it predicts that one.
-    queries : ndarray of shape (q, d)
-    classes : int
-        How many there are; 0 for a response.
-    seed : int
-        Two miners with the same seed that learn from the same rows predict the same.
+    Of the miners 1nn, boosting, linear, tree and bayes "linear" is logistic regression for classes and ridge regression
+    for a response, where ``classes`` is 0; "bayes" knows only classes. Where all labels are the same it predicts that
+    one. Two miners with the same seed that learn from the same rows predict the same.
     """
     labels = lesson.labels
     if (labels == labels[0]).all():

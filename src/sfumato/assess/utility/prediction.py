@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SCORE, SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SCORE, SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.intervals import CONFIDENCE, holding, wilson
+from sfumato.assess.intervals import CONFIDENCE, redraw_interval, wilson
 from sfumato.assess.study import Matrix, Study
 from sfumato.assess.utility.learning import (
     FEW,
@@ -139,7 +139,7 @@ def _run_responses(study: Study) -> Iterator[Stated]:
         for name, (released, original) in guesses.items():
             value, baseline = (float(score(once, truth, guess)[0]) for guess in (released, original))
             redraws = np.append(score(weights, truth, released), value)
-            interval = holding(value, redraws if kind == "r2" else redraws[:-1])
+            interval = redraw_interval(value, redraws if kind == "r2" else redraws[:-1])
             yield f"response-{kind}-{name}", Values(value, interval, baseline, attempts=len(truth), note=task.note)
 
 
@@ -191,7 +191,7 @@ def _run_endurance(study: Study) -> Iterator[Stated]:
     weakest = _MINERS[list(kept)[int(np.argmin(released[:, 0]))]]
     tried = f"; {len(kept)} kinds of miners were tried that learn something from the original"
     note = tried + (f", and {weakest} loses most" if value < 1.0 else "") + task.note
-    interval, baseline = holding(value, released[:, 1:].min(axis=0)), float(again[:, 0].min())
+    interval, baseline = redraw_interval(value, released[:, 1:].min(axis=0)), float(again[:, 0].min())
     yield "endurance", Values(value, interval, baseline, attempts=len(task.test.labels), note=note)
 
 

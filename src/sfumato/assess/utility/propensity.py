@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SIZE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SIZE, Measure, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.intervals import holding
+from sfumato.assess.intervals import redraw_interval
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, row_codes, rows_alike, value_codes
 
-__all__ = ["PROPENSITY", "PROPENSITY_AUC", "Fit", "area_interval", "fit_logistic", "folds_of", "null_expectation"]
+__all__ = ["PROPENSITY", "PROPENSITY_AUC", "area_interval", "fit_logistic", "folds_of", "null_expectation"]
 
 _TIMES = 5  # of the rows that other models learn from: this one is cheap
 _TERMS = 150  # most terms of the model
@@ -60,7 +60,7 @@ class Fit:
         shrunk = np.sqrt(max(0.0, true) / self.pmse) if self.pmse > 0 else 0.0
         u = rng.normal(size=(_DRAWS, len(self.strays)))
         redraws = true + 2.0 * shrunk * (u @ self.leans) + u**2 @ self.strays
-        return holding(self.pmse, np.clip(redraws, 0.0, worst))
+        return redraw_interval(self.pmse, np.clip(redraws, 0.0, worst))
 
 
 def null_expectation(terms: int, share: float, rows: int, seen: float = 1.0) -> float:
@@ -248,7 +248,8 @@ def _run_auc(study: Study) -> Iterator[Stated]:
     if min(len(here), len(there)) < _FEWEST:
         raise NotRun(f"a table has fewer than {_FEWEST} rows, too few to learn and to test")
     labels = np.arange(len(here) + len(there)) >= len(here)
-    folds = folds_of(_groups(study.pairs, here, there), _FOLDS, rng)
+    cells = (value_codes(pair.original.take(here), pair.released.take(there)) for pair in study.pairs)
+    folds = folds_of(row_codes(cells, len(labels)), _FOLDS, rng)
     areas = list(_areas(_features(study.pairs, here, there), labels, folds, study.pairs, rng))
     if not areas:
         raise NotRun("the rows are so alike that none are left to test on")
@@ -258,11 +259,7 @@ def _run_auc(study: Study) -> Iterator[Stated]:
 
 
 def _areas(
-    features: Matrix,
-    labels: NDArray[np.bool_],
-    folds: Places,
-    pairs: Sequence[ColumnPair],
-    rng: np.random.Generator,
+    features: Matrix, labels: NDArray[np.bool_], folds: Places, pairs: Sequence[ColumnPair], rng: np.random.Generator
 ) -> Iterator[float]:
     """Areas of models that learn on all folds but one and are tested on that one, in turn."""
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -296,12 +293,6 @@ def _features(pairs: Sequence[ColumnPair], here: Places, there: Places) -> Matri
             values = np.minimum(rank[values.astype(np.int64)], _CATEGORIES - 1)
         features[:, column] = np.where(absent, np.nan, values)
     return features
-
-
-def _groups(pairs: Sequence[ColumnPair], here: Places, there: Places) -> Places:
-    """A number for each row of the two tables, the same for equal ones."""
-    cells = (value_codes(pair.original.take(here), pair.released.take(there)) for pair in pairs)
-    return row_codes(cells, len(here) + len(there))
 
 
 PROPENSITY_AUC = Measure(

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import Measure, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.intervals import holding
+from sfumato.assess.intervals import redraw_interval
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 
-__all__ = ["FLOOR", "QUERIES", "Query", "count_rows", "draw_queries", "relative_errors"]
+__all__ = ["QUERIES", "Query", "count_rows", "draw_queries", "relative_errors"]
 
 _Values = Matrix | Places
 FLOOR = 0.001
@@ -142,7 +142,7 @@ def _run(study: Study) -> Iterator[Stated]:
     again = errors[rng.integers(len(errors), size=(_REDRAWS, len(errors)))]
     for name, (quantile, _, _) in _QUANTILES.items():
         value = float(np.quantile(errors, quantile))
-        interval = holding(value, np.quantile(again, quantile, axis=1))
+        interval = redraw_interval(value, np.quantile(again, quantile, axis=1))
         yield name, Values(value, interval, float(np.quantile(chance, quantile, axis=1).mean()), attempts=len(queries))
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family
-from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Stated, Values
-from sfumato.assess.intervals import around, holding
+from sfumato.assess.intervals import distance_interval, redraw_interval
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, rows_alike
 
-__all__ = ["CONFIDENCE", "MOST", "RULES", "SUPPORT", "Counts", "Rules", "compare", "mine"]
+__all__ = ["CONFIDENCE", "RULES", "SUPPORT", "compare", "mine"]
 
 SUPPORT = 0.05
 """Share of the rows that have all items of a rule, at least."""
@@ -209,13 +209,13 @@ def _run(study: Study) -> Iterator[Stated]:
         yield "rules-new", Values(new, _centred(new, again[:, 1]), fresh[1], attempts=theirs, note=note)
     else:
         yield "rules-new", NotRun("the released table has no rule at all")
-    interval = around(moved, again[:, 2], 0.0, 1.0)
+    interval = distance_interval(moved, again[:, 2], 0.0, 1.0)
     yield "rule-confidence-shift", Values(moved, interval, fresh[2], attempts=ours, note=note)
 
 
 def _centred(share: float, redraws: Matrix) -> tuple[float, float]:
     """Interval of a share from redraws of both tables, which the chance in them makes worse on average."""
-    low, high = holding(share, share + redraws - redraws.mean())
+    low, high = redraw_interval(share, share + redraws - redraws.mean())
     return max(0.0, low), min(1.0, high)
 
 

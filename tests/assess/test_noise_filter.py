@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.noise_filter import NOISE_FILTER, bayes_estimate, spectral_filter
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import run_measure
 from sfumato.assess.study import Study
 from sfumato.facts import Noised, Randomized
 from sfumato.laws.domains import Integers, Reals

@@ -34,6 +34,7 @@ __all__ = [
     "Values",
     "run_measure",
     "success",
+    "where",
 ]
 
 _Interval = tuple[float, float] | None
@@ -191,8 +192,9 @@ def success(attack: Tries, *, guess: float | Tries, control: Tries | None, note:
     )
 
 
-def _always(facts: Sequence[Fact]) -> str | None:  # noqa: ARG001
-    return None
+def where(kind: type[Fact], lacking: str) -> Callable[[Sequence[Fact]], str | None]:
+    """A measure applies where something of a kind was done; else the reason is what lacks."""
+    return lambda facts: None if any(isinstance(fact, kind) for fact in facts) else lacking
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,7 @@ class Measure:
     run: Callable[[Study], Iterable[Stated]]  # yields the values of numbers by name from a study
     needs: tuple[Need, ...] = ()  # where one lacks the measure is not run
     # looks at the facts and gives the reason why the measure does not apply to what was done, or None
-    applies: Callable[[Sequence[Fact]], str | None] = _always
+    applies: Callable[[Sequence[Fact]], str | None] = lambda _: None
     # for attacks that succeed on people whom the release does not know, too: makes studies of releases that know
     # nobody, which the baseline is measured on where nobody was held out
     stand_ins: Callable[[Study], tuple[Study, ...]] | None = None

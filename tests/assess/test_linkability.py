@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.linkability import LINKABILITY, chance_in_common, draw_halves, pick_near
 from sfumato.assess.findings import Finding
-from sfumato.assess.frame import run_measure
 from sfumato.assess.study import study_of
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
 from sfumato.assess.attacks.labels import LABEL_INFERENCE
 from sfumato.assess.attacks.linkability import LINKABILITY
@@ -15,7 +16,6 @@ from sfumato.assess.attacks.linkage import LINKAGE
 from sfumato.assess.attacks.membership import MEMBERSHIP
 from sfumato.assess.attacks.singling import SINGLING_OUT
 from sfumato.assess.findings import Finding, gains
-from sfumato.assess.frame import Measure, run_measure
 from sfumato.assess.stand_ins import STAND_IN, split_in_tenths, split_in_two
 from sfumato.assess.words import measured_sentence
 from tests.assess.cases import draw_table

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, run_measure, success
 from sfumato.assess.catalogue import basic, catalogue
 from sfumato.assess.findings import Direction, Family
-from sfumato.assess.frame import SHARE, Measure, Need, NotRun, Number, Stated, Values, run_measure, success
 from sfumato.assess.intervals import Tries
 from sfumato.assess.measure import EPOCHS
 from sfumato.assess.neighbours import nearest
