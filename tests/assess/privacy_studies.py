@@ -30,7 +30,7 @@ def study(original: pa.Table, released: pa.Table, *, seed: int = 5, target: str 
 
 @cache
 def case(name: str, seed: int = 5, target: str | None = "colour") -> Study:
-    """Give a fixed case with rows held out and groups of ten neighbours in the table."""
+    """A fixed case with rows held out and groups of ten neighbours in the table."""
     labels = np.arange(ROWS, dtype=np.int64) // 10
     made = Workings(labels, np.full(ROWS, 10), labels[: released_of(name).num_rows])
     return study(draw_table(1), released_of(name), seed=seed, target=target, workings=made, holdout=draw_table(3, 300))
@@ -38,7 +38,7 @@ def case(name: str, seed: int = 5, target: str | None = "colour") -> Study:
 
 @cache
 def redraw(seed: int) -> Study:
-    """Give an independent redraw of the same law, another for each seed."""
+    """An independent redraw of the same law, another for each seed."""
     first, second, third = (draw_table(3 * seed + step + 100, 400) for step in range(3))
     return study(first, second, seed=seed, target="colour", holdout=third)
 
@@ -49,7 +49,7 @@ def numbers(values: np.ndarray) -> pa.Table:
 
 @cache
 def awkward(name: str) -> Study:
-    """Give a study that a measure must get through without a crash."""
+    """A study that a measure must get through without a crash."""
     table, other = draw_table(1, 60), draw_table(2, 60)
     strange = other.set_column(3, "colour", pa.array(["mauve"] * 60)).set_column(2, "count", pa.nulls(60, pa.int64()))
     originals = {"one row": constant_table(1), "two rows": table.slice(0, 2), "constant": constant_table(60)}

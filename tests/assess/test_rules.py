@@ -28,7 +28,7 @@ def found(original: pa.Table, released: pa.Table, seed: int = 5) -> dict[str, Fi
 
 
 def baskets(pairs: tuple[ColumnPair, ...], *, released: bool) -> list[set[Item]]:
-    """Give the items of each row, one cell after the other."""
+    """Items of each row, one cell after the other."""
     rows: list[set[Item]] = []
     for place, pair in enumerate(pairs):
         cells: Column = pair.released if released else pair.original

@@ -95,7 +95,7 @@ class Stream:
 
 
 def study_with(watched: Watched) -> Study:
-    """Give a study of the later of two epochs, with what was watched."""
+    """A study of the later of two epochs, with what was watched."""
     return dataclasses.replace(case("redraw"), workings=watched, facts=EPOCHS)
 
 
