@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -183,3 +184,21 @@ def test_no_note_shows_a_cell() -> None:
     notes = compare_tables(before, after).notes
     assert len(notes) == 1
     assert "Zyxwv" not in str(notes[0])
+
+
+def test_a_release_is_evaluated_by_its_folder_with_what_its_certificate_says(tmp_path: Path) -> None:
+    before = pa.table({"name": [f"p{row}" for row in range(60)], "age": [20 + 7 * row % 41 for row in range(60)]})
+    release = sf.sanitize(before, k=6, effort="fast", seed=1, report=False)
+    release.save(tmp_path / "out")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = sf.evaluate(before, tmp_path / "out", seed=1, budget=0.01)
+    assert report.certificate is not None
+    assert report.certificate["rows_in"] == 60
+    with (tmp_path / "out" / "release" / "table.csv").open("a", encoding="utf-8") as file:
+        file.write("30\n")
+    with pytest.warns(UserWarning, match="certificate beside it speaks of"):
+        altered = sf.evaluate(before, tmp_path / "out" / "release" / "table.csv", identifiers=["name"], budget=0.01)
+    assert altered.certificate is None
+    with pytest.raises(OptionError, match="not a release of one table"):
+        sf.evaluate(before, tmp_path)

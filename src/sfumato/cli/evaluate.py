@@ -13,15 +13,12 @@ from sfumato.cli.options import budget_words, command_words, options, read_input
 from sfumato.errors import OptionError, PrivacyRefusal
 
 if TYPE_CHECKING:
-    from sfumato.privacy.certificate import Certificate
     from sfumato.publish import Evaluation
 
 __all__ = ["evaluate"]
 
 _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", "k")
 """Options of sanitize that say how a table is made."""
-
-_LEAST_MOST, _TIMES = 1 << 30, 20  # what a table that somebody else packed may unpack to, in bytes and originals
 
 
 @click.command()
@@ -63,10 +60,8 @@ def evaluate(
     CSV on standard input, and ORIGINAL may be a database URL with --query. RELEASED may be a folder that sanitize
     wrote for leaving. Without -o the summary is printed and nothing written.
     """
-    from sfumato.facts import is_quoted
     from sfumato.publish import check_evaluation_folder
-    from sfumato.publish.evaluate import compare_tables
-    from sfumato.tables.spreadsheet import unquote_formulas
+    from sfumato.publish.evaluate import compare_tables, most_unpacked
 
     made = {name: told.pop(name) for name in _OF_MAKING}
     _refuse(original, released, holdout, next((name for name, value in made.items() if value), None))
@@ -75,16 +70,12 @@ def evaluate(
     if output is not None:
         check_evaluation_folder(output, overwrite=overwrite)
     before, _ = read_input(original, encoding=encoding, query=query)
-    path, certificate = _certified(console, released)
-    most = most_bytes or max(_LEAST_MOST, _TIMES * before.nbytes)
-    after, _ = read_input(path, encoding=encoding if certificate is None else "utf-8", query=None, most_bytes=most)
-    if certificate is not None and is_quoted(certificate.facts):
-        after = unquote_formulas(after)
+    most = most_unpacked(before, most_bytes)
+    after = read_input("-", encoding=encoding, query=None)[0] if released == "-" else released
     outside = None if holdout is None else read_input(holdout, encoding=encoding, query=None, most_bytes=most)[0]
+    given: dict[str, Any] = {"holdout": outside, "policy": policy, "encoding": encoding, "most_bytes": most}
     with console.progress():
-        evaluation = compare_tables(
-            before, after, holdout=outside, certificate=certificate, policy=policy, command=command_words(), **told
-        )
+        evaluation = compare_tables(before, after, command=command_words(), **given, **told)
         if output is not None:
             evaluation.save(output, overwrite=overwrite)
     _tell(console, evaluation, output)
@@ -106,25 +97,6 @@ def _refuse(original: str, released: str, holdout: str | None, made: str | None)
     except ValueError:
         return
     raise OptionError("the table is released already, so no share can be held out now; give a file of rows held out")
-
-
-def _certified(console: Console, released: str) -> tuple[str, Certificate | None]:
-    """Find the table, where a folder was named, and the certificate that lies beside it."""
-    from sfumato.publish import certificate_beside
-
-    if released == "-":
-        return released, None
-    path = Path(released)
-    if path.is_dir():
-        path = path / "release" if (path / "release").is_dir() else path
-        tables = sorted(path.glob("table.*")) if (path / "certificate.json").is_file() else []
-        if len(tables) != 1:
-            raise OptionError(f"the folder {released!r} is not a release of one table; name the table's file")
-        path = tables[0]
-    certificate, why_not = certificate_beside(path) if path.is_file() else (None, None)
-    if why_not is not None:
-        console.note(f"Note: {why_not}.")
-    return str(path), certificate
 
 
 def _tell(console: Console, evaluation: Evaluation, folder: Path | None) -> None:

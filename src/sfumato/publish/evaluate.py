@@ -18,22 +18,34 @@ from sfumato.assess.report import Report
 from sfumato.documents import write_json
 from sfumato.engines.plan import schema_of
 from sfumato.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
-from sfumato.facts import ColumnsDropped
+from sfumato.facts import ColumnsDropped, is_quoted
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import check_budget
+from sfumato.publish.verify import certificate_beside
 from sfumato.randomness import Randomness
 from sfumato.tables.align import Aligned, align
 from sfumato.tables.codec import Codec
+from sfumato.tables.files import read_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Role, Schema
+from sfumato.tables.spreadsheet import unquote_formulas
 
-__all__ = ["Evaluation", "check_evaluation_folder", "compare_tables", "dropped_columns", "evaluate", "measure_released"]
+__all__ = [
+    "Evaluation",
+    "check_evaluation_folder",
+    "compare_tables",
+    "dropped_columns",
+    "evaluate",
+    "measure_released",
+    "most_unpacked",
+]
 
 _RELEASED, _HELD_OUT = "the released table", "the held-out table"
 _MOST_NAMED = 5
+_LEAST_MOST, _TIMES = 1 << 30, 20  # what a table that somebody else packed may unpack to, in bytes and originals
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -246,7 +258,8 @@ def evaluate(
     Parameters
     ----------
     original, released : pandas, polars or pyarrow tables
-        They need not be of one kind, and types of columns may differ as long as they mean the same.
+        They need not be of one kind, and types of columns may differ as long as they mean the same. ``released`` may be
+        a file, or the folder of a release; a certificate beside it that speaks of it is taken in.
     schema : Schema or path, optional
         By default inferred from the original.
     target : str, optional
@@ -298,6 +311,8 @@ def compare_tables(
     seed: int | None = None,
     certificate: Certificate | None = None,
     policy: Policy | str | Path | None = None,
+    encoding: str = "utf-8",
+    most_bytes: int | None = None,
     command: Sequence[str] = ("sfumato", "evaluate", "ORIGINAL", "RELEASED", "--policy", "POLICY"),
 ) -> Evaluation:
     """Measure as `evaluate` does, with what the certificate of the released table says; give the notes too."""
@@ -305,7 +320,12 @@ def compare_tables(
     asked = asked_policy(policy)
     if isinstance(holdout, int | float):
         raise OptionError("the table is released already, so no share can be held out now; give the rows held out")
-    (before, origin), after = to_arrow(original), to_arrow(released)[0]
+    before, origin = to_arrow(original)
+    why_not = None
+    if isinstance(released, str | Path):
+        most = most_unpacked(before, most_bytes)
+        released, certificate, why_not = _read_released(released, encoding=encoding, most_bytes=most)
+    after = to_arrow(released)[0]
     dropped = dropped_columns(certificate, before.column_names)
     evaluation = measure_released(
         before,
@@ -321,4 +341,28 @@ def compare_tables(
     report = dataclasses.replace(evaluation.report, certificate=document, frame=origin.kind)
     if asked is not None:
         report = judge_report(report, facts, asked, command=command)
-    return dataclasses.replace(evaluation, report=report)
+    notes = (*(() if why_not is None else (UserWarning(why_not),)), *evaluation.notes)
+    return dataclasses.replace(evaluation, report=report, notes=notes)
+
+
+def most_unpacked(original: pa.Table, most_bytes: int | None) -> int:
+    """Bytes that a table which somebody else packed may unpack to: those granted, or in proportion to the original."""
+    return most_bytes or max(_LEAST_MOST, _TIMES * original.nbytes)
+
+
+def _read_released(
+    released: str | Path, *, encoding: str, most_bytes: int
+) -> tuple[pa.Table, Certificate | None, str | None]:
+    """Table of a file or of a release's folder, the certificate that speaks of it, or why one beside it does not."""
+    path = Path(released)
+    if path.is_dir():
+        path = path / "release" if (path / "release").is_dir() else path
+        tables = sorted(path.glob("table.*")) if (path / "certificate.json").is_file() else []
+        if len(tables) != 1:
+            raise OptionError(f"the folder {str(released)!r} is not a release of one table; name the table's file")
+        path = tables[0]
+    certificate, why_not = certificate_beside(path) if path.is_file() else (None, None)
+    table, _ = read_file(str(path), encoding=encoding if certificate is None else "utf-8", most_bytes=most_bytes)
+    if certificate is not None and is_quoted(certificate.facts):
+        table = unquote_formulas(table)
+    return table, certificate, why_not
