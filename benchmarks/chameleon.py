@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from sfumato.errors import BadInput, OptionError
+from sfumato.core.errors import BadInput, OptionError
 from sfumato.mine.inputs import check_whole
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiled import compiled
+from sfumato.core.compiled import compiled
 
 __all__ = ["ModelTree", "correlation", "cross_validated"]
 

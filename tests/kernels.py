@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from sfumato.compiled import compiled
+from sfumato.core.compiled import compiled
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.database import ConnectionPool, DatabaseFault, FileLock, Location, Reason, connect, file_identity
+from sfumato.core.database import ConnectionPool, DatabaseFault, FileLock, Location, Reason, connect, file_identity
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.documents import (
+from sfumato.core.documents import (
     DEEPEST,
     MOST_BYTES,
     UNLESS_DEFAULT,
@@ -42,14 +42,14 @@ from sfumato.documents import (
     write_json,
     write_toml,
 )
-from sfumato.errors import BadInput, OptionError, SchemaError, printable, shown
-from sfumato.geometry.key import Key
-from sfumato.laws.spec import NoiseSpec
-from sfumato.parties.config import PartyConfig
-from sfumato.parties.peers import fingerprint_of
+from sfumato.core.errors import BadInput, OptionError, SchemaError, printable, shown
+from sfumato.core.laws.spec import NoiseSpec
+from sfumato.engines.parties.config import PartyConfig
+from sfumato.engines.parties.peers import fingerprint_of
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.geometry.key import Key
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish import Signer, Verifier
-from sfumato.recipe import Recipe
 from sfumato.tables.schema import Schema
 
 

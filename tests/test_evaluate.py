@@ -13,7 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.assess import measure
 from sfumato.assess.utility.prediction import PREDICTION
-from sfumato.errors import OptionError, PrivacyLeakWarning, TableError
+from sfumato.core.errors import OptionError, PrivacyLeakWarning, TableError
 from sfumato.publish.evaluate import compare_tables
 
 pytestmark = pytest.mark.usefixtures("without_figures")

@@ -15,15 +15,15 @@ import pytest
 
 from sfumato.assess import measure
 from sfumato.assess.attacks.known_input import KNOWN_INPUT
-from sfumato.condense.mechanism import Condensation
-from sfumato.engines import chunks
-from sfumato.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
-from sfumato.facts import Shuffled, ShuffledWithin, Transformed
-from sfumato.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
+from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
+from sfumato.core.facts import Shuffled, ShuffledWithin, Transformed
+from sfumato.engines.chunks import run as chunks
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.condense.mechanism import Condensation
+from sfumato.mechanisms.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
 from sfumato.publish import verify_release
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file
-from sfumato.recipe import Recipe
 from sfumato.tables.files import read_file
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
-from sfumato.facts import ColumnsDropped
+from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, TableError
+from sfumato.core.facts import ColumnsDropped
 from sfumato.tables.schema import Field, Kind, Schema
 
 pytestmark = pytest.mark.usefixtures("without_figures")

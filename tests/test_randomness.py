@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.randomness import Mode, Randomness
+from sfumato.core.randomness import Mode, Randomness
 
 
 def test_without_a_seed_two_sources_and_two_purposes_differ() -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from sfumato import replacing
+from sfumato.core import replacing
+from sfumato.core.replacing import replacing_file
 from sfumato.publish.folder import replacing_folder
-from sfumato.replacing import replacing_file
 
 HANGING = """
 import sys

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sfumato.errors import LevelError, OptionError
+from sfumato.core.errors import LevelError, OptionError
 from sfumato.sklearn import Condenser
 
 

@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sfumato.condense.partition import can_begin
-from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
+from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, TableError
+from sfumato.mechanisms.condense.partition import can_begin
 from sfumato.sklearn import Condenser, DynamicCondenser
 from tests.examples import examples
 

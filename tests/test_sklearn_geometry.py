@@ -12,8 +12,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sfumato.errors import OptionError, PrivacyRefusal
-from sfumato.geometry.key import Add, Key, Mult
+from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.mechanisms.geometry.key import Add, Key, Mult
 from sfumato.sklearn import GeometricTransformer
 
 KINDS = ["translate", "scale", "rotate", "hybrid"]

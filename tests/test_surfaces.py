@@ -14,18 +14,18 @@ import rich_click as click
 import sfumato as sf
 from sfumato.cli.main import app
 from sfumato.cli.sanitize import CHOICES, WORDS, parameters_told
-from sfumato.condense.compact import EFFORTS
-from sfumato.condense.mechanism import ALGORITHMS
-from sfumato.errors import OptionError
-from sfumato.geometry.draw import PAIRS
-from sfumato.geometry.key import Add, Key
-from sfumato.laws import LAWS
-from sfumato.laws.amplification import GUARANTEES
-from sfumato.laws.domains import Labels
-from sfumato.mechanism import parameters_of
-from sfumato.methods import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
-from sfumato.randomize.reconstruct import reconstruct as reconstruct_values
-from sfumato.recipe import Recipe
+from sfumato.core.errors import OptionError
+from sfumato.core.laws import LAWS
+from sfumato.core.laws.amplification import GUARANTEES
+from sfumato.core.laws.domains import Labels
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.condense.compact import EFFORTS
+from sfumato.mechanisms.condense.mechanism import ALGORITHMS
+from sfumato.mechanisms.geometry.draw import PAIRS
+from sfumato.mechanisms.geometry.key import Add, Key
+from sfumato.mechanisms.methods import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
+from sfumato.mechanisms.protocol import parameters_of
+from sfumato.mine.reconstruct import reconstruct as reconstruct_values
 
 SPEC = sf.NoiseSpec(Labels(("no", "yes")), {"name": "keep-or-replace", "keep": 0.75})
 TABLE = pa.table(
@@ -191,7 +191,7 @@ def test_the_command_line_has_the_words_of_the_function(verb: str) -> None:
 @pytest.mark.parametrize("name", VERBS)
 def test_a_verb_is_a_function_whatever_was_imported_before(name: str) -> None:
     import sfumato.cli.main
-    import sfumato.stream.session
+    import sfumato.engines.stream.session
     import sfumato.tuning.run  # noqa: F401
 
     verb = getattr(sf, name)

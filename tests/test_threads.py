@@ -14,10 +14,10 @@ from sfumato.assess import measure
 from sfumato.assess.algebra import Measure, Stated
 from sfumato.assess.findings import Family
 from sfumato.assess.study import Study
-from sfumato.laws.domains import Labels
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.laws.domains import Labels
+from sfumato.core.laws.spec import NoiseSpec
+from sfumato.mine.reconstruct import estimate, reconstruct
 from sfumato.publish.evaluate import evaluate
-from sfumato.randomize.reconstruct import estimate, reconstruct
 
 
 def held_pools(seen: list[int]) -> None:

@@ -25,7 +25,7 @@ def warm_all() -> None:
     import tests.conftest  # noqa: F401 - how property tests draw
     from benchmarks.model_tree import ModelTree
     from sfumato.cli.warm import warm
-    from sfumato.condense.compact import in_fewer_columns
+    from sfumato.mechanisms.condense.compact import in_fewer_columns
     from tests.condense import test_centroid_index, test_dynamic, test_trees
     from tests.condense.streams import draw_arrivals
 
@@ -56,7 +56,7 @@ def _sources() -> str:
     for folder in ("src", "benchmarks", "tests"):
         for path in sorted((_ROOT / folder).rglob("*.py")):
             text = path.read_bytes()
-            if path.parent in _ROOMS or b"sfumato.compiled" in text:
+            if path.parent in _ROOMS or b"sfumato.core.compiled" in text:
                 digest.update(text)
     return digest.hexdigest()
 

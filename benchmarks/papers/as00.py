@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.papers.as00_data import FUNCTIONS, TABLES, Columns, Problem, generate, load_problem, specs_for
 from benchmarks.papers.as00_report import SETTINGS, Curves, print_curves, write_report
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine import ReconstructedNaiveBayes, ReconstructedTree
 from sfumato.mine.growth import grow, leaf_of, prune
 from sfumato.mine.intervals import read_released, true_intervals

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.data import load_table
-from sfumato.laws.domains import Integers, Reals
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.laws.domains import Integers, Reals
+from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine import noise_for_privacy
 
 __all__ = ["FUNCTIONS", "TABLES", "Problem", "generate", "load_problem", "specs_for"]

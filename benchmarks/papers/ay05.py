@@ -32,10 +32,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from sfumato.condense.maintainer import Maintainer
-from sfumato.condense.partition import partition
-from sfumato.groups import Groups, concat, generate, summarize
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from sfumato.core.groups import Groups, concat, generate, summarize
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.mechanisms.condense.partition import partition
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

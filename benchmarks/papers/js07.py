@@ -31,9 +31,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.data import load_table  # noqa: E402
-from sfumato.laws.domains import Integers, Reals  # noqa: E402
-from sfumato.laws.spec import NoiseSpec  # noqa: E402
-from sfumato.randomize.reconstruct import Reconstruction, reconstruct  # noqa: E402
+from sfumato.core.laws.domains import Integers, Reals  # noqa: E402
+from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
+from sfumato.mine.reconstruct import Reconstruction, reconstruct  # noqa: E402
 
 Floats = NDArray[np.float64]
 METHODS: dict[str, dict[str, Any]] = {

@@ -33,12 +33,12 @@ from benchmarks.data import load_table  # noqa: E402
 from benchmarks.papers.kcg12_report import write  # noqa: E402
 from sfumato.assess.neighbours import nearest  # noqa: E402
 from sfumato.assess.risk.interval import counterparts, interval_privacy  # noqa: E402
-from sfumato.condense.classwise import approximate_gcd  # noqa: E402
-from sfumato.condense.grouping_choice import better_grouping  # noqa: E402
-from sfumato.condense.mechanism import Condensation  # noqa: E402
-from sfumato.condense.partition import partition  # noqa: E402
-from sfumato.groups import redraw  # noqa: E402
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Records  # noqa: E402
+from sfumato.core.groups import redraw  # noqa: E402
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records  # noqa: E402
+from sfumato.mechanisms.condense.classwise import approximate_gcd  # noqa: E402
+from sfumato.mechanisms.condense.grouping_choice import better_grouping  # noqa: E402
+from sfumato.mechanisms.condense.mechanism import Condensation  # noqa: E402
+from sfumato.mechanisms.condense.partition import partition  # noqa: E402
 from sfumato.tuning.search import brute_force, equal_steps, rule_based_search  # noqa: E402
 
 _Matrix = NDArray[np.float64]

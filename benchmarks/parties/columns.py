@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.parties.tables import Coordinates
-from sfumato.parties.plain import run_together
-from sfumato.parties.plan import JointPlan, JointResult
-from sfumato.parties.session import Session
-from sfumato.parties.vertical import LEAKS, sanitize_vertical
-from sfumato.perturb.laplace_pca import LaplacePCA
-from sfumato.records import Block, Layout
+from sfumato.core.records import Block, Layout
+from sfumato.engines.parties.plain import run_together
+from sfumato.engines.parties.plan import JointPlan, JointResult
+from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.vertical import LEAKS, sanitize_vertical
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 
 __all__ = ["owned_columns", "predicted", "watch_columns"]
 

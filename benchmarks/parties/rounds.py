@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.records import CATEGORY_SCALE, BlockKind, Layout
+from sfumato.core.records import CATEGORY_SCALE, BlockKind, Layout
 
 __all__ = [
     "Rounds",

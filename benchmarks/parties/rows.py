@@ -14,10 +14,10 @@ from benchmarks.parties import rounds as trajectory
 from benchmarks.parties.hidden_centres import guess_centres, own_means
 from benchmarks.parties.tables import Coordinates
 from sfumato.assess.attacks.differencing import SeenRounds, claimed_rows
-from sfumato.groups.model import response_weights
-from sfumato.parties.groupwise import group_sizes
-from sfumato.parties.horizontal import group_statistics, leaks
-from sfumato.parties.horizontal_groups import (
+from sfumato.core.groups.model import response_weights
+from sfumato.engines.parties.groupwise import group_sizes
+from sfumato.engines.parties.horizontal import group_statistics, leaks
+from sfumato.engines.parties.horizontal_groups import (
     JointRows,
     OpenCentres,
     cluster_rows,
@@ -25,11 +25,11 @@ from sfumato.parties.horizontal_groups import (
     first_centres,
     joint_rows,
 )
-from sfumato.parties.plain import run_together
-from sfumato.parties.plan import JointPlan
-from sfumato.parties.ring import bits_for, decode, encode
-from sfumato.parties.session import Session
-from sfumato.perturb.laplace_pca import LaplacePCA
+from sfumato.engines.parties.plain import run_together
+from sfumato.engines.parties.plan import JointPlan
+from sfumato.engines.parties.ring import bits_for, decode, encode
+from sfumato.engines.parties.session import Session
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 
 __all__ = ["Case", "attack", "attack_rounded", "watch_rows"]
 

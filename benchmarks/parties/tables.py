@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.data import load_table
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 
 __all__ = ["TITLES", "Coordinates", "coordinates", "more_rows"]
 

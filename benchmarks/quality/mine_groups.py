@@ -35,10 +35,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
-from sfumato.condense.partition import partition
-from sfumato.groups import Groups, generate, summarize
+from sfumato.core.groups import Groups, generate, summarize
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from sfumato.mechanisms.condense.partition import partition
 from sfumato.mine import CentroidNeighbours, GroupKMeans, GroupMixture, GroupNeighbours, cut_groups
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

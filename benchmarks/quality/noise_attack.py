@@ -32,9 +32,9 @@ from sfumato.assess.algebra import run_measure  # noqa: E402
 from sfumato.assess.attacks.answers import BEST_GUESS  # noqa: E402
 from sfumato.assess.attacks.noise_filter import bayes_estimate, spectral_filter  # noqa: E402
 from sfumato.assess.study import study_of  # noqa: E402
-from sfumato.laws.domains import Reals  # noqa: E402
-from sfumato.laws.spec import NoiseSpec  # noqa: E402
-from sfumato.randomize.mechanism import Randomization  # noqa: E402
+from sfumato.core.laws.domains import Reals  # noqa: E402
+from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
+from sfumato.mechanisms.randomize.mechanism import Randomization  # noqa: E402
 from sfumato.tables.codec import Codec  # noqa: E402
 
 _Matrix = NDArray[np.float64]

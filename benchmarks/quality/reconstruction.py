@@ -26,12 +26,12 @@ from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).resolve().parents[2]
 
-from sfumato.laws.domains import Integers  # noqa: E402
-from sfumato.laws.spec import NoiseSpec  # noqa: E402
-from sfumato.randomize.reconstruct import Channel, reconstruct, reconstruct_counts  # noqa: E402
-from sfumato.randomize.reconstruct.cells import cut_domain, cut_outputs  # noqa: E402
-from sfumato.randomize.reconstruct.chances import summed  # noqa: E402
-from sfumato.randomize.reconstruct.iterate import bayes_step  # noqa: E402
+from sfumato.core.laws.domains import Integers  # noqa: E402
+from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
+from sfumato.mine.reconstruct import Channel, reconstruct, reconstruct_counts  # noqa: E402
+from sfumato.mine.reconstruct.cells import cut_domain, cut_outputs  # noqa: E402
+from sfumato.mine.reconstruct.chances import summed  # noqa: E402
+from sfumato.mine.reconstruct.iterate import bayes_step  # noqa: E402
 
 Floats = NDArray[np.float64]
 LONGEST = 2_000

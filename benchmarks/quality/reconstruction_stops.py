@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from sfumato.laws.domains import Integers
-from sfumato.laws.spec import NoiseSpec
-from sfumato.randomize.reconstruct import Channel, reconstruct
-from sfumato.randomize.reconstruct.cells import cut_domain, cut_outputs
-from sfumato.randomize.reconstruct.chances import summed
-from sfumato.randomize.reconstruct.iterate import bayes_step
+from sfumato.core.laws.domains import Integers
+from sfumato.core.laws.spec import NoiseSpec
+from sfumato.mine.reconstruct import Channel, reconstruct
+from sfumato.mine.reconstruct.cells import cut_domain, cut_outputs
+from sfumato.mine.reconstruct.chances import summed
+from sfumato.mine.reconstruct.iterate import bayes_step
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS, LONGEST, FLOOR = 50, 3_000, 0.01

@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from sfumato.condense.paper import construct_groups, segment
-from sfumato.groups import Groups, generate, summarize
-from sfumato.records import Block, BlockKind, Layout
+from sfumato.core.groups import Groups, generate, summarize
+from sfumato.core.records import Block, BlockKind, Layout
+from sfumato.mechanisms.condense.paper import construct_groups, segment
 
 ROWS, DIM, K = 5_000, 10, 10
 

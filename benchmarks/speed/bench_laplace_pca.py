@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from sfumato.perturb.laplace_pca import LaplacePCA, perturb_groups
-from sfumato.records import Block, BlockKind, Records
+from sfumato.core.records import Block, BlockKind, Records
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA, perturb_groups
 
 N, D, K = 50_000, 9, 100
 

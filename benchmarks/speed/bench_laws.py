@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from sfumato.laws import LAWS, Integers, NoiseSpec, choose_step, law_of_size
-from sfumato.laws.breach import answer_breach
-from sfumato.laws.channel import uncertainty
-from sfumato.laws.priors import uniform_prior
-from sfumato.randomness import Randomness
+from sfumato.core.laws import LAWS, Integers, NoiseSpec, choose_step, law_of_size
+from sfumato.core.laws.breach import answer_breach
+from sfumato.core.laws.channel import uncertainty
+from sfumato.core.laws.priors import uniform_prior
+from sfumato.core.randomness import Randomness
 
 DRAWS = 1_000_000
 DOMAIN = Integers(0, 1000)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.data import load_table
-from sfumato.records import CATEGORY_SCALE
+from sfumato.core.records import CATEGORY_SCALE
 
 __all__ = [
     "ALPHAS",

@@ -25,9 +25,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.geometry import Key, Ranges
-from sfumato.randomness import Randomness
-from sfumato.scale import transform_file
+from sfumato.core.randomness import Randomness
+from sfumato.engines.chunks import transform_file
+from sfumato.mechanisms.geometry import Key, Ranges
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"

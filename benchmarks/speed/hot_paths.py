@@ -24,13 +24,13 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.speed.stream import draw, rough_groups  # noqa: E402
 from sfumato.assess.neighbours import nearest  # noqa: E402
-from sfumato.condense.maintainer import Maintainer  # noqa: E402
-from sfumato.engines.stream import init_stream  # noqa: E402
-from sfumato.laws.domains import Integers  # noqa: E402
-from sfumato.laws.spec import NoiseSpec  # noqa: E402
-from sfumato.randomize.reconstruct import reconstruct  # noqa: E402
-from sfumato.stream import StreamSession  # noqa: E402
-from sfumato.stream.connectors import ReadOptions, read_batches  # noqa: E402
+from sfumato.core.laws.domains import Integers  # noqa: E402
+from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
+from sfumato.engines.stream import StreamSession  # noqa: E402
+from sfumato.engines.stream.connectors import ReadOptions, read_batches  # noqa: E402
+from sfumato.engines.stream.run import init_stream  # noqa: E402
+from sfumato.mechanisms.condense.maintainer import Maintainer  # noqa: E402
+from sfumato.mine.reconstruct import reconstruct  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "hot_paths.md"
 TURNS = 2

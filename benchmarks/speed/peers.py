@@ -52,7 +52,7 @@ class Method:
 
 def _ours(grouping: str, effort: str = "default") -> Callable[[Job], NDArray[np.int64]]:
     def run(job: Job) -> NDArray[np.int64]:
-        from sfumato.condense.partition import partition
+        from sfumato.mechanisms.condense.partition import partition
 
         return partition(
             job.values, job.levels, np.zeros(len(job.values), dtype=np.int64), np.random.default_rng(job.seed),
@@ -124,8 +124,8 @@ def _constrained(job: Job) -> NDArray[np.int64]:
 
 def _generate(job: Job) -> None:
     """Draw as many rows again from groups that are given: what follows the grouping."""
-    from sfumato.groups import generate, summarize
-    from sfumato.records import Block, BlockKind
+    from sfumato.core.groups import generate, summarize
+    from sfumato.core.records import Block, BlockKind
 
     n, d = job.values.shape
     order = np.argsort(job.values[:, 0])
@@ -136,18 +136,20 @@ def _generate(job: Job) -> None:
 
 
 METHODS = {
-    "compact fast": Method(_ours("compact", "fast"), "sfumato compact, fast", source="sfumato.condense.compact"),
-    "compact": Method(_ours("compact"), "sfumato compact, default", source="sfumato.condense.compact"),
-    "compact thorough": Method(
-        _ours("compact", "thorough"), "sfumato compact, thorough", source="sfumato.condense.compact"
+    "compact fast": Method(
+        _ours("compact", "fast"), "sfumato compact, fast", source="sfumato.mechanisms.condense.compact"
     ),
-    "mdav": Method(_ours("mdav"), "sfumato exact MDAV", quadratic=True, source="sfumato.condense.mdav"),
-    "paper": Method(_ours("paper"), "AY05 ConstructGroups", quadratic=True, source="sfumato.condense.paper"),
+    "compact": Method(_ours("compact"), "sfumato compact, default", source="sfumato.mechanisms.condense.compact"),
+    "compact thorough": Method(
+        _ours("compact", "thorough"), "sfumato compact, thorough", source="sfumato.mechanisms.condense.compact"
+    ),
+    "mdav": Method(_ours("mdav"), "sfumato exact MDAV", quadratic=True, source="sfumato.mechanisms.condense.mdav"),
+    "paper": Method(_ours("paper"), "AY05 ConstructGroups", quadratic=True, source="sfumato.mechanisms.condense.paper"),
     "kdtree": Method(_kdtree, "yardstick: KDTree k-NN", package="scikit-learn"),
     "naive": Method(_naive, "naive condensation", quadratic=True, package="numpy"),
     "kmeans": Method(_kmeans, "KMeans(n/k)", quadratic=True, package="scikit-learn", guaranteed=False),
     "constrained": Method(_constrained, "k-means-constrained", package="k-means-constrained"),
-    "generate": Method(_generate, "sfumato summarize + generate", source="sfumato.groups.generate"),
+    "generate": Method(_generate, "sfumato summarize + generate", source="sfumato.core.groups.generate"),
 }
 
 

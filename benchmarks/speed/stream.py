@@ -34,11 +34,18 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.speed.stream_peers import PEERS, Peer, compare  # noqa: E402
-from sfumato.compiled import compiled, fixed  # noqa: E402
-from sfumato.condense.centroid_index import Index, closest_in_index  # noqa: E402
-from sfumato.condense.closest import BLOCK, DistanceCache, cache_size, closest_cached, empty_cache, fill_cache  # noqa: E402
-from sfumato.condense.maintainer import Maintainer  # noqa: E402
-from sfumato.condense.slots import Slots  # noqa: E402
+from sfumato.core.compiled import compiled, fixed  # noqa: E402
+from sfumato.mechanisms.condense.centroid_index import Index, closest_in_index  # noqa: E402
+from sfumato.mechanisms.condense.closest import (  # noqa: E402
+    BLOCK,
+    DistanceCache,
+    cache_size,
+    closest_cached,
+    empty_cache,
+    fill_cache,
+)
+from sfumato.mechanisms.condense.maintainer import Maintainer  # noqa: E402
+from sfumato.mechanisms.condense.slots import Slots  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
 K, BATCH = 10, 1_000

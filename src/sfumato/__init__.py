@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
-    from sfumato.condense.classwise import ClasswiseCondensation
-    from sfumato.condense.mechanism import Condensation
-    from sfumato.geometry.key import Key
-    from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
-    from sfumato.laws.calculator import breach
-    from sfumato.laws.spec import NoiseSpec
-    from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
+    from sfumato.core.laws.calculator import breach
+    from sfumato.core.laws.spec import NoiseSpec
+    from sfumato.engines.recipe import Recipe
+    from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
+    from sfumato.mechanisms.condense.mechanism import Condensation
+    from sfumato.mechanisms.geometry.key import Key
+    from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+    from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
+    from sfumato.mechanisms.randomize.mechanism import Randomization
     from sfumato.privacy.certificate import Certificate
     from sfumato.publish import Policy, PolicyNotMet, Release
     from sfumato.publish.evaluate import evaluate
     from sfumato.publish.sanitize import sanitize, sanitize_file
     from sfumato.publish.verify import verify_release as verify
-    from sfumato.randomize.mechanism import Randomization
-    from sfumato.recipe import Recipe
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
     from sfumato.tuning.run import tune
     from sfumato.verbs import inspect, reconstruct, stream
@@ -66,30 +64,30 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AdditiveNoise": "sfumato.perturb",
+    "AdditiveNoise": "sfumato.mechanisms.perturb",
     "Certificate": "sfumato.privacy.certificate",
-    "ClasswiseCondensation": "sfumato.condense.classwise",
-    "Condensation": "sfumato.condense.mechanism",
+    "ClasswiseCondensation": "sfumato.mechanisms.condense.classwise",
+    "Condensation": "sfumato.mechanisms.condense.mechanism",
     "Domain": "sfumato.tables.schema",
     "Field": "sfumato.tables.schema",
-    "Hybrid": "sfumato.geometry.mechanism",
-    "Key": "sfumato.geometry.key",
+    "Hybrid": "sfumato.mechanisms.geometry.mechanism",
+    "Key": "sfumato.mechanisms.geometry.key",
     "Kind": "sfumato.tables.schema",
-    "LaplacePCA": "sfumato.perturb",
-    "MultiplicativeNoise": "sfumato.perturb",
-    "NoiseSpec": "sfumato.laws.spec",
+    "LaplacePCA": "sfumato.mechanisms.perturb",
+    "MultiplicativeNoise": "sfumato.mechanisms.perturb",
+    "NoiseSpec": "sfumato.core.laws.spec",
     "Policy": "sfumato.publish",
     "PolicyNotMet": "sfumato.publish",
-    "Randomization": "sfumato.randomize.mechanism",
-    "Recipe": "sfumato.recipe",
+    "Randomization": "sfumato.mechanisms.randomize.mechanism",
+    "Recipe": "sfumato.engines.recipe",
     "Release": "sfumato.publish",
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
-    "Rotation": "sfumato.geometry.mechanism",
-    "Scaling": "sfumato.geometry.mechanism",
+    "Rotation": "sfumato.mechanisms.geometry.mechanism",
+    "Scaling": "sfumato.mechanisms.geometry.mechanism",
     "Schema": "sfumato.tables.schema",
-    "Translation": "sfumato.geometry.mechanism",
-    "breach": "sfumato.laws.calculator",
+    "Translation": "sfumato.mechanisms.geometry.mechanism",
+    "breach": "sfumato.core.laws.calculator",
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",
     "reconstruct": "sfumato.verbs",
@@ -109,17 +107,6 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(module), inside or name)
     globals()[name] = value
     return value
-
-
-class _Package(ModuleType):
-    """Keeps a verb a function, although a room of the same name is imported."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in _HOMES or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

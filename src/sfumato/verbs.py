@@ -11,17 +11,17 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.engines.stream import forget_rows, init_stream
-from sfumato.errors import OptionError, SchemaError
-from sfumato.laws.domains import Labels
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.errors import OptionError, SchemaError
+from sfumato.core.laws.domains import Labels
+from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.randomness import Randomness
+from sfumato.engines.stream import Ingested, Status, StreamSession, cut_batches
+from sfumato.engines.stream.run import forget_rows, init_stream
+from sfumato.mine.reconstruct import Reconstruction
+from sfumato.mine.reconstruct import reconstruct as reconstruct_values
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish.release import Release
 from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream
-from sfumato.randomize.reconstruct import Reconstruction
-from sfumato.randomize.reconstruct import reconstruct as reconstruct_values
-from sfumato.randomness import Randomness
-from sfumato.stream import Ingested, Status, StreamSession, cut_batches
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.infer import MISSING_MARKS
@@ -68,7 +68,7 @@ def reconstruct(
         Draws the bands reproducibly.
     **options
         ``intervals``, ``stop``, ``method``, ``bands``, ``resamples``, ``least`` and ``limit`` of
-        `sfumato.randomize.reconstruct.reconstruct`.
+        `sfumato.mine.reconstruct.reconstruct`.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def stream(state: str | Path, first: Any = None, **options: Any) -> Stream:
     first : pandas, polars or pyarrow table, optional
         Begins a new stream with these records; without it the state is that of an earlier one.
     **options
-        With ``first``: those of `sfumato.engines.stream.init_stream`, such as ``k``, ``level`` and ``schema``.
+        With ``first``: those of `sfumato.engines.stream.run.init_stream`, such as ``k``, ``level`` and ``schema``.
     """
     if first is not None:
         init_stream(state, first, **options)

@@ -13,8 +13,8 @@ import pyarrow as pa
 from sfumato.assess.measure import Measured, assess, draw_figures, measure_study
 from sfumato.assess.report import Report
 from sfumato.assess.study import held_out_notes, study_of
-from sfumato.documents import plain
-from sfumato.mechanism import Workings
+from sfumato.core.documents import plain
+from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.study import Study, study_of
-from sfumato.facts import Transformed
-from sfumato.mechanism import Mechanism, Workings
+from sfumato.core.facts import Transformed
+from sfumato.mechanisms.protocol import Mechanism, Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Kind, Schema
 

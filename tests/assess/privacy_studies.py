@@ -15,7 +15,7 @@ from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.catalogue import declared
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import Study, study_of
-from sfumato.mechanism import Workings
+from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.assess.cases import ROWS, constant_table, draw_table, released_of

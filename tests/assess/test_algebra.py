@@ -16,7 +16,7 @@ from sfumato.assess.intervals import Tries
 from sfumato.assess.measure import EPOCHS
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study, sample, study_of
-from sfumato.facts import Fact, Grouped
+from sfumato.core.facts import Fact, Grouped
 from tests.assess.cases import draw_table, fit, released_of, workings
 
 HALF = Number("a").means("Half")

@@ -13,7 +13,7 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.sizes import Sizes
 from sfumato.assess.utility import clustering
 from sfumato.assess.utility.clustering import CLUSTERING, agreement, error
-from sfumato.mechanism import Workings
+from sfumato.mechanisms.protocol import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, released_of
 from tests.assess.mining import base, found, interval, is_complete, study, value
 from tests.examples import at_length, sized

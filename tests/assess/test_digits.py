@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 import sfumato as sf
 from sfumato.assess.attacks.unknown_input import DIGITS, find_factor, find_spacing
-from sfumato.geometry.key import Add, Key, Mult
-from sfumato.geometry.mechanism import Rotation, Scaling, Translation
-from sfumato.geometry.transformations import invert
+from sfumato.mechanisms.geometry.key import Add, Key, Mult
+from sfumato.mechanisms.geometry.mechanism import Rotation, Scaling, Translation
+from sfumato.mechanisms.geometry.transformations import invert
 from sfumato.tables.schema import Field, Kind, Schema
 from tests.assess.moved import claimed, draw, moved
 from tests.assess.privacy_studies import check_sound, found

@@ -12,8 +12,8 @@ from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.linkage import GROUP_LINKAGE, likeliest_groups
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
-from sfumato.facts import Fact, Grouped
-from sfumato.mechanism import Workings
+from sfumato.core.facts import Fact, Grouped
+from sfumato.mechanisms.protocol import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 
 NAMES = GROUP_LINKAGE.names

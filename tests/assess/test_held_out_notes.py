@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.study import Study, held_out_notes, study_of
-from sfumato.errors import OptionError
+from sfumato.core.errors import OptionError
 from tests.assess.cases import draw_table, fit
 
 

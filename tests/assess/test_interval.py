@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.assess.risk.estimates import nearest_but_one
 from sfumato.assess.risk.interval import INTERVAL, central_width, counterparts, interval_privacy
-from sfumato.mechanism import Workings
+from sfumato.mechanisms.protocol import Workings
 from tests.assess.privacy_studies import (
     AWKWARD,
     awkward,

@@ -16,11 +16,11 @@ from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS
 from sfumato.assess.attacks.undo import undo, undo_lines, undo_turn
 from sfumato.assess.utility.clustering import CLUSTERING
 from sfumato.assess.utility.distortion import SECURITY
-from sfumato.facts import Transformed
-from sfumato.geometry.draw import KINDS, PAIRS, Ranges
-from sfumato.geometry.key import Key
-from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
-from sfumato.geometry.transformations import hybrid
+from sfumato.core.facts import Transformed
+from sfumato.mechanisms.geometry.draw import KINDS, PAIRS, Ranges
+from sfumato.mechanisms.geometry.key import Key
+from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.mechanisms.geometry.transformations import hybrid
 from sfumato.privacy.claims import draw_claims
 from tests.assess.moved import claimed, clustered, draw, moved, wine
 from tests.assess.privacy_studies import case, check_sound, found, value

@@ -13,7 +13,7 @@ from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE, mutual_links, rank_view, whitening
 from sfumato.assess.findings import Finding, gains
 from sfumato.assess.study import Study, study_of
-from sfumato.mechanism import Workings
+from sfumato.mechanisms.protocol import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 
 WAYS = ("euclid", "mahalanobis", "rank")

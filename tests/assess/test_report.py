@@ -27,7 +27,7 @@ from sfumato.assess.findings import Family
 from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.assess.utility.association import AssociationMatrices
 from sfumato.assess.words import measured_sentence, spoken_name
-from sfumato.errors import OptionError
+from sfumato.core.errors import OptionError
 from tests.assess.cases import ROWS, constant_table, draw_table, measure, report_of, workings
 from tests.assess.made_up import attack, attacks, findings
 from tests.examples import sized

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.assess import sizes as module
 from sfumato.assess.sizes import Sizes, choose_sizes
-from sfumato.documents import plain
+from sfumato.core.documents import plain
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from benchmarks.parties.rounds import (
     small_groups,
     without,
 )
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
 from tests.examples import examples
 
 Whole = NDArray[np.int64]

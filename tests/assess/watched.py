@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from sfumato.assess.attacks.differencing import Shown, Watched
 from sfumato.assess.study import Study
-from sfumato.condense.maintainer import Maintainer
-from sfumato.condense.partition import partition
-from sfumato.facts import EpochPublished
-from sfumato.stream.epochs import Publication, renew
+from sfumato.core.facts import EpochPublished
+from sfumato.engines.stream.epochs import Publication, renew
+from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.mechanisms.condense.partition import partition
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema

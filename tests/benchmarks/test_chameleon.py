@@ -35,7 +35,7 @@ from benchmarks.chameleon import (
     stop_at,
     sub_clusters,
 )
-from sfumato.errors import BadInput, OptionError, SfumatoError
+from sfumato.core.errors import BadInput, OptionError, SfumatoError
 from tests.examples import at_length, examples, sized
 
 Floats = NDArray[np.float64]

@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from scipy.optimize import linear_sum_assignment
 
-from sfumato.engines import chunks
-from sfumato.geometry.key import Key
-from sfumato.geometry.transformations import invert
+from sfumato.engines.chunks import run as chunks
+from sfumato.mechanisms.geometry.key import Key
+from sfumato.mechanisms.geometry.transformations import invert
 from sfumato.publish.sanitize import sanitize_file
 from tests.cli.conftest import Run
 

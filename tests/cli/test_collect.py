@@ -17,8 +17,8 @@ pytest.importorskip("uvicorn", reason="sfumato[collect] is not installed")
 
 from sfumato.collect.store import AnswerStore, Submission
 from sfumato.collect.survey import Question, Survey
-from sfumato.laws.domains import Labels
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.laws.domains import Labels
+from sfumato.core.laws.spec import NoiseSpec
 from tests.cli.conftest import Run
 from tests.collect.process import AGE, Running, collector
 

@@ -20,10 +20,10 @@ import numpy as np
 import pytest
 
 from sfumato.cli.party import _phases
-from sfumato.parties.config import PartyConfig
-from sfumato.parties.peers import Address, self_signed
-from sfumato.parties.trial import PartyTrial, write_trial
-from sfumato.progress import listening, tell
+from sfumato.core.progress import listening, tell
+from sfumato.engines.parties.config import PartyConfig
+from sfumato.engines.parties.peers import Address, self_signed
+from sfumato.engines.parties.trial import PartyTrial, write_trial
 from sfumato.publish import verify_release
 from tests.cli.conftest import Run
 from tests.parties.meetings import HOST

@@ -12,7 +12,7 @@ pytest.importorskip("uvicorn", reason="sfumato[collect] is not installed: no col
 pytest.importorskip("starlette", reason="sfumato[collect] is not installed: no collector to test")
 
 from sfumato.collect.store import AnswerStore
-from sfumato.database import connect, locate
+from sfumato.core.database import connect, locate
 from tests.collect.postgres import postgres_cluster, postgres_programs
 from tests.collect.process import Running, collector, tokens
 

@@ -22,8 +22,8 @@ from scipy.stats import chi2
 from sfumato.collect.pages import law_plan, question_plan
 from sfumato.collect.store import AnswerStore, Submission
 from sfumato.collect.survey import Question
-from sfumato.laws.domains import Integers, Labels, Reals, Universe
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.laws.domains import Integers, Labels, Reals, Universe
+from sfumato.core.laws.spec import NoiseSpec
 from tests.collect.process import Running, collector, tokens
 from tests.examples import at_length, sized
 

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from sfumato.collect import Connection, KeptAnswers, NotSent, Question, Survey, answer_survey, check_survey
-from sfumato.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError
-from sfumato.laws.domains import Integers, Labels
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError
+from sfumato.core.laws.domains import Integers, Labels
+from sfumato.core.laws.spec import NoiseSpec
 from tests.collect.process import Running, collector, tokens
 
 AGE = NoiseSpec(Integers(0, 100), {"name": "keep-or-replace", "keep": 0.5})

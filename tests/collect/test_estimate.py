@@ -12,9 +12,9 @@ import pytest
 from sfumato.collect.estimate import LiveEstimate, estimate, figures
 from sfumato.collect.store import AnswerStore, Submission
 from sfumato.collect.survey import Question, Survey
-from sfumato.errors import TooFew
-from sfumato.laws.domains import Integers, Labels
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.errors import TooFew
+from sfumato.core.laws.domains import Integers, Labels
+from sfumato.core.laws.spec import NoiseSpec
 
 SMOKES = NoiseSpec(Labels(("no", "yes", "sometimes")), {"name": "response", "epsilon": 1.5})
 AGE = NoiseSpec(Integers(0, 60), {"name": "laplace", "scale": 5})

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sfumato.collect.pages import Pages, law_plan, percent, plan_of, question_plan
 from sfumato.collect.survey import Question, Survey
-from sfumato.errors import OptionError
-from sfumato.laws.domains import Integers, Labels, Reals
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.errors import OptionError
+from sfumato.core.laws.domains import Integers, Labels, Reals
+from sfumato.core.laws.spec import NoiseSpec
 
 
 def spec(**law: object) -> NoiseSpec:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sfumato.collect.store import AnswerStore, StoreError, Submission, SubmissionResult
-from sfumato.database import connect, locate
-from sfumato.errors import BadInput, OptionError
+from sfumato.core.database import connect, locate
+from sfumato.core.errors import BadInput, OptionError
 
 NEW, SAME, OTHER = SubmissionResult.NEW, SubmissionResult.SAME, SubmissionResult.OTHER
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sfumato.collect.survey import Question, Survey
-from sfumato.errors import BadInput, OptionError, SchemaError
-from sfumato.laws.domains import Integers, Labels, Reals
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.errors import BadInput, OptionError, SchemaError
+from sfumato.core.laws.domains import Integers, Labels, Reals
+from sfumato.core.laws.spec import NoiseSpec
 
 AGE = NoiseSpec(Integers(0, 100), {"name": "keep-or-replace", "keep": 0.5})
 SMOKES = NoiseSpec(Labels(("no", "yes")), {"name": "response", "epsilon": 1.0})

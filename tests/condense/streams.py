@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiled import compiled
-from sfumato.condense.axis import padded
-from sfumato.condense.dynamic import (
+from sfumato.core.compiled import compiled
+from sfumato.mechanisms.condense.axis import padded
+from sfumato.mechanisms.condense.dynamic import (
     Work,
     absorb_record,
     closest_eligible,
@@ -17,8 +17,8 @@ from sfumato.condense.dynamic import (
     splits_by_paper,
     splits_strictly,
 )
-from sfumato.condense.maintainer import Maintainer, MaintainerState
-from sfumato.condense.slots import Slots
+from sfumato.mechanisms.condense.maintainer import Maintainer, MaintainerState
+from sfumato.mechanisms.condense.slots import Slots
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

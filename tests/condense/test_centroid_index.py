@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.compiled import fixed
-from sfumato.condense import centroid_index, closest, dynamic
-from sfumato.condense.centroid_index import LEAVES, LOOSE, WIDTH, Index, build_index
-from sfumato.condense.closest import cache_size, empty_cache, fill_cache
-from sfumato.condense.maintainer import Maintainer
-from sfumato.condense.slots import Slots, empty_slots
+from sfumato.core.compiled import fixed
+from sfumato.mechanisms.condense import centroid_index, closest, dynamic
+from sfumato.mechanisms.condense.centroid_index import LEAVES, LOOSE, WIDTH, Index, build_index
+from sfumato.mechanisms.condense.closest import cache_size, empty_cache, fill_cache
+from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.mechanisms.condense.slots import Slots, empty_slots
 from tests.condense.streams import Floats, assert_same_state, brute_stream, draw_arrivals
 from tests.examples import examples
 from tests.kernels import kept

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sfumato
-from sfumato.condense import ClasswiseCondensation
-from sfumato.condense.classwise import MOST_CLASSES, check_pure, choose_size, classes_of
-from sfumato.condense.partition import GROUPINGS
-from sfumato.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
-from sfumato.facts import ClassPure, Grouped
-from sfumato.mechanism import Sanitized
-from sfumato.records import Block, BlockKind, Records
+from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
+from sfumato.core.facts import ClassPure, Grouped
+from sfumato.core.records import Block, BlockKind, Records
+from sfumato.mechanisms.condense import ClasswiseCondensation
+from sfumato.mechanisms.condense.classwise import MOST_CLASSES, check_pure, choose_size, classes_of
+from sfumato.mechanisms.condense.partition import GROUPINGS
+from sfumato.mechanisms.protocol import Sanitized
 from tests.condense.tables import VALUES, assert_meets, draw_values
 from tests.examples import examples, sized
 from tests.groups.drawn_groups import one_hot
@@ -255,7 +255,8 @@ def test_a_partition_that_mixes_classes_is_refused() -> None:
 
 def test_a_mixing_grouping_is_never_released(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "sfumato.condense.partition.partition", lambda values, *_, **__: np.zeros(len(values), dtype=np.int64)
+        "sfumato.mechanisms.condense.partition.partition",
+        lambda values, *_, **__: np.zeros(len(values), dtype=np.int64),
     )
     records = labelled(np.zeros((10, 1)), np.array([0, 1] * 5))
     with pytest.raises(PrivacyRefusal, match="1 groups mix classes"):

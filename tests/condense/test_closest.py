@@ -7,9 +7,9 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from sfumato.condense import closest
-from sfumato.condense.closest import fill_cache
-from sfumato.condense.maintainer import Maintainer
+from sfumato.mechanisms.condense import closest
+from sfumato.mechanisms.condense.closest import fill_cache
+from sfumato.mechanisms.condense.maintainer import Maintainer
 
 
 def unstructured(groups: int) -> Maintainer:

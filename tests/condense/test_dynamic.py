@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.compiled import compiled
-from sfumato.condense import dynamic
-from sfumato.condense.axis import leading_axis, padded, rows_of
-from sfumato.condense.dynamic import Work
-from sfumato.condense.slots import Slots, empty_slots
-from sfumato.groups import Groups, split_groups, summarize
+from sfumato.core.compiled import compiled
+from sfumato.core.groups import Groups, split_groups, summarize
+from sfumato.mechanisms.condense import dynamic
+from sfumato.mechanisms.condense.axis import leading_axis, padded, rows_of
+from sfumato.mechanisms.condense.dynamic import Work
+from sfumato.mechanisms.condense.slots import Slots, empty_slots
 from tests.condense.streams import Floats
 from tests.examples import examples
 from tests.groups.drawn_groups import merge

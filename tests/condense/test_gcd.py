@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.condense.classwise import approximate_gcd, units_of
-from sfumato.errors import LevelError, OptionError
+from sfumato.core.errors import LevelError, OptionError
+from sfumato.mechanisms.condense.classwise import approximate_gcd, units_of
 
 
 @pytest.mark.parametrize(

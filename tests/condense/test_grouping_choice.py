@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.condense import ClasswiseCondensation
-from sfumato.condense.grouping_choice import TRIED, better_grouping
-from sfumato.facts import Grouped
-from sfumato.records import Block, BlockKind, Records
+from sfumato.core.facts import Grouped
+from sfumato.core.records import Block, BlockKind, Records
+from sfumato.mechanisms.condense import ClasswiseCondensation
+from sfumato.mechanisms.condense.grouping_choice import TRIED, better_grouping
 from tests.condense.tables import Floats, Whole
 from tests.examples import at_length
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.condense.maintainer import GroupRows, Maintainer
-from sfumato.errors import LevelError, OptionError, PrivacyRefusal, TableError
+from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, TableError
+from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer
 from tests.condense.streams import Arrivals, assert_same_state, draw_arrivals
 from tests.examples import sized
 

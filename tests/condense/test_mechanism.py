@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.condense import Condensation
-from sfumato.condense.classwise import ClasswiseCondensation
-from sfumato.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
-from sfumato.facts import CountsKept, Grouped, Shuffled, Synthesized
-from sfumato.mechanism import Mechanism
-from sfumato.records import Block, BlockKind, Records
+from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
+from sfumato.core.facts import CountsKept, Grouped, Shuffled, Synthesized
+from sfumato.core.records import Block, BlockKind, Records
+from sfumato.mechanisms.condense import Condensation
+from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
+from sfumato.mechanisms.protocol import Mechanism
 from tests.groups.drawn_groups import mixed_records
 
 
@@ -220,7 +220,7 @@ def test_a_violating_partition_is_never_released(monkeypatch: pytest.MonkeyPatch
     def alone(values: NDArray[np.float64], *_: object, **__: object) -> list[NDArray[np.int64]]:
         return [np.array([row]) for row in range(len(values))]
 
-    monkeypatch.setattr(f"sfumato.condense.partition.{function}", alone)
+    monkeypatch.setattr(f"sfumato.mechanisms.condense.partition.{function}", alone)
     with pytest.raises(PrivacyRefusal, match="20 records came out in a group smaller than their privacy level"):
         Condensation(k=5, grouping=grouping).sanitize(separated(4, 5), rng=np.random.default_rng(0))
 
@@ -256,7 +256,7 @@ def test_category_counts_and_missing_cells_of_the_table_survive(
 
 
 def test_chunks_of_groups_make_no_difference_to_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("sfumato.groups.generate"), "CHUNK", 1)  # one group at a time
+    monkeypatch.setattr(importlib.import_module("sfumato.core.groups.generate"), "CHUNK", 1)  # one group at a time
     original = separated(clusters=30, size=5)
     released = Condensation(k=5).sanitize(original, rng=np.random.default_rng(1)).records
     assert sorted(cluster_of(released).tolist()) == cluster_of(original).tolist()

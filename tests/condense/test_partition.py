@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.condense.mechanism import effective_levels
-from sfumato.condense.partition import GROUPINGS, partition
-from sfumato.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.groups.model import check_partition
+from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
+from sfumato.core.groups.model import check_partition
+from sfumato.mechanisms.condense.mechanism import effective_levels
+from sfumato.mechanisms.condense.partition import GROUPINGS, partition
 from tests.condense.tables import Table, assert_meets, no_strata, stratified_tables
 from tests.examples import examples, sized
 
@@ -118,7 +118,7 @@ def test_fewer_records_than_the_highest_level_are_refused_with_both_numbers() ->
 def test_a_value_that_is_not_finite_does_not_end_the_process() -> None:
     program = """
 import numpy as np
-from sfumato.condense.partition import partition
+from sfumato.mechanisms.condense.partition import partition
 for broken in (np.nan, np.inf):
     values = np.random.default_rng(0).normal(size=(500, 3))
     values[7, 1] = broken

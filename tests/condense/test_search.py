@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.condense import compact
-from sfumato.condense import rounds as searching
-from sfumato.condense.compact import EFFORTS, compact_groups, first_grouping
-from sfumato.condense.leaves import improve_leaves
-from sfumato.condense.rounds import Grouping, Team, improved_grouping
+from sfumato.mechanisms.condense import compact
+from sfumato.mechanisms.condense import rounds as searching
+from sfumato.mechanisms.condense.compact import EFFORTS, compact_groups, first_grouping
+from sfumato.mechanisms.condense.leaves import improve_leaves
+from sfumato.mechanisms.condense.rounds import Grouping, Team, improved_grouping
 from tests.condense.tables import Floats, Whole, draw_levels, draw_values, mixture, ssq, stratum_tables
 from tests.examples import examples, sized
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.condense import compact
-from sfumato.condense.compact import in_fewer_columns
-from sfumato.condense.partition import partition
+from sfumato.mechanisms.condense import compact
+from sfumato.mechanisms.condense.compact import in_fewer_columns
+from sfumato.mechanisms.condense.partition import partition
 from tests.condense.tables import Floats, draw_values, mixture, no_strata
 
 

@@ -8,19 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.condense.classwise import ClasswiseCondensation
-from sfumato.condense.mechanism import Condensation
-from sfumato.facts import fact_from_json, fact_to_json
-from sfumato.geometry.key import Add, Key, Mult
-from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
-from sfumato.laws.domains import Integers
-from sfumato.laws.spec import NoiseSpec
-from sfumato.mechanism import Mechanism
-from sfumato.methods import METHODS, make_mechanism
-from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
+from sfumato.core.facts import fact_from_json, fact_to_json
+from sfumato.core.laws.domains import Integers
+from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.records import Records
+from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
+from sfumato.mechanisms.condense.mechanism import Condensation
+from sfumato.mechanisms.geometry.key import Add, Key, Mult
+from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.mechanisms.methods import METHODS, make_mechanism
+from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
+from sfumato.mechanisms.protocol import Mechanism
+from sfumato.mechanisms.randomize.mechanism import Randomization
 from sfumato.privacy.claims import draw_claims
-from sfumato.randomize.mechanism import Randomization
-from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 

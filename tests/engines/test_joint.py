@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.engines.joint import JointWorkings
-from sfumato.errors import (
+from sfumato.core.errors import (
     LevelError,
     OptionError,
     PrivacyLeakWarning,
@@ -26,12 +25,13 @@ from sfumato.errors import (
     SfumatoError,
     TableError,
 )
-from sfumato.facts import BoundsKept, Joint, Opened
-from sfumato.parties.ledger import Ledger
-from sfumato.parties.plain import plain_sessions
-from sfumato.parties.plan import JointPlan, leaks_of
-from sfumato.parties.ports import LocalChannel, PartyError, local_channels
-from sfumato.perturb.laplace_pca import LaplacePCA
+from sfumato.core.facts import BoundsKept, Joint, Opened
+from sfumato.engines.joint import JointWorkings
+from sfumato.engines.parties.ledger import Ledger
+from sfumato.engines.parties.plain import plain_sessions
+from sfumato.engines.parties.plan import JointPlan, leaks_of
+from sfumato.engines.parties.ports import LocalChannel, PartyError, local_channels
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.agreement import unfit_method
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import Plan, prepare
-from sfumato.mechanism import Mechanism
-from sfumato.randomness import Randomness
+from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
 

@@ -15,21 +15,21 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sfumato.assess import measure
 from sfumato.assess.attacks.differencing import ROUNDS
 from sfumato.assess.attacks.linkage import LINKAGE
-from sfumato.engines.stream import init_stream
-from sfumato.errors import SfumatoError
-from sfumato.facts import DespitePolicy, Unmeasured
-from sfumato.geometry.mechanism import Translation
-from sfumato.parties.plain import plain_sessions
-from sfumato.parties.plan import JointPlan, leaks_of
-from sfumato.parties.ports import local_channels
-from sfumato.perturb.laplace_pca import LaplacePCA
+from sfumato.core.errors import SfumatoError
+from sfumato.core.facts import DespitePolicy, Unmeasured
+from sfumato.engines.parties.plain import plain_sessions
+from sfumato.engines.parties.plan import JointPlan, leaks_of
+from sfumato.engines.parties.ports import local_channels
+from sfumato.engines.recipe import Recipe
+from sfumato.engines.stream import StreamSession, cut_batches
+from sfumato.engines.stream.run import init_stream
+from sfumato.mechanisms.geometry.mechanism import Translation
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.publish import PolicyNotMet, Signer, verify_release
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party, written_together
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
-from sfumato.recipe import Recipe
-from sfumato.stream import StreamSession, cut_batches
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.goldens.runs import numbers, people

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 import sfumato
-from sfumato.errors import BadInput, PrivacyRefusal, SfumatoError
+from sfumato.core.errors import BadInput, PrivacyRefusal, SfumatoError
 from tests.fuzz.mutation import Mutator
 
 __all__ = ["CELLS", "GOLDENS", "Parser", "fuzz", "fuzz_guided", "golden_bytes"]

@@ -21,20 +21,20 @@ from sfumato.collect.limits import CollectorSettings
 from sfumato.collect.store import SubmissionResult, read_survey_document
 from sfumato.collect.survey import Question, Survey
 from sfumato.collect.tokens import check_token
-from sfumato.database import locate
-from sfumato.geometry.key import Key
-from sfumato.laws.domains import Integers, Labels
-from sfumato.laws.priors import read_prior
-from sfumato.laws.properties import holds
-from sfumato.laws.spec import NoiseSpec
-from sfumato.methods import make_mechanism
+from sfumato.core.database import locate
+from sfumato.core.laws.domains import Integers, Labels
+from sfumato.core.laws.priors import read_prior
+from sfumato.core.laws.properties import holds
+from sfumato.core.laws.spec import NoiseSpec
+from sfumato.engines.chunks.source import open_source
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.geometry.key import Key
+from sfumato.mechanisms.methods import make_mechanism
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish import Policy
 from sfumato.publish.signature import Signature, Signer, Verifier
 from sfumato.publish.verify import verify_release
-from sfumato.recipe import Recipe
-from sfumato.scale.source import open_source
 from sfumato.sklearn.dynamic import read_snapshot
 from sfumato.tables.files import read_file
 from sfumato.tables.levels import levels_of_table

@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sfumato.core.errors import TableError
 from sfumato.engines import joint, joint_part
-from sfumato.errors import TableError
-from sfumato.parties import codecs, vertical
-from sfumato.parties.align import align_keys
-from sfumato.parties.codecs import ReadColumn, read_columns
-from sfumato.parties.config import PartyConfig
-from sfumato.parties.engine.party import EngineRefusal, _join, _part, _words
-from sfumato.parties.engine.worker import FrameError, pack, unpack
-from sfumato.parties.groupwise import tell_numbers
-from sfumato.parties.links import Link, Mail
-from sfumato.parties.peers import _trust, fingerprint_of, read_fingerprint
-from sfumato.parties.ports import PartyError
-from sfumato.parties.ring import read_secret, read_words
-from sfumato.parties.wire import Frame, Hello, Lost, Wire, difference, read_verdict
+from sfumato.engines.parties import codecs, vertical
+from sfumato.engines.parties.align import align_keys
+from sfumato.engines.parties.codecs import ReadColumn, read_columns
+from sfumato.engines.parties.config import PartyConfig
+from sfumato.engines.parties.engine.party import EngineRefusal, _join, _part, _words
+from sfumato.engines.parties.engine.worker import FrameError, pack, unpack
+from sfumato.engines.parties.groupwise import tell_numbers
+from sfumato.engines.parties.links import Link, Mail
+from sfumato.engines.parties.peers import _trust, fingerprint_of, read_fingerprint
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.ring import read_secret, read_words
+from sfumato.engines.parties.wire import Frame, Hello, Lost, Wire, difference, read_verdict
 from sfumato.publish import joint as published
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
@@ -42,7 +42,7 @@ _OF_PEER = (PartyError, Lost)
 @cache
 def _party() -> tuple[Path, str]:
     """Folder of a party whose settings are hostile, and the fingerprint of its certificate."""
-    from sfumato.parties.peers import self_signed
+    from sfumato.engines.parties.peers import self_signed
 
     folder = folder_in_memory() / "party"
     folder.mkdir()

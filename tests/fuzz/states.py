@@ -12,19 +12,19 @@ from unittest import mock
 
 import pyarrow as pa
 
-from sfumato import documents
-from sfumato.errors import BadInput
-from sfumato.stream.connectors import ReadOptions, read_lines
-from sfumato.stream.entries import Head, StateEntry, entry_digest
-from sfumato.stream.epochs import Publication
-from sfumato.stream.groups import entry_of_left, families_left, rows_of_entries
-from sfumato.stream.measuring import KeptRow, open_kept_rows
-from sfumato.stream.pending import Vault, open_vault
-from sfumato.stream.redis_streams import RedisPlace, read_redis
-from sfumato.stream.session import StreamSession
-from sfumato.stream.settings import EpochLine, Progress, StreamSettings, document_of, entry_of
-from sfumato.stream.state import State
-from sfumato.stream.store import PAGE, StateStore, seal
+from sfumato.core import documents
+from sfumato.core.errors import BadInput
+from sfumato.engines.stream.connectors import ReadOptions, read_lines
+from sfumato.engines.stream.entries import Head, StateEntry, entry_digest
+from sfumato.engines.stream.epochs import Publication
+from sfumato.engines.stream.groups import entry_of_left, families_left, rows_of_entries
+from sfumato.engines.stream.measuring import KeptRow, open_kept_rows
+from sfumato.engines.stream.pending import Vault, open_vault
+from sfumato.engines.stream.redis_streams import RedisPlace, read_redis
+from sfumato.engines.stream.session import StreamSession
+from sfumato.engines.stream.settings import EpochLine, Progress, StreamSettings, document_of, entry_of
+from sfumato.engines.stream.state import State
+from sfumato.engines.stream.store import PAGE, StateStore, seal
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_from_document, codec_to_document
 from tests.fuzz.fuzzing import Parser

@@ -25,16 +25,16 @@ _READ_OF = {"load": "np", "reader": "csv", "from_bytes": "int"}
 _ANY = re.compile("|".join((*_READ, *_READ_OF)))
 
 _OWN = {
-    "parties/peers.py Made.fingerprint": "a certificate that was made here",
+    "engines/parties/peers.py Made.fingerprint": "a certificate that was made here",
     "assess/attacks/noise_filter.py randomized_specs": "specifications in facts, which noise-spec-json tries",
-    "randomize/mechanism.py Randomization._columns": "specifications in a mechanism, which noise-spec-json tries",
-    "parties/engine/party.py _uniform": "bytes that were drawn here",
-    "parties/engine/worker.py _listen": "frames of this party's own program, which engine-frame tries",
-    "parties/ring.py pad": "bytes that were drawn here",
-    "parties/plain.py PlainEngine._compute": "bytes that were drawn here",
-    "parties/session.py Session.public_rng": "a digest that was made here",
-    "parties/spu.py SpuEngine._ask": "frames of this party's own engine, which engine-frame tries",
-    "parties/ring.py grown": "bytes that grew from a secret here",
+    "mechanisms/randomize/mechanism.py Randomization._columns": "specifications, which noise-spec-json tries",
+    "engines/parties/engine/party.py _uniform": "bytes that were drawn here",
+    "engines/parties/engine/worker.py _listen": "frames of this party's own program, which engine-frame tries",
+    "engines/parties/ring.py pad": "bytes that were drawn here",
+    "engines/parties/plain.py PlainEngine._compute": "bytes that were drawn here",
+    "engines/parties/session.py Session.public_rng": "a digest that was made here",
+    "engines/parties/spu.py SpuEngine._ask": "frames of this party's own engine, which engine-frame tries",
+    "engines/parties/ring.py grown": "bytes that grew from a secret here",
     "privacy/certificate.py certify": "what was written a moment before",
     "sklearn/dynamic.py write_snapshot": "what was written a moment before",
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.geometry.key import Add, Key, Mult, Rotate
-from sfumato.geometry.transformations import hybrid, invert, rotate, scale, translate
+from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
+from sfumato.mechanisms.geometry.transformations import hybrid, invert, rotate, scale, translate
 
 COLUMNS = ("age", "salary")
 PEOPLE = np.array(

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.geometry.draw import KINDS, PAIRS, Ranges
-from sfumato.geometry.key import Add, Key, Mult, Rotate
+from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
+from sfumato.mechanisms.geometry.draw import KINDS, PAIRS, Ranges
+from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
 
 INTERFACE = """
 format = 1

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import OptionError, PrivacyRefusal
-from sfumato.facts import Enhanced, Shuffled, TargetMoved, Transformed, Untouched
-from sfumato.geometry.key import Add, Key, Mult, Rotate
-from sfumato.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
-from sfumato.geometry.move import KeyedWorkings
-from sfumato.geometry.transformations import hybrid, invert
-from sfumato.mechanism import Mechanism, Sanitized
+from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.facts import Enhanced, Shuffled, TargetMoved, Transformed, Untouched
+from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
+from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.mechanisms.geometry.move import KeyedWorkings
+from sfumato.mechanisms.geometry.transformations import hybrid, invert
+from sfumato.mechanisms.protocol import Mechanism, Sanitized
 from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema

@@ -9,8 +9,8 @@ import pytest
 import sfumato as sf
 from sfumato.assess import measure
 from sfumato.assess.utility.clustering import CLUSTERING
-from sfumato.geometry.mechanism import Rotation, Translation
-from sfumato.geometry.transformations import invert
+from sfumato.mechanisms.geometry.mechanism import Rotation, Translation
+from sfumato.mechanisms.geometry.transformations import invert
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 
 pytestmark = pytest.mark.usefixtures("without_figures")

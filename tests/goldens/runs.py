@@ -22,14 +22,14 @@ import pyarrow as pa
 import pyarrow.csv
 
 import sfumato as sf
-from sfumato.engines.stream import init_stream
-from sfumato.errors import PrivacyLeakWarning
-from sfumato.geometry.mechanism import Hybrid, Rotation
-from sfumato.parties.plan import JointPlan
+from sfumato.core.errors import PrivacyLeakWarning
+from sfumato.engines.parties.plan import JointPlan
+from sfumato.engines.stream import StreamSession, cut_batches
+from sfumato.engines.stream.run import init_stream
+from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
-from sfumato.stream import StreamSession, cut_batches
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
 FROZEN = Path(__file__).parent / "folders"

@@ -1,4 +1,4 @@
-"""Random groups and hand-built mixed records for the tests of `sfumato.groups`."""
+"""Random groups and hand-built mixed records for the tests of `sfumato.core.groups`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.groups import Groups, summarize
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from sfumato.core.groups import Groups, summarize
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 
 
 def random_groups(rng: np.random.Generator, *, count: int, size: int, dim: int) -> Groups:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.groups import Groups, concat, split_groups, summarize
+from sfumato.core.groups import Groups, concat, split_groups, summarize
 from tests.groups.drawn_groups import merge, random_groups
 
 

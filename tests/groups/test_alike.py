@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.facts import Grouped
-from sfumato.groups import count_alike
-from sfumato.perturb import LaplacePCA
+from sfumato.core.facts import Grouped
+from sfumato.core.groups import count_alike
+from sfumato.mechanisms.perturb import LaplacePCA
 from sfumato.publish import verify_release
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.errors import LevelError, PrivacyRefusal, TableError
-from sfumato.groups.model import check_feasible, check_partition, check_values
+from sfumato.core.errors import LevelError, PrivacyRefusal, TableError
+from sfumato.core.groups.model import check_feasible, check_partition, check_values
 
 
 def test_records_without_coordinates_or_with_numbers_that_are_not_finite_are_refused() -> None:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from sfumato.cli.warm import warm
-from sfumato.compiled import is_cached
-from sfumato.condense import paper
-from sfumato.condense.paper import segment
-from sfumato.groups import generate
-from sfumato.groups.discrete import carry_along, place_categories, place_missing
+from sfumato.core.compiled import is_cached
+from sfumato.core.groups import generate
+from sfumato.core.groups.discrete import carry_along, place_categories, place_missing
+from sfumato.mechanisms.condense import paper
+from sfumato.mechanisms.condense.paper import segment
 from tests.groups.drawn_groups import mixed_records
 
 
@@ -29,7 +29,9 @@ def test_after_one_call_every_kernel_lies_in_the_cache() -> None:
 
 def test_warming_up_compiles_what_wide_tables_need(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr("sfumato.condense.compact.in_fewer_columns", lambda values: seen.append(values.shape))
+    monkeypatch.setattr(
+        "sfumato.mechanisms.condense.compact.in_fewer_columns", lambda values: seen.append(values.shape)
+    )
     warm()
     ((rows, columns),) = seen
     assert rows < columns
@@ -37,7 +39,7 @@ def test_warming_up_compiles_what_wide_tables_need(monkeypatch: pytest.MonkeyPat
 
 _COUNTED = """
 import numba
-from sfumato.condense import leaf, leaves, moves, search, trees, warm
+from sfumato.mechanisms.condense import leaf, leaves, moves, search, trees, warm
 numba.config.OPT = 0
 warm.compile_search()
 warm.compile_start()

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.groups import generate, summarize
-from sfumato.groups.discrete import carry_along, ridges
-from sfumato.records import Block, BlockKind, Layout
+from sfumato.core.groups import generate, summarize
+from sfumato.core.groups.discrete import carry_along, ridges
+from sfumato.core.records import Block, BlockKind, Layout
 from tests.examples import examples
 from tests.groups.drawn_groups import mixed_records, one_hot, random_groups
 

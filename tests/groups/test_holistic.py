@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.groups.kmeans import dissolve_clusters, holistic_groups
+from sfumato.core.groups.kmeans import dissolve_clusters, holistic_groups
 from tests.condense.tables import VALUES, draw_values
 from tests.examples import examples
 

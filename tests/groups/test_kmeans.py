@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.groups import k_means
+from sfumato.core.groups import k_means
 from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
@@ -56,12 +56,12 @@ def test_the_table_is_left_as_it_is_and_the_order_of_its_columns_makes_no_differ
 @pytest.mark.parametrize("rounds", [4, 100])
 def test_more_rounds_never_make_clusters_wider(monkeypatch: pytest.MonkeyPatch, rounds: int) -> None:
     values = np.random.default_rng(0).normal(size=(500, 3))
-    monkeypatch.setattr("sfumato.groups.kmeans._MOST", 1)
-    monkeypatch.setattr("sfumato.groups.kmeans._FEWEST", 1)
+    monkeypatch.setattr("sfumato.core.groups.kmeans._MOST", 1)
+    monkeypatch.setattr("sfumato.core.groups.kmeans._FEWEST", 1)
     labels, centres = k_means(values, 40, np.random.default_rng(1))
     once = ((values - centres[labels]) ** 2).sum()
-    monkeypatch.setattr("sfumato.groups.kmeans._MOST", rounds)
-    monkeypatch.setattr("sfumato.groups.kmeans._FEWEST", rounds)
+    monkeypatch.setattr("sfumato.core.groups.kmeans._MOST", rounds)
+    monkeypatch.setattr("sfumato.core.groups.kmeans._FEWEST", rounds)
     labels, centres = k_means(values, 40, np.random.default_rng(1))
     assert ((values - centres[labels]) ** 2).sum() < once
 
@@ -78,7 +78,7 @@ def test_how_many_records_are_labelled_at_once_makes_no_difference(monkeypatch: 
     values = np.random.default_rng(0).normal(size=(60, 3))
     whole = k_means(values, 7, np.random.default_rng(1))
     for steps in (1, 7 * 3 * 13):
-        monkeypatch.setattr("sfumato.groups.kmeans._STEPS_A_CALL", steps)
+        monkeypatch.setattr("sfumato.core.groups.kmeans._STEPS_A_CALL", steps)
         for found, expected in zip(k_means(values, 7, np.random.default_rng(1)), whole, strict=True):
             np.testing.assert_array_equal(found, expected)
 
@@ -93,14 +93,14 @@ def test_a_bound_on_the_work_ends_it_after_the_fewest_rounds(
 ) -> None:
     """A first round looks at 3 coordinates of 40 centres for each of 500 records."""
     told: list[float] = []
-    monkeypatch.setattr("sfumato.groups.kmeans.tell", lambda _what, share: told.append(share))
-    monkeypatch.setattr("sfumato.groups.kmeans._FEWEST", fewest)
+    monkeypatch.setattr("sfumato.core.groups.kmeans.tell", lambda _what, share: told.append(share))
+    monkeypatch.setattr("sfumato.core.groups.kmeans._FEWEST", fewest)
     values = np.random.default_rng(0).normal(size=(500, 3))
     k_means(values, 40, np.random.default_rng(1))
     assert len(told) > 5
     assert 0.0 <= min(told) <= max(told) < 1.0
     told.clear()
-    monkeypatch.setattr("sfumato.groups.kmeans._STEPS", steps)
+    monkeypatch.setattr("sfumato.core.groups.kmeans._STEPS", steps)
     k_means(values, 40, np.random.default_rng(1))
     assert len(told) == rounds
     assert told[-1] == 1.0

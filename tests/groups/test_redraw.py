@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from randomgen import ChaCha
 
-from sfumato.groups import redraw
-from sfumato.groups.generate import CHUNK, draw_from_covariance, draw_from_gram
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from sfumato.core.groups import redraw
+from sfumato.core.groups.generate import CHUNK, draw_from_covariance, draw_from_gram
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from tests.groups.drawn_groups import mixed_records
 
 seeds = st.integers(0, 2**32 - 1)
@@ -122,7 +122,9 @@ def test_the_rows_do_not_depend_on_how_groups_are_cut_into_chunks(
 ) -> None:
     mixed = mixed_records(np.random.default_rng(1), [3, 400, 7, 3, 90, 2, 3], columns)
     whole = redraw(mixed.values, mixed.labels, mixed.layout, np.random.default_rng(3))
-    monkeypatch.setattr(importlib.import_module("sfumato.groups.generate"), "CHUNK", 500)  # the largest go row by row
+    monkeypatch.setattr(
+        importlib.import_module("sfumato.core.groups.generate"), "CHUNK", 500
+    )  # the largest go row by row
     cut = redraw(mixed.values, mixed.labels, mixed.layout, np.random.default_rng(3))
     np.testing.assert_allclose(np.abs(cut), np.abs(whole), atol=1e-9)
 
@@ -131,7 +133,7 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch: pytest.MonkeyPatch
     def fail(*_arguments: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(importlib.import_module("sfumato.groups.generate"), "_draw_chunk", fail)
+    monkeypatch.setattr(importlib.import_module("sfumato.core.groups.generate"), "_draw_chunk", fail)
     for threads in (1, 2):
         with pytest.raises(MemoryError):
             redraw(np.zeros((10, 2)), np.arange(10) // 5, numbers(2), np.random.default_rng(0), threads=threads)

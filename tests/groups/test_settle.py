@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.groups import Groups, category_counts, generate, missing_counts, split_groups
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind
+from sfumato.core.groups import Groups, category_counts, generate, missing_counts, split_groups
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
 from tests.examples import examples
 from tests.groups.drawn_groups import Mixed, mixed_records
 

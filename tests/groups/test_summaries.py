@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.groups import summarize
-from sfumato.groups.discrete import category_counts, missing_counts, widen_present
-from sfumato.groups.generate import draw_along_eigenvectors
-from sfumato.groups.kmeans import centroids, ssq
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind
+from sfumato.core.groups import summarize
+from sfumato.core.groups.discrete import category_counts, missing_counts, widen_present
+from sfumato.core.groups.generate import draw_along_eigenvectors
+from sfumato.core.groups.kmeans import centroids, ssq
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
 from tests.groups.drawn_groups import from_moments
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.errors import OptionError
-from sfumato.groups import response_weights
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind
+from sfumato.core.errors import OptionError
+from sfumato.core.groups import response_weights
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
 
 LAYOUT = (
     Block("age", BlockKind.NUMBER, 0, 1, (0.0,)),

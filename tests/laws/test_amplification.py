@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import OptionError
-from sfumato.laws import Response, combine, downward_bound, gamma_for, gamma_for_downward, transition, upward_bound
+from sfumato.core.errors import OptionError
+from sfumato.core.laws import Response, combine, downward_bound, gamma_for, gamma_for_downward, transition, upward_bound
 from tests.examples import examples
 
 CHANCES = st.floats(0.001, 0.999)

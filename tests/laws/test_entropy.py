@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.laws import Additive, DiscreteLaplace, DiscreteUniform, KeepOrReplace, Response, transition
-from sfumato.laws.channel import uncertainty
+from sfumato.core.laws import Additive, DiscreteLaplace, DiscreteUniform, KeepOrReplace, Response, transition
+from sfumato.core.laws.channel import uncertainty
 from tests.laws.test_operators import ALL, FINITE
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import OptionError
-from sfumato.laws.amplification import highest_posterior, log_factor, lowest_posterior, prevents_breach, solve_b
-from sfumato.laws.noise import DiscreteLaplace
+from sfumato.core.errors import OptionError
+from sfumato.core.laws.amplification import highest_posterior, log_factor, lowest_posterior, prevents_breach, solve_b
+from sfumato.core.laws.noise import DiscreteLaplace
 
 probabilities = st.floats(1e-6, 1.0 - 1e-6)
 scales = st.floats(0.02, 50.0)

@@ -10,11 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.laws import Additive, DiscreteGaussian, DiscreteLaplace, Integers, KeepOrReplace, NoiseSpec, ShiftModulo
-from sfumato.laws import channel as channel_module
-from sfumato.laws.breach import answer_breach, worst_outputs
-from sfumato.laws.channel import has_form, spread, telling_outputs, uncertainty
-from sfumato.laws.priors import uniform_prior
+from sfumato.core.laws import (
+    Additive,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Integers,
+    KeepOrReplace,
+    NoiseSpec,
+    ShiftModulo,
+)
+from sfumato.core.laws import channel as channel_module
+from sfumato.core.laws.breach import answer_breach, worst_outputs
+from sfumato.core.laws.channel import has_form, spread, telling_outputs, uncertainty
+from sfumato.core.laws.priors import uniform_prior
 from tests.examples import examples
 from tests.laws.test_operators import ALL
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import sfumato
-from sfumato.errors import OptionError, SchemaError
-from sfumato.laws import (
+from sfumato.core.errors import OptionError, SchemaError
+from sfumato.core.laws import (
     LAWS,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -26,7 +26,7 @@ from sfumato.laws import (
     law_of_size,
     snap,
 )
-from sfumato.randomness import Randomness
+from sfumato.core.randomness import Randomness
 from tests.examples import examples
 
 DRAWS = 200_000

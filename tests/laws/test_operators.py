@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import OptionError, SchemaError
-from sfumato.laws import (
+from sfumato.core.errors import OptionError, SchemaError
+from sfumato.core.laws import (
     Additive,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -26,7 +26,7 @@ from sfumato.laws import (
     likelihoods,
     transition,
 )
-from sfumato.laws.exact import FINEST, share, toss
+from sfumato.core.laws.exact import FINEST, share, toss
 from tests.laws.test_noise import RARE, chi_square, fresh
 
 SKEWED = Response(((0.7, 0.2, 0.1), (0.3, 0.3, 0.4), (0.05, 0.9, 0.05)))

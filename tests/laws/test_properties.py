@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sfumato.errors import OptionError
-from sfumato.laws import Integers, Labels, Reals
-from sfumato.laws.properties import holds
+from sfumato.core.errors import OptionError
+from sfumato.core.laws import Integers, Labels, Reals
+from sfumato.core.laws.properties import holds
 from tests.examples import examples
 
 DOMAIN = Integers(-5, 20)

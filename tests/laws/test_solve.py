@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sfumato.errors import OptionError
-from sfumato.laws import NoiseSpec, downward_bound
-from sfumato.laws.solve import solve
+from sfumato.core.errors import OptionError
+from sfumato.core.laws import NoiseSpec, downward_bound
+from sfumato.core.laws.solve import solve
 from tests.laws.test_spec import AGES, HOURS, SPECS, TOWNS
 
 SOLVABLE = [

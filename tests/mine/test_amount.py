@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.errors import OptionError
+from sfumato.core.errors import OptionError
 from sfumato.mine import noise_for_privacy
 
 

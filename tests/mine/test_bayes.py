@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.errors import BadInput, OptionError, SchemaError
-from sfumato.laws.domains import Integers, Labels
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.errors import BadInput, OptionError, SchemaError
+from sfumato.core.laws.domains import Integers, Labels
+from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine import ReconstructedNaiveBayes
 from tests.examples import examples
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from sfumato.errors import BadInput, OptionError
-from sfumato.groups import Groups, concat, summarize
+from sfumato.core.errors import BadInput, OptionError
+from sfumato.core.groups import Groups, concat, summarize
 from sfumato.mine import GroupKMeans
 from sfumato.mine.clusters import inertia, lloyd, seed_centres
 from tests.examples import examples

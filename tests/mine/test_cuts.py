@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.errors import BadInput, OptionError
-from sfumato.groups import Groups, summarize
+from sfumato.core.errors import BadInput, OptionError
+from sfumato.core.groups import Groups, summarize
 from sfumato.mine import GroupKMeans, cut_groups
 from tests.groups.drawn_groups import merge
 

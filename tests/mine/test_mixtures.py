@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
-from sfumato.errors import BadInput, OptionError
-from sfumato.groups import Groups, concat, summarize
+from sfumato.core.errors import BadInput, OptionError
+from sfumato.core.groups import Groups, concat, summarize
 from sfumato.mine import GroupMixture
 from sfumato.mine.mixtures import expect, maximize
 from tests.examples import examples

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from sfumato.errors import BadInput, OptionError, SchemaError
-from sfumato.groups import Groups, concat, split_groups, summarize
+from sfumato.core.errors import BadInput, OptionError, SchemaError
+from sfumato.core.groups import Groups, concat, split_groups, summarize
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from sfumato.mine import CentroidNeighbours, GroupNeighbours
 from sfumato.mine.neighbours import Pieces, class_counts, group_covariances, pieces_of_labels, pieces_of_target
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from tests.examples import examples
 from tests.groups.drawn_groups import from_moments
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.errors import BadInput, OptionError, SchemaError
-from sfumato.laws.domains import Integers, Labels, Reals, Universe
-from sfumato.laws.operators import Additive, transition
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.errors import BadInput, OptionError, SchemaError
+from sfumato.core.laws.domains import Integers, Labels, Reals, Universe
+from sfumato.core.laws.operators import Additive, transition
+from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine import ReconstructedTree, noise_for_privacy
 from sfumato.mine.intervals import choose_intervals, divide, places_in_order
 from sfumato.mine.tree import RECONSTRUCTIONS, in_order

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.laws.domains import Integers
+from sfumato.core.laws.domains import Integers
 from sfumato.mine import ReconstructedNaiveBayes, ReconstructedTree
 from sfumato.mine.growth import grow, leaf_of, prune
 from sfumato.mine.tree import in_order

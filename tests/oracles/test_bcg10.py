@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.groups.modified import fill_clusters
-from sfumato.laws.amplification import prevents_breach
-from sfumato.perturb import components
+from sfumato.core.groups.modified import fill_clusters
+from sfumato.core.laws.amplification import prevents_breach
+from sfumato.mechanisms.perturb import components
 from tests.examples import examples
 from tests.oracles import bcg10
 

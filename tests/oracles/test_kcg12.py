@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.condense.classwise import approximate_gcd
-from sfumato.errors import LevelError
-from sfumato.groups import k_means, response_weights
-from sfumato.groups.kmeans import dissolve_clusters, holistic_groups
-from sfumato.groups.modified import fill_clusters, modified_groups
-from sfumato.records import Block, BlockKind
+from sfumato.core.errors import LevelError
+from sfumato.core.groups import k_means, response_weights
+from sfumato.core.groups.kmeans import dissolve_clusters, holistic_groups
+from sfumato.core.groups.modified import fill_clusters, modified_groups
+from sfumato.core.records import Block, BlockKind
+from sfumato.mechanisms.condense.classwise import approximate_gcd
 from tests.examples import examples
 from tests.oracles import kcg12
 from tests.oracles.kcg12 import Group

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.laws import Integers, NoiseSpec
-from sfumato.laws.breach import answer_breach, posterior
+from sfumato.core.laws import Integers, NoiseSpec
+from sfumato.core.laws.breach import answer_breach, posterior
 
 DOMAIN = Integers(0, 1000)
 LAWS = {

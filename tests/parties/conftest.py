@@ -8,12 +8,12 @@ from typing import Protocol, TypeVar
 
 import pytest
 
-from sfumato.errors import SfumatoError
-from sfumato.parties.ledger import Leak
-from sfumato.parties.plain import computing_parties, run_together
-from sfumato.parties.ports import LocalChannel, PartyError, local_channels
-from sfumato.parties.session import Session
-from sfumato.parties.spu import SpuEngine
+from sfumato.core.errors import SfumatoError
+from sfumato.engines.parties.ledger import Leak
+from sfumato.engines.parties.plain import computing_parties, run_together
+from sfumato.engines.parties.ports import LocalChannel, PartyError, local_channels
+from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.spu import SpuEngine
 from tests.parties.engines import free_addresses, need_engine
 
 T = TypeVar("T")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.errors import OptionError
-from sfumato.parties.ports import Operation, evaluate
-from sfumato.parties.spu import SpuEngine, engine_python
+from sfumato.core.errors import OptionError
+from sfumato.engines.parties.ports import Operation, evaluate
+from sfumato.engines.parties.spu import SpuEngine, engine_python
 from tests.ports import free_port
 
 T = TypeVar("T")

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import SfumatoError
-from sfumato.parties.network import NetworkChannel
-from sfumato.parties.peers import Address, Identity, Made, Peer, Place, self_signed
+from sfumato.core.errors import SfumatoError
+from sfumato.engines.parties.network import NetworkChannel
+from sfumato.engines.parties.peers import Address, Identity, Made, Peer, Place, self_signed
 from tests.ports import free_port
 
 HOST = "127.0.0.1"

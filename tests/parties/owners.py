@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.parties.ledger import Transcript
-from sfumato.parties.plan import JointPlan, JointResult
-from sfumato.parties.session import Session
-from sfumato.parties.vertical import LEAKS, sanitize_vertical
-from sfumato.perturb.laplace_pca import LaplacePCA
-from sfumato.randomness import Randomness
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout, width
+from sfumato.core.randomness import Randomness
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, width
+from sfumato.engines.parties.ledger import Transcript
+from sfumato.engines.parties.plan import JointPlan, JointResult
+from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.vertical import LEAKS, sanitize_vertical
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 
 if TYPE_CHECKING:
     from tests.parties.conftest import Together

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import SfumatoError, TableError
-from sfumato.parties.align import LEAKS, align_keys, key_texts
-from sfumato.parties.ports import PartyError
-from sfumato.parties.session import Session
+from sfumato.core.errors import SfumatoError, TableError
+from sfumato.engines.parties.align import LEAKS, align_keys, key_texts
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.session import Session
 from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES

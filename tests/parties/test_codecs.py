@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import PrivacyRefusal, SchemaError, SfumatoError, TableError
-from sfumato.parties.codecs import LEAKS, joint_codec
-from sfumato.parties.ports import PartyError
-from sfumato.parties.session import Session
+from sfumato.core.errors import PrivacyRefusal, SchemaError, SfumatoError, TableError
+from sfumato.engines.parties.codecs import LEAKS, joint_codec
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.session import Session
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import DateStep, Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema

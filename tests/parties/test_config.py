@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import BadInput, OptionError
-from sfumato.parties.config import PartyConfig
-from sfumato.parties.peers import Address
-from sfumato.parties.trial import PartyTrial, write_trial
-from sfumato.parties.wire import Hello, digest_of
+from sfumato.core.errors import BadInput, OptionError
+from sfumato.engines.parties.config import PartyConfig
+from sfumato.engines.parties.peers import Address
+from sfumato.engines.parties.trial import PartyTrial, write_trial
+from sfumato.engines.parties.wire import Hello, digest_of
 
 SCHEMA = """
 format = 1

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.groups.modified import fill_clusters
-from sfumato.parties.groupwise import (
+from sfumato.core.groups.modified import fill_clusters
+from sfumato.core.records import BlockKind, width
+from sfumato.engines.parties.groupwise import (
     MOST_CELLS,
     Statistics,
     batches,
@@ -20,10 +21,9 @@ from sfumato.parties.groupwise import (
     tell_numbers,
     told_axes,
 )
-from sfumato.parties.ports import PartyError
-from sfumato.parties.session import Session
-from sfumato.parties.vertical import LEAKS
-from sfumato.records import BlockKind, width
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.vertical import LEAKS
 from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, mixed_columns

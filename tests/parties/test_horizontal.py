@@ -11,24 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.groups.model import summarize
-from sfumato.parties.codecs import joint_codec
-from sfumato.parties.groupwise import draw_noise
-from sfumato.parties.horizontal import (
+from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
+from sfumato.core.groups.model import summarize
+from sfumato.core.records import Block, BlockKind, Layout
+from sfumato.engines.parties.codecs import joint_codec
+from sfumato.engines.parties.groupwise import draw_noise
+from sfumato.engines.parties.horizontal import (
     form_groups,
     group_statistics,
     leaks,
     sanitize_horizontal,
     secure_ranges,
 )
-from sfumato.parties.horizontal_leaks import refuse_exposed_rows
-from sfumato.parties.ledger import Transcript, check
-from sfumato.parties.plan import JointPlan, JointResult
-from sfumato.parties.ports import PartyError
-from sfumato.parties.session import Session
-from sfumato.perturb.laplace_pca import LaplacePCA, most_components
-from sfumato.records import Block, BlockKind, Layout
+from sfumato.engines.parties.horizontal_leaks import refuse_exposed_rows
+from sfumato.engines.parties.ledger import Transcript, check
+from sfumato.engines.parties.plan import JointPlan, JointResult
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.session import Session
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA, most_components
 from tests.examples import examples
 from tests.oracles import bcg10_horizontal as oracle
 from tests.parties.conftest import Together
@@ -247,7 +247,7 @@ def test_a_group_of_equal_rows_is_published_as_its_mean_and_gets_no_noise(togeth
     indirect=["together"],
 )
 def test_every_engine_gives_the_same_table(together: Together, parties: int) -> None:
-    from sfumato.parties.plain import run_together
+    from sfumato.engines.parties.plain import run_together
 
     values = standardized(np.random.default_rng(6).normal(size=(14, 2)))
     plan, parts = a_plan(parties, LaplacePCA(k=4)), [values[:3], values[3:8], values[8:]][3 - parties :]

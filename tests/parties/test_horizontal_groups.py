@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.errors import BadInput
-from sfumato.groups.modified import fill_clusters
-from sfumato.parties import horizontal_groups
-from sfumato.parties.horizontal import form_groups, leaks
-from sfumato.parties.horizontal_groups import (
+from sfumato.core.errors import BadInput
+from sfumato.core.groups.modified import fill_clusters
+from sfumato.core.records import Block, BlockKind, Layout
+from sfumato.engines.parties import horizontal_groups
+from sfumato.engines.parties.horizontal import form_groups, leaks
+from sfumato.engines.parties.horizontal_groups import (
     Centres,
     HiddenCentres,
     OpenCentres,
@@ -23,11 +24,10 @@ from sfumato.parties.horizontal_groups import (
     first_centres,
     joint_rows,
 )
-from sfumato.parties.plan import JointPlan
-from sfumato.parties.ports import PartyError
-from sfumato.parties.session import Session
-from sfumato.perturb.laplace_pca import LaplacePCA
-from sfumato.records import Block, BlockKind, Layout
+from sfumato.engines.parties.plan import JointPlan
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.session import Session
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from tests.examples import examples
 from tests.oracles import bcg10_horizontal as oracle
 from tests.parties.conftest import Together

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import PrivacyRefusal
-from sfumato.parties.ledger import ACTIONS, Leak, Transcript, check, draw_ledger
-from sfumato.parties.plain import run_together
-from sfumato.parties.session import Session
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.engines.parties.ledger import ACTIONS, Leak, Transcript, check, draw_ledger
+from sfumato.engines.parties.plain import run_together
+from sfumato.engines.parties.session import Session
 
 NAMES = ("a", "b", "c")
 LEAKS = {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import OptionError
-from sfumato.parties.peers import (
+from sfumato.core.errors import OptionError
+from sfumato.engines.parties.peers import (
     Identity,
     TrialAuthority,
     fingerprint_of,

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import PrivacyRefusal
-from sfumato.parties.ledger import Leak
-from sfumato.parties.plain import plain_sessions, run_together
-from sfumato.parties.ports import Operation, PartyError, evaluate
-from sfumato.parties.session import Session
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.engines.parties.ledger import Leak
+from sfumato.engines.parties.plain import plain_sessions, run_together
+from sfumato.engines.parties.ports import Operation, PartyError, evaluate
+from sfumato.engines.parties.session import Session
 from tests.examples import examples
 
 NAMES = ("a", "b", "c", "d")

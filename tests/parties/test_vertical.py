@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.errors import BadInput, LevelError, OptionError, PrivacyRefusal, SchemaError, SfumatoError
-from sfumato.groups.discrete import category_counts, missing_counts
-from sfumato.parties import vertical, vertical_noise
-from sfumato.parties.groupwise import Statistics
-from sfumato.parties.plain import run_together
-from sfumato.parties.plan import JointPlan, JointResult
-from sfumato.parties.session import Session
-from sfumato.parties.vertical import LEAKS, agree_on_columns, sanitize_vertical
-from sfumato.parties.vertical_noise import add_noise, with_fills
-from sfumato.perturb.laplace_pca import LaplacePCA
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from sfumato.core.errors import BadInput, LevelError, OptionError, PrivacyRefusal, SchemaError, SfumatoError
+from sfumato.core.groups.discrete import category_counts, missing_counts
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from sfumato.engines.parties import vertical, vertical_noise
+from sfumato.engines.parties.groupwise import Statistics
+from sfumato.engines.parties.plain import run_together
+from sfumato.engines.parties.plan import JointPlan, JointResult
+from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.vertical import LEAKS, agree_on_columns, sanitize_vertical
+from sfumato.engines.parties.vertical_noise import add_noise, with_fills
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from tests.examples import examples, sized
 from tests.parties.conftest import Together
 from tests.parties.owners import (
@@ -278,7 +278,7 @@ def test_counts_of_a_group_follow_from_what_is_told_of_it(together: Together) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vertical, "with_fills", remember)
         joint_run(together, parts, LaplacePCA(groups=1))
-    from sfumato.groups.discrete import _moments
+    from sfumato.core.groups.discrete import _moments
 
     groups = _moments(kept[0].sizes, kept[0].mean)
     town, lost = filled[0][2], filled[0][3]

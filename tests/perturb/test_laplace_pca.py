@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sfumato as sf
-from sfumato.errors import LevelError, OptionError, PrivacyLeakWarning, TableError
-from sfumato.facts import ComponentNoise, CountsKept, Fact, Grouped
-from sfumato.mechanism import Sanitized, Workings
-from sfumato.perturb import LaplacePCA
-from sfumato.perturb.components import (
+from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, TableError
+from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Grouped
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
+from sfumato.mechanisms.perturb import LaplacePCA
+from sfumato.mechanisms.perturb.components import (
     component_noise,
     component_places,
     component_ranges,
@@ -28,9 +28,9 @@ from sfumato.perturb.components import (
     principal_axes,
     rotate_back,
 )
-from sfumato.perturb.laplace_pca import most_components
+from sfumato.mechanisms.perturb.laplace_pca import most_components
+from sfumato.mechanisms.protocol import Sanitized, Workings
 from sfumato.privacy.claims import draw_claims
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.condense.tables import no_strata

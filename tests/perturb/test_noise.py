@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import sfumato as sf
-from sfumato.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
-from sfumato.facts import BoundsKept, Enhanced, Noised, Shuffled, Untouched
-from sfumato.laws import LAWS, law_of_size
-from sfumato.laws.enhance import enhance_rows
-from sfumato.mechanism import Mechanism, Sanitized
-from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise, make_noise
-from sfumato.perturb.noise import perturb_with_shape
-from sfumato.records import Block, BlockKind, Records
+from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
+from sfumato.core.facts import BoundsKept, Enhanced, Noised, Shuffled, Untouched
+from sfumato.core.laws import LAWS, law_of_size
+from sfumato.core.laws.enhance import enhance_rows
+from sfumato.core.records import Block, BlockKind, Records
+from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise, make_noise
+from sfumato.mechanisms.perturb.noise import perturb_with_shape
+from sfumato.mechanisms.protocol import Mechanism, Sanitized
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 from tests.examples import examples

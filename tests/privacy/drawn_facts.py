@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sfumato.facts import (
+from sfumato.core.facts import (
     BoundsKept,
     ClassPure,
     ColumnsDropped,
@@ -36,8 +36,8 @@ from sfumato.facts import (
     Unmeasured,
     Untouched,
 )
-from sfumato.laws.domains import Integers, Labels
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.laws.domains import Integers, Labels
+from sfumato.core.laws.spec import NoiseSpec
 
 Facts = tuple[Fact, ...]
 SPECS = (

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sfumato.facts import (
+from sfumato.core.facts import (
     BoundsKept,
     ClassPure,
     ColumnsDropped,

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import pytest
 
-from sfumato.errors import BadInput, PrivacyRefusal
-from sfumato.facts import (
+from sfumato.core.errors import BadInput, PrivacyRefusal
+from sfumato.core.facts import (
     ClassPure,
     ColumnsDropped,
     CountsKept,

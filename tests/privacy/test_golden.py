@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.facts import (
+from sfumato.core.facts import (
     BoundsKept,
     ClassPure,
     ColumnsDropped,

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from sfumato.errors import PrivacyRefusal
-from sfumato.facts import ComponentNoise, CountsKept, Drawn, Fact, Grouped, Joint, Opened, Shuffled, fact_from_json
-from sfumato.facts import fact_to_json as to_json
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.core.facts import ComponentNoise, CountsKept, Drawn, Fact, Grouped, Joint, Opened, Shuffled, fact_from_json
+from sfumato.core.facts import fact_to_json as to_json
 from sfumato.privacy.claims import draw_claims
 from sfumato.privacy.statements import Claim, Refused
 

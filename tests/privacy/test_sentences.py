@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given, target
 
-from sfumato.errors import PrivacyRefusal
-from sfumato.facts import Drawn
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.core.facts import Drawn
 from sfumato.privacy.claims import Claim, Refused, draw_claims
 from tests.privacy.drawn_facts import Facts, any_facts, engine_facts
 from tests.privacy.sentences import CLAIMS, CONTRADICTIONS, REFUSED, RIVALS, Sentence, plural, released

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from sfumato.errors import PrivacyRefusal
-from sfumato.facts import EpochPublished, Maintained
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.core.facts import EpochPublished, Maintained
 from sfumato.privacy.claims import Claim
 from sfumato.privacy.grouped import of_stream
 

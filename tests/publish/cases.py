@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from sfumato.assess.algebra import SHARE, Number, success
 from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
 from sfumato.assess.report import Report
-from sfumato.facts import CountsKept, Drawn, Fact, Grouped, Noised, Shuffled, Synthesized
+from sfumato.core.facts import CountsKept, Drawn, Fact, Grouped, Noised, Shuffled, Synthesized
 from sfumato.publish import Policy
 
 TRIES = 4_000

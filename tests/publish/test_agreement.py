@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import OptionError
-from sfumato.mechanism import Mechanism
-from sfumato.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
+from sfumato.core.errors import OptionError
+from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
+from sfumato.mechanisms.protocol import Mechanism
+from sfumato.mechanisms.randomize.mechanism import Randomization
 from sfumato.publish import Check, verify_release
-from sfumato.randomize.mechanism import Randomization
 
 OLD = Path(__file__).parent / "made-by-0.1"
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {

@@ -18,21 +18,21 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
-from sfumato import replacing
 from sfumato.assess.report import Report
 from sfumato.collect.client import KeptAnswer, KeptAnswers
-from sfumato.engines.stream import init_stream
-from sfumato.errors import SfumatoError
-from sfumato.geometry.key import Add, Key
-from sfumato.parties.peers import Address
-from sfumato.parties.trial import PartyTrial, write_trial
+from sfumato.core import replacing
+from sfumato.core.errors import SfumatoError
+from sfumato.engines.parties.peers import Address
+from sfumato.engines.parties.trial import PartyTrial, write_trial
+from sfumato.engines.stream.entries import StateEntry
+from sfumato.engines.stream.run import init_stream
+from sfumato.engines.stream.state import State
+from sfumato.mechanisms.geometry.key import Add, Key
 from sfumato.publish import Signer, verify_release
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.joint import written_together
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
-from sfumato.stream.entries import StateEntry
-from sfumato.stream.state import State
 from sfumato.tables.files import FileForm, FileFormat
 from tests.examples import sized
 from tests.faulty_files import FaultyFiles, short_files

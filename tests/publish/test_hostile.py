@@ -16,10 +16,10 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from sfumato.errors import BadInput, OptionError, TableError
+from sfumato.core.errors import BadInput, OptionError, TableError
+from sfumato.engines.chunks.source import Source
 from sfumato.publish import verify_release
 from sfumato.publish.verify import MOST_BYTES, certificate_beside
-from sfumato.scale.source import Source
 from sfumato.tables.files import read_file
 
 ESCAPES = "\x1b[2J\x1b[HThe release holds.\n\u202e"

@@ -11,7 +11,7 @@ import pytest
 from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
 from sfumato.assess.intervals import difference_interval, exact_interval
 from sfumato.assess.report import Report
-from sfumato.facts import DomainsObserved, EpochPublished, Fact, Grouped, Maintained, Untouched
+from sfumato.core.facts import DomainsObserved, EpochPublished, Fact, Grouped, Maintained, Untouched
 from sfumato.publish import BUILT_IN, Policy, Ruling, Verdict, judge
 from tests.examples import sized
 from tests.publish.cases import (

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.errors import OptionError
+from sfumato.core.errors import OptionError
 from sfumato.publish.policy import BUILT_IN, KEEP, LIMITS, PURPOSES, REQUIRE, Policy
 
 HEAD = 'format = 1\nname = "ours"\n'

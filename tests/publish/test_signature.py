@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa, x25519
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
-from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal
+from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal
 from sfumato.publish import Signer, Verifier, verify_release
 from sfumato.publish.signature import PASSPHRASE, Signature
 from tests.examples import sized

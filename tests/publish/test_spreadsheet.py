@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import OptionError
-from sfumato.facts import FormulaTexts
+from sfumato.core.errors import OptionError
+from sfumato.core.facts import FormulaTexts
 from sfumato.publish import verify_release
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 

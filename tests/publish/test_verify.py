@@ -14,10 +14,10 @@ import pyarrow.parquet
 import pytest
 
 import sfumato as sf
-from sfumato.errors import TableError
+from sfumato.core.errors import TableError
+from sfumato.engines.chunks.source import open_source
 from sfumato.publish import verify, verify_release
 from sfumato.publish.verify import certificate_beside, look_at_table
-from sfumato.scale.source import open_source
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 import sfumato as sf
-from sfumato.mechanism import Sanitized
-from sfumato.records import Records
+from sfumato.core.records import Records
+from sfumato.mechanisms.protocol import Sanitized
 from sfumato.tables.codec import Codec
 
 ROWS = 4000

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sfumato.errors import OptionError, PrivacyRefusal, SchemaError
-from sfumato.laws.domains import Integers, Labels, Reals
-from sfumato.laws.spec import NoiseSpec
-from sfumato.randomize.client import answer, check_spec
+from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
+from sfumato.core.laws.domains import Integers, Labels, Reals
+from sfumato.core.laws.spec import NoiseSpec
+from sfumato.mechanisms.randomize.client import answer, check_spec
 
 YES = NoiseSpec(Labels(("no", "yes")), {"name": "response", "epsilon": 1.0})
 BOUNDED = NoiseSpec(Integers(0, 100), {"name": "uniform", "reach": 50})

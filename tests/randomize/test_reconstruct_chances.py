@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
-from sfumato.laws.operators import Additive, KeepOrReplace, Membership, Mixture, Operator, Response, ShiftModulo
-from sfumato.randomize.reconstruct import chances
-from sfumato.randomize.reconstruct.chances import at_midpoints, summed
+from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
+from sfumato.core.laws.operators import Additive, KeepOrReplace, Membership, Mixture, Operator, Response, ShiftModulo
+from sfumato.mine.reconstruct import chances
+from sfumato.mine.reconstruct.chances import at_midpoints, summed
 
 SIZE = 101
 CUTS = np.array([0, 3, 10, 11, 40, SIZE])

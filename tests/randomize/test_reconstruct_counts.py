@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sfumato.errors import BadInput, OptionError
-from sfumato.randomize.reconstruct import Channel, reconstruct_counts
-from sfumato.randomize.reconstruct.channel import onto_simplex
-from sfumato.randomize.reconstruct.iterate import Step, bayes_step, iterate, log_likelihood
+from sfumato.core.errors import BadInput, OptionError
+from sfumato.mine.reconstruct import Channel, reconstruct_counts
+from sfumato.mine.reconstruct.channel import onto_simplex
+from sfumato.mine.reconstruct.iterate import Step, bayes_step, iterate, log_likelihood
 from tests.examples import examples
 
 

@@ -15,15 +15,15 @@ import sfumato as sf
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.noise_filter import NOISE_FILTER
 from sfumato.assess.study import study_of
-from sfumato.laws.domains import Integers, Labels, Reals
-from sfumato.laws.operators import transition
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.laws.domains import Integers, Labels, Reals
+from sfumato.core.laws.operators import transition
+from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.randomness import Randomness
+from sfumato.mechanisms.randomize.mechanism import Randomization
+from sfumato.mine.reconstruct import reconstruct
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.randomized import read_spec, specs_of
 from sfumato.publish.verify import verify_release
-from sfumato.randomize.mechanism import Randomization
-from sfumato.randomize.reconstruct import reconstruct
-from sfumato.randomness import Randomness
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
 from tests.randomize.tables import ROWS, TOWNS, codec_of, declared_schema, draw_table

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from sfumato.errors import OptionError
-from sfumato.scale import sample_file
+from sfumato.core.errors import OptionError
+from sfumato.engines.chunks import sample_file
 
 
 def save(folder: Path, rows: int) -> Path:

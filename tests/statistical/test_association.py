@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.condense import Condensation
-from sfumato.groups import draw_along_eigenvectors, generate, summarize
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout, Records
+from sfumato.core.groups import draw_along_eigenvectors, generate, summarize
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, Records
+from sfumato.mechanisms.condense import Condensation
 from tests.examples import at_length
 from tests.groups.drawn_groups import one_hot
 

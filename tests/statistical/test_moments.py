@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.condense import Condensation
-from sfumato.groups import Groups, draw_along_eigenvectors, redraw
-from sfumato.records import Block, BlockKind, Records
+from sfumato.core.groups import Groups, draw_along_eigenvectors, redraw
+from sfumato.core.records import Block, BlockKind, Records
+from sfumato.mechanisms.condense import Condensation
 from tests.examples import at_length
 from tests.groups.drawn_groups import from_moments
 

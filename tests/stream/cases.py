@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.engines.stream import init_stream
-from sfumato.stream import StreamSession, cut_batches
+from sfumato.engines.stream import StreamSession, cut_batches
+from sfumato.engines.stream.run import init_stream
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sfumato.stream import Ingested, StreamSession
-from sfumato.stream.connectors import ReadOptions, read_batches
+from sfumato.engines.stream import Ingested, StreamSession
+from sfumato.engines.stream.connectors import ReadOptions, read_batches
 
 
 def standing(session: StreamSession, **told: Any) -> ReadOptions:

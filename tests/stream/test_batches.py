@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import TableError
-from sfumato.stream.batches import batch_id, cut_batches, place_of
+from sfumato.core.errors import TableError
+from sfumato.engines.stream.batches import batch_id, cut_batches, place_of
 
 CELLS = st.lists(st.one_of(st.none(), st.text(max_size=5)), min_size=1, max_size=20)
 

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sfumato.engines.stream import StreamSession, cut_batches
 from sfumato.publish.stream import publish_stream
-from sfumato.stream import StreamSession, cut_batches
 from tests.stream.cases import ROWS, begin, people
 
 JOINS, WAITS, KEPT_OUT = 31.415926535897, 27.182818284590, -161.80339887498

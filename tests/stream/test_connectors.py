@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.cli.main import app
-from sfumato.errors import OptionError, TableError
-from sfumato.stream import StreamSession, cut_batches
-from sfumato.stream.connectors import ReadOptions, read_batches, read_lines
+from sfumato.core.errors import OptionError, TableError
+from sfumato.engines.stream import StreamSession, cut_batches
+from sfumato.engines.stream.connectors import ReadOptions, read_batches, read_lines
 from tests.examples import sized
 from tests.stream.cases import ROWS, begin, groups_of, look, people
 from tests.stream.standing import take_from

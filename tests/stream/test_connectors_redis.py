@@ -16,10 +16,10 @@ import pyarrow as pa
 import pytest
 
 from sfumato.cli.main import app
-from sfumato.errors import OptionError, TableError
-from sfumato.stream import StateError, StreamSession
-from sfumato.stream.connectors import ReadOptions, read_batches
-from sfumato.stream.redis_streams import RedisPlace
+from sfumato.core.errors import OptionError, TableError
+from sfumato.engines.stream import StateError, StreamSession
+from sfumato.engines.stream.connectors import ReadOptions, read_batches
+from sfumato.engines.stream.redis_streams import RedisPlace
 from tests.stream.cases import ROWS, begin, groups_of, look, people
 from tests.stream.redis_server import Server
 from tests.stream.standing import standing, take_from
@@ -104,8 +104,9 @@ def test_a_kill_between_commit_and_acknowledgement_counts_nothing_twice(
     state, url = tmp_path / "s.db", place(server, stream)
     begin(state, TABLE)
     code = (
-        "import os, signal, sys; from pathlib import Path; from sfumato.stream import StreamSession\n"
-        "from sfumato.stream.connectors import read_batches; from tests.stream.standing import standing, take_from\n"
+        "import os, signal, sys; from pathlib import Path; from sfumato.engines.stream import StreamSession\n"
+        "from sfumato.engines.stream.connectors import read_batches\n"
+        "from tests.stream.standing import standing, take_from\n"
         f"state, url, moment = Path({str(state)!r}), {url!r}, {moment!r}\n"
         "def die(): os.kill(os.getpid(), signal.SIGKILL)\n"
         "def batches():\n"

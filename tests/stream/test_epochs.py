@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.condense.maintainer import Maintainer
-from sfumato.engines.stream import init_stream
-from sfumato.errors import PrivacyRefusal, SfumatoError
-from sfumato.facts import EpochPublished, Maintained, Shuffled
+from sfumato.core.errors import PrivacyRefusal, SfumatoError
+from sfumato.core.facts import EpochPublished, Maintained, Shuffled
+from sfumato.engines.stream import StreamSession, cut_batches
+from sfumato.engines.stream.epochs import Publication, renew
+from sfumato.engines.stream.run import init_stream
+from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.privacy.claims import draw_claims
 from sfumato.publish import verify_release
 from sfumato.publish.release import Release
 from sfumato.publish.stream import publish_stream
-from sfumato.stream import StreamSession, cut_batches
-from sfumato.stream.epochs import Publication, renew
 from sfumato.tables.files import read_file
 from tests.stream.cases import ROWS, begin, look, people, take
 

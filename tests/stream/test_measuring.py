@@ -14,19 +14,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.engines.stream import forget_rows, init_stream
-from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.facts import RowsKept
+from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
+from sfumato.core.facts import RowsKept
+from sfumato.engines.stream import Acknowledged, StateError, StreamSession, cut_batches
+from sfumato.engines.stream import session as session_room
+from sfumato.engines.stream.epochs import renew
+from sfumato.engines.stream.groups import UNKNOWN, families_left
+from sfumato.engines.stream.measuring import OUTSIDE, SAMPLE, KeptRow
+from sfumato.engines.stream.run import forget_rows, init_stream
+from sfumato.engines.stream.settings import entry_of
+from sfumato.engines.stream.state import State
+from sfumato.engines.stream.store import StateStore
 from sfumato.publish import verify_release
 from sfumato.publish.stream import attack_epochs, attack_tables, publish_stream
-from sfumato.stream import Acknowledged, StateError, StreamSession, cut_batches
-from sfumato.stream import session as session_room
-from sfumato.stream.epochs import renew
-from sfumato.stream.groups import UNKNOWN, families_left
-from sfumato.stream.measuring import OUTSIDE, SAMPLE, KeptRow
-from sfumato.stream.settings import entry_of
-from sfumato.stream.state import State
-from sfumato.stream.store import StateStore
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 from tests.stream.test_canary import everything, forms
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import OptionError
+from sfumato.core.errors import OptionError
+from sfumato.engines.stream import StateError, StreamSession, cut_batches
 from sfumato.publish import verify_release
 from sfumato.publish.stream import publish_stream
-from sfumato.stream import StateError, StreamSession, cut_batches
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 
 TABLE = people(400)
@@ -91,7 +91,8 @@ def test_a_stream_in_postgresql_is_the_one_in_a_file_bit_for_bit(url: str, tmp_p
 def test_a_kill_in_postgresql_loses_nothing_and_counts_nothing_twice(url: str) -> None:
     begin(url, TABLE)
     code = (
-        "import os, signal; from sfumato.stream import StreamSession, cut_batches; from tests.stream.cases import *\n"
+        "import os, signal; from sfumato.engines.stream import StreamSession, cut_batches\n"
+        "from tests.stream.cases import *\n"
         "count = 0\n"
         "def tell(done):\n"
         "    global count; count += 1\n"

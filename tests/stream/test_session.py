@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engines.stream import init_stream
-from sfumato.errors import BadInput, LevelError, OptionError, PrivacyRefusal
-from sfumato.stream import StateError, StreamSession, cut_batches
+from sfumato.core.errors import BadInput, LevelError, OptionError, PrivacyRefusal
+from sfumato.engines.stream import StateError, StreamSession, cut_batches
+from sfumato.engines.stream.run import init_stream
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
 from tests.examples import examples

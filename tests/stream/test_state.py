@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import OptionError, SfumatoError
-from sfumato.stream import StateError, StreamSession, cut_batches
-from sfumato.stream import session as session_room
-from sfumato.stream.entries import StateEntry
-from sfumato.stream.state import State
-from sfumato.stream.store import unseal
+from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.engines.stream import StateError, StreamSession, cut_batches
+from sfumato.engines.stream import session as session_room
+from sfumato.engines.stream.entries import StateEntry
+from sfumato.engines.stream.state import State
+from sfumato.engines.stream.store import unseal
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 
 TABLE = people(400)
@@ -37,7 +37,8 @@ def state(tmp_path: Path) -> Path:
 def crash(state: Path, table: object = TABLE) -> None:
     """Take in rows in a process that ends without closing anything."""
     code = (
-        "import os, sys; from sfumato.stream import StreamSession, cut_batches; from tests.stream.cases import *\n"
+        "import os, sys; from sfumato.engines.stream import StreamSession, cut_batches\n"
+        "from tests.stream.cases import *\n"
         f"session = StreamSession.open({str(state)!r}); session.ingest(cut_batches([people(400)], ROWS)); os._exit(9)"
     )
     root = Path(__file__).parents[2]

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import BadInput
-from sfumato.records import BlockKind
+from sfumato.core.errors import BadInput
+from sfumato.core.records import BlockKind
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import SchemaError
+from sfumato.core.errors import SchemaError
 from sfumato.tables.align import Aligned, align
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema

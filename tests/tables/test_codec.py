@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import BadInput, OptionError, SchemaError, TableError
-from sfumato.records import CATEGORY_SCALE, BlockKind
+from sfumato.core.errors import BadInput, OptionError, SchemaError, TableError
+from sfumato.core.records import CATEGORY_SCALE, BlockKind
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import DateStep, Domain, Field, Kind, Role, Schema
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import BadInput
+from sfumato.core.errors import BadInput
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import DateStep, Domain, Field, Kind, Role, Schema

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.records import Block, BlockKind, Extent, Records
+from sfumato.core.records import Block, BlockKind, Extent, Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.moved_columns import exactly_on
 from sfumato.tables.schema import Domain, Field, Kind, Schema

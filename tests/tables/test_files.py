@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import TableError
+from sfumato.core.errors import TableError
 from sfumato.tables.files import FileForm, FileFormat, read_file, read_sql, write_file
 
 

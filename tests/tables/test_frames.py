@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import TableError
+from sfumato.core.errors import TableError
 from sfumato.tables.frames import restore, to_arrow
 from tests.tables.columns import confidential, roundtrip
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sfumato.records import width
+from sfumato.core.records import width
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import DateStep, Domain, Field, Kind, Role, Schema
 from tests.examples import examples

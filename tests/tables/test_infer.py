@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import BadInput, SchemaError, TableError
+from sfumato.core.errors import BadInput, SchemaError, TableError
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import DateStep, Field, Kind, Role, Schema
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.records import Block, BlockKind, Records
+from sfumato.core.records import Block, BlockKind, Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.schema import Domain, Field, Kind, Schema

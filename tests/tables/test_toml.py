@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import OptionError, SchemaError
+from sfumato.core.errors import OptionError, SchemaError
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import DateStep, Domain, Field, Kind, Role, Schema
 from tests.examples import examples

@@ -11,9 +11,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.assess.study import study_of
-from sfumato.errors import BadInput, LevelError, OptionError
-from sfumato.methods import make_mechanism
-from sfumato.recipe import Recipe
+from sfumato.core.errors import BadInput, LevelError, OptionError
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.methods import make_mechanism
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role, Schema
 from sfumato.tuning import tune

@@ -17,8 +17,8 @@ import numpy as np
 from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
 from sfumato.assess.stand_ins import NO_CONTROL, with_measured_baseline
 from sfumato.assess.study import Study
-from sfumato.facts import Fact
-from sfumato.threads import one_thread
+from sfumato.core.facts import Fact
+from sfumato.core.threads import one_thread
 
 __all__ = [
     "COUNT",

@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import Any
 
 from sfumato.assess.intervals import CONFIDENCE, Tries
-from sfumato.documents import plain
+from sfumato.core.documents import plain
 
 __all__ = ["FALSE_ALARMS", "Direction", "Family", "Finding", "Gain", "Tries", "gains", "is_rate", "not_run", "rank"]
 

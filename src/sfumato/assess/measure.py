@@ -23,13 +23,13 @@ from sfumato.assess.risk.groups import GROUPS, group_sizes
 from sfumato.assess.study import Study, held_out_notes, read_pairs, study_of
 from sfumato.assess.utility.association import Coordinates, association_difference, gather
 from sfumato.assess.utility.comparison import associations_of, marginal_distances
-from sfumato.documents import plain
-from sfumato.facts import EpochPublished, Fact, Maintained
-from sfumato.mechanism import Workings
-from sfumato.progress import tell
-from sfumato.records import Records
+from sfumato.core.documents import plain
+from sfumato.core.facts import EpochPublished, Fact, Maintained
+from sfumato.core.progress import tell
+from sfumato.core.records import Records
+from sfumato.core.threads import one_thread
+from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
-from sfumato.threads import one_thread
 
 __all__ = ["EPOCHS", "Measured", "assess", "assess_apart", "draw_figures", "measure_study"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiled import compiled, fixed, inner
+from sfumato.core.compiled import compiled, fixed, inner
 
 __all__ = ["TREE", "nearest"]
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Finding, gains
 from sfumato.assess.words import measured_sentence, show, spoken_name
-from sfumato.documents import plain
-from sfumato.errors import OptionError
+from sfumato.core.documents import plain
+from sfumato.core.errors import OptionError
 from sfumato.tables.frames import frame_of
 
 __all__ = ["Edition", "Exceeded", "Figure", "Finding", "Missing", "Report", "Ruling", "Verdict"]

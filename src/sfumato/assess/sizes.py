@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from sfumato.threads import one_thread
+from sfumato.core.threads import one_thread
 
 __all__ = ["Sizes", "choose_sizes"]
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.assess.sizes import Sizes, choose_sizes
-from sfumato.errors import OptionError
-from sfumato.facts import Fact
-from sfumato.mechanism import Workings
-from sfumato.records import Layout, Records
+from sfumato.core.errors import OptionError
+from sfumato.core.facts import Fact
+from sfumato.core.records import Layout, Records
+from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Field, Kind, Role
 

@@ -10,7 +10,7 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import COUNT, FILE, check_new, options, usual, write_private
-from sfumato.errors import BadInput, OptionError
+from sfumato.core.errors import BadInput, OptionError
 
 if TYPE_CHECKING:
     from sfumato.collect.survey import Survey
@@ -213,7 +213,7 @@ def estimate(console: Console, db: str) -> None:
     from sfumato.collect.estimate import estimate, figures
     from sfumato.collect.store import AnswerStore
     from sfumato.collect.survey import Survey
-    from sfumato.errors import TooFew
+    from sfumato.core.errors import TooFew
 
     store = AnswerStore.open(db, create=False)
     try:
@@ -243,7 +243,7 @@ def _password(path: Path | None) -> tuple[str, bool]:
 
     password = os.environ.get(_PASSWORD)
     if path is not None:
-        from sfumato.documents import read_text
+        from sfumato.core.documents import read_text
 
         password = read_text(path, "password file", "check --password-file").strip()
     if password is None:

@@ -16,8 +16,8 @@ from typing import Any, ParamSpec
 import rich_click as click
 from click.exceptions import Abort, ClickException, Exit
 
-from sfumato.errors import SfumatoError, printable
-from sfumato.progress import listening
+from sfumato.core.errors import SfumatoError, printable
+from sfumato.core.progress import listening
 
 __all__ = ["Console", "tell_error", "verb"]
 
@@ -47,7 +47,7 @@ class Console:
     def result(self, document: dict[str, Any]) -> None:
         """Print the one JSON document."""
         if self.as_json:
-            from sfumato.documents import write_json
+            from sfumato.core.documents import write_json
 
             click.echo(_BEYOND_ASCII.sub(_escaped, write_json(document, "pretty")), nl=False)
 
@@ -75,7 +75,7 @@ class Console:
 
 def _escaped(mark: re.Match[str]) -> str:
     """Write a character as JSON escapes it, unless it can be printed."""
-    from sfumato.documents import write_json
+    from sfumato.core.documents import write_json
 
     return mark[0] if printable(mark[0]) == mark[0] else write_json(mark[0], escaped=True)[1:-1]
 

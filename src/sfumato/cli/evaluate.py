@@ -10,7 +10,7 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import budget_words, command_words, options, read_input
-from sfumato.errors import OptionError, PrivacyRefusal
+from sfumato.core.errors import OptionError, PrivacyRefusal
 
 if TYPE_CHECKING:
     from sfumato.publish import Evaluation

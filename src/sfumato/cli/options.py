@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 from click.core import ParameterSource
 
-from sfumato.errors import OptionError, SfumatoError
-from sfumato.replacing import reason, replacing_file
+from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.replacing import reason, replacing_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -168,7 +168,7 @@ def check_new(path: Path | None, *, overwrite: bool) -> None:
 
 def check_plot(path: Path | None, source: str | Path, *, overwrite: bool) -> str:
     """Kind of picture that a name asks for; empty where none is asked for."""
-    from sfumato.replacing import check_target
+    from sfumato.core.replacing import check_target
 
     if path is None:
         return ""

@@ -14,13 +14,13 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import FILE, options, signer_at, usual
-from sfumato.errors import OptionError
-from sfumato.progress import listening, tell
+from sfumato.core.errors import OptionError
+from sfumato.core.progress import listening, tell
 
 if TYPE_CHECKING:
-    from sfumato.parties.config import PartyConfig
+    from sfumato.engines.parties.config import PartyConfig
+    from sfumato.engines.recipe import Recipe
     from sfumato.publish.release import Release
-    from sfumato.recipe import Recipe
 
 __all__ = ["party"]
 
@@ -79,8 +79,8 @@ def init(
     For a trial: whoever runs this sees all keys for a moment. In earnest each owner makes its own key and tells the
     others the certificate and its fingerprint.
     """
-    from sfumato.parties.peers import Address
-    from sfumato.parties.trial import PartyTrial, write_trial
+    from sfumato.engines.parties.peers import Address
+    from sfumato.engines.parties.trial import PartyTrial, write_trial
 
     addresses = {name: Address.parse(text) for name, text in _pairs(parties, "--party NAME=HOST:PORT")}
     tables = {name: Path(text) for name, text in _pairs(data, "--data NAME=FILE")}
@@ -117,11 +117,11 @@ def _run(
 ) -> None:
     """Take part in a joint run."""
     from sfumato.engines.joint_part import own_part
-    from sfumato.parties.config import PartyConfig
-    from sfumato.parties.network import joined, telling_others
+    from sfumato.engines.parties.config import PartyConfig
+    from sfumato.engines.parties.network import joined, telling_others
+    from sfumato.engines.recipe import Recipe
     from sfumato.publish import check_folder, refuse_to_sign_rehearsal
     from sfumato.publish.joint import run_party
-    from sfumato.recipe import Recipe
     from sfumato.tables.files import read_file
     from sfumato.version import __version__
 
@@ -163,7 +163,7 @@ def _run(
 
 def _replayed(config: PartyConfig, recipe: Recipe, seed: int | None) -> PartyConfig:
     """The settings of a party with the plan of a recipe, which all parties must take alike."""
-    from sfumato.parties.plan import JointPlan
+    from sfumato.engines.parties.plan import JointPlan
 
     if recipe.method != "joint-laplace-pca":
         raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a joint run; run it with sanitize")
@@ -196,7 +196,7 @@ def _phases(rounds: int) -> Iterator[None]:
 
 
 def _tell(console: Console, release: Release, folder: Path, form: str, sent: int, seconds: float) -> None:
-    from sfumato.facts import Joint
+    from sfumato.core.facts import Joint
 
     certificate, groups = release.certificate, release.certificate.levels["groups"]
     rounds = next(fact.rounds for fact in certificate.facts if isinstance(fact, Joint))

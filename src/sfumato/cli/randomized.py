@@ -10,10 +10,10 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import COUNT, FILE, check_plot, options, read_input
-from sfumato.errors import OptionError
+from sfumato.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from sfumato.randomize.reconstruct import Reconstruction
+    from sfumato.mine.reconstruct import Reconstruction
 
 __all__ = ["breach", "reconstruct"]
 
@@ -42,8 +42,8 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     distribution.
     """
     import sfumato as sf
-    from sfumato.laws.breach import draw_guarantee
-    from sfumato.replacing import replacing_target
+    from sfumato.core.laws.breach import draw_guarantee
+    from sfumato.core.replacing import replacing_target
 
     form = check_plot(plot, spec, overwrite=overwrite)
     found = sf.breach(spec, **told)
@@ -92,8 +92,8 @@ def reconstruct(
     --query. Missing cells are skipped. Refused, with exit code 3, where the records are too few for the noise.
     """
     import sfumato as sf
+    from sfumato.core.replacing import check_target
     from sfumato.privacy.randomized import read_spec
-    from sfumato.replacing import check_target
 
     form = check_plot(plot, source, overwrite=overwrite)
     if output is not None:
@@ -115,8 +115,8 @@ def reconstruct(
 
 
 def _write(found: Reconstruction, column: str, plot: Path | None, form: str, output: Path | None) -> None:
-    from sfumato.randomize.reconstruct.model import draw_reconstruction
-    from sfumato.replacing import replacing_target
+    from sfumato.core.replacing import replacing_target
+    from sfumato.mine.reconstruct.model import draw_reconstruction
 
     if plot is not None:
         with replacing_target(plot) as work:

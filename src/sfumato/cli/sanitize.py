@@ -18,12 +18,12 @@ from sfumato.cli.options import (
     read_input,
     signer_at,
 )
-from sfumato.errors import OptionError
+from sfumato.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from sfumato.methods import Parameter
+    from sfumato.engines.recipe import Recipe
+    from sfumato.mechanisms.methods import Parameter
     from sfumato.publish import Release, Signer
-    from sfumato.recipe import Recipe
     from sfumato.tables.files import FileForm
 
 __all__ = ["sanitize"]
@@ -79,7 +79,7 @@ class _WithMethods(click.RichCommand):
     """Has an option for each parameter of each method, read off the mechanisms when the verb is run."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        from sfumato.methods import all_parameters
+        from sfumato.mechanisms.methods import all_parameters
 
         if not any(param.name == "k" for param in self.params):
             derived = [_option(all_parameters()[name]) for name in WORDS]
@@ -105,7 +105,7 @@ def _option(parameter: Parameter) -> click.Option:
 
 def parameters_told(told: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a method that were told; those of columns read, and 0 is a number that was told."""
-    from sfumato.methods import all_parameters
+    from sfumato.mechanisms.methods import all_parameters
 
     chosen = {name: told[name] for name in WORDS if told[name] not in (None, ()) and told[name] is not False}
     for name, given in chosen.items():
@@ -116,7 +116,7 @@ def parameters_told(told: dict[str, Any]) -> dict[str, Any]:
 
 def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
     """Read COLUMN=VALUE; the file of a specification as text, so that a recipe can repeat it."""
-    from sfumato.laws.spec import NoiseSpec
+    from sfumato.core.laws.spec import NoiseSpec
 
     name, (column, _, value) = parameter.name, text.partition("=")
     if name == "specs":
@@ -178,10 +178,10 @@ def sanitize(
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. INPUT is a .csv, .csv.gz, .parquet, .arrow or .feather
     file, - for CSV on standard input, or a database URL with --query.
     """
-    from sfumato.geometry.keyfile import keeping_key
+    from sfumato.engines.chunks.source import form_of
+    from sfumato.mechanisms.geometry.keyfile import keeping_key
     from sfumato.publish import check_folder
     from sfumato.publish.sanitize import load_recipe, sanitize, sanitize_file
-    from sfumato.scale.source import form_of
     from sfumato.tables.files import FileForm, FileFormat
 
     check_folder(output, overwrite=overwrite)
@@ -233,8 +233,8 @@ def _signer(output: Path, sign: Path | None, recipe: Recipe | None, run: dict[st
 
 def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path | None) -> None:
     """Refuse a key that is lacking, doubled, in the wrong place or of no use before the work is done."""
-    from sfumato.geometry.keyfile import check_key_path
-    from sfumato.methods import METHODS, is_keyed
+    from sfumato.mechanisms.geometry.keyfile import check_key_path
+    from sfumato.mechanisms.methods import METHODS, is_keyed
 
     keyed = [each for each in METHODS if is_keyed(each)]
     if method not in keyed:
@@ -253,7 +253,7 @@ def _refuse_in_chunks(
     source: str, form: str | None, *, chunked: bool, query: str | None, needs: dict[str, Any]
 ) -> None:
     """Refuse what needs all rows at once, before anything is read."""
-    from sfumato.scale.source import form_of
+    from sfumato.engines.chunks.source import form_of
 
     if not chunked:
         raise OptionError("--batch-rows is for files that go through in batches; add --chunked or leave it out")
@@ -279,7 +279,7 @@ def _holdout(text: str | None, encoding: str) -> Any:
 
 
 def _tell(console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None) -> None:
-    from sfumato.facts import FormulaTexts, Randomized, Synthesized, TargetMoved, Transformed
+    from sfumato.core.facts import FormulaTexts, Randomized, Synthesized, TargetMoved, Transformed
 
     certificate = release.certificate
     verdict = None if release.report is None else release.report.verdict

@@ -12,10 +12,10 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import COUNT, FILE, keeping_owner_part, options, read_input, signer_at, usual
-from sfumato.errors import OptionError
+from sfumato.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from sfumato.stream import Acknowledged, Batch, Status, StreamSession
+    from sfumato.engines.stream import Acknowledged, Batch, Status, StreamSession
 
 __all__ = ["stream"]
 
@@ -155,7 +155,7 @@ def ingest(
     standard input, or redis://HOST[:PORT][/DB]/STREAM. Stopped at any moment, run it again on the same input: what was
     counted is not counted twice. Rows with a cell outside the declared domain are kept out and counted.
     """
-    from sfumato.stream import StreamSession
+    from sfumato.engines.stream import StreamSession
 
     with StreamSession.open(state, pending_key=pending_key, measure_key=measure_key) as session:
         rows = session.settings.batch_rows
@@ -184,7 +184,7 @@ def ingest(
 
 def _batches(session: StreamSession, inputs: tuple[str, ...], told: dict[str, Any]) -> Iterator[Batch]:
     """Batches of the inputs one after the other."""
-    from sfumato.stream.connectors import ReadOptions, read_batches
+    from sfumato.engines.stream.connectors import ReadOptions, read_batches
 
     for place in inputs:
         reading = ReadOptions(
@@ -230,7 +230,7 @@ def publish(
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. Refused with 3 while nothing may leave.
     """
     import sfumato as sf
-    from sfumato.facts import EpochPublished
+    from sfumato.core.facts import EpochPublished
 
     try:
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():

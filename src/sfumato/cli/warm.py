@@ -15,8 +15,8 @@ def warm() -> float:
     import pyarrow as pa
 
     from sfumato.assess.neighbours import nearest
-    from sfumato.condense.compact import in_fewer_columns
-    from sfumato.condense.mechanism import Condensation
+    from sfumato.mechanisms.condense.compact import in_fewer_columns
+    from sfumato.mechanisms.condense.mechanism import Condensation
     from sfumato.publish.sanitize import sanitize
 
     started = time.perf_counter()

@@ -21,7 +21,6 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
-from sfumato import documents
 from sfumato.collect.estimate import LiveEstimate
 from sfumato.collect.limits import CollectorSettings, RateLimit, network_of
 from sfumato.collect.pages import Page, Pages
@@ -29,7 +28,8 @@ from sfumato.collect.store import AnswerStore, StoreError, Submission, Submissio
 from sfumato.collect.survey import Survey
 from sfumato.collect.tokens import TokenError, check_token, mark, seal
 from sfumato.collect.writer import AnswerWriter, Crowded, Log
-from sfumato.errors import SchemaError
+from sfumato.core import documents
+from sfumato.core.errors import SchemaError
 
 __all__ = ["Collector", "DashboardAccess", "client_of", "host_of", "parse_body"]
 

@@ -22,10 +22,10 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
 
 from sfumato.collect.survey import Question, Survey
-from sfumato.documents import MOST_BYTES, Unparsable, open_regular, parse_json, plain, typed, write_json
-from sfumato.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError
-from sfumato.laws.domains import Integers, Labels
-from sfumato.replacing import reason, replacing_file
+from sfumato.core.documents import MOST_BYTES, Unparsable, open_regular, parse_json, plain, typed, write_json
+from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError
+from sfumato.core.laws.domains import Integers, Labels
+from sfumato.core.replacing import reason, replacing_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -321,7 +321,7 @@ def check_survey(
 def _randomize(
     survey: Survey, values: Mapping[str, str | float], rng: np.random.Generator | None
 ) -> dict[str, str | int | float]:
-    from sfumato.randomize.client import answer
+    from sfumato.mechanisms.randomize.client import answer
 
     names = {question.name for question in survey.questions}
     if set(values) != names:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from sfumato.collect.limits import AT_LEAST
 from sfumato.collect.store import AnswerStore
 from sfumato.collect.survey import Question, Survey
-from sfumato.errors import SfumatoError, TooFew
+from sfumato.core.errors import SfumatoError, TooFew
 
 if TYPE_CHECKING:
-    from sfumato.randomize.reconstruct import Reconstruction
+    from sfumato.mine.reconstruct import Reconstruction
 
 __all__ = ["STEP", "LiveEstimate", "estimate", "figures"]
 
@@ -58,8 +58,8 @@ def figures(found: Mapping[str, Reconstruction | TooFew]) -> dict[str, dict[str,
 def _reconstruct(question: Question, tally: Mapping[int, int]) -> Reconstruction:
     import numpy as np
 
-    from sfumato.randomize.reconstruct import reconstruct
-    from sfumato.threads import one_thread
+    from sfumato.core.threads import one_thread
+    from sfumato.mine.reconstruct import reconstruct
 
     outputs = np.fromiter(tally.keys(), dtype=np.int64, count=len(tally))
     counts = np.fromiter(tally.values(), dtype=np.int64, count=len(tally))

@@ -13,20 +13,20 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sfumato.collect.survey import Question, Survey
-from sfumato.documents import write_json
-from sfumato.errors import OptionError
-from sfumato.laws.additive import Additive
-from sfumato.laws.domains import Integers, Labels, Universe, domain_to_document
-from sfumato.laws.exact import FINEST, decimals, share
-from sfumato.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
-from sfumato.laws.integers import rational
-from sfumato.laws.membership import Membership
-from sfumato.laws.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.laws.response import Response
+from sfumato.core.documents import write_json
+from sfumato.core.errors import OptionError
+from sfumato.core.laws.additive import Additive
+from sfumato.core.laws.domains import Integers, Labels, Universe, domain_to_document
+from sfumato.core.laws.exact import FINEST, decimals, share
+from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
+from sfumato.core.laws.integers import rational
+from sfumato.core.laws.membership import Membership
+from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.core.laws.response import Response
 
 if TYPE_CHECKING:
-    from sfumato.laws.operators import Operator
-    from sfumato.laws.spec import NoiseSpec
+    from sfumato.core.laws.operators import Operator
+    from sfumato.core.laws.spec import NoiseSpec
 
 __all__ = ["Page", "Pages", "law_plan", "percent", "plan_of", "question_plan"]
 
@@ -117,7 +117,7 @@ def question_plan(question: Question) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from sfumato.laws.spec import NoiseSpec
+    >>> from sfumato.core.laws.spec import NoiseSpec
     >>> question = Question("age", NoiseSpec(Integers(0, 100), {"name": "laplace", "scale": 2.5}))
     >>> question_plan(question)["law"]
     {'kind': 'laplace', 'numerator': '5', 'denominator': '2', 'size': 101}

@@ -18,7 +18,7 @@ from sfumato.collect.limits import CONNECTION, CollectorSettings, GuardedConnect
 from sfumato.collect.store import AnswerStore
 from sfumato.collect.survey import Survey
 from sfumato.collect.writer import Log
-from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning
+from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning
 
 __all__ = ["ListenAddress", "serve"]
 

@@ -16,9 +16,17 @@ from enum import Enum
 from typing import Any
 
 from sfumato.collect.tokens import KEY_BYTES
-from sfumato.database import ConnectionPool, DatabaseConnection, DatabaseFault, Location, connect, file_identity, locate
-from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
-from sfumato.errors import BadInput, OptionError, SfumatoError
+from sfumato.core.database import (
+    ConnectionPool,
+    DatabaseConnection,
+    DatabaseFault,
+    Location,
+    connect,
+    file_identity,
+    locate,
+)
+from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
+from sfumato.core.errors import BadInput, OptionError, SfumatoError
 
 __all__ = ["AnswerStore", "StoreError", "Submission", "SubmissionResult", "read_survey_document"]
 

@@ -11,13 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sfumato.documents import Unparsable, plain, typed, write_json
-from sfumato.errors import BadInput, OptionError, SchemaError
-from sfumato.laws.additive import Additive
-from sfumato.laws.amplification import upward_bound
-from sfumato.laws.domains import Labels
-from sfumato.laws.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.documents import Unparsable, plain, typed, write_json
+from sfumato.core.errors import BadInput, OptionError, SchemaError
+from sfumato.core.laws.additive import Additive
+from sfumato.core.laws.amplification import upward_bound
+from sfumato.core.laws.domains import Labels
+from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.core.laws.spec import NoiseSpec
 
 __all__ = ["Question", "Survey", "read_survey"]
 
@@ -103,7 +103,7 @@ class Survey:
 
     Examples
     --------
-    >>> from sfumato.laws.domains import Labels
+    >>> from sfumato.core.laws.domains import Labels
     >>> spec = NoiseSpec(Labels(("no", "yes")), {"name": "keep-or-replace", "keep": 0.75})
     >>> survey = Survey((Question("smokes", spec), Question("drinks", spec)), title="Habits")
     >>> survey.gamma, survey.encode({"drinks": "yes", "smokes": "no"})

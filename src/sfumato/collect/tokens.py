@@ -15,7 +15,7 @@ import hmac
 import secrets
 from collections.abc import Iterator, Sequence
 
-from sfumato.errors import BadInput
+from sfumato.core.errors import BadInput
 
 __all__ = ["KEY_BYTES", "TokenError", "check_token", "mark", "mint", "seal"]
 

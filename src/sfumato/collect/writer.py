@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from sfumato.collect.store import AnswerStore, StoreError, Submission, SubmissionResult
-from sfumato.documents import write_json
-from sfumato.errors import SfumatoError
+from sfumato.core.documents import write_json
+from sfumato.core.errors import SfumatoError
 
 __all__ = ["AnswerWriter", "Crowded", "Log"]
 

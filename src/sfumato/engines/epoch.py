@@ -13,19 +13,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.assess.attacks.differencing import Shown, Watched
-from sfumato.condense.mechanism import ALGORITHMS
-from sfumato.documents import write_json
+from sfumato.core.documents import write_json
+from sfumato.core.errors import PrivacyLeakWarning
+from sfumato.core.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, RowsKept, Shuffled
+from sfumato.core.groups import count_alike
+from sfumato.core.randomness import Randomness
+from sfumato.core.records import BlockKind
 from sfumato.engines.outcome import Apart, Comparison, Outcome
-from sfumato.errors import PrivacyLeakWarning
-from sfumato.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, RowsKept, Shuffled
-from sfumato.groups import count_alike
-from sfumato.randomness import Randomness
-from sfumato.recipe import Recipe
-from sfumato.records import BlockKind
-from sfumato.stream.epochs import Publication
-from sfumato.stream.measuring import Sampled
-from sfumato.stream.session import StreamSession
-from sfumato.stream.settings import EpochLine
+from sfumato.engines.recipe import Recipe
+from sfumato.engines.stream.epochs import Publication
+from sfumato.engines.stream.measuring import Sampled
+from sfumato.engines.stream.session import StreamSession
+from sfumato.engines.stream.settings import EpochLine
+from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role

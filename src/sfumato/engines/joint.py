@@ -11,20 +11,20 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.attacks.differencing import SeenRounds
-from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
+from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
+from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Joint, Opened
+from sfumato.core.randomness import Randomness
+from sfumato.core.records import Layout, Records
 from sfumato.engines.joint_part import Agreement, OwnPart, agree
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
-from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.facts import ColumnsDropped, Drawn, Fact, Joint, Opened
-from sfumato.parties.ledger import Ledger, check, draw_ledger
-from sfumato.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
-from sfumato.parties.ports import Engine, PartyChannel, PartyError
-from sfumato.parties.session import Session
-from sfumato.perturb.laplace_pca import most_components, state_facts
-from sfumato.perturb.noise import number_blocks
-from sfumato.randomness import Randomness
-from sfumato.recipe import Recipe
-from sfumato.records import Layout, Records
+from sfumato.engines.parties.ledger import Ledger, check, draw_ledger
+from sfumato.engines.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
+from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
+from sfumato.engines.parties.session import Session
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.perturb.laplace_pca import most_components, state_facts
+from sfumato.mechanisms.perturb.noise import number_blocks
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.version import __version__
@@ -170,8 +170,8 @@ def _workings(result: JointResult, ledger: Ledger, transcript: str) -> JointWork
 
 def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[JointResult, pa.Table, Comparison]:
     """Align the rows, run the protocol for owners of columns, and let each write its own cells."""
-    from sfumato.parties.align import align_keys
-    from sfumato.parties.vertical import sanitize_vertical
+    from sfumato.engines.parties.align import align_keys
+    from sfumato.engines.parties.vertical import sanitize_vertical
 
     codec, keys = part.codec, part.keys
     if codec is None or keys is None:
@@ -208,8 +208,8 @@ def _own_coordinates(result: JointResult, codec: Codec) -> np.ndarray[Any, np.dt
 
 def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table, Comparison]:
     """Agree on one encoding, run the protocol for owners of rows, and write the cells."""
-    from sfumato.parties.codecs import joint_codec
-    from sfumato.parties.horizontal import sanitize_horizontal
+    from sfumato.engines.parties.codecs import joint_codec
+    from sfumato.engines.parties.horizontal import sanitize_horizontal
 
     session.phase("agreeing on scales")
     codec, n = joint_codec(session, part.table, part.schema, few=part.plan.few)

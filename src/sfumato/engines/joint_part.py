@@ -9,16 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.documents import MOST_BYTES, Unparsable, from_json, write_json
+from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
+from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
+from sfumato.engines.parties.align import key_texts
+from sfumato.engines.parties.codecs import read_columns
+from sfumato.engines.parties.groupwise import group_sizes
+from sfumato.engines.parties.plan import AGREEMENT, JointPlan
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.session import Session
 from sfumato.engines.plan import schema_of
-from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
-from sfumato.parties.align import key_texts
-from sfumato.parties.codecs import read_columns
-from sfumato.parties.groupwise import group_sizes
-from sfumato.parties.plan import AGREEMENT, JointPlan
-from sfumato.parties.ports import PartyError
-from sfumato.parties.session import Session
-from sfumato.perturb.laplace_pca import most_components
+from sfumato.mechanisms.perturb.laplace_pca import most_components
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import to_arrow

@@ -6,10 +6,10 @@ from time import perf_counter
 
 import pyarrow as pa
 
+from sfumato.core.errors import PrivacyRefusal
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.plan import Plan, Prepared, prepare
-from sfumato.errors import PrivacyRefusal
-from sfumato.mechanism import Workings
+from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.moved_columns import free_fields
 
 __all__ = ["run_in_memory"]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sfumato.facts import BoundsKept, Fact
-from sfumato.mechanism import Workings
-from sfumato.recipe import Recipe
-from sfumato.records import Records
+from sfumato.core.facts import BoundsKept, Fact
+from sfumato.core.records import Records
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.grid import has_bounds
 from sfumato.tables.schema import Schema

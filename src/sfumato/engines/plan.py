@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.errors import LevelError, OptionError, PrivacyRefusal, SchemaError, TableError, shown
-from sfumato.facts import ColumnsDropped, Drawn, Fact, HeldOut, Stratified
-from sfumato.mechanism import Mechanism, parameters_of
-from sfumato.randomness import Randomness
-from sfumato.recipe import Recipe
-from sfumato.records import Records
+from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError, TableError, shown
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Stratified
+from sfumato.core.randomness import Randomness
+from sfumato.core.records import Records
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import Codec, check_columns
 from sfumato.tables.frames import to_arrow

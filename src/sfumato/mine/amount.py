@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sfumato.errors import OptionError
-from sfumato.laws.noise import LAWS
+from sfumato.core.errors import OptionError
+from sfumato.core.laws.noise import LAWS
 
 __all__ = ["noise_for_privacy"]
 

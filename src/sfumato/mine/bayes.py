@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.errors import BadInput, OptionError
-from sfumato.laws.domains import Labels
-from sfumato.laws.operators import transition
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.errors import BadInput, OptionError
+from sfumato.core.laws.domains import Labels
+from sfumato.core.laws.operators import transition
+from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine.inputs import check_fitted, check_whole
 from sfumato.mine.intervals import (
     Intervals,
@@ -28,7 +28,7 @@ from sfumato.mine.intervals import (
     read_released,
     true_intervals,
 )
-from sfumato.randomize.reconstruct.counts import reconstruct_counts
+from sfumato.mine.reconstruct.counts import reconstruct_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ class ReconstructedNaiveBayes:
 
     Examples
     --------
-    >>> from sfumato.laws.domains import Labels
+    >>> from sfumato.core.laws.domains import Labels
     >>> rng = np.random.default_rng(0)
     >>> ill = rng.random(3000) < 0.5
     >>> smokes = np.where(rng.random(3000) < np.where(ill, 0.8, 0.2), "yes", "no")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.errors import BadInput
+from sfumato.core.errors import BadInput
 from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sfumato.groups import Groups
+    from sfumato.core.groups import Groups
 
 __all__ = ["GroupKMeans", "cut_groups", "inertia", "lloyd", "seed_centres"]
 
@@ -48,7 +48,7 @@ class GroupKMeans:
 
     Examples
     --------
-    >>> from sfumato.groups import summarize
+    >>> from sfumato.core.groups import summarize
     >>> X = np.array([[0.0], [2.0], [10.0], [12.0], [14.0], [16.0]])
     >>> groups = summarize(X, np.array([0, 0, 1, 1, 2, 2]), np.full(6, 2))
     >>> clusters = GroupKMeans(n_clusters=2).fit(groups)
@@ -183,7 +183,7 @@ def cut_groups(groups: Groups, *, times: int = 3) -> Groups:
     """Cut every group along its longest axis, then the pieces, and so on; a piece of one record stays.
 
     A miner that sends a whole group one way is coarse where a group lies across a border; its pieces need not go
-    together. They are made of the group's statistics alone, by `sfumato.groups.split_groups`, so they say nothing about
+    together. They are made of the group's statistics alone, by `core.groups.split_groups`, so they say nothing about
     a record that the group did not, although they count fewer than k.
 
     Parameters
@@ -198,12 +198,12 @@ def cut_groups(groups: Groups, *, times: int = 3) -> Groups:
 
     Examples
     --------
-    >>> from sfumato.groups import summarize
+    >>> from sfumato.core.groups import summarize
     >>> groups = summarize(np.arange(8.0)[:, None], np.zeros(8, dtype=np.int64), np.full(8, 8))
     >>> len(cut_groups(groups, times=2)), np.sort(cut_groups(groups, times=2).mean.ravel()).round(2).tolist()
     (4, [0.52, 2.51, 4.49, 6.48])
     """
-    from sfumato.groups import concat, split_groups
+    from sfumato.core.groups import concat, split_groups
 
     check_whole("times", times, 0)
     check_groups(groups)

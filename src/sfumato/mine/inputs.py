@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.errors import BadInput, OptionError
+from sfumato.core.errors import BadInput, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from sfumato.groups import Groups
+    from sfumato.core.groups import Groups
 
 __all__ = ["blocks", "check_fitted", "check_groups", "check_rows", "check_whole", "log_gaussian", "whiteners"]
 

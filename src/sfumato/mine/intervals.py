@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.errors import BadInput, OptionError, SchemaError
-from sfumato.laws.domains import Labels, Universe
-from sfumato.laws.operators import Additive, Membership
-from sfumato.laws.spec import NoiseSpec
-from sfumato.randomize.reconstruct.cells import Cells, cut_outputs
-from sfumato.randomize.reconstruct.chances import summed
-from sfumato.randomize.reconstruct.channel import Channel
-from sfumato.randomize.reconstruct.counts import reconstruct_counts
-from sfumato.randomize.reconstruct.iterate import STOPS
+from sfumato.core.errors import BadInput, OptionError, SchemaError
+from sfumato.core.laws.domains import Labels, Universe
+from sfumato.core.laws.operators import Additive, Membership
+from sfumato.core.laws.spec import NoiseSpec
+from sfumato.mine.reconstruct.cells import Cells, cut_outputs
+from sfumato.mine.reconstruct.chances import summed
+from sfumato.mine.reconstruct.channel import Channel
+from sfumato.mine.reconstruct.counts import reconstruct_counts
+from sfumato.mine.reconstruct.iterate import STOPS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.errors import BadInput, OptionError
+from sfumato.core.errors import BadInput, OptionError
 from sfumato.mine.clusters import GroupKMeans
 from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, check_whole, log_gaussian, whiteners
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sfumato.groups import Groups
+    from sfumato.core.groups import Groups
 
 __all__ = ["Components", "GroupMixture", "expect", "maximize"]
 
@@ -62,7 +62,7 @@ class GroupMixture:
 
     Examples
     --------
-    >>> from sfumato.groups import summarize
+    >>> from sfumato.core.groups import summarize
     >>> X = np.array([[0.0], [2.0], [10.0], [14.0]])
     >>> groups = summarize(X, np.array([0, 0, 1, 1]), np.full(4, 2))
     >>> mixture = GroupMixture(n_components=2).fit(groups)

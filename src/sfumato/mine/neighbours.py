@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.errors import BadInput, OptionError, SchemaError
+from sfumato.core.errors import BadInput, OptionError, SchemaError
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, width
 from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, log_gaussian, whiteners
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout, width
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sfumato.groups import Groups
-    from sfumato.records import Layout
+    from sfumato.core.groups import Groups
+    from sfumato.core.records import Layout
 
 __all__ = [
     "CentroidNeighbours",
@@ -122,7 +122,7 @@ def class_counts(groups: Groups, layout: Layout, column: str) -> NDArray[np.int6
     -------
     ndarray of shape (g, categories)
     """
-    from sfumato.groups import category_counts, missing_counts
+    from sfumato.core.groups import category_counts, missing_counts
 
     block, indicator, _ = _find_target(groups, layout, column)
     gone = np.zeros(len(groups), dtype=np.int64) if indicator is None else missing_counts(groups, indicator)
@@ -196,7 +196,7 @@ class GroupNeighbours:
 
     Examples
     --------
-    >>> from sfumato.groups import summarize
+    >>> from sfumato.core.groups import summarize
     >>> X = np.array([[0.0, 0.0], [0.0, 2.0], [5.0, 0.0], [5.0, 2.0]])
     >>> groups = summarize(X, np.array([0, 0, 1, 1]), np.full(4, 2))
     >>> GroupNeighbours().fit(groups, ["left", "right"]).predict([[1.0, 9.0], [4.0, 9.0]]).tolist()
@@ -297,7 +297,7 @@ class CentroidNeighbours:
 
     Examples
     --------
-    >>> from sfumato.groups import summarize
+    >>> from sfumato.core.groups import summarize
     >>> groups = summarize(np.array([[0.0], [2.0], [5.0], [7.0]]), np.array([0, 0, 1, 1]), np.full(4, 2))
     >>> CentroidNeighbours().fit(groups, ["low", "high"]).predict([[3.0], [4.0]]).tolist()
     ['low', 'high']

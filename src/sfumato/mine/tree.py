@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.errors import OptionError
+from sfumato.core.errors import OptionError
 from sfumato.mine.growth import LEAF, Nodes, Refine, grow, leaf_of, prune
 from sfumato.mine.inputs import check_fitted, check_whole
 from sfumato.mine.intervals import (
@@ -81,8 +81,8 @@ class ReconstructedTree:
 
     Examples
     --------
-    >>> from sfumato.laws.domains import Integers
-    >>> from sfumato.laws.spec import NoiseSpec
+    >>> from sfumato.core.laws.domains import Integers
+    >>> from sfumato.core.laws.spec import NoiseSpec
     >>> rng = np.random.default_rng(0)
     >>> age = rng.integers(20, 80, size=2000)
     >>> spec = NoiseSpec(Integers(20, 79), {"name": "uniform", "reach": 30})
@@ -152,7 +152,7 @@ class ReconstructedTree:
 
         Examples
         --------
-        >>> from sfumato.laws.domains import Integers
+        >>> from sfumato.core.laws.domains import Integers
         >>> tree = ReconstructedTree(specs={"age": Integers(0, 9)}, min_leaf=1)
         >>> print(tree.fit(np.arange(10)[:, None], np.repeat(["no", "yes"], [4, 6])).describe())
         age < 3.5

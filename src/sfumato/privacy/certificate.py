@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sfumato.documents import Misfit, Unparsable, parse_json, plain, typed, write_json
-from sfumato.errors import BadInput
-from sfumato.facts import Fact, Grouped, Maintained, fact_from_json, fact_to_json
-from sfumato.notebook import html_table
+from sfumato.core.documents import Misfit, Unparsable, parse_json, plain, typed, write_json
+from sfumato.core.errors import BadInput
+from sfumato.core.facts import Fact, Grouped, Maintained, fact_from_json, fact_to_json
+from sfumato.core.notebook import html_table
 from sfumato.privacy.claims import draw_claims
 from sfumato.privacy.statements import Claim, Refused
 

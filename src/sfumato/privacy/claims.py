@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from sfumato.errors import PrivacyRefusal
-from sfumato.facts import (
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.core.facts import (
     BoundsKept,
     ClassPure,
     ColumnsDropped,

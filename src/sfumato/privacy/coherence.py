@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from sfumato.errors import PrivacyRefusal
-from sfumato.facts import (
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.core.facts import (
     BoundsKept,
     ClassPure,
     ColumnsDropped,

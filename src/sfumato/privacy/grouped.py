@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.errors import PrivacyRefusal
-from sfumato.facts import EpochPublished, Fact, Grouped, Maintained, RowsKept, Synthesized
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.core.facts import EpochPublished, Fact, Grouped, Maintained, RowsKept, Synthesized
 from sfumato.privacy.statements import Claim, Refused, Statements, counted
 
 __all__ = ["asked_levels", "check_levels", "of_drawn_rows", "of_groups", "of_kept_rows", "of_stream"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.errors import PrivacyRefusal
-from sfumato.facts import ComponentNoise, CountsKept, Fact, Joint, Opened
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Joint, Opened
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_least, counted
 
 __all__ = ["of_joint"]

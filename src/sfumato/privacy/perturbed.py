@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sfumato.facts import (
+from sfumato.core.facts import (
     BoundsKept,
     ComponentNoise,
     Enhanced,
@@ -17,7 +17,7 @@ from sfumato.facts import (
     Transformed,
     Untouched,
 )
-from sfumato.laws.amplification import highest_posterior
+from sfumato.core.laws.amplification import highest_posterior
 from sfumato.privacy.grouped import asked_levels, check_levels
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_least, counted, quoted
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sfumato.documents import fits, write_json
-from sfumato.errors import SfumatoError
-from sfumato.facts import (
+from sfumato.core.documents import fits, write_json
+from sfumato.core.errors import SfumatoError
+from sfumato.core.facts import (
     BoundsKept,
     ClassPure,
     ColumnsDropped,
@@ -43,7 +43,7 @@ from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
 
 if TYPE_CHECKING:
-    from sfumato.parties.plan import JointPlan
+    from sfumato.engines.parties.plan import JointPlan
 
 __all__ = ["Check", "agreement_checks", "columns_check", "unfit_method"]
 
@@ -101,7 +101,7 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
         return _fits_stream(parameters, facts)
     if method == "joint-laplace-pca":
         return _fits_joint(parameters, facts)
-    from sfumato.methods import make_mechanism
+    from sfumato.mechanisms.methods import make_mechanism
 
     mechanism = make_mechanism(method, parameters)
     if mechanism.method != method or not _is_told(mechanism, parameters):
@@ -135,7 +135,7 @@ def _is_told(mechanism: Any, parameters: dict[str, Any]) -> bool:
 
 
 def _fits_groups(mechanism: Any, grouped: Grouped) -> bool:
-    from sfumato.condense.mechanism import ALGORITHMS
+    from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 
     known = {ALGORITHMS[mechanism.grouping]} if mechanism.grouping is not None else set(ALGORITHMS.values())
     algorithm = grouped.algorithm
@@ -150,7 +150,7 @@ def _fits_groups(mechanism: Any, grouped: Grouped) -> bool:
 
 
 def _fits_components(mechanism: Any, facts: Sequence[Fact]) -> bool:
-    from sfumato.perturb.laplace_pca import ALGORITHMS, USUAL_K, USUAL_RHO1
+    from sfumato.mechanisms.perturb.laplace_pca import ALGORITHMS, USUAL_K, USUAL_RHO1
 
     grouped, noise = _the(Grouped, facts), _the(ComponentNoise, facts)
     told = dataclasses.replace(
@@ -216,7 +216,7 @@ def _fits_specs(mechanism: Any, facts: Sequence[Fact]) -> bool:
 
 
 def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
-    from sfumato.condense.mechanism import ALGORITHMS
+    from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 
     kept, ledger = _the(Maintained, facts), _all(EpochPublished, facts)
     started = kept.algorithm.removeprefix("AY05 dynamic maintenance, started by ")
@@ -228,8 +228,8 @@ def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
 
 
 def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
-    from sfumato.parties.plan import JointPlan
-    from sfumato.perturb.laplace_pca import LaplacePCA
+    from sfumato.engines.parties.plan import JointPlan
+    from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 
     joint = _the(Joint, facts)
     plan = JointPlan.from_document(parameters)
@@ -250,7 +250,7 @@ def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
 
 def _is_declared(line: Opened, plan: JointPlan) -> bool:
     """Tell whether the protocol of the plan declares to show that, in these words, and to so many."""
-    from sfumato.parties.plan import leaks_of
+    from sfumato.engines.parties.plan import leaks_of
 
     leak = leaks_of(plan).get(line.label)
     to = line.to == plan.parties if leak is not None and leak.to == "all" else len(line.to) == 1

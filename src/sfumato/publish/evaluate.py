@@ -15,17 +15,17 @@ import pyarrow as pa
 
 from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
-from sfumato.documents import write_json
+from sfumato.core.documents import write_json
+from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
+from sfumato.core.facts import ColumnsDropped, is_quoted
+from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import schema_of
-from sfumato.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
-from sfumato.facts import ColumnsDropped, is_quoted
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import check_budget
 from sfumato.publish.verify import certificate_beside
-from sfumato.randomness import Randomness
 from sfumato.tables.align import Aligned, align
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import read_file

@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
-from sfumato.documents import open_regular
-from sfumato.errors import OptionError, shown
-from sfumato.replacing import put_in_place, work_folder
+from sfumato.core.documents import open_regular
+from sfumato.core.errors import OptionError, shown
+from sfumato.core.replacing import put_in_place, work_folder
 
 __all__ = ["EVALUATION_FILES", "Contents", "check_folder", "replacing_folder", "sha256_of", "write_text"]
 

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 from sfumato.assess.findings import Tries
 from sfumato.assess.intervals import difference_interval, exact_interval
 from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
-from sfumato.errors import OptionError, PrivacyRefusal
-from sfumato.facts import CountsKept, DespitePolicy, DomainsObserved, Fact, Grouped, Maintained, Untouched
+from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.facts import CountsKept, DespitePolicy, DomainsObserved, Fact, Grouped, Maintained, Untouched
 from sfumato.publish.policy import Policy, what_to_try
 
 if TYPE_CHECKING:

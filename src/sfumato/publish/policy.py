@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.assess.report import Exceeded, Report
-from sfumato.documents import Noted, read_text, toml_entries, write_toml
-from sfumato.errors import OptionError, shown
-from sfumato.facts import Fact, Grouped, Joint, Maintained
-from sfumato.methods import all_parameters
-from sfumato.recipe import Recipe
+from sfumato.core.documents import Noted, read_text, toml_entries, write_toml
+from sfumato.core.errors import OptionError, shown
+from sfumato.core.facts import Fact, Grouped, Joint, Maintained
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.methods import all_parameters
 
 __all__ = ["BUILT_IN", "KEEP", "LIMITS", "PURPOSES", "REQUIRE", "Policy", "what_to_try", "words_of"]
 

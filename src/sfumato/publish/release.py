@@ -14,20 +14,20 @@ import pyarrow as pa
 
 from sfumato.assess.measure import assess, assess_apart
 from sfumato.assess.report import Report
-from sfumato.documents import write_json
+from sfumato.core.documents import write_json
+from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
+from sfumato.core.facts import Fact, Unmeasured, is_quoted
+from sfumato.core.notebook import html_table
+from sfumato.core.randomness import Mode, Randomness
+from sfumato.core.replacing import reason
 from sfumato.engines.outcome import Apart, Outcome
-from sfumato.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.facts import Fact, Unmeasured, is_quoted
-from sfumato.mechanism import Workings
-from sfumato.notebook import html_table
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.certificate import Certificate, certify
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
 from sfumato.publish.judge import despite_facts, judge_report, refuse_unmet
 from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
-from sfumato.randomness import Mode, Randomness
-from sfumato.recipe import Recipe
-from sfumato.replacing import reason
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
@@ -36,7 +36,7 @@ from sfumato.tables.spreadsheet import FormulaCount
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from sfumato.geometry.key import Key
+    from sfumato.mechanisms.geometry.key import Key
 
 __all__ = ["Release", "check_budget", "form_named", "publish", "refuse_to_sign_rehearsal", "signer_of"]
 
@@ -106,7 +106,7 @@ class Release:
     @property
     def key(self) -> Key | None:
         """The secret key that rows were moved by, where they were."""
-        from sfumato.geometry.move import KeyedWorkings
+        from sfumato.mechanisms.geometry.move import KeyedWorkings
 
         return self.workings.key if isinstance(self.workings, KeyedWorkings) else None
 

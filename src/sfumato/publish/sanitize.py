@@ -7,23 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.engines.chunks import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
+from sfumato.core.errors import OptionError, SfumatoError, shown
+from sfumato.core.replacing import reason
+from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
+from sfumato.engines.chunks.source import form_of
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart
 from sfumato.engines.plan import settle
-from sfumato.errors import OptionError, SfumatoError, shown
-from sfumato.geometry.key import Key
-from sfumato.geometry.keyfile import check_key_path, keeping_key
-from sfumato.mechanism import Mechanism
-from sfumato.methods import DEFAULT_METHOD, all_parameters, make_mechanism
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.geometry.key import Key
+from sfumato.mechanisms.geometry.keyfile import check_key_path, keeping_key
+from sfumato.mechanisms.methods import DEFAULT_METHOD, all_parameters, make_mechanism
+from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder, replacing_folder
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.publish.release import Release, check_budget, publish, signer_of
 from sfumato.publish.signature import Signer
-from sfumato.recipe import Recipe
-from sfumato.replacing import reason
-from sfumato.scale.source import form_of
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.schema import Schema
 
@@ -198,7 +198,7 @@ def sanitize_file(
     new_key : path, optional
         Draw a key, with the spreads of the sample, and write it here before the table.
     batch_rows : int, optional
-        Rows of a batch; see `sfumato.scale.transform_file`.
+        Rows of a batch; see `sfumato.engines.chunks.transform_file`.
     sample_rows : int
         Rows that are drawn at random for the schema, the key and the report.
     seed : int, optional

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.documents import from_json, read_bytes, write_json
-from sfumato.errors import BadInput, OptionError, PrivacyLeakWarning
+from sfumato.core.documents import from_json, read_bytes, write_json
+from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

@@ -14,19 +14,19 @@ import pyarrow as pa
 
 from sfumato.assess.attacks.differencing import DIFFERENCING, Shown, Watched, changed_units, difference_findings
 from sfumato.assess.findings import Finding
-from sfumato.documents import plain
+from sfumato.core.documents import plain
+from sfumato.core.errors import OptionError, shown
+from sfumato.core.facts import EpochPublished, is_quoted
+from sfumato.core.randomness import Randomness
 from sfumato.engines.epoch import run_epoch
-from sfumato.errors import OptionError, shown
-from sfumato.facts import EpochPublished, is_quoted
+from sfumato.engines.stream.session import StreamSession
+from sfumato.engines.stream.settings import EpochLine
 from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, publish, signer_of
 from sfumato.publish.signature import Signer
 from sfumato.publish.verify import certificate_beside, verify_release
-from sfumato.randomness import Randomness
-from sfumato.stream.session import StreamSession
-from sfumato.stream.settings import EpochLine
 from sfumato.tables.files import FileForm, FileFormat, read_file
 from sfumato.tables.spreadsheet import unquote_formulas
 
@@ -63,7 +63,7 @@ def publish_stream(
     sign : path or Signer, optional
         The private key to sign the certificate with. A rehearsal is not signed.
     measure_key : path, optional
-        The key file of rows kept for measuring (`measure_rows` of `sfumato.engines.stream.init_stream`): with it every
+        The key file of rows kept for measuring (`measure_rows` of `engines.stream.run.init_stream`): with it every
         measure and attack is run on them.
     policy : Policy, str or path, optional
         What the release must meet: one that is built in, by its name, or a file.

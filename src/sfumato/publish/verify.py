@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sfumato.documents import read_bytes, read_text
-from sfumato.errors import BadInput, OptionError, SfumatoError, TableError, shown
-from sfumato.facts import FormulaTexts, is_quoted
+from sfumato.core.documents import read_bytes, read_text
+from sfumato.core.errors import BadInput, OptionError, SfumatoError, TableError, shown
+from sfumato.core.facts import FormulaTexts, is_quoted
+from sfumato.core.randomness import Mode
+from sfumato.engines.chunks.source import open_source
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
 from sfumato.publish.agreement import Check, agreement_checks, columns_check
 from sfumato.publish.folder import sha256_of
 from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
-from sfumato.randomness import Mode
-from sfumato.scale.source import open_source
 from sfumato.tables.cells import bound_to_number, codes_of_cells, is_text, numbers_of_cells
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.schema import Schema

@@ -12,11 +12,11 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sfumato.condense.mechanism import effective_levels
-from sfumato.condense.partition import partition
-from sfumato.errors import LevelError, OptionError
-from sfumato.groups import Groups, generate, summarize
-from sfumato.records import Block, BlockKind
+from sfumato.core.errors import LevelError, OptionError
+from sfumato.core.groups import Groups, generate, summarize
+from sfumato.core.records import Block, BlockKind
+from sfumato.mechanisms.condense.mechanism import effective_levels
+from sfumato.mechanisms.condense.partition import partition
 from sfumato.tables.frames import Origin, restore, to_arrow
 
 __all__ = ["Condenser", "framed", "generator_of", "levels_of_rows", "origin_of", "sample_rows"]
@@ -137,7 +137,7 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
 def generator_of(random_state: Any, step: int) -> np.random.Generator:
     """Generator of one step: seeded where a state was given, else a release's own randomness."""
     if random_state is None:
-        from sfumato.randomness import Randomness
+        from sfumato.core.randomness import Randomness
 
         return Randomness().generator("estimator")
     seed = check_random_state(random_state).randint(2**31 - 1)

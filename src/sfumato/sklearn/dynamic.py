@@ -16,15 +16,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sfumato.condense.maintained import MaintainerState
-from sfumato.condense.maintainer import Maintainer
-from sfumato.condense.partition import can_begin, partition
-from sfumato.documents import from_json, write_json
-from sfumato.errors import LevelError, OptionError, TableError
+from sfumato.core.documents import from_json, write_json
+from sfumato.core.errors import LevelError, OptionError, TableError
+from sfumato.mechanisms.condense.maintained import MaintainerState
+from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.mechanisms.condense.partition import can_begin, partition
 from sfumato.sklearn.condenser import framed, generator_of, levels_of_rows, origin_of, sample_rows
 
 if TYPE_CHECKING:
-    from sfumato.groups import Groups
+    from sfumato.core.groups import Groups
 
 __all__ = ["DynamicCondenser", "Snapshot", "read_snapshot", "write_snapshot"]
 

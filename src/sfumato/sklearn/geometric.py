@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sfumato.geometry.draw import Ranges
-from sfumato.geometry.key import Key
-from sfumato.geometry.transformations import hybrid, invert
+from sfumato.mechanisms.geometry.draw import Ranges
+from sfumato.mechanisms.geometry.key import Key
+from sfumato.mechanisms.geometry.transformations import hybrid, invert
 from sfumato.sklearn.condenser import generator_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.errors import SchemaError
+from sfumato.core.errors import SchemaError
 from sfumato.tables.cells import NUMBER, absent_cells, is_number, is_text, plain, read_numbers, write_codes
 from sfumato.tables.codec import Codec, EncodedColumn
 from sfumato.tables.dates import fitting_formats, microseconds_of_cells

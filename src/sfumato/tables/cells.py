@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.errors import SchemaError
+from sfumato.core.errors import SchemaError
 from sfumato.tables.dates import bound_to_number, microseconds_of_cells, unit_of, write_moments
 from sfumato.tables.field import Category, Field, Kind
 

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.errors import OptionError, SchemaError, TableError
-from sfumato.progress import tell
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Grids, Layout, Records, width
+from sfumato.core.errors import OptionError, SchemaError, TableError
+from sfumato.core.progress import tell
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Grids, Layout, Records, width
 from sfumato.tables.cells import (
     Gap,
     codes_of_cells,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.errors import SchemaError
+from sfumato.core.errors import SchemaError
 from sfumato.tables.field import Bound, DateStep, Field
 
 __all__ = [

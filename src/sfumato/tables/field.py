@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.documents import UNLESS_DEFAULT
-from sfumato.errors import SchemaError
+from sfumato.core.documents import UNLESS_DEFAULT
+from sfumato.core.errors import SchemaError
 
 __all__ = ["FATE", "Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role"]
 

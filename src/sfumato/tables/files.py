@@ -25,7 +25,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from sfumato.errors import OptionError, TableError, shown
+from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import is_text
 from sfumato.tables.spreadsheet import quote_formulas
 

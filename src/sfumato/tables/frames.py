@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.errors import TableError
+from sfumato.core.errors import TableError
 
 __all__ = ["Origin", "frame_of", "restore", "to_arrow"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.errors import SchemaError
-from sfumato.records import Extent
+from sfumato.core.errors import SchemaError
+from sfumato.core.records import Extent
 from sfumato.tables.cells import EXACT, decimals_of_step
 from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, bound_to_number, unit_of
 from sfumato.tables.field import Bound, Category, Field, Kind

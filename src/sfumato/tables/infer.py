@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.errors import SchemaError, TableError
+from sfumato.core.errors import SchemaError, TableError
 from sfumato.tables.cells import EXACT, NUMBER, absent_cells, floats, is_number, is_text, plain
 from sfumato.tables.dates import DATE_UNITS, fitting_formats, microseconds_of_cells, number_to_bound, step_of_moments
 from sfumato.tables.field import Category, Domain, Field, Kind, Role

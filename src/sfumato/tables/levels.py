@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.errors import LevelError, OptionError
+from sfumato.core.errors import LevelError, OptionError
 from sfumato.tables.cells import absent_cells, bound_to_number, numbers_of_cells, plain
 from sfumato.tables.schema import Field, Kind, Role, Schema
 

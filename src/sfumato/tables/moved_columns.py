@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.errors import OptionError
-from sfumato.records import Grids
+from sfumato.core.errors import OptionError
+from sfumato.core.records import Grids
 from sfumato.tables.cells import EXACT, Gap, decimals_of_step, is_text, write_numbers
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.grid import Grid

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.documents import Inline, Misfit, Noted, plain, read_text, toml_entries, typed, write_toml
-from sfumato.errors import OptionError, SchemaError, printable, shown
-from sfumato.notebook import html_table
+from sfumato.core.documents import Inline, Misfit, Noted, plain, read_text, toml_entries, typed, write_toml
+from sfumato.core.errors import OptionError, SchemaError, printable, shown
+from sfumato.core.notebook import html_table
 from sfumato.tables.field import FATE, Bound, Category, DateStep, Domain, Field, Kind, Role
 
 if TYPE_CHECKING:

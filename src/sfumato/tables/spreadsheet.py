@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.facts import FormulaTexts
+from sfumato.core.facts import FormulaTexts
 from sfumato.tables.cells import NUMBER, is_text
 
 __all__ = ["FormulaCount", "quote_formulas", "unquote_formulas", "unquoted_names"]

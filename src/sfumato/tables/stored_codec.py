@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.documents import plain, typed
-from sfumato.errors import BadInput
-from sfumato.records import Block, BlockKind
+from sfumato.core.documents import plain, typed
+from sfumato.core.errors import BadInput
+from sfumato.core.records import Block, BlockKind
 from sfumato.tables.cells import Gap
 from sfumato.tables.codec import Codec, EncodedColumn
 from sfumato.tables.grid import Grid

@@ -12,8 +12,8 @@ from sfumato.assess.algebra import NotRun
 from sfumato.assess.study import Matrix, Study, sample
 from sfumato.assess.utility.comparison import compatibility
 from sfumato.assess.utility.learning import Task, correlations, is_class, predict, task_of
-from sfumato.errors import OptionError
-from sfumato.threads import one_thread
+from sfumato.core.errors import OptionError
+from sfumato.core.threads import one_thread
 
 __all__ = ["METRICS", "Metric", "Score", "choose_metric", "has_classes"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.recipe import Recipe
+from sfumato.engines.recipe import Recipe
 from sfumato.tuning.search import Choice
 from sfumato.tuning.trials import Trial
 

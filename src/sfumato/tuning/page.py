@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from sfumato.assess.words import show
-from sfumato.documents import write_json
-from sfumato.errors import SfumatoError
+from sfumato.core.documents import write_json
+from sfumato.core.errors import SfumatoError
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.tuning.figures import tuning_figures
 from sfumato.tuning.model import Tuning

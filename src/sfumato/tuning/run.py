@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.assess.study import Study, study_of
-from sfumato.condense.classwise import ClasswiseCondensation, choose_size, classes_of
-from sfumato.condense.mechanism import Condensation
+from sfumato.core.errors import LevelError, OptionError
+from sfumato.core.progress import tell
+from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import Plan, prepare, schema_of
-from sfumato.errors import LevelError, OptionError
-from sfumato.mechanism import Mechanism
-from sfumato.progress import tell
-from sfumato.randomness import Randomness
-from sfumato.recipe import Recipe
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.condense.classwise import ClasswiseCondensation, choose_size, classes_of
+from sfumato.mechanisms.condense.mechanism import Condensation
+from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
 from sfumato.tuning.metrics import Metric, Score, choose_metric, has_classes

@@ -16,8 +16,8 @@ from sfumato.assess.attacks.linkage import linkage_tries
 from sfumato.assess.intervals import Tries
 from sfumato.assess.risk.interval import counterparts, interval_privacy
 from sfumato.assess.study import Study, read_columns
-from sfumato.mechanism import Mechanism, Sanitized
-from sfumato.records import Records
+from sfumato.core.records import Records
+from sfumato.mechanisms.protocol import Mechanism, Sanitized
 from sfumato.tables.codec import Codec
 from sfumato.tuning.metrics import Metric, Score
 

@@ -17,10 +17,10 @@ from sfumato.assess.attacks.noise_filter import randomized_specs, redraw_rows
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries, redraw_interval
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study
-from sfumato.facts import Randomized
-from sfumato.laws.domains import Labels, Universe
-from sfumato.laws.operators import Operator, likelihoods
-from sfumato.laws.spec import NoiseSpec
+from sfumato.core.facts import Randomized
+from sfumato.core.laws.domains import Labels, Universe
+from sfumato.core.laws.operators import Operator, likelihoods
+from sfumato.core.laws.spec import NoiseSpec
 from sfumato.tables.grid import label_of
 from sfumato.tables.schema import Kind
 
@@ -67,7 +67,7 @@ def best_guesses(answers: Places, operator: Operator) -> Places:
 
     Examples
     --------
-    >>> from sfumato.laws.operators import KeepOrReplace
+    >>> from sfumato.core.laws.operators import KeepOrReplace
     >>> best_guesses(np.array([0, 0, 0, 0, 1]), KeepOrReplace(2, 0.6)).tolist()
     [0, 0, 0, 0, 0]
     """

@@ -20,9 +20,9 @@ from sfumato.assess.findings import Family, Finding
 from sfumato.assess.intervals import wilson
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Matrix, Places, Study
-from sfumato.facts import EpochPublished, Fact, Joint
-from sfumato.mechanism import Workings
-from sfumato.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from sfumato.core.facts import EpochPublished, Fact, Joint
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from sfumato.mechanisms.protocol import Workings
 
 __all__ = [
     "DIFFERENCING",

@@ -16,7 +16,7 @@ from sfumato.assess.attacks.undo import undo
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import redraw_interval, wilson
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
-from sfumato.facts import Transformed
+from sfumato.core.facts import Transformed
 from sfumato.tables.grid import decimals_of_numbers, step_of_numbers
 
 __all__ = ["CLOSE", "KNOWN_INPUT", "NOTHING", "PUBLIC_MOMENTS", "MovedColumns", "moved_columns", "not_moved"]

@@ -25,8 +25,8 @@ from sfumato.assess.intervals import Tries, wilson
 from sfumato.assess.neighbours import TREE, nearest
 from sfumato.assess.stand_ins import split_in_two
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
-from sfumato.facts import Grouped
-from sfumato.records import BlockKind, Layout
+from sfumato.core.facts import Grouped
+from sfumato.core.records import BlockKind, Layout
 
 __all__ = [
     "GROUP_LINKAGE",
@@ -123,7 +123,7 @@ def rank_view(rows: Matrix, layout: Layout) -> Matrix:
 
     Examples
     --------
-    >>> from sfumato.records import Block
+    >>> from sfumato.core.records import Block
     >>> layout = (Block("a", BlockKind.NUMBER, 0, 1),)
     >>> rank_view(np.array([[1.0], [5.0], [700.0]]), layout).ravel().round(2).tolist()
     [-1.15, 0.0, 1.15]

@@ -17,10 +17,10 @@ from sfumato.assess.algebra import SHARE, SIZE, Measure, Need, NotRun, Number, S
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import redraw_interval
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
-from sfumato.facts import ComponentNoise, Fact, Noised, Randomized
-from sfumato.laws.operators import Additive
-from sfumato.laws.spec import NoiseSpec
-from sfumato.records import BlockKind
+from sfumato.core.facts import ComponentNoise, Fact, Noised, Randomized
+from sfumato.core.laws.operators import Additive
+from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.records import BlockKind
 
 __all__ = [
     "GROUP_FILTER",

@@ -20,7 +20,7 @@ from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries, clustered_interval, effective_tries, mean_cluster
 from sfumato.assess.stand_ins import split_in_two
 from sfumato.assess.study import Column, Matrix, Places, Study, sample
-from sfumato.compiled import compiled, fixed, inner, whole
+from sfumato.core.compiled import compiled, fixed, inner, whole
 
 __all__ = [
     "AT_LEAST",

@@ -19,7 +19,7 @@ from sfumato.assess.attacks.known_input import CLOSE, NOTHING, MovedColumns, mov
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import redraw_interval, wilson
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
-from sfumato.facts import Fact, Transformed
+from sfumato.core.facts import Fact, Transformed
 from sfumato.tables.grid import decimals_of_numbers
 
 __all__ = ["COMPONENTS", "DIGITS", "find_factor", "find_spacing", "match_components", "unmix"]

@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.assess.figures.svg import BASE, BASE_FILL, INK, MAIN, MAIN_FILL, MUTED, Axes, Figure, draw, label
 from sfumato.assess.risk.closest import Closest
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places
-from sfumato.mechanism import Workings
+from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, unit_of
 from sfumato.tables.schema import Field, Kind
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, once, sample
-from sfumato.compiled import compiled, fixed, inner
+from sfumato.core.compiled import compiled, fixed, inner
 
 __all__ = [
     "Guessed",

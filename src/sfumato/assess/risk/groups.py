@@ -14,8 +14,8 @@ import numpy as np
 from sfumato.assess.algebra import COUNT, SCORE, SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
 from sfumato.assess.study import Column, Matrix, Places, Study
-from sfumato.facts import Fact, Grouped
-from sfumato.mechanism import Workings
+from sfumato.core.facts import Fact, Grouped
+from sfumato.mechanisms.protocol import Workings
 
 __all__ = ["COMPACTNESS", "DIVERSITY", "GROUPS", "compactness", "group_sizes", "measure_diversity"]
 

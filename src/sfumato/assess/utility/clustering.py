@@ -16,7 +16,7 @@ from sfumato.assess.findings import Family
 from sfumato.assess.intervals import distance_interval, wilson
 from sfumato.assess.study import Matrix, Places, Study, bits_of, row_keys, sample
 from sfumato.assess.utility.learning import FEW, is_class, within
-from sfumato.facts import Transformed
+from sfumato.core.facts import Transformed
 
 __all__ = ["CLUSTERING", "agreement", "error"]
 

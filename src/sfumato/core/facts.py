@@ -1,0 +1,434 @@
+"""The vocabulary of facts: what a mechanism did, in words that hold no data.
+
+The vocabulary only grows. `privacy` draws its claims from these and from nothing else; a fact that
+it does not know is refused there, never ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sfumato.core.documents import Unparsable, plain, typed
+from sfumato.core.errors import BadInput
+
+__all__ = [
+    "BoundsKept",
+    "ClassPure",
+    "ColumnsDropped",
+    "ComponentNoise",
+    "CountsKept",
+    "DespitePolicy",
+    "DomainsObserved",
+    "Drawn",
+    "Enhanced",
+    "EpochPublished",
+    "Fact",
+    "FormulaTexts",
+    "Grouped",
+    "HeldOut",
+    "Joint",
+    "Maintained",
+    "Noised",
+    "Opened",
+    "Randomized",
+    "RowsKept",
+    "Shuffled",
+    "ShuffledWithin",
+    "Stratified",
+    "Synthesized",
+    "TargetMoved",
+    "Transformed",
+    "Unmeasured",
+    "Untouched",
+    "fact_from_json",
+    "fact_to_json",
+    "is_quoted",
+]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One deed."""
+
+    fact: ClassVar[str] = ""
+
+
+@dataclass(frozen=True)
+class Drawn(Fact):
+    """Randomness came from here."""
+
+    fact: ClassVar[str] = "drawn"
+    mode: str
+    generator: str
+
+
+@dataclass(frozen=True)
+class ColumnsDropped(Fact):
+    """These columns of the original are not in the release; the ``empty`` ones have no value in any row."""
+
+    fact: ClassVar[str] = "columns-dropped"
+    identifiers: tuple[str, ...]
+    levels: tuple[str, ...]
+    empty: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.identifiers, *self.levels, *self.empty)
+
+
+@dataclass(frozen=True)
+class HeldOut(Fact):
+    """So many rows were kept out of the release, for measuring."""
+
+    fact: ClassVar[str] = "held-out"
+    rows: int
+
+
+@dataclass(frozen=True)
+class Stratified(Fact):
+    """Groups never cross the values of this column."""
+
+    fact: ClassVar[str] = "stratified"
+    column: str
+    strata: int
+    is_target: bool
+
+
+@dataclass(frozen=True)
+class ClassPure(Fact):
+    """No group holds records of two classes of this column, and every released row has the class of its group."""
+
+    fact: ClassVar[str] = "class-pure"
+    column: str
+    classes: int
+
+
+@dataclass(frozen=True)
+class Grouped(Fact):
+    """Records were partitioned into groups, each at least as large as the highest level inside.
+
+    ``asked_min`` and ``asked_max`` bound the levels that were met, the floor k included.
+    ``tiny`` counts the groups of three records or fewer, ``alone`` the records that stand alone, ``alike`` those in
+    groups that vary in no number and at most in one other column; None where nobody looked.
+    """
+
+    fact: ClassVar[str] = "grouped"
+    algorithm: str
+    records: int
+    groups: int
+    smallest: int
+    asked_min: int
+    asked_max: int
+    violations: int
+    tiny: int
+    alone: int
+    alike: int | None = None
+
+
+@dataclass(frozen=True)
+class Synthesized(Fact):
+    """Every released row was drawn from a group's statistics, as many rows as the group has records."""
+
+    fact: ClassVar[str] = "synthesized"
+    statistics: str
+    law: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class CountsKept(Fact):
+    """Within each group, category counts and missing cells are exactly those of its records."""
+
+    fact: ClassVar[str] = "counts-kept"
+    category_columns: int
+    missing_columns: int
+
+
+@dataclass(frozen=True)
+class Shuffled(Fact):
+    """The order of the released rows was drawn uniformly."""
+
+    fact: ClassVar[str] = "shuffled"
+    rows: int
+
+
+@dataclass(frozen=True)
+class ShuffledWithin(Fact):
+    """The order of the released rows was drawn uniformly inside runs of at least so many, which keep their order.
+
+    1 where rows stand in the order of the original.
+    """
+
+    fact: ClassVar[str] = "shuffled-within"
+    rows: int
+
+
+@dataclass(frozen=True)
+class Noised(Fact):
+    """Every number got noise of a law, in so many columns.
+
+    ``size`` is its standard deviation: of additive noise in standard deviations of the column, of multiplicative noise
+    that of the factor. ``grid`` is the step, in standard deviations of the column, that numbers were brought to.
+    ``correlated`` noise has the correlations of the data.
+    """
+
+    fact: ClassVar[str] = "noised"
+    law: str
+    kind: str
+    size: float
+    columns: int
+    correlated: bool
+    grid: float
+
+
+@dataclass(frozen=True)
+class BoundsKept(Fact):
+    """In these columns noise did not drive numbers beyond declared bounds, or an order's ends: they were brought back.
+
+    Numbers of other columns lie where the noise left them, on the column's step.
+    """
+
+    fact: ClassVar[str] = "bounds-kept"
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Enhanced(Fact):
+    """A share of the rows, drawn at random, got more noise on top."""
+
+    fact: ClassVar[str] = "enhanced"
+    share: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Untouched(Fact):
+    """Categories, and which cells are missing, are published as they are in so many columns."""
+
+    fact: ClassVar[str] = "untouched"
+    category_columns: int
+    missing_columns: int
+
+
+@dataclass(frozen=True)
+class Transformed(Fact):
+    """The numbers of these columns were moved by a secret key, in the same way for every row.
+
+    ``operations`` are kinds (add, mult, rotate), never terms; ``known_rows`` original rows suffice to undo it.
+    """
+
+    fact: ClassVar[str] = "transformed"
+    operations: tuple[str, ...]
+    columns: tuple[str, ...]
+    known_rows: int
+
+
+@dataclass(frozen=True)
+class TargetMoved(Fact):
+    """The target, a column of numbers, was moved by the key like the others."""
+
+    fact: ClassVar[str] = "target-moved"
+    column: str
+
+
+@dataclass(frozen=True)
+class Randomized(Fact):
+    """Every cell of this column was randomized by itself, by the law of a noise specification.
+
+    ``spec`` is the specification as JSON text: all that an analyst needs to recover the column's distribution.
+    ``digest`` is its SHA-256, ``gamma`` the amplification and ``epsilon`` its logarithm; None where infinite.
+    """
+
+    fact: ClassVar[str] = "randomized"
+    column: str
+    spec: str
+    digest: str
+    gamma: float | None
+    epsilon: float | None
+
+
+@dataclass(frozen=True)
+class DomainsObserved(Fact):
+    """The domains that these columns were randomized over were read off the data, and are published."""
+
+    fact: ClassVar[str] = "domains-observed"
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ComponentNoise(Fact):
+    """Every principal component of a record's group got noise of a law, drawn afresh for each record.
+
+    ``scale`` is that of the law, in ranges of the component within the group; ``components`` is how many can get noise
+    at once; ``guarantee`` says for what the noise was chosen, one component or the whole record, and ``rho1`` for which
+    probability the bound is stated. ``grid`` is the step, in standard deviations of the columns.
+    """
+
+    fact: ClassVar[str] = "component-noise"
+    law: str
+    scale: float
+    components: int
+    guarantee: str
+    rho1: float
+    grid: float
+
+
+@dataclass(frozen=True)
+class Maintained(Fact):
+    """Groups were kept up as records arrived, by their statistics alone.
+
+    Of the ``groups`` that the rows were drawn from, ``pseudo`` were cut out of the statistics of a larger one, so that
+    their counts are a model's and not of people; ``short`` are smaller than the highest level that they stem from, and
+    ``tiny`` have three rows or fewer. ``k`` is the lowest level and ``asked_max`` the highest, ``split`` the test.
+    ``alike`` counts the rows of groups whose rows vary in no number and at most in one other column.
+    """
+
+    fact: ClassVar[str] = "maintained"
+    algorithm: str
+    split: str
+    k: int
+    asked_max: int
+    groups: int
+    pseudo: int
+    smallest: int
+    short: int
+    tiny: int
+    category_columns: int
+    missing_columns: int
+    alike: int | None = None
+
+
+@dataclass(frozen=True)
+class EpochPublished(Fact):
+    """One epoch of a stream: so many families of groups left in a new state, the others repeated their rows.
+
+    ``fresh`` is the least number of records behind a new state that had not been behind an earlier one; 0 where no
+    family left. ``rows`` are those of all families.
+    """
+
+    fact: ClassVar[str] = "epoch-published"
+    epoch: int
+    renewed: int
+    repeated: int
+    rows: int
+    fresh: int
+
+
+@dataclass(frozen=True)
+class RowsKept(Fact):
+    """Raw rows of a stream lie encrypted in the owner's state, to measure releases by and for nothing else.
+
+    ``rows`` are of records that were taken in; ``outside`` came and were never taken in. Where they are ``forgotten``
+    both were deleted, so that ``rows`` is 0, and those outside stay out.
+    """
+
+    fact: ClassVar[str] = "rows-kept"
+    rows: int
+    outside: int
+    forgotten: bool
+
+
+@dataclass(frozen=True)
+class FormulaTexts(Fact):
+    """So many texts of the released table begin as the formulas of a spreadsheet do.
+
+    ``cells`` of these ``columns`` and ``names`` of columns; ``quoted`` where an apostrophe stands before each of them
+    in the file of the table.
+    """
+
+    fact: ClassVar[str] = "formula-texts"
+    columns: tuple[str, ...]
+    cells: int
+    names: int
+    quoted: bool
+
+
+@dataclass(frozen=True)
+class Unmeasured(Fact):
+    """The owner asked for no report: no attack was tried on the release."""
+
+    fact: ClassVar[str] = "unmeasured"
+
+
+@dataclass(frozen=True)
+class DespitePolicy(Fact):
+    """The owner judged the release by a policy of this name and let it leave although it was not found to meet it.
+
+    ``outcome`` is "does-not-meet" or "cannot-tell".
+    """
+
+    fact: ClassVar[str] = "despite-policy"
+    policy: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Joint(Fact):
+    """Several owners made the table together, none showing the others its cells.
+
+    ``partition`` says whether each had some of the rows or some of the columns. ``computing`` are those that held
+    shares, and ``engine`` what they computed with: "plain" where all ran in one process, in the clear. ``centres`` says
+    when cluster centres were opened and ``noise`` how it was drawn, each "" where the partition knows no such choice.
+    ``rounds`` are those of K-means; ``bare`` is how often an owner has all rows of a group but one or two, or all cells
+    of a column there, and for owners of columns how often a record alone has a category or a missing cell in its group.
+    """
+
+    fact: ClassVar[str] = "joint"
+    partition: str
+    parties: tuple[str, ...]
+    computing: tuple[str, ...]
+    engine: str
+    centres: str
+    noise: str
+    rounds: int
+    bare: int = 0
+
+
+@dataclass(frozen=True)
+class Opened(Fact):
+    """A line of a joint run's ledger: this was seen in the clear by these parties.
+
+    ``action`` is "opened", "sum" or "told"; ``numbers`` are those of all ``times``.
+    """
+
+    fact: ClassVar[str] = "opened"
+    label: str
+    what: str
+    action: str
+    to: tuple[str, ...]
+    numbers: int
+    times: int
+
+
+_VOCABULARY: dict[str, type[Fact]] = {kind.fact: kind for kind in Fact.__subclasses__()}
+
+
+def is_quoted(facts: Iterable[Fact]) -> bool:
+    """Tell whether an apostrophe stands before the formulas in the file of the table."""
+    return any(fact.quoted for fact in facts if isinstance(fact, FormulaTexts))
+
+
+def fact_to_json(fact: Fact) -> dict[str, Any]:
+    """Write a fact as a JSON object.
+
+    Examples
+    --------
+    >>> fact_to_json(Shuffled(rows=3))
+    {'fact': 'shuffled', 'rows': 3}
+    """
+    return {"fact": fact.fact, **plain(fact)}
+
+
+def fact_from_json(document: dict[str, Any]) -> Fact:
+    """Read a fact back; an unknown one is an error. Entries that an earlier version did not know have a default."""
+    name = document.get("fact")
+    kind = _VOCABULARY.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise BadInput("the certificate holds a fact that this version does not know; use a newer sfumato")
+    try:
+        return typed(kind, {key: value for key, value in document.items() if key != "fact"})
+    except Unparsable as error:
+        raise BadInput(f"the fact {kind.fact!r} has {error}; the file was altered") from None

@@ -1,0 +1,223 @@
+"""Centroids, nearest centroids and sums of squares of groups given as lists of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.compiled import compiled, fixed
+from sfumato.core.progress import tell
+
+__all__ = ["centroids", "closest", "dissolve_clusters", "holistic_groups", "k_means", "squared_distances", "ssq"]
+
+_BLOCK = 4_000_000  # distances held at once
+
+
+def centroids(values: NDArray[np.float64], groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+    """Centroid of each group."""
+    sizes = np.array([len(group) for group in groups])
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    return np.asarray(np.add.reduceat(values[np.concatenate(groups)], starts, axis=0) / sizes[:, None])
+
+
+def squared_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared distance of every point to every centre, by differences (no cancellation)."""
+    gaps = points[:, None, :] - centres[None, :, :]
+    return np.asarray(np.einsum("ijk,ijk->ij", gaps, gaps))
+
+
+def closest(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Nearest centre of each point; the first of equals. Works in blocks of bounded size."""
+    block = max(1, _BLOCK // max(1, centres.size))
+    return np.concatenate(
+        [
+            np.argmin(squared_distances(points[first : first + block], centres), axis=1)
+            for first in range(0, len(points), block)
+        ]
+    )
+
+
+def ssq(points: NDArray[np.float64]) -> float:
+    """Sum of squared distances of points to their centroid."""
+    return float(((points - points.mean(axis=0)) ** 2).sum())
+
+
+_STEPS = 2_000_000_000  # coordinates that all rounds together may compare
+_FEWEST, _MOST = 4, 100  # rounds, whatever that costs
+_STEPS_A_CALL = 100_000_000  # coordinates compared between two looks at Ctrl-C and the progress bar
+
+
+def k_means(
+    values: NDArray[np.float64], count: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Cluster records by Lloyd's K-means, from records drawn at random as first centres.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+        Scaled so that Euclid's distance is the one wanted.
+    count : int
+        Number of clusters, at most n.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    labels : ndarray of shape (n,)
+        Of equally near centres the first. A cluster may be empty, where records are equal.
+    centres : ndarray of shape (count, d)
+        The means of the clusters; an empty one keeps the centre that it had.
+
+    Notes
+    -----
+    Ends when no record changes its cluster, after 100 rounds, or on a large table when a bound on the work is reached,
+    after at least 4: with clusters of a few records each most of the gain is in the first rounds. A round costs at most
+    n * count * d; a distance is given up as soon as it exceeds the best, and centres that have not moved are looked at
+    only where the own centre has moved away. What comes out is Lloyd's K-means to the bit all the same.
+    """
+    n, d = values.shape
+    order = np.argsort(-values.var(axis=0), kind="stable")  # wide coordinates first: most distances end early
+    ordered = fixed(values[:, order], np.float64)
+    centres = ordered[rng.choice(n, count, replace=False)]
+    labels, near = np.zeros(n, dtype=np.int64), np.full(n, -1.0)  # farther than -1: all centres are looked at first
+    moved = np.arange(count)
+    block = max(1, _STEPS_A_CALL // (count * d))
+    steps = 0
+    for done in range(_MOST):
+        changed = 0
+        for first in range(0, n, block):
+            last = min(n, first + block)
+            some, looked = _assign(ordered, centres, moved, labels, near, first, last)
+            changed, steps = changed + some, steps + looked * d
+        tell("clustering", max(done / _MOST, min(1.0, steps / _STEPS)))
+        if done and not changed:
+            break
+        before, centres = centres, _means(ordered, labels, centres)
+        moved = np.flatnonzero((centres != before).any(axis=1))
+        if done + 1 >= _FEWEST and steps >= _STEPS:
+            break
+    return labels, centres[:, np.argsort(order)]
+
+
+def _means(values: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean of each cluster, and of an empty one the centre that it had."""
+    sizes = np.bincount(labels, minlength=len(centres))
+    sums = np.column_stack([np.bincount(labels, weights=column, minlength=len(centres)) for column in values.T])
+    return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)
+
+
+@compiled
+def _assign(
+    values: NDArray[np.float64],
+    centres: NDArray[np.float64],
+    moved: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    near: NDArray[np.float64],
+    first: int,
+    last: int,
+) -> tuple[int, int]:
+    """Label records first to last with their nearest centre; give how many change, and how many centres were looked at.
+
+    ``near`` is how far each record was from its centre in the round before: where it is no farther now, a centre that
+    has not moved cannot be nearer.
+    """
+    d = values.shape[1]
+    changed, looked = 0, 0
+    for i in range(first, last):
+        own = labels[i]
+        nearest = 0.0
+        for t in range(d):
+            gap = values[i, t] - centres[own, t]
+            nearest += gap * gap
+        away = nearest > near[i]
+        count = centres.shape[0] if away else moved.shape[0]
+        best = own
+        for place in range(count):
+            c = place if away else moved[place]
+            apart = 0.0
+            for t in range(d):
+                gap = values[i, t] - centres[c, t]
+                apart += gap * gap
+                if apart > nearest:
+                    break
+            if apart < nearest or (apart == nearest and c < best):
+                nearest, best = apart, c
+        looked += count
+        near[i] = nearest
+        if best != own:
+            labels[i] = best
+            changed += 1
+    return changed, looked
+
+
+def holistic_groups(
+    values: NDArray[np.float64], k: int, rng: np.random.Generator, clusters: int | None = None
+) -> list[NDArray[np.int64]]:
+    """Group records by K-means into floor(n/k) clusters, and dissolve those that are too small.
+
+    Implements the improved condensation of [BCG10, sec. 3.1].
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+        Scaled so that Euclid's distance is the one wanted.
+    k : int
+        Group size, at most n.
+    rng : numpy.random.Generator
+    clusters : int, optional
+        How many K-means starts with, the paper's K; floor(n/k) where it is not given.
+
+    Returns
+    -------
+    list of ndarray
+        At most floor(n/k) groups as rows of values, often far fewer: how many cannot be told beforehand, which is why
+        the papers went on to `sfumato.core.groups.modified`.
+    """
+    labels, centres = k_means(values, clusters or max(1, len(values) // k), rng)
+    labels = dissolve_clusters(values, labels, centres, k)
+    order = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels)
+    return np.split(order, np.cumsum(sizes[sizes > 0])[:-1])
+
+
+def dissolve_clusters(
+    values: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64], k: int
+) -> NDArray[np.int64]:
+    """Move the records of clusters smaller than k to the nearest clusters that are left, the smallest cluster first.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+        Cluster of each record.
+    centres : ndarray of shape (g, d)
+        They stay where they are while records move.
+    k : int
+        At most n.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The labels of clusters that were dissolved are nobody's.
+
+    Notes
+    -----
+    The paper says no more than "moves records in clusters with fewer than k records to nearest clusters". Here the
+    smallest cluster of the moment goes first, so that one that has grown to k by then stays; of equal sizes and equal
+    distances the lower cluster. Cost O(n g d).
+    """
+    labels = np.array(labels, dtype=np.int64)
+    counts = np.bincount(labels, minlength=len(centres))
+    members = np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])
+    alive = np.flatnonzero(counts)
+    while len(alive) > 1 and counts[smallest := alive[np.argmin(counts[alive])]] < k:
+        alive = alive[alive != smallest]
+        rows = members[smallest]
+        target = alive[closest(values[rows], centres[alive])]
+        labels[rows] = target
+        for row, joined in zip(rows.tolist(), target.tolist(), strict=True):
+            members[joined] = np.append(members[joined], row)
+            counts[joined] += 1
+        tell("grouping", 1.0 - len(alive) / len(centres))
+    return labels

@@ -1,0 +1,194 @@
+"""What an amplification promises: from a prior rho1 to a posterior of at most rho2 [EGS03].
+
+EGS03: A. Evfimievski, J. Gehrke, R. Srikant: Limiting Privacy Breaches in Privacy Preserving Data Mining. PODS 2003.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from sfumato.core.errors import OptionError
+
+__all__ = [
+    "GUARANTEES",
+    "combine",
+    "downward_bound",
+    "gamma_for",
+    "gamma_for_downward",
+    "highest_posterior",
+    "log_factor",
+    "lowest_posterior",
+    "prevents_breach",
+    "solve_b",
+    "upward_bound",
+]
+
+
+def upward_bound(gamma: float, rho1: float) -> float:
+    """Most that a property of prior probability rho1 or less can be believed after any one output.
+
+    Odds change by at most gamma: rho2 = gamma rho1 / (1 - rho1 + gamma rho1). 1 where gamma is infinite.
+
+    Examples
+    --------
+    >>> round(upward_bound(250.0, 0.01), 4), upward_bound(math.inf, 0.01)
+    (0.7163, 1.0)
+    """
+    _check(gamma, rho1)
+    if rho1 in (0.0, 1.0):
+        return float(rho1)
+    return 1.0 if math.isinf(gamma) else gamma * rho1 / (1.0 - rho1 + gamma * rho1)
+
+
+def downward_bound(gamma: float, rho1: float) -> float:
+    """Least that a property of prior probability rho1 or more can be believed after any one output.
+
+    The same for the opposite property: rho1 / (rho1 + gamma (1 - rho1)). 0 where gamma is infinite.
+
+    Examples
+    --------
+    >>> downward_bound(3.0, 0.5), downward_bound(math.inf, 0.5)
+    (0.25, 0.0)
+    """
+    _check(gamma, rho1)
+    if rho1 in (0.0, 1.0):
+        return float(rho1)
+    return 0.0 if math.isinf(gamma) else rho1 / (rho1 + gamma * (1.0 - rho1))
+
+
+def gamma_for(rho1: float, rho2: float) -> float:
+    """Largest gamma under which no property goes from rho1 or less to above rho2.
+
+    Examples
+    --------
+    >>> round(gamma_for(0.05, 0.5), 9)
+    19.0
+    """
+    if not 0 < rho1 <= rho2 < 1:
+        raise OptionError("a wanted bound needs 0 < rho1 <= rho2 < 1; choose other probabilities")
+    return rho2 / rho1 * ((1.0 - rho1) / (1.0 - rho2))
+
+
+def gamma_for_downward(rho1: float, rho2: float) -> float:
+    """Largest gamma under which no property goes from rho1 or more to below rho2.
+
+    Examples
+    --------
+    >>> round(gamma_for_downward(0.5, 0.25), 9)
+    3.0
+    """
+    if not 0 < rho2 <= rho1 < 1:
+        raise OptionError("a wanted bound downward needs 0 < rho2 <= rho1 < 1; choose other probabilities")
+    return gamma_for(1.0 - rho1, 1.0 - rho2)
+
+
+def combine(gammas: Iterable[float]) -> float:
+    """Amplification of several answers of one person, or several of their columns: the product.
+
+    Examples
+    --------
+    >>> combine([6.0, 2.5]), combine([6.0, math.inf])
+    (15.0, inf)
+    """
+    total = 1.0
+    for gamma in gammas:
+        _check(gamma, 0.5)
+        total *= gamma
+    return total
+
+
+def _check(gamma: float, rho1: float) -> None:
+    if isinstance(gamma, bool) or not gamma >= 1:
+        raise OptionError("an amplification is a number of 1 or more")
+    if isinstance(rho1, bool) or not 0 <= rho1 <= 1:
+        raise OptionError("rho1 must be a probability from 0 to 1")
+
+
+GUARANTEES = ("component", "record")
+"""What a bound speaks of: one principal component, or whatever is asked of a record as a whole."""
+
+_LARGEST = 700.0  # e to this is still a double
+_SLACK = 1e-9  # the theorem asks for more than equality, and a scale is drawn as a fraction
+
+
+def log_factor(b: float, components: int = 1) -> float:
+    """Logarithm of the factor by which odds can change: 1/b for each component that gets noise.
+
+    Parameters
+    ----------
+    b : float
+        Scale of the noise in ranges of its component. The scale, not the standard deviation, which is sqrt(2) times as
+        much (errata BCG10.1).
+    components : int
+        How many are asked about at once.
+
+    Examples
+    --------
+    >>> round(math.exp(log_factor(0.2)), 1)
+    148.4
+    """
+    if isinstance(b, bool) or not math.isfinite(b) or b <= 0:
+        raise OptionError("b, the scale of the noise in ranges, must be a number above 0; the usual one is 0.2")
+    if isinstance(components, bool) or components < 1:
+        raise OptionError("a bound speaks of at least one component")
+    return components / b
+
+
+def highest_posterior(rho1: float, b: float, components: int = 1) -> float:
+    """How probable, at most, what had probability rho1 can look after the release [BCG10, theorem 1].
+
+    Examples
+    --------
+    >>> round(highest_posterior(0.001, 0.2), 3)  # the paper's 0.13
+    0.129
+    >>> round(highest_posterior(0.001, 0.2, components=8), 3), round(highest_posterior(0.001, 1.0, components=8), 3)
+    (1.0, 0.749)
+    """
+    return upward_bound(_factor(b, components), rho1)
+
+
+def lowest_posterior(rho2: float, b: float, components: int = 1) -> float:
+    """How improbable, at most, what had probability rho2 can look after the release.
+
+    Examples
+    --------
+    >>> round(lowest_posterior(0.999, 0.2), 3) == round(1.0 - highest_posterior(0.001, 0.2), 3)
+    True
+    """
+    return downward_bound(_factor(b, components), rho2)
+
+
+def prevents_breach(rho1: float, rho2: float, b: float, components: int = 1) -> bool:
+    """Tell whether there is neither an upward rho1-to-rho2 nor a downward rho2-to-rho1 breach [BCG10, theorem 1].
+
+    Implements rho2 (1 - rho1) / (rho1 (1 - rho2)) > e^(1/b); the paper's delta is b.
+    """
+    return _gap(rho1, rho2) > log_factor(b, components)
+
+
+def solve_b(rho1: float, rho2: float, components: int = 1) -> float:
+    """Least noise that prevents both breaches: b as a scale in ranges, for each component.
+
+    Examples
+    --------
+    >>> round(solve_b(0.001, 0.13), 4), round(solve_b(0.001, 0.13, components=8), 3)
+    (0.1998, 1.598)
+    """
+    if isinstance(components, bool) or components < 1:
+        raise OptionError("a bound speaks of at least one component")
+    return components / _gap(rho1, rho2) * (1.0 + _SLACK)
+
+
+def _factor(b: float, components: int) -> float:
+    """Factor itself, infinite where it is too large to be written."""
+    log = log_factor(b, components)
+    return math.exp(log) if log < _LARGEST else math.inf
+
+
+def _gap(rho1: float, rho2: float) -> float:
+    """How far apart the odds are, as a logarithm."""
+    gap = math.log(gamma_for(rho1, rho2))
+    if gap <= 0:
+        raise OptionError("rho2 must lie above rho1; take 0.001 and 0.13, for example")
+    return gap

@@ -1,0 +1,269 @@
+"""A law as a channel from value to answer, block by block: the outputs that tell apart, with their chances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from sfumato.core.errors import OptionError
+from sfumato.core.laws.additive import Additive
+from sfumato.core.laws.exact import share
+from sfumato.core.laws.finite import KeepOrReplace, Mixture, ShiftModulo
+from sfumato.core.laws.membership import Membership
+from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
+from sfumato.core.laws.operators import Operator, likelihoods
+from sfumato.core.laws.priors import MOST
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "MOST_PAIRS",
+    "TAIL",
+    "Uncertainty",
+    "answer_entropy",
+    "blocks",
+    "can_be_counted",
+    "entropy",
+    "has_form",
+    "is_large",
+    "noise_entropy",
+    "spread",
+    "telling_outputs",
+    "uncertainty",
+]
+
+TAIL = 8.0
+"""Deviations beyond the domain to which outputs of Gaussian noise are looked at: fewer than 1e-14 lie farther."""
+
+LARGE = 2**25
+"""Pairs of value and output from which the form of a law is used instead of its matrix."""
+
+MOST_PAIRS = 2**33
+"""Pairs that are looked at in all: about a minute."""
+
+_CELLS = 2**21  # of a block
+
+
+def telling_outputs(operator: Operator) -> range:
+    """Outputs to look at: all that tell different things, or all but a negligible part of them.
+
+    Laplace noise beyond an end of the domain tells what the end itself tells, so the places of the domain are enough.
+    """
+    if operator.outputs is not None:
+        return operator.outputs
+    if isinstance(operator, Additive) and isinstance(operator.law, DiscreteGaussian):
+        reach = math.ceil(TAIL * max(operator.law.sd, 1.0))
+        return range(-reach, operator.size + reach)
+    return range(operator.size)
+
+
+def is_large(operator: Operator) -> bool:
+    """Tell whether values and outputs make too many pairs to look at each of them."""
+    return len(telling_outputs(operator)) * operator.size > LARGE
+
+
+def blocks(operator: Operator) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
+    """Go through the telling outputs: some of them, their likelihoods, and the chances these are parts of.
+
+    Yields
+    ------
+    outputs : array (m,)
+    likelihoods : array (m, size)
+        In proportion to P[output | input] in each row, the largest 1.
+    chances : array (m, 1)
+        Times the likelihoods they are P[output | input]; outputs beyond an end of the domain count with the end.
+    """
+    import numpy as np
+
+    outputs, size = telling_outputs(operator), operator.size
+    if len(outputs) * size > MOST_PAIRS:
+        raise OptionError(
+            f"{len(outputs):,} outputs for {size:,} values are too many to look at; choose a coarser grid"
+        )
+    laplace = isinstance(operator, Additive) and isinstance(operator.law, DiscreteLaplace)
+    rows = max(1, _CELLS // size)
+    for start in range(outputs.start, outputs.stop, rows):
+        y = np.arange(start, min(start + rows, outputs.stop), dtype=np.int64)
+        likely = likelihoods(operator, y)
+        chances = operator.probabilities(y).max(axis=1, keepdims=True)
+        if laplace:  # P[beyond or at the end] = P[at the end] / (1 - e^(-1/scale))
+            ends = (y == 0) | (y == size - 1)
+            chances[ends] /= -math.expm1(-operator.epsilon / (size - 1))
+        yield y, likely, chances
+
+
+def has_form(operator: Operator) -> bool:
+    """Tell whether a law can be treated here: all but Gaussian noise and matrices."""
+    if isinstance(operator, Mixture):
+        return isinstance(operator.of, KeepOrReplace | ShiftModulo | Mixture) and has_form(operator.of)
+    if isinstance(operator, Additive):
+        return isinstance(operator.law, DiscreteLaplace | DiscreteUniform)
+    return isinstance(operator, KeepOrReplace | ShiftModulo | Membership)
+
+
+def spread(operator: Operator, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum over inputs of weight times chance, for each of `sfumato.core.laws.channel.telling_outputs`.
+
+    Of Laplace noise the outputs beyond the ends are left out. Where no input of positive weight leads to an output the
+    sum is exactly 0; else windows are differences of running sums, off by about 1e-16 of all weights.
+    """
+    import numpy as np
+
+    if isinstance(operator, KeepOrReplace):
+        keep, other = (float(chance) for chance in operator.chances)
+        return np.asarray(other * (weights.sum() - weights) + keep * weights, dtype=np.float64)
+    if isinstance(operator, Mixture):
+        weight = share("weight", operator.weight)
+        rest = float((1 - weight) / operator.size)
+        inner = cast("Operator", operator.of)
+        return np.asarray(float(weight) * spread(inner, weights) + rest * weights.sum(), dtype=np.float64)
+    if isinstance(operator, Membership):
+        return np.asarray(np.bincount(operator.cells, weights=weights), dtype=np.float64)
+    if isinstance(operator, ShiftModulo):
+        rounds, rest = divmod(
+            2 * operator.reach + 1, operator.size
+        )  # all values so often, and a window from y - reach on
+        ring = np.concatenate([weights, weights])
+        part = np.roll(_windows(ring, rest)[: operator.size], operator.reach) if rest else np.zeros(operator.size)
+        return np.asarray(part + rounds * weights.sum()) / (2 * operator.reach + 1)
+    assert isinstance(operator, Additive)
+    if isinstance(operator.law, DiscreteUniform):
+        width = 2 * operator.law.steps + 1
+        return _windows(np.pad(weights, width - 1), width) / width
+    return _two_sided(weights, operator.epsilon / (operator.size - 1))
+
+
+def noise_entropy(operator: Operator) -> float:
+    """H(Y|X) in bits, which is the same for every input: that of the noise."""
+    import numpy as np
+
+    if isinstance(operator, Membership):
+        return 0.0
+    if isinstance(operator, Additive):
+        if isinstance(operator.law, DiscreteUniform):
+            return math.log2(2 * operator.law.steps + 1)
+        decay = operator.epsilon / (operator.size - 1)  # H = -log tanh(d/2) + d E|k|, and E|k| = 1 / sinh d
+        return (decay / math.sinh(decay) - math.log(math.tanh(decay / 2.0))) / math.log(2.0)
+    row = operator.probabilities(np.array([0]))[0]  # every output has the same chances, in another order
+    return entropy(row)
+
+
+def answer_entropy(operator: Operator, chances: NDArray[np.float64]) -> float:
+    """H(Y) in bits, from what ``spread`` makes of the prior; Laplace answers beyond the ends are added."""
+    if not (isinstance(operator, Additive) and isinstance(operator.law, DiscreteLaplace)):
+        return entropy(chances)
+    decay, beyond = operator.epsilon / (operator.size - 1), 0.0
+    ratio = math.exp(-decay)
+    for end in (float(chances[0]), float(chances[-1])):
+        first = end * ratio  # and first * ratio, first * ratio^2, ...
+        if first > 0:
+            total = first / -math.expm1(-decay)
+            beyond += -total * math.log2(first) + total * decay / math.log(2.0) * ratio / -math.expm1(-decay)
+    return entropy(chances) + beyond
+
+
+def entropy(chances: NDArray[np.float64]) -> float:
+    """Entropy in bits."""
+    import numpy as np
+
+    some = chances[chances > 0]
+    return float(-(some * np.log2(some)).sum()) + 0.0
+
+
+def _windows(weights: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    """Sum each window of a width; a window without positive weight is exactly 0."""
+    import numpy as np
+
+    sums = np.concatenate([[0.0], np.cumsum(weights)])
+    counts = np.concatenate([[0], np.cumsum(weights > 0)])
+    some = counts[width:] > counts[:-width]
+    return np.where(some, np.maximum(sums[width:] - sums[:-width], 0.0), 0.0)
+
+
+def _two_sided(weights: NDArray[np.float64], decay: float) -> NDArray[np.float64]:
+    """Sum weights times tanh(d/2) e^(-d |distance|), by one pass from either side."""
+    import numpy as np
+    from scipy.signal import lfilter
+
+    ratio = math.exp(-decay)
+    left = lfilter([1.0], [1.0, -ratio], weights)
+    right = lfilter([1.0], [1.0, -ratio], weights[::-1])[::-1]
+    return np.asarray(math.tanh(decay / 2.0) * (left + right - weights), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """How uncertain a value is, in bits, before and after its answer.
+
+    Parameters
+    ----------
+    before : float
+        H(X), entropy of the prior.
+    after : float
+        H(X|Y), mean entropy of the posterior.
+    """
+
+    before: float
+    after: float
+
+    @property
+    def told(self) -> float:
+        """I(X;Y), the bits that an answer tells on average."""
+        return max(0.0, self.before - self.after)
+
+    @property
+    def privacy(self) -> float:
+        """2^H(X|Y): the value is as uncertain as one among so many equally likely ones."""
+        return math.exp2(self.after)
+
+    @property
+    def loss(self) -> float:
+        """P(X|Y) = 1 - 2^-I, the part of the uncertainty that an answer takes away."""
+        return -math.expm1(-self.told * math.log(2.0))
+
+
+def uncertainty(operator: Operator, prior: NDArray[np.float64]) -> Uncertainty:
+    """Uncertainty about a value for whoever knows the prior, before and after its answer [AA01].
+
+    With the reconstructed distribution as the prior this is the privacy that is left once it is known; with the uniform
+    one it is the nominal privacy of the law.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.core.laws.operators import Membership
+    >>> known = uncertainty(Membership(4, (0, 0, 1, 1)), np.full(4, 0.25))
+    >>> known.before, known.after, known.privacy, known.loss
+    (2.0, 1.0, 2.0, 0.5)
+    """
+    import numpy as np
+
+    before = entropy(prior)
+    if is_large(operator) and has_form(operator):  # H(X|Y) = H(X) + H(Y|X) - H(Y)
+        answers = answer_entropy(operator, spread(operator, prior))
+        return Uncertainty(before, max(0.0, before + noise_entropy(operator) - answers))
+    after = 0.0
+    for _, likely, chances in blocks(operator):
+        joint = likely * prior  # in proportion to P[x, y]
+        total = joint.sum(axis=1, keepdims=True)
+        posterior = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
+        after += float((chances[:, 0] * total[:, 0] * _entropies(posterior)).sum())
+    return Uncertainty(before, after)
+
+
+def can_be_counted(operator: Operator) -> bool:
+    """Tell whether a law has few enough values and outputs to look at them all."""
+    return operator.size <= MOST and (
+        has_form(operator) or len(telling_outputs(operator)) * operator.size <= MOST_PAIRS
+    )
+
+
+def _entropies(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    logs = np.log2(rows, out=np.zeros_like(rows), where=rows > 0)
+    return np.asarray(-(rows * logs).sum(axis=1)) + 0.0

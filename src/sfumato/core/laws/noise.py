@@ -1,0 +1,287 @@
+"""The noise laws by name, and the grid on which numbers meet their noise: no bit of a number shows through."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sfumato.core.errors import OptionError, SchemaError
+from sfumato.core.laws.integers import LARGEST, SMALLEST, draw_gaussian, draw_laplace, rational
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "LAWS",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "DiscreteUniform",
+    "Law",
+    "add_noise",
+    "choose_step",
+    "law_of_size",
+    "snap",
+]
+
+LAWS = ("gaussian", "uniform", "laplace")
+"""The laws by name."""
+
+_Shape = int | tuple[int, ...]
+_FEW = 2.0  # deviations in steps from which sums over the grid are integrals to the last bit
+_TAIL = 40
+
+
+class Law(Protocol):
+    """A symmetric noise law with mean 0 on the multiples of a step."""
+
+    @property
+    def step(self) -> float:
+        """Distance between two places of the grid."""
+        ...
+
+    @property
+    def variance(self) -> float:
+        """Variance of the values."""
+        ...
+
+    def draw(self, shape: _Shape, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw noise, counted in steps."""
+        ...
+
+    def values(self, shape: _Shape, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw noise in the units of the step."""
+        ...
+
+    def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
+        """Probability of k steps."""
+        ...
+
+
+class _OnGrid:
+    """What the laws share: noise in steps, times the step."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def step(self) -> float: ...
+
+        def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]: ...
+
+    def draw(self, shape: _Shape, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw noise, counted in steps."""
+        sizes = (shape,) if isinstance(shape, int) else shape
+        return self._draw(math.prod(sizes), rng).reshape(sizes)
+
+    def values(self, shape: _Shape, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw noise in the units of the step."""
+        import numpy as np
+
+        return np.asarray(self.draw(shape, rng) * self.step, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(_OnGrid):
+    """Noise k steps wide with probability proportional to exp(-|k| step / scale).
+
+    Parameters
+    ----------
+    scale : float
+        In the units of the step. Taken as a fraction of steps, see `sfumato.core.laws.integers.rational`.
+    step : float
+
+    Examples
+    --------
+    >>> law = DiscreteLaplace(scale=2.0, step=0.5)
+    >>> float(law.pmf(1) / law.pmf(0)) == math.exp(-1 / 4)
+    True
+    """
+
+    scale: float
+    step: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check("scale", self.scale, self.step)
+
+    @property
+    def _decay(self) -> float:
+        return 1.0 / float(rational(self.scale / self.step))
+
+    @property
+    def variance(self) -> float:
+        """Variance of the values."""
+        return self.step**2 / (2.0 * math.sinh(self._decay / 2.0) ** 2)
+
+    def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
+        """Probability of k steps."""
+        import numpy as np
+
+        return np.asarray(math.tanh(self._decay / 2.0) * np.exp(-np.abs(np.asarray(k)) * self._decay))
+
+    def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        return draw_laplace(self.scale / self.step, count, rng)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(_OnGrid):
+    """Noise k steps wide with probability proportional to exp(-(k step)^2 / (2 sd^2)).
+
+    Parameters
+    ----------
+    sd : float
+        In the units of the step; the standard deviation, where that is a step or more.
+    step : float
+
+    Examples
+    --------
+    >>> round(DiscreteGaussian(sd=3.0).variance, 9)
+    9.0
+    """
+
+    sd: float
+    step: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check("sd", self.sd, self.step)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the values."""
+        if self.sd >= _FEW * self.step:
+            return self.sd**2
+        return self.step**2 * math.fsum(k * k * float(self.pmf(k)) for k in range(-_TAIL, _TAIL + 1))
+
+    def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
+        """Probability of k steps."""
+        import numpy as np
+
+        sd = self.sd / self.step
+        total = math.sqrt(2.0 * math.pi) * sd
+        if sd < _FEW:
+            total = math.fsum(math.exp(-((j / sd) ** 2) / 2.0) for j in range(-_TAIL, _TAIL + 1))
+        return np.asarray(np.exp(-((np.asarray(k) / sd) ** 2) / 2.0) / total)
+
+    def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        return draw_gaussian(self.sd / self.step, count, rng)
+
+
+@dataclass(frozen=True)
+class DiscreteUniform(_OnGrid):
+    """Noise that is equally likely on every place of the grid from -reach to reach. It is bounded, so it proves facts.
+
+    Parameters
+    ----------
+    reach : float
+        In the units of the step; what is left over of the last step does not count.
+    step : float
+
+    Examples
+    --------
+    >>> DiscreteUniform(reach=1.0).variance  # -1, 0 or 1
+    0.6666666666666666
+    """
+
+    reach: float
+    step: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check("reach", self.reach, self.step)
+        if self.steps < 1:
+            raise OptionError("the reach of uniform noise is below one step, so it would be none; choose a finer step")
+
+    @property
+    def steps(self) -> int:
+        """The reach in whole steps."""
+        return math.floor(self.reach / self.step * (1.0 + 1e-12))
+
+    @property
+    def variance(self) -> float:
+        """Variance of the values."""
+        return self.step**2 * self.steps * (self.steps + 1) / 3.0
+
+    def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
+        """Probability of k steps."""
+        import numpy as np
+
+        return np.where(np.abs(np.asarray(k)) <= self.steps, 1.0 / (2 * self.steps + 1), 0.0)
+
+    def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        return rng.integers(-self.steps, self.steps, size=count, endpoint=True)
+
+
+def law_of_size(name: str, size: float, step: float) -> DiscreteGaussian | DiscreteUniform | DiscreteLaplace:
+    """Law of a name whose standard deviation is ``size``; of uniform noise the nearest that the grid has.
+
+    Examples
+    --------
+    >>> round(law_of_size("laplace", 2.0, 0.01).variance, 6)
+    4.0
+    """
+    if name not in LAWS:
+        raise OptionError(f"there is no noise law {name!r}; choose one of {', '.join(LAWS)}")
+    _check("size", size, step)
+    if name == "gaussian":
+        return DiscreteGaussian(size, step)
+    variance = (size / step) ** 2
+    if name == "uniform":  # r (r + 1) / 3 = variance
+        return DiscreteUniform(step * max(1, round((math.sqrt(1.0 + 12.0 * variance) - 1.0) / 2.0)), step)
+    return DiscreteLaplace(step / (2.0 * math.asinh(math.sqrt(0.5 / variance))), step)  # 2 sinh(1/2b)^2 = 1/variance
+
+
+def _check(name: str, size: float, step: float) -> None:
+    for each, number in ((name, size), ("step", step)):
+        if isinstance(number, bool) or not math.isfinite(number) or number <= 0:
+            raise OptionError(f"the {each} of a noise law must be a number above 0")
+    if not SMALLEST <= size / step <= LARGEST:
+        raise OptionError(f"the {name} of a noise law is out of proportion to its step; choose another step")
+
+
+_FINENESS = 16  # the step is 2^-16 to 2^-17 of the noise, which no analysis feels
+_EXACT = 2.0**53
+
+
+def choose_step(size: float, fineness: int = _FINENESS) -> float:
+    """Choose a power of two as the step for noise of a size, without a look at the data.
+
+    Examples
+    --------
+    >>> choose_step(1.0) == 2.0**-16, choose_step(0.3) == 2.0**-18
+    (True, True)
+    """
+    if isinstance(size, bool) or not math.isfinite(size) or size <= 0:
+        raise OptionError("the size of noise must be a number above 0")
+    return 2.0 ** (math.floor(math.log2(size)) - fineness)
+
+
+def snap(values: NDArray[np.float64], step: float) -> NDArray[np.int64]:
+    """Nearest place of the grid to each number, counted in steps.
+
+    Raises
+    ------
+    SchemaError
+        For numbers so far out that doubles do not tell two places of the grid apart.
+    """
+    import numpy as np
+
+    places = np.rint(values / step)
+    far = int((~(np.abs(places) < _EXACT)).sum())
+    if far:
+        raise SchemaError(f"{far} numbers lie too far out for the grid of the noise; bound the column, or take more")
+    return places.astype(np.int64)
+
+
+def add_noise(values: NDArray[np.float64], law: Law, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Bring numbers to the law's grid and add noise there: whatever the number was, the same places can come out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.core.laws.noise import DiscreteLaplace
+    >>> noised = add_noise(np.array([0.1, 0.7]), DiscreteLaplace(1.0, step=0.25), np.random.default_rng(1))
+    >>> noised % 0.25
+    array([0., 0.])
+    """
+    import numpy as np
+
+    return np.asarray((snap(values, law.step) + law.draw(values.shape, rng)) * law.step, dtype=np.float64)

@@ -1,0 +1,144 @@
+"""Randomized response among k answers, by any matrix of chances [Warner 1965; Kairouz, Oh, Viswanath 2014]."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sfumato.core.errors import OptionError
+from sfumato.core.laws.exact import FINEST, check_codes, check_outputs
+from sfumato.core.laws.finite import Extremes, amplification
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Response"]
+
+_SUM = 1e-9  # how far the chances of a row may be from 1 together, for they are written as decimals
+_MOST = 4000  # answers: the matrix has their square
+
+
+@dataclass(frozen=True)
+class Response:
+    """Answer y for the truth x with the chance in row x and column y of a matrix.
+
+    A row is brought to multiples of 2^-53: each chance is rounded down, though never to 0 from above it, and the
+    largest of the row (of equals the first) takes what is left. For an answer a whole number below 2^53 is drawn
+    uniformly and looked up among the row's sums, so it has exactly these chances; ``probabilities`` and ``gamma`` are
+    of them.
+
+    Parameters
+    ----------
+    matrix : tuple of tuples of float
+        Rows are inputs, columns outputs; each row adds up to 1.
+
+    Examples
+    --------
+    >>> Response(((0.75, 0.25), (0.25, 0.75))).gamma
+    3.0
+    >>> round(Response.for_epsilon(4, 1.5).epsilon, 12)
+    1.5
+    """
+
+    matrix: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        try:
+            rows = tuple(tuple(float(chance) for chance in row) for row in self.matrix)
+        except (TypeError, ValueError):
+            raise OptionError("a response matrix must be a list of rows of numbers") from None
+        if len(rows) < 2 or len({len(row) for row in rows}) > 1 or len(rows[0]) < 1:
+            raise OptionError("a response matrix needs a row for each of two or more values, all of one length")
+        if max(len(rows), len(rows[0])) > _MOST:
+            raise OptionError(f"a response matrix has at most {_MOST} rows and columns; use keep-or-replace")
+        wrong = sum(1 for row in rows if not (min(row) >= 0 and abs(math.fsum(row) - 1.0) <= _SUM))
+        if wrong:
+            raise OptionError(f"{wrong} rows of the response matrix are not chances that add up to 1; correct them")
+        object.__setattr__(self, "matrix", rows)
+
+    @classmethod
+    def for_epsilon(cls, size: int, epsilon: float) -> Response:
+        """Matrix that keeps the most information under a wanted epsilon [Kairouz, Oh, Viswanath 2014].
+
+        The truth has the chance e^epsilon / (e^epsilon + size - 1), every other answer 1 / (e^epsilon + size - 1).
+
+        Notes
+        -----
+        Optimal for mutual information and Kullback-Leibler divergence where epsilon is not small; for small epsilon
+        answers of two values ("binary") can tell more. Cost O(size^2).
+        """
+        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < math.inf:
+            raise OptionError("the epsilon of a response must be a number above 0")
+        if isinstance(size, bool) or not isinstance(size, int) or not 2 <= size <= _MOST:
+            raise OptionError(f"a response is among 2 to {_MOST} values")
+        less = math.exp(-epsilon)  # divided by e^epsilon, which may be too large for a double
+        truth, other = 1.0 / (1.0 + (size - 1) * less), less / (1.0 + (size - 1) * less)
+        return cls(tuple((other,) * x + (truth,) + (other,) * (size - 1 - x) for x in range(size)))
+
+    @property
+    def size(self) -> int:
+        """Number of inputs."""
+        return len(self.matrix)
+
+    @property
+    def outputs(self) -> range:
+        """All outputs."""
+        return range(len(self.matrix[0]))
+
+    @property
+    def wraps(self) -> bool:
+        """No: answers have no order."""
+        return False
+
+    @cached_property
+    def weights(self) -> NDArray[np.int64]:
+        """The chances as whole numbers of 2^-53, rows are inputs."""
+        import numpy as np
+
+        chances = np.array(self.matrix, dtype=np.float64)
+        whole = np.floor(chances * FINEST).astype(np.int64)
+        whole[(chances > 0) & (whole == 0)] = 1
+        largest = chances.argmax(axis=1)
+        whole[np.arange(len(whole)), largest] += FINEST - whole.sum(axis=1)
+        whole.flags.writeable = False
+        return whole
+
+    @cached_property
+    def extremes(self) -> Extremes:
+        """Highest and lowest chance of each output."""
+        pairs = zip(self.weights.max(axis=0).tolist(), self.weights.min(axis=0).tolist(), strict=True)
+        return tuple((Fraction(high, FINEST), Fraction(low, FINEST)) for high, low in pairs)
+
+    @property
+    def gamma(self) -> float:
+        """Amplification: the largest ratio of the chances that two inputs give to one output."""
+        return amplification(self.extremes)
+
+    @property
+    def epsilon(self) -> float:
+        """Local differential privacy: the logarithm of gamma."""
+        return math.log(self.gamma)
+
+    def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw an output for each input."""
+        import numpy as np
+
+        x = check_codes(codes, self.size)
+        drawn = rng.integers(0, FINEST, size=x.size)
+        answers = np.empty(x.size, dtype=np.int64)
+        order = np.argsort(x.ravel(), kind="stable")
+        ends = np.searchsorted(x.ravel()[order], np.arange(self.size + 1))
+        for row in np.unique(x):
+            rows = order[ends[row] : ends[row + 1]]
+            answers[rows] = np.searchsorted(np.cumsum(self.weights[row]), drawn[rows], side="right")
+        return answers.reshape(x.shape)
+
+    def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """P[output | input], a row for each output: the matrix transposed."""
+        import numpy as np
+
+        return np.asarray(self.weights.T[check_outputs(outputs, self.outputs)] / FINEST, dtype=np.float64)

@@ -1,0 +1,250 @@
+"""The noise specification that server and client share: domain, law, and what follows from them [JS07, sec. 3]."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.documents import Inline, Unparsable, parse_json, parse_toml, read_text, write_json, write_toml
+from sfumato.core.errors import OptionError, SchemaError
+from sfumato.core.laws.amplification import upward_bound
+from sfumato.core.laws.domains import Integers, Reals, Universe, domain_from_document, domain_to_document
+from sfumato.core.laws.forms import Form, canonical_law, form_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from sfumato.core.laws.operators import Operator
+
+__all__ = ["NoiseSpec"]
+
+_FORMAT = 1
+_CLAIM = 1e-9  # how far a written gamma or epsilon may be from what follows from the law
+_TABLES = ("of", "parents")
+
+Frozen = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class NoiseSpec:
+    """A domain and a law: everything that a client needs to answer and a server needs to estimate.
+
+    Parameters
+    ----------
+    domain : Integers, Reals or Labels
+    law : mapping
+        Name and numbers of the law, as in the TOML form; kept frozen. Numbers of additive laws are in the units
+        of the domain.
+
+    Examples
+    --------
+    >>> spec = NoiseSpec(Integers(0, 1000), {"name": "keep-or-replace", "keep": 0.2})
+    >>> spec.gamma, round(spec.bound(0.01), 3)
+    (250.0, 0.716)
+    >>> NoiseSpec.from_toml(spec.to_toml()) == spec
+    True
+    """
+
+    domain: Universe
+    law: Frozen | Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        law = self.law if isinstance(self.law, Mapping) else _thaw(self.law)
+        object.__setattr__(self, "law", _freeze(canonical_law(law)))
+        _ = self._form  # a law that does not fit the domain is refused now
+
+    @cached_property
+    def _form(self) -> Form:
+        return form_of(self.domain, _thaw(self.law))
+
+    @property
+    def operator(self) -> Operator:
+        """The law on the places of the domain."""
+        return self._form.operator
+
+    @property
+    def released(self) -> Universe:
+        """The values that are sent; additive noise also sends values beyond the ends of it."""
+        return self._form.released
+
+    @property
+    def gamma(self) -> float:
+        """Amplification: the odds of no property change by more than this factor. Infinite: no guarantee."""
+        return self.operator.gamma
+
+    @property
+    def epsilon(self) -> float:
+        """Local differential privacy: the logarithm of gamma."""
+        return self.operator.epsilon
+
+    def bound(self, rho1: float) -> float:
+        """Most that a property of prior probability rho1 can be believed after any answer; 1 says nothing."""
+        return upward_bound(self.gamma, rho1)
+
+    @property
+    def canonical(self) -> str:
+        """The document in one line of JSON, keys sorted: what the digest is of."""
+        return write_json(self.to_document(), "canonical")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical form."""
+        return hashlib.sha256(self.canonical.encode()).hexdigest()
+
+    def randomize(self, values: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
+        """Draw what is sent in place of each value.
+
+        Raises
+        ------
+        SchemaError
+            For values outside the domain, with their count.
+        """
+        return self.decode_output(self.operator.randomize(self.domain.encode(values), rng))
+
+    def decode_output(self, codes: ArrayLike) -> NDArray[Any]:
+        """Released value of each output code."""
+        import numpy as np
+
+        values: NDArray[Any] = self.released.decode(codes)
+        whole = isinstance(self.domain, Integers) and isinstance(self.released, Reals)
+        return np.rint(values).astype(np.int64) if whole and self.released.step == int(self.released.step) else values
+
+    def encode_output(self, values: ArrayLike) -> NDArray[np.int64]:
+        """Output code of each released value.
+
+        Raises
+        ------
+        SchemaError
+            For values that this law cannot have sent, with their count.
+        """
+        codes, possible = self.released.places(values), self.operator.outputs
+        if possible is not None:
+            wrong = int(((codes < possible.start) | (codes >= possible.stop)).sum())
+            if wrong:
+                raise SchemaError(f"{wrong} values cannot have come from this law; check that they belong to this file")
+        return codes
+
+    def describe(self) -> str:
+        """Say in plain words what is done and what it promises.
+
+        Examples
+        --------
+        >>> print(NoiseSpec(Integers(0, 9), {"name": "uniform", "reach": 5}).describe())
+        The answer is a whole number from 0 to 9. Random noise is added to the value (uniform, at most 5), in steps
+        of 1.
+        There is no guarantee: some answers make facts about the true value certain.
+        """
+        return f"The answer is {self.domain.describe()}. {self._form.words}\n{self._promise()}"
+
+    @property
+    def weakness(self) -> str | None:
+        """Why there is no guarantee, in words; none where there is one."""
+        return _why_not(str(dict(self.law)["name"])) if math.isinf(self.epsilon) else None
+
+    def _promise(self) -> str:
+        if self.weakness is not None:
+            return f"There is no guarantee: {self.weakness}."
+        factor = f"e^{self.epsilon:.0f}" if math.isinf(self.gamma) else f"{self.gamma:.4g}"
+        return (
+            f"Whatever is sent, the odds of anything about the true value change by at most a factor of {factor} "
+            f"(epsilon {self.epsilon:.3g}): what was 1 % likely before is at most {_up(self.bound(0.01))} % "
+            "likely after."
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """Form that is written, in plain JSON types."""
+        return {"format": _FORMAT, "domain": domain_to_document(self.domain), "law": _thaw(self.law)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> NoiseSpec:
+        """Read the form that ``to_document`` writes; ``gamma`` and ``epsilon`` beside it are checked where given.
+
+        Raises
+        ------
+        OptionError
+            For a form of another version, unknown keys, a law that does not fit the domain, or a claim that is not so.
+        """
+        if not isinstance(document, Mapping) or document.get("format") != _FORMAT:
+            raise OptionError(f"a noise specification needs format = {_FORMAT}")
+        unknown = set(document) - {"format", "domain", "law", "gamma", "epsilon"}
+        if unknown or not {"domain", "law"} <= set(document):
+            raise OptionError("a noise specification has format, domain and law, may have gamma and epsilon, no more")
+        spec = cls(domain_from_document(document["domain"]), document["law"])
+        for name, true in (("gamma", spec.gamma), ("epsilon", spec.epsilon)):
+            if name in document and not _same(document[name], true):
+                raise OptionError(f"the specification claims another {name} than its law has; do not answer it")
+        return spec
+
+    def to_toml(self) -> str:
+        """Specification as TOML, with gamma and epsilon for the reader; they are checked when it is read."""
+        told = {key: Inline(value) if isinstance(value, dict) else value for key, value in self.to_document().items()}
+        return write_toml({**told, "gamma": float(self.gamma), "epsilon": float(self.epsilon)}, self.describe())
+
+    @classmethod
+    def from_toml(cls, text: str) -> NoiseSpec:
+        """Read the TOML form."""
+        return cls._parsed(text, "TOML", parse_toml)
+
+    @classmethod
+    def from_json(cls, text: str) -> NoiseSpec:
+        """Read the JSON form, such as the canonical one."""
+        return cls._parsed(text, "JSON", parse_json)
+
+    @classmethod
+    def _parsed(cls, text: str, form: str, parse: Callable[[str], Any]) -> NoiseSpec:
+        try:
+            document = parse(text)
+        except Unparsable as error:
+            raise OptionError(f"the noise specification is not valid {form} ({error}); correct it") from None
+        return cls.from_document(document)
+
+    @classmethod
+    def read(cls, path: str | Path) -> NoiseSpec:
+        """Read a TOML file, or a JSON file by its ending."""
+        text = read_text(path, "noise specification", "check its path")
+        return cls.from_json(text) if Path(path).suffix.lower() == ".json" else cls.from_toml(text)
+
+
+def _why_not(name: str) -> str:
+    if name in ("interval", "rounding", "taxonomy"):
+        return "what is sent is true, so it rules everything else out"
+    if name == "gaussian":
+        return "far out, one true value is any number of times likelier than another"
+    return "some answers make facts about the true value certain"
+
+
+def _same(claimed: Any, true: float) -> bool:
+    if claimed is None:  # JSON has no infinity
+        return math.isinf(true)
+    if isinstance(claimed, bool) or not isinstance(claimed, int | float):
+        return False
+    return math.isclose(claimed, true, rel_tol=_CLAIM)
+
+
+def _freeze(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return tuple((key, _freeze(each)) for key, each in value.items())
+    return tuple(_freeze(each) for each in value) if isinstance(value, list | tuple) else value
+
+
+def _thaw(value: Any) -> dict[str, Any]:
+    """Undo ``_freeze``: which tuples were tables is known from their keys."""
+    try:
+        return {key: _thaw(each) if key in _TABLES else _as_list(each) for key, each in value}
+    except (TypeError, ValueError):
+        raise OptionError("the law of a noise specification must be a table of its name and numbers") from None
+
+
+def _as_list(value: Any) -> Any:
+    return [_as_list(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _up(bound: float) -> str:
+    """Write a bound in percent, never as less than it is."""
+    return f"{math.ceil(bound * 1000.0 * (1.0 - 1e-12)) / 10.0:.1f}"

@@ -1,0 +1,44 @@
+"""What a notebook shows of our objects: small tables, every text escaped, in the colours of the page around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from sfumato.core.errors import printable
+
+__all__ = ["html_table"]
+
+_LONGEST = 400  # letters of a cell
+_MOST = 200  # rows
+_LINE = "1px solid rgba(128, 128, 128, 0.35)"
+_CELL = f"text-align: left; vertical-align: top; padding: 0.2em 0.8em 0.2em 0; border-bottom: {_LINE}; color: inherit"
+_TABLE = "border-collapse: collapse; background: transparent; color: inherit; margin: 0.4em 0"
+_CAPTION = "caption-side: top; text-align: left; font-weight: 600; padding: 0; color: inherit"
+
+
+def html_table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
+    """Rows as a table; what is too long is cut, and what is too many counted.
+
+    Examples
+    --------
+    >>> "&lt;b&gt;" in html_table("People", [("<b>", "dropped")])
+    True
+    """
+    listed = list(rows)
+    lines = [_row("td", row) for row in listed[:_MOST]]
+    if len(listed) > _MOST:
+        lines.append(_row("td", [f"and {len(listed) - _MOST} more"]))
+    heads = f"<thead>{_row('th', head)}</thead>" if head else ""
+    title = f'<caption style="{_CAPTION}">{_text(caption)}</caption>'
+    return f'<table style="{_TABLE}">{title}{heads}<tbody>{"".join(lines)}</tbody></table>'
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    begin = f'<{tag} scope="col" style="{_CELL}">' if tag == "th" else f'<{tag} style="{_CELL}">'
+    return f"<tr>{''.join(f'{begin}{_text(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def _text(text: str) -> str:
+    shown = printable(text)
+    return escape(shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}...", quote=True)

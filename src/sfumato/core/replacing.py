@@ -1,0 +1,274 @@
+"""Files and folders that appear whole or not at all: made under a hidden name, synced, renamed.
+
+The hidden name ``.NAME.sfumato-...`` is locked by the process that makes it. A lock ends with its process, however that
+ends, so what a killed run has left is known by having none, and the next run to the same name removes it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import logging
+import os
+import re
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sfumato.core.errors import OptionError, SfumatoError
+
+__all__ = [
+    "check_target",
+    "put_in_place",
+    "reason",
+    "rename_synced",
+    "replacing_file",
+    "replacing_target",
+    "sync",
+    "work_file",
+    "work_folder",
+]
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+_WORK, _OLD = "sfumato-", "sfumato-old-"
+
+
+def reason(error: OSError) -> str:
+    """Why the system could not do it, without the name of a file."""
+    return os.strerror(error.errno) if error.errno else type(error).__name__
+
+
+@contextmanager
+def work_folder(target: Path) -> Iterator[Path]:
+    """Hidden folder beside the target, which is gone at the end unless it was renamed."""
+    with _held(target, _WORK, folder=True) as work:
+        yield work
+
+
+@contextmanager
+def work_file(target: Path) -> Iterator[Path]:
+    """Hidden file beside the target, of mode 600, which is gone at the end unless it was renamed."""
+    with _held(target, _WORK, folder=False) as work:
+        yield work
+
+
+@contextmanager
+def replacing_file(target: Path, *, private: bool = False) -> Iterator[Path]:
+    """Hidden file that takes the place of the target once the block has ended well.
+
+    An error or an interrupt inside the block removes it and leaves the old target, or nothing.
+
+    Parameters
+    ----------
+    target : path
+    private : bool
+        Leave it closed to others.
+    """
+    with work_file(target) as work:
+        yield work
+        if not private:
+            work.chmod(0o666 & ~_umask())
+        sync(work)
+        _rename(work, target)
+
+
+def check_target(target: str | Path, source: Path, *, overwrite: bool) -> Path:
+    """Refuse a place where the output must not be written."""
+    path = Path(target)
+    if path.exists() and path.resolve() == source.resolve():
+        raise OptionError(f"the output {str(path)!r} is the input; choose another name")
+    if path.is_dir() or not path.parent.is_dir():
+        raise OptionError(f"the output {str(path)!r} is no file in a folder that exists; choose another name")
+    if path.exists() and not overwrite:
+        raise OptionError(f"the output {str(path)!r} exists; choose another name, or allow it to be replaced")
+    return path
+
+
+@contextmanager
+def replacing_target(target: Path) -> Iterator[Path]:
+    """Hidden file that takes the place of the target once the block has ended well; see `replacing_file`."""
+    try:
+        with replacing_file(target) as work:
+            yield work
+    except OSError as error:  # those of reading have become errors of ours
+        raise SfumatoError(
+            f"the output {str(target)!r} could not be written ({reason(error)}); make room or choose another place"
+        ) from None
+
+
+def put_in_place(work: Path, target: Path) -> None:
+    """Put a folder under its name; a folder of that name is exchanged for it in one step where the system can.
+
+    What stood there is then at the name of the work folder, and goes with it. All of it is on disk before and after.
+    """
+    work.chmod(0o777 & ~_umask())
+    for path in (*work.rglob("*"), work):
+        sync(path)
+    _rename(work, target)
+
+
+def _rename(work: Path, target: Path) -> None:
+    if not target.exists() and not target.is_symlink():
+        rename_synced(work, target)
+    elif _exchange(work, target):
+        try:
+            sync(target.absolute().parent)
+        except OSError:
+            _exchange(work, target)
+            raise
+    elif work.is_dir():
+        _swap_by_two_renames(work, target)
+    else:
+        work.replace(target)
+        sync(target.absolute().parent)
+
+
+def rename_synced(work: Path, target: Path) -> None:
+    """Put a file or folder under a name that is free; take it back where the name cannot be brought to disk."""
+    work.rename(target)
+    try:
+        sync(target.absolute().parent)
+    except OSError:
+        target.rename(work)
+        raise
+
+
+def _swap_by_two_renames(work: Path, target: Path) -> None:
+    """Put the old one aside first; a run that is killed in between leaves it there, and the next one puts it back."""
+    with _held(target, _OLD, folder=True) as aside:
+        target.rename(aside / target.name)
+        try:
+            rename_synced(work, target)
+        except BaseException:
+            (aside / target.name).rename(target)
+            raise
+
+
+def _exchange(left: Path, right: Path) -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is None:
+        return False
+    return bool(
+        renameat2(_AT_FDCWD, os.fsencode(left), _AT_FDCWD, os.fsencode(right), ctypes.c_uint(_RENAME_EXCHANGE)) == 0
+    )
+
+
+@contextmanager
+def _held(target: Path, mark: str, *, folder: bool) -> Iterator[Path]:
+    """Make a hidden folder or file and hold its lock; remove it at the end, if it is still there."""
+    target = target.absolute()
+    _clear(target)
+    work, handle = _made(target, mark, folder=folder)
+    try:
+        yield work
+    finally:
+        _remove(work)
+        with suppress(OSError):  # nothing was written through it
+            os.close(handle)
+
+
+def _made(target: Path, mark: str, *, folder: bool) -> tuple[Path, int]:
+    """Make it and lock it; begin anew where another process took it for a leftover in between."""
+    while True:
+        work = target.with_name(f".{target.name}.{mark}{secrets.token_hex(4)}")
+        if folder:
+            work.mkdir(mode=0o700)
+        try:
+            handle = os.open(work, os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            _remove(work)
+            raise
+        if _lock(handle) is not False and _is_at(work, handle):
+            return work, handle
+        os.close(handle)
+
+
+def _clear(target: Path) -> None:
+    """Remove what killed runs have left beside the target, and say so."""
+    ours = re.compile(rf"\.{re.escape(target.name)}\.(?:{_WORK}|{_OLD})[0-9a-f]{{8}}")
+    removed, found = 0, []
+    with suppress(PermissionError):  # a folder that may be written and not read
+        found = [path for path in target.parent.iterdir() if ours.fullmatch(path.name)]
+    for path in sorted(found):
+        with suppress(OSError):
+            removed += _clear_one(path, target)
+    if removed:
+        logging.getLogger("sfumato").warning(
+            "removed %d unfinished %s that stopped runs had left beside %r",
+            removed,
+            "output" if removed == 1 else "outputs",
+            target.name,
+        )
+
+
+def _clear_one(path: Path, target: Path) -> bool:
+    """Remove a leftover that is this user's and that no process holds; an old output that was put aside comes back."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if os.fstat(handle).st_uid != os.geteuid() or _lock(handle) is not True or not _is_at(path, handle):
+            return False
+        old = path / target.name
+        if path.name.startswith(f".{target.name}.{_OLD}") and old.exists() and not target.exists():
+            old.rename(target)
+            logging.getLogger("sfumato").warning("put back %r, which a stopped run was about to replace", target.name)
+        return _remove(path)
+    finally:
+        os.close(handle)
+
+
+def _remove(path: Path) -> bool:
+    """Remove a file or folder; what cannot be removed now is a leftover that the next run tries again."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    return not path.exists()
+
+
+def _lock(handle: int) -> bool | None:
+    """Whether the lock is ours now; None where the file system knows no such locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to disk, as far as the file system knows how to."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written and not read
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask

@@ -1,0 +1,333 @@
+"""What happens to each column of a file, and moving its rows batch by batch: the same numbers as in memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
+from sfumato.engines.chunks.source import Source
+from sfumato.mechanisms.geometry.key import Key, Mult
+from sfumato.mechanisms.geometry.move import Spacing
+from sfumato.mechanisms.geometry.transformations import hybrid
+from sfumato.tables.cells import absent_cells, is_number, is_text, numbers_of_cells, plain
+from sfumato.tables.field import DateStep, Domain, Field, Kind, Role
+from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
+from sfumato.tables.infer import MISSING_MARKS, infer_field
+from sfumato.tables.moved_columns import exactly_on, free_field, free_fields, round_whole, type_of_moved
+from sfumato.tables.schema import Schema, check_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from sfumato.engines.chunks.source import Source
+
+__all__ = ["ColumnPlan", "Mover", "plan_columns"]
+
+_NUMBERS = (Kind.CONTINUOUS, Kind.INTEGER)
+_HEAD = 100_000  # rows that are looked at where no schema is given
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnPlan:
+    """Columns that are moved, columns that pass as they are, and columns that are dropped."""
+
+    schema: Schema
+    moved: tuple[Field, ...]
+    passed: tuple[Field, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are read and released, in the order of the file."""
+        return [field.name for field in self.schema.released]
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The columns that are not even read."""
+        return tuple(field.name for field in self.schema if field.role is Role.IDENTIFIER)
+
+    @property
+    def public(self) -> Schema:
+        """The schema that may leave with the table."""
+        return free_fields(self.schema, {field.name for field in self.moved}).public_part()
+
+    def arrow_schema(self, source: pa.Schema) -> pa.Schema:
+        """Types of the release: moved columns are doubles or whole, dictionaries written out, no metadata stays."""
+        moved = {field.name: type_of_moved(field, source.field(field.name).type) for field in self.moved}
+        return pa.schema([(name, moved.get(name, _plain(source, name))) for name in self.names])
+
+
+def plan_columns(
+    source: Source,
+    key: Key,
+    *,
+    columns: Sequence[str] | None,
+    schema: Schema | None,
+    identifiers: Iterable[str],
+    public: Iterable[str],
+    pass_categories: bool,
+) -> ColumnPlan:
+    """Settle what happens to each column.
+
+    Raises
+    ------
+    OptionError
+        For names that are not in the file.
+    PrivacyRefusal
+        For columns that would be released as they are without having been allowed to, and for privacy levels.
+    """
+    identifiers, public = tuple(identifiers), tuple(public)
+    _check_known([*(columns or ()), *identifiers, *public], source)
+    if schema is not None and columns is not None:
+        raise OptionError("the schema already says which columns are numbers; leave 'columns' or the schema out")
+    if schema is None:
+        schema = _infer(source, key.columns if columns is None else columns, identifiers, public)
+    check_columns(source.schema.empty_table(), schema)
+    place = {name: number for number, name in enumerate(source.schema.names)}
+    schema = Schema(tuple(sorted(schema.fields, key=lambda field: place[field.name])))
+    schema = schema.with_role(Role.IDENTIFIER, *identifiers).with_role(Role.PUBLIC, *public)
+    _refuse_levels(schema)
+    moved = tuple(field for field in schema.encoded if field.kind in _NUMBERS)
+    key.check_cover([field.name for field in moved])
+    categories = [field.name for field in schema.encoded if field not in moved]
+    if categories and not pass_categories:
+        raise PrivacyRefusal(
+            f"{len(categories)} columns are no plain numbers and would be released as they are, the first is "
+            f"{categories[0]!r}; drop them as identifiers, or allow it with pass_categories"
+        )
+    _check_types(moved, source)
+    return ColumnPlan(schema, moved, tuple(field for field in schema.released if field not in moved))
+
+
+def _check_known(names: Sequence[str], source: Source) -> None:
+    unknown = [name for name in names if name not in source.schema.names]
+    if unknown:
+        known = ", ".join(map(repr, source.schema.names))
+        raise OptionError(f"there is no column {unknown[0]!r}; the columns are {known}")
+
+
+def _infer(source: Source, numbers: Sequence[str], identifiers: Sequence[str], public: Sequence[str]) -> Schema:
+    """Propose a schema from the first rows; columns of the key are numbers, whatever they look like there."""
+    told = {*identifiers}
+    head = source.head([name for name in source.schema.names if name not in told], _HEAD)
+    fields = []
+    for name in source.schema.names:
+        if name in told:
+            fields.append(Field(name, Kind.NOMINAL, Role.IDENTIFIER))
+            continue
+        field = infer_field(name, head.column(name))
+        if name in numbers and name not in public:
+            whole = pa.types.is_integer(source.schema.field(name).type)  # first rows of text would not say of all
+            field = Field(name, Kind.INTEGER if whole else Kind.CONTINUOUS, missing=MISSING_MARKS)
+        # bounds, steps and formats of the first rows do not bind the others
+        fields.append(free_field(field) if field.kind in _NUMBERS else field)
+    return Schema(tuple(fields))
+
+
+def _refuse_levels(schema: Schema) -> None:
+    levels = [field.name for field in schema if field.role is Role.LEVEL]
+    if levels:
+        raise PrivacyRefusal(
+            f"column {levels[0]!r} asks for privacy levels and moving by a key gives none; leave it out, or condense"
+        )
+
+
+def _check_types(moved: Sequence[Field], source: Source) -> None:
+    wrong = [field.name for field in moved if not _is_readable(_plain(source.schema, field.name))]
+    if wrong:
+        raise OptionError(
+            f"{len(wrong)} columns of the key are of a type that holds no numbers, the first is {wrong[0]!r}; mend the "
+            "key or the file"
+        )
+
+
+def _is_readable(kind: pa.DataType) -> bool:
+    return is_number(kind) or is_text(kind) or pa.types.is_null(kind)
+
+
+def _plain(schema: pa.Schema, name: str) -> pa.DataType:
+    kind = schema.field(name).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.large_string() if pa.types.is_string_view(kind) else kind
+
+
+_TILE = 8_192  # rows that are moved at once, so that their numbers stay in the cache from step to step
+
+
+class Mover:
+    """Moves batches by a key, and remembers in which columns cells were missing.
+
+    Mutable for the sake of one pass: ``gaps`` grows, and the means of the turned columns are read when first needed.
+    """
+
+    def __init__(self, source: Source, plan: ColumnPlan, key: Key, rows: int) -> None:
+        self.source, self.plan, self.key, self.rows = source, plan, key, rows
+        self.gaps: set[str] = set()
+        self._grids = {field.name: _declared_grid(field, source.schema.field(field.name).type) for field in plan.moved}
+        self._kinds = plan.arrow_schema(source.schema)
+        steps = {field.name: _step(field) for field in plan.moved}
+        self._written = key.written_steps(steps, _spacings(source, plan.moved, key, steps, rows))
+        self._means: dict[str, float] | None = None
+        self._rooms: dict[str, NDArray[np.float64]] = {}
+
+    def __repr__(self) -> str:
+        return f"Mover({len(self.plan.moved)} columns)"
+
+    def move(self, rows: pa.Table, order: NDArray[np.int64] | None) -> list[pa.Array]:
+        """Released columns of some rows, in an order; they hold until the next call."""
+        names = [field.name for field in self.plan.moved]
+        beside, gone = self._gather(rows)
+        values = self._room("F", len(rows))
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+            for start in range(0, len(values), _TILE):
+                part = slice(start, start + _TILE)
+                tile = beside[part] if order is None else beside.take(order[part], axis=0)
+                values[part] = hybrid(tile, self.key, names)
+        _refuse_overflow(values)
+        masks = {name: absent if order is None else absent[order] for name, absent in gone.items()}
+        moved = {
+            field.name: self._write(values[:, place], masks.get(field.name), field)
+            for place, field in enumerate(self.plan.moved)
+        }
+        passed = {field.name: self._pass(rows.column(field.name), field, order) for field in self.plan.passed}
+        return [(moved | passed)[name] for name in rows.schema.names]
+
+    def _gather(self, rows: pa.Table) -> tuple[NDArray[np.float64], dict[str, NDArray[np.bool_]]]:
+        """Put the numbers of a row beside each other: then one reach fetches the whole row, in whatever order."""
+        found = [self._read(rows.column(field.name), field) for field in self.plan.moved]
+        beside = self._room("C", len(rows))
+        for start in range(0, len(beside), _TILE):
+            part = slice(start, start + _TILE)
+            for place, (numbers, _) in enumerate(found):
+                beside[part, place] = numbers[part]
+        gone = {}
+        for place, (field, (_, absent)) in enumerate(zip(self.plan.moved, found, strict=True)):
+            if absent is not None:
+                beside[absent, place] = self._mean(field.name)
+                gone[field.name] = absent
+        return beside, gone
+
+    def _write(self, numbers: NDArray[np.float64], absent: NDArray[np.bool_] | None, field: Field) -> pa.Array:
+        step = self._written.get(field.name)
+        numbers = exactly_on(numbers, None if step is None else (0.0, step))
+        if field.kind is not Kind.INTEGER:
+            return pa.array(numbers, mask=absent)
+        return pa.array(round_whole(numbers, field.name), mask=absent).cast(self._kinds.field(field.name).type)
+
+    def _room(self, layout: Literal["C", "F"], rows: int) -> NDArray[np.float64]:
+        """Matrix to write into, the same for every batch where it is large enough."""
+        room = self._rooms.get(layout)
+        if room is None or len(room) < rows:
+            room = self._rooms[layout] = np.empty((rows, len(self.plan.moved)), order=layout)
+        return room[:rows]
+
+    def _read(self, column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+        """Read numbers in their own units, and which are missing; None where none is."""
+        grid = self._grids[field.name]
+        if grid is None and pa.types.is_float64(column.type) and not column.null_count:
+            view = plain(column).to_numpy()
+            if _is_finite(view):
+                return view, None
+        numbers, absent = numbers_of_cells(column, field)
+        if grid is not None:
+            refuse_misfits(numbers[~absent], grid, field)
+        if not absent.any():
+            return numbers, None
+        self.gaps.add(field.name)
+        return numbers, absent
+
+    def _pass(self, column: pa.ChunkedArray, field: Field, order: NDArray[np.int64] | None) -> pa.Array:
+        array = plain(column)
+        if absent_cells(array, field.missing).any():
+            self.gaps.add(field.name)
+        return array if order is None else array.take(pa.array(order))
+
+    def _mean(self, name: str) -> float:
+        """Mean that a missing cell counts as where it is turned; elsewhere any number does."""
+        turned = [field for field in self.plan.moved if field.name in self.key.units]
+        if name not in self.key.units:
+            return 0.0
+        if self._means is None:
+            self._means = _means(self.source, turned, self.rows)
+        return self._means[name]
+
+
+def _step(field: Field) -> float | None:
+    """Tell the step that a field names; whole numbers count in ones."""
+    step = field.domain.step
+    if isinstance(step, DateStep):
+        return None
+    return 1.0 if step is None and field.kind is Kind.INTEGER else step
+
+
+def _spacings(
+    source: Source, moved: Sequence[Field], key: Key, steps: Mapping[str, float | None], rows: int
+) -> dict[str, float]:
+    """Read how far apart the numbers of each column lie, in a pass that ends where nothing is left to learn.
+
+    A column's numbers lie no nearer than their step, so most columns of whole numbers are known after a batch; so are
+    numbers of arbitrary decimals. Whole numbers that no factor changes are not looked at.
+    """
+    stretched = {step.column for step in key.steps if isinstance(step, Mult)}
+    left = {field.name: field for field in moved if field.kind is not Kind.INTEGER or field.name in stretched}
+    found = {name: Spacing() for name in left}
+    for batch in source.batches(list(left), rows) if left else ():
+        for name, field in left.items():
+            numbers, absent = numbers_of_cells(pa.chunked_array([batch.column(name)]), field)
+            found[name].add(numbers[~absent])
+        left = {name: field for name, field in left.items() if not _is_known(found[name], steps[name])}
+        if not left:
+            break
+    return {name: spacing.apart for name, spacing in found.items()}
+
+
+def _is_known(spacing: Spacing, step: float | None) -> bool:
+    return spacing.lost or (step is not None and 0.0 < spacing.apart <= step)
+
+
+def _declared_grid(field: Field, kind: pa.DataType) -> Grid | None:
+    """Bounds and the step that a field declares; None where it declares nothing.
+
+    What was only observed does not bind: another part of the file may hold more.
+    """
+    if not field.domain.declared:
+        field = dataclasses.replace(field, domain=Domain(declared=True), format=None)
+    bare = (field.kind is Kind.CONTINUOUS and field.format is None) or pa.types.is_integer(kind)
+    if bare and field.domain.low is None and field.domain.high is None and field.domain.step is None:
+        return None
+    return fit_grid(np.empty(0), field, kind, crowd=2)
+
+
+def _means(source: Source, fields: list[Field], rows: int) -> dict[str, float]:
+    """Read the means of some columns in a pass of their own."""
+    sums: dict[str, list[float]] = {field.name: [] for field in fields}
+    counts = dict.fromkeys(sums, 0)
+    for batch in source.batches(list(sums), rows):
+        for field in fields:
+            numbers, absent = numbers_of_cells(pa.chunked_array([batch.column(field.name)]), field)
+            sums[field.name].append(float(numbers.sum()))  # missing cells read as 0
+            counts[field.name] += len(numbers) - int(absent.sum())
+    empty = [name for name, count in counts.items() if not count]
+    if empty:
+        raise SchemaError(f"column {empty[0]!r} holds no number at all; drop it as an identifier")
+    return {name: math.fsum(parts) / counts[name] for name, parts in sums.items()}
+
+
+def _refuse_overflow(values: NDArray[np.float64]) -> None:
+    beyond = 0 if _is_finite(values) else int((~np.isfinite(values)).sum())
+    if beyond:
+        raise OptionError(f"the key moves {beyond} numbers beyond what a double holds; choose smaller terms")
+
+
+def _is_finite(values: NDArray[np.float64]) -> bool:
+    """Tell by their sum that all numbers are finite; of huge ones it may say no where they are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(float(values.sum()))

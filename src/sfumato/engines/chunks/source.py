@@ -1,0 +1,238 @@
+"""Files read in record batches, so that memory does not grow with their rows: Parquet, CSV and Arrow."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from sfumato.core.errors import OptionError, TableError, shown
+from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, ending_of, header_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Source", "form_of", "open_source", "sample_file"]
+
+_BLOCK = 1 << 22  # bytes of CSV that are parsed at once
+_BUFFER = 1 << 20  # bytes of a Parquet column that are read ahead; without it a whole column of a row group is
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file whose rows come in batches.
+
+    ``schema`` names columns and types; all are texts in CSV, as everywhere in this package. ``rows`` is None where the
+    format does not say.
+    """
+
+    path: Path
+    form: FileForm
+    schema: pa.Schema
+    rows: int | None
+    encoding: str = "utf-8"
+
+    def batches(self, columns: Sequence[str], rows: int, *, threads: bool = True) -> Iterator[pa.RecordBatch]:
+        """Read some columns from the first row to the last; batches of Parquet have so many rows."""
+        names = list(columns)
+        with _plain_errors(self.path):
+            if self.form.format is FileFormat.PARQUET:
+                yield from self._parquet(names, rows, threads=threads)
+            elif self.form.format is FileFormat.CSV:
+                yield from self._csv(names, threads=threads)
+            else:
+                yield from self._arrow(names)
+
+    def head(self, columns: Sequence[str], rows: int) -> pa.Table:
+        """Read the first rows."""
+        parts: list[pa.RecordBatch] = []
+        for batch in self.batches(columns, rows, threads=False):
+            parts.append(batch)
+            if sum(map(len, parts)) >= rows:
+                break
+        if not sum(map(len, parts)):
+            raise TableError(f"{str(self.path)!r} has a header but no rows; bring some")
+        return pa.Table.from_batches(parts).slice(0, rows)
+
+    def _parquet(self, columns: list[str], rows: int, *, threads: bool) -> Iterator[pa.RecordBatch]:
+        with pa.parquet.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False) as file:
+            for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=threads):
+                batch.validate(full=True)
+                yield batch
+
+    def _arrow(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        with pa.memory_map(str(self.path)) as mapped, pa.ipc.open_file(mapped) as reader:
+            for number in range(reader.num_record_batches):
+                batch = reader.get_batch(number).select(columns)
+                batch.validate(full=True)
+                yield batch
+
+    def _csv(self, columns: list[str], *, threads: bool) -> Iterator[pa.RecordBatch]:
+        ragged = 0
+
+        def skip(_: Any) -> str:
+            nonlocal ragged
+            ragged += 1
+            return "skip"
+
+        names = self.schema.names
+        with (
+            pa.input_stream(str(self.path), compression="detect") as stream,
+            pa.csv.open_csv(
+                pa.TransformInputStream(stream, _checked_by(self.encoding)),
+                read_options=pa.csv.ReadOptions(use_threads=threads, block_size=_BLOCK, encoding=self.encoding),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=self.form.delimiter,
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(names) > 1,
+                    invalid_row_handler=skip,
+                ),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), include_columns=columns, strings_can_be_null=False
+                ),
+            ) as reader,
+        ):
+            for batch in reader:
+                if ragged:
+                    break
+                yield batch
+        if ragged:
+            raise TableError(
+                f"{ragged} rows near each other in {str(self.path)!r} do not have the {len(names)} cells of the "
+                "header; mend them"
+            )
+
+
+def _checked_by(encoding: str) -> Callable[[pa.Buffer], pa.Buffer]:
+    """Look whether bytes are of an encoding before Arrow meets them in a row that it would report."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+
+    def look(data: pa.Buffer) -> pa.Buffer:
+        decoder.decode(data, final=not len(data))
+        return data
+
+    return look
+
+
+def form_of(path: Path) -> FileForm:
+    """Tell from its ending how a file is written."""
+    ending = ending_of(path)
+    if ending is None:
+        raise TableError(f"{str(path)!r} is not of a known kind; known endings are {', '.join(ENDINGS)}")
+    return FileForm(ENDINGS[ending])
+
+
+def open_source(path: str | Path, *, encoding: str = "utf-8") -> Source:
+    """Look at a file: its format, its columns and, where the format says, its rows.
+
+    Raises
+    ------
+    TableError
+        For a file that is not there, empty, of no known ending, or not what its ending says.
+    """
+    place = Path(path)
+    form = form_of(place)
+    rows: int | None = None
+    with _plain_errors(place):
+        if not place.is_file():
+            raise TableError(f"there is no file {str(place)!r}; check its name")
+        if form.format is FileFormat.PARQUET:
+            with pa.parquet.ParquetFile(place) as file:
+                schema, rows = file.schema_arrow, file.metadata.num_rows
+        elif form.format is FileFormat.ARROW:
+            with pa.memory_map(str(place)) as mapped, pa.ipc.open_file(mapped) as reader:
+                schema = reader.schema
+        else:
+            delimiter, names = _header(place, encoding)
+            schema, form = pa.schema([(name, pa.string()) for name in names]), FileForm(FileFormat.CSV, delimiter)
+        check_names(schema.names, repr(str(place)))  # decodes the names
+    return Source(place, form, schema, rows, encoding)
+
+
+def _header(path: Path, encoding: str) -> tuple[str, list[str]]:
+    try:
+        codec = codecs.lookup(encoding)
+    except LookupError:
+        raise OptionError(f"there is no encoding {encoding!r}; try utf-8, latin-1 or cp1252") from None
+    with pa.input_stream(str(path), compression="detect") as stream:
+        data = stream.read(1 << 20)
+    text = codec.decode(data, "ignore")[0].removeprefix("\ufeff").lstrip("\r\n")
+    if not text.strip():
+        raise TableError(f"{str(path)!r} is empty; bring a header and rows")
+    return header_of(text, repr(str(path)))
+
+
+@contextmanager
+def _plain_errors(path: Path) -> Iterator[None]:
+    """Say in our own words what cannot be read; those of Arrow would quote a row."""
+    try:
+        yield
+    except PermissionError:
+        raise TableError(f"{str(path)!r} may not be read by you; ask for permission") from None
+    except UnicodeEncodeError:
+        raise TableError(f"the name {shown(path)} is not UTF-8 text; rename the file or its folder") from None
+    except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError):
+        raise TableError(f"{str(path)!r} cannot be read as its ending says; it may be damaged or misnamed") from None
+
+
+_BATCH = 1 << 16
+
+
+def sample_file(
+    path: str | Path,
+    rows: int,
+    rng: np.random.Generator,
+    *,
+    columns: Sequence[str] | None = None,
+    encoding: str = "utf-8",
+) -> pa.Table:
+    """Draw rows without replacement, each set of so many as likely as any other; they keep the order of the file.
+
+    Every row draws a number and the rows with the lowest ones are kept: a reservoir.
+
+    Parameters
+    ----------
+    path : path
+        A .parquet, .csv, .csv.gz, .arrow or .feather file; cells of CSV come as texts.
+    rows : int
+        A file with no more rows comes whole.
+    rng : numpy.random.Generator
+    columns : sequence of str, optional
+        By default all.
+    encoding : str
+        Of CSV.
+    """
+    import numpy as np
+
+    if rows < 1:
+        raise OptionError(f"a sample of {rows} rows is none; ask for at least 1")
+    source = open_source(path, encoding=encoding)
+    names = source.schema.names if columns is None else list(columns)
+    unknown = [name for name in names if name not in source.schema.names]
+    if unknown:
+        raise OptionError(f"there is no column {unknown[0]!r} in {str(path)!r}; choose among its own")
+    kept: pa.Table | None = None
+    drawn = np.empty(0)
+    for batch in source.batches(names, _BATCH):
+        fresh = rng.random(len(batch))
+        threshold = drawn.max() if len(drawn) == rows else 1.0
+        low = np.flatnonzero(fresh < threshold)
+        if not len(low):
+            continue
+        taken = pa.Table.from_batches([batch]).take(pa.array(low))
+        kept = taken if kept is None else pa.concat_tables([kept, taken])
+        drawn = np.concatenate([drawn, fresh[low]])
+        if len(drawn) > rows:
+            stay = np.sort(np.argpartition(drawn, rows - 1)[:rows])
+            kept, drawn = kept.take(pa.array(stay)).combine_chunks(), drawn[stay]
+    if kept is None:
+        raise TableError(f"{str(path)!r} has a header but no rows; bring some")
+    return kept

@@ -1,0 +1,280 @@
+"""Moving the numbers of a file by a key, in one pass and in bounded memory [OZ03, sec. 4]."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from sfumato.core.errors import OptionError, TableError
+from sfumato.core.facts import (
+    ColumnsDropped,
+    Drawn,
+    Fact,
+    Shuffled,
+    ShuffledWithin,
+    TargetMoved,
+    Transformed,
+    Untouched,
+)
+from sfumato.core.progress import tell
+from sfumato.core.randomness import Randomness
+from sfumato.core.replacing import check_target, replacing_target
+from sfumato.engines.chunks.move import ColumnPlan, Mover, plan_columns
+from sfumato.engines.chunks.source import Source, form_of, open_source
+from sfumato.mechanisms.geometry.key import Key
+from sfumato.tables.cells import is_text
+from sfumato.tables.files import CsvWriter, FileForm, FileFormat
+from sfumato.tables.spreadsheet import FormulaCount
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sfumato.tables.schema import Schema
+
+__all__ = ["MovedFile", "Shuffle", "Sink", "runs_of_rows", "transform_file", "writing"]
+
+
+class Sink(Protocol):
+    """Takes a table part by part."""
+
+    def write(self, part: pa.RecordBatch) -> None:
+        """Add rows."""
+
+
+@contextmanager
+def writing(
+    path: Path,
+    schema: pa.Schema,
+    form: FileForm,
+    *,
+    zipped: bool = False,
+    numbers: Sequence[str] = (),
+    spreadsheet_safe: bool = False,
+) -> Iterator[Sink]:
+    """Open a file for writing, of CSV compressed by gzip where ``zipped``.
+
+    In the columns of ``numbers`` hardly a number comes twice: for them Parquet keeps no dictionary, which would cost
+    time.
+    """
+    if form.format is FileFormat.CSV:
+        with gzip.open(path, "wb") if zipped else path.open("wb") as file:
+            yield CsvWriter(file, schema, form.delimiter, spreadsheet_safe=spreadsheet_safe)
+    elif form.format is FileFormat.ARROW:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+            yield writer
+    else:
+        repeated = [name for name in schema.names if name not in set(numbers)]
+        with pa.parquet.ParquetWriter(path, schema, use_dictionary=repeated or False) as writer:
+            yield _ParquetSink(writer)
+
+
+class _ParquetSink:
+    """Makes a row group of each part."""
+
+    def __init__(self, writer: Any) -> None:
+        self.writer = writer
+
+    def write(self, part: pa.RecordBatch) -> None:
+        self.writer.write_batch(part, row_group_size=max(1, len(part)))
+
+
+def runs_of_rows(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """Cut a stream of batches into runs of so many rows; the last has up to twice as many, so that none is shorter.
+
+    Only a stream of fewer rows than that gives a shorter one.
+    """
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if not len(batch):
+            continue
+        held.append(batch)
+        count += len(batch)
+        while count >= 2 * rows:
+            table = pa.Table.from_batches(held)
+            yield table.slice(0, rows)
+            held, count = table.slice(rows).to_batches(), count - rows
+            del table
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+Shuffle = Literal["batches", "none"]
+
+_BATCH_BYTES = 1 << 25  # of a batch whose rows are not told
+_NUMBER_BYTES, _TEXT_BYTES = 8, 24  # of a cell, as counted for that
+
+
+@dataclass(frozen=True)
+class MovedFile:
+    """What was written, and the facts of it for a certificate.
+
+    ``batch_rows`` are the rows of the smallest batch; ``schema`` is the part that may leave with the table.
+    """
+
+    path: Path
+    rows: int
+    batches: int
+    batch_rows: int
+    schema: Schema
+    facts: tuple[Fact, ...]
+
+
+def transform_file(
+    source: str | Path,
+    target: str | Path,
+    key: Key,
+    *,
+    columns: Sequence[str] | None = None,
+    schema: Schema | None = None,
+    identifiers: Iterable[str] = (),
+    public: Iterable[str] = (),
+    pass_categories: bool = False,
+    shuffle: Shuffle = "batches",
+    batch_rows: int | None = None,
+    seed: int | None = None,
+    threads: bool = True,
+    encoding: str = "utf-8",
+    overwrite: bool = False,
+    spreadsheet_safe: bool = False,
+) -> MovedFile:
+    """Move the numbers of a file by a key and write them to another, batch by batch.
+
+    The numbers are those that the mechanisms of `mechanisms.geometry` give with the same key. Columns are checked
+    before anything is written; the output appears whole or not at all.
+
+    Parameters
+    ----------
+    source, target : path
+        .parquet, .csv, .csv.gz, .arrow or .feather; each may be of another kind.
+    key : Key
+    columns : sequence of str, optional
+        The confidential numbers where no schema is given; by default those of the key.
+    schema : Schema, optional
+        By default proposed from the first 100,000 rows.
+    identifiers : iterable of str
+        Columns to drop, besides those that the schema drops.
+    public : iterable of str
+        Columns to pass through.
+    pass_categories : bool
+        Release categories, orders and dates as they are; without it a file that has some is refused.
+    shuffle : {"batches", "none"}
+        ``"batches"`` draws the order of the rows within each batch; a row stays in its batch. ``"none"`` keeps it.
+    batch_rows : int, optional
+        Rows of a batch; by default as many as fill about 32 MB. The last one has up to twice as many.
+    seed : int, optional
+        Makes a rehearsal: the order of the rows can be repeated.
+    threads : bool
+        Whether several columns are read at once.
+    encoding : str
+        Of CSV.
+    overwrite : bool
+        Replace a target that exists.
+    spreadsheet_safe : bool
+        Write CSV with an apostrophe before what a spreadsheet would take for a formula.
+
+    Notes
+    -----
+    Where a missing cell is turned with another it counts as its column's mean, as in memory; the mean takes one more
+    pass over the turned columns, which is made only when such a cell comes up.
+    """
+    if shuffle not in ("batches", "none"):
+        raise OptionError(f"there is no shuffle {shuffle!r}; choose 'batches' or 'none'")
+    if batch_rows is not None and batch_rows < 1:
+        raise OptionError(f"a batch of {batch_rows} rows is none; take at least 1, or leave it out")
+    origin = open_source(source, encoding=encoding)
+    place, form = check_target(target, origin.path, overwrite=overwrite), form_of(Path(target))
+    if form.format is FileFormat.CSV:
+        form = FileForm(form.format, origin.form.delimiter)
+    elif spreadsheet_safe:
+        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
+    plan = plan_columns(
+        origin,
+        key,
+        columns=columns,
+        schema=schema,
+        identifiers=identifiers,
+        public=public,
+        pass_categories=pass_categories,
+    )
+    size = batch_rows or _usual_rows(plan, origin)
+    randomness = Randomness(seed)
+    rng = randomness.generator("order of rows") if shuffle == "batches" else None
+    mover = Mover(origin, plan, key, size)
+    kinds = mover.plan.arrow_schema(origin.schema)
+    formulas = FormulaCount(kinds.names)
+    with (
+        replacing_target(place) as work,
+        writing(
+            work,
+            kinds,
+            form,
+            zipped=place.name.lower().endswith(".gz"),
+            numbers=[field.name for field in plan.moved],
+            spreadsheet_safe=spreadsheet_safe,
+        ) as sink,
+    ):
+        sizes = _write(origin, sink, kinds, mover, rng, formulas, threads=threads)
+    facts = (
+        *_around(plan, randomness),
+        *_facts_of_moving(plan, key, mover, sizes, shuffled=rng is not None),
+        *formulas.facts(quoted=spreadsheet_safe),
+    )
+    return MovedFile(place, sum(sizes), len(sizes), min(sizes), plan.public, facts)
+
+
+def _usual_rows(plan: ColumnPlan, source: Source) -> int:
+    cells = [_TEXT_BYTES if is_text(source.schema.field(name).type) else _NUMBER_BYTES for name in plan.names]
+    return max(1, _BATCH_BYTES // sum(cells))
+
+
+def _write(
+    source: Source,
+    sink: Sink,
+    kinds: pa.Schema,
+    mover: Mover,
+    rng: np.random.Generator | None,
+    formulas: FormulaCount,
+    *,
+    threads: bool,
+) -> list[int]:
+    """Write the moved batches, count formulas in them, and give the rows of each."""
+    sizes: list[int] = []
+    for run in runs_of_rows(source.batches(mover.plan.names, mover.rows, threads=threads), mover.rows):
+        order = None if rng is None else rng.permutation(len(run))
+        moved = pa.RecordBatch.from_arrays(mover.move(run, order), schema=kinds)
+        formulas.add(moved)
+        sink.write(moved)
+        sizes.append(len(run))
+        if source.rows:
+            tell("moving rows", sum(sizes) / source.rows)
+    if not sizes:
+        raise TableError(f"{str(source.path)!r} has no rows; bring some")
+    return sizes
+
+
+def _around(plan: ColumnPlan, randomness: Randomness) -> tuple[Fact, ...]:
+    return Drawn(randomness.mode.value, randomness.algorithm), ColumnsDropped(plan.dropped, ())
+
+
+def _facts_of_moving(plan: ColumnPlan, key: Key, mover: Mover, sizes: list[int], *, shuffled: bool) -> tuple[Fact, ...]:
+    """State what was done to numbers, to all else, and to the order of the rows."""
+    facts: list[Fact] = [Transformed(key.operations, tuple(field.name for field in plan.moved), key.known_rows)]
+    if plan.schema.target in plan.moved:
+        facts.append(TargetMoved(plan.schema.target.name))
+    if plan.passed or mover.gaps:
+        facts.append(Untouched(len(plan.passed), len(mover.gaps)))
+    if shuffled and len(sizes) == 1:
+        facts.append(Shuffled(sizes[0]))
+    else:
+        facts.append(ShuffledWithin(min(sizes) if shuffled else 1))
+    return tuple(facts)

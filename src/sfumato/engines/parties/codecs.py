@@ -1,0 +1,320 @@
+"""Columns of owners of rows, read by domains that all declare alike, and the codec that all owners make of them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.documents import write_json
+from sfumato.core.errors import SchemaError, TableError
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
+from sfumato.engines.parties.horizontal_leaks import EXPOSED_ROWS, refuse_exposed_rows
+from sfumato.engines.parties.ledger import Leak
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.ring import possible
+from sfumato.engines.parties.session import Session
+from sfumato.tables.cells import absent_cells, codes_of_cells, is_text, numbers_of_cells, plain
+from sfumato.tables.codec import MOST_CATEGORIES, Codec, EncodedColumn
+from sfumato.tables.field import Field, Kind
+from sfumato.tables.grid import WIDEST, Grid, extent_of_labels, extent_of_numbers, fit_grid
+from sfumato.tables.infer import complete_field
+from sfumato.tables.moved_columns import own_units
+from sfumato.tables.schema import Schema, check_columns
+from sfumato.tables.stored_codec import codec_to_document
+
+__all__ = ["LEAKS", "ReadColumn", "joint_codec", "read_columns"]
+
+_LARGEST = 1e300  # beyond it, differences overflow
+_CATEGORICAL = (Kind.NOMINAL, Kind.BOOLEAN)
+_LISTED = (*_CATEGORICAL, Kind.ORDINAL)
+
+LEAKS = {
+    leak.label: leak
+    for leak in (
+        Leak.told("columns", "digests of each owner's declared columns and their types, which hold no data"),
+        Leak.sum("rows", "the number of rows, and of the missing cells of each column, over all owners"),
+        EXPOSED_ROWS,
+        Leak.sum(
+            "column sums",
+            "of each column the sum or the counts of its categories, over all owners; the statistics of the groups "
+            "tell the same",
+            implied=True,
+        ),
+        Leak.sum(
+            "column squares",
+            "of each column of numbers the sum of squares about the mean, over all owners; the statistics of the "
+            "groups tell the same",
+            implied=True,
+        ),
+        Leak.told("codec", "a digest of what every owner has made of these sums", implied=True),
+    )
+}
+"""What `joint_codec` shows, by label."""
+
+_LIMB = 40  # bits of each of the whole numbers that carry a sum
+_LIMBS = 3  # squares of a narrow column in wide bounds are tiny, down to the square of what a double tells apart
+_SAME = 2.0**-50  # a deviation that rounding the mean alone could make, in means
+_MOST_ROWS = 2**22  # a sum of n numbers from 0 to 1 is n at most, and 2^(22 + 40) still has a sign
+_WIDE = 2.0**20  # a spread, in steps, beside which half a step is nothing
+_DIGEST = 32
+
+
+@dataclass(frozen=True, repr=False)
+class ReadColumn:
+    """One column as its owner has read it: shares of the declared range, or places in the categories."""
+
+    field: Field
+    kind: pa.DataType
+    grid: Grid | None
+    cells: NDArray[np.float64] | NDArray[np.int64]
+    missing: int
+
+    @property
+    def width(self) -> int:
+        """How many sums it takes beside its missing cells."""
+        return len(self.field.domain.categories or ()) if self.grid is None else 1
+
+    @property
+    def low(self) -> float:
+        """The lower bound, in places of the grid."""
+        return 0.0 if self.grid is None else float(self.grid.to_places(np.array([self.grid.low]))[0])
+
+    @property
+    def size(self) -> float:
+        """The declared range, in places of the grid; 1 where it is a point."""
+        if self.grid is None:
+            return 1.0
+        return float(self.grid.to_places(np.array([self.grid.high]))[0]) - self.low or 1.0
+
+
+def read_columns(table: pa.Table, schema: Schema) -> list[ReadColumn]:
+    """Read the columns that are sanitized; an owner may have no value in one that another has values in.
+
+    Raises
+    ------
+    SchemaError
+        Where a domain is not declared or cells do not fit it.
+    """
+    _check_declared(schema)
+    check_columns(table, schema)
+    return [_read(table.column(field.name), field) for field in schema.encoded]
+
+
+def _check_declared(schema: Schema) -> None:
+    if not schema.encoded:
+        raise SchemaError("no column is left to sanitize; give at least one the role confidential or target")
+    for field in schema.encoded:
+        domain = field.domain
+        if field.kind in _LISTED:
+            lacking = "" if domain.declared and domain.categories else "categories"
+        else:
+            lacking = "" if domain.declared and domain.low is not None and domain.high is not None else "bounds"
+        if not lacking and field.kind is Kind.DATE and domain.step is None:
+            lacking = "step"
+        if lacking:
+            raise SchemaError(
+                f"the {lacking} of column {field.name!r} are not declared; declare them in the schema, which all "
+                "owners share"
+            )
+        count = len(domain.categories or ())
+        if field.kind in _CATEGORICAL and count > MOST_CATEGORIES:
+            raise SchemaError(
+                f"column {field.name!r} has {count} categories and at most {MOST_CATEGORIES} are handled; declare it "
+                "an identifier (dropped), or pool its categories"
+            )
+
+
+def _read(cells: pa.ChunkedArray, field: Field) -> ReadColumn:
+    """Read this owner's cells of a column; an owner may have none that is not missing."""
+    if not absent_cells(plain(cells), field.missing).all():
+        complete_field(field, cells)  # refuses types that do not go with the kind
+    kind = pa.large_string() if pa.types.is_string_view(cells.type) else cells.type
+    if field.kind in _CATEGORICAL:
+        codes, absent = codes_of_cells(cells, field)
+        return ReadColumn(field, kind, None, codes[~absent], int(absent.sum()))
+    numbers, absent = numbers_of_cells(cells, field)
+    grid = fit_grid(numbers[~absent], field, cells.type, 2)
+    low, high = grid.to_places(np.array([grid.low, grid.high])).tolist()
+    if max(abs(low), abs(high)) > _LARGEST:
+        raise SchemaError(f"the bounds of column {field.name!r} lie beyond 1e300; rescale it")
+    shares = (grid.to_places(numbers[~absent]) - low) / (high - low or 1.0)  # from 0 to 1
+    return ReadColumn(field, kind, grid, shares, int(absent.sum()))
+
+
+def joint_codec(session: Session, table: pa.Table, schema: Schema, *, few: str = "refuse") -> tuple[Codec, int]:
+    """Make the codec of the joined table, the same at every owner, and count its rows.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The rows of this owner.
+    schema : Schema
+        The same at every owner, with declared bounds and categories.
+    few : {"refuse", "allow"}
+        What is done where all owners but one have one or two rows, or cells of a column, together.
+
+    Returns
+    -------
+    codec : Codec
+    n : int
+        Rows of all owners.
+
+    Raises
+    ------
+    SchemaError
+        Where a domain is not declared or cells lie outside it, here.
+    PartyError
+        Where another owner's columns differ.
+    PrivacyRefusal
+        At every owner, before any sum of cells is opened.
+    """
+    session.phase("reading columns")
+    columns = read_columns(table, schema)
+    _compare_columns(session, columns, schema)
+    n, missing = _count_cells(session, columns, table.num_rows, few)
+    totals = _column_sums(session, columns, n)
+    means = [float(total[0]) / max(1, n - gone) for total, gone in zip(totals, missing, strict=True)]
+    squares = _column_squares(session, columns, means, n)
+    made: list[EncodedColumn] = []
+    for read, gone, total, mean, square in zip(columns, missing, totals, means, squares, strict=True):
+        start = made[-1].blocks[-1].stop if made else 0
+        made.append(_column(read, n, gone, total, mean, square, start))
+    codec = Codec(schema, tuple(made))
+    _compare_codecs(session, codec)
+    return codec, n
+
+
+def _compare_columns(session: Session, columns: list[ReadColumn], schema: Schema) -> None:
+    """Compare what all owners have declared, before anything of the data is added up."""
+    own = hashlib.sha256(repr([(field.name, field.role.value) for field in schema]).encode()).digest()
+    for read in columns:
+        form = Schema((read.field,)).digest + str(read.kind) + repr(read.grid and vars(read.grid))
+        own += hashlib.sha256(form.encode()).digest()
+    names = ["names and roles", *(repr(read.field.name) for read in columns)]
+    for rank, told in enumerate(_tell_all(session, own, "columns", len(names))):
+        differing = [
+            name
+            for place, name in enumerate(names)
+            if told[place * _DIGEST : (place + 1) * _DIGEST] != own[place * _DIGEST : (place + 1) * _DIGEST]
+        ]
+        if differing or len(told) != len(own):
+            first = differing[0] if differing else "their number"
+            raise PartyError(
+                f"the columns of party {session.names[rank]!r} differ from those here, the first difference is in "
+                f"{first}; give all owners the same schema and the same types of columns"
+            )
+
+
+def _compare_codecs(session: Session, codec: Codec) -> None:
+    """Compare what all owners have made of the same sums: only machines that count differently can differ."""
+    own = hashlib.sha256(write_json(codec_to_document(codec), "canonical").encode()).digest()
+    for rank, told in enumerate(_tell_all(session, own, "codec", 1)):
+        if told != own:
+            raise PartyError(
+                f"party {session.names[rank]!r} has made other means and deviations of the same sums; run the same "
+                "versions at all owners"
+            )
+
+
+def _tell_all(session: Session, own: bytes, label: str, count: int) -> list[bytes]:
+    return [session.tell(own if rank == session.rank else None, rank, label, count) for rank in range(session.parties)]
+
+
+def _count_cells(session: Session, columns: list[ReadColumn], rows: int, few: str) -> tuple[int, list[int]]:
+    """Count rows, and the missing cells of each column; refuse what the sums of cells would show bare."""
+    own = rows - np.array([0, *(read.missing for read in columns)], dtype=np.int64)
+    present = session.sum(own, "rows")
+    n = int(possible(present, 0, present[0], "rows")[0])
+    if n == 0:
+        raise TableError("the tables of all owners have no rows; bring at least as many as a group needs")
+    if n > _MOST_ROWS:
+        raise TableError(f"the tables of all owners have {n} rows and sums have room for {_MOST_ROWS}; bring fewer")
+    for read, left in zip(columns, present[1:].tolist(), strict=True):
+        if left == 0:
+            raise SchemaError(
+                f"column {read.field.name!r} has no value in any of the {n} rows of all owners; leave it out"
+            )
+    refuse_exposed_rows(session, own, present, few)
+    return n, (n - present[1:]).tolist()
+
+
+def _column_sums(session: Session, columns: list[ReadColumn], n: int) -> list[NDArray[np.float64]]:
+    """Add up, of the cells that are present, shares of the range or the counts of categories: n at most."""
+    own: list[float] = []
+    for read in columns:
+        if read.grid is None:
+            own.extend(np.bincount(np.asarray(read.cells, dtype=np.int64), minlength=read.width).tolist())
+        else:
+            own.append(math.fsum(read.cells.tolist()))
+    totals = possible(_from_limbs(session.sum(_to_limbs(np.array(own)), "column sums")), 0, n + 1, "column sums")
+    return np.split(totals, np.cumsum([read.width for read in columns])[:-1])
+
+
+def _column_squares(session: Session, columns: list[ReadColumn], means: list[float], n: int) -> list[float]:
+    """Add up squares about the mean, of columns of numbers: n at most; 0 of the others."""
+    own = [
+        0.0 if read.grid is None else math.fsum(((read.cells - mean) ** 2).tolist())
+        for read, mean in zip(columns, means, strict=True)
+    ]
+    totals = _from_limbs(session.sum(_to_limbs(np.array(own)), "column squares"))
+    squares: list[float] = possible(totals, 0, n + 1, "column squares").tolist()
+    return squares
+
+
+def _to_limbs(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Numbers as several whole ones: of 2^-40, of 2^-80 and so on."""
+    limbs, rest = [], values
+    for _ in range(_LIMBS):
+        rest = np.ldexp(rest, _LIMB)
+        limbs.append(np.floor(rest))
+        rest = rest - limbs[-1]
+    return np.stack(limbs).astype(np.int64)
+
+
+def _from_limbs(limbs: NDArray[np.int64]) -> NDArray[np.float64]:
+    total = np.zeros(limbs.shape[1])
+    for limb in limbs[::-1].astype(np.float64):  # the finest first
+        total = np.ldexp(total + limb, -_LIMB)
+    return total
+
+
+def _column(
+    read: ReadColumn, n: int, gone: int, total: NDArray[np.float64], share: float, square: float, start: int
+) -> EncodedColumn:
+    """Make the column that the codec of the joined table has."""
+    field, grid = read.field, read.grid
+    if grid is None:
+        fill = tuple((total / max(1, n - gone) * CATEGORY_SCALE).tolist())
+        stop = start + read.width
+        block = Block(field.name, BlockKind.CATEGORY, start, stop, fill, extent=extent_of_labels(field))
+        mean, scale = 0.0, 1.0
+    else:
+        mean, scale = _mean_and_scale(read, grid, share, math.sqrt(square / (n - gone)))
+        centre, unit = own_units(grid, mean, scale, field) or (None, None)
+        within = extent_of_numbers(field, grid, mean, scale)
+        stop = start + 1
+        block = Block(field.name, BlockKind.NUMBER, start, stop, (0.0,), centre, unit, within)
+    marks = (Block(field.name, BlockKind.MISSING, stop, stop + 1),) if gone else ()
+    gap = field.missing[0] if field.missing and is_text(read.kind) else None
+    return EncodedColumn(field, read.kind, (block, *marks), grid, mean, scale, gap)
+
+
+def _mean_and_scale(read: ReadColumn, grid: Grid, share: float, deviation: float) -> tuple[float, float]:
+    """Mean and deviation in places of the grid, as `sfumato.tables.grid.mean_and_scale` does for one owner."""
+    low, size = read.low, read.size
+    if deviation <= _SAME * share:
+        deviation = 0.0
+    mean, scale = low + size * share, size * deviation
+    if grid.step is not None and (scale == 0.0 or scale > _WIDE):
+        mean = float(np.rint(mean))
+    if grid.step is not None and max(low + size - mean, mean - low) >= WIDEST:
+        raise SchemaError(
+            f"the bounds of column {read.field.name!r} span more than 2^51 steps, which cannot be averaged exactly; "
+            "give it a coarser step, or declare it an identifier or nominal"
+        )
+    return mean, scale if scale > 0.0 else 1.0

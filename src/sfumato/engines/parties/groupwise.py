@@ -1,0 +1,340 @@
+"""What both protocols do alike: sizes, axes, noise, the released rows, and pieces for the engine.
+
+Whatever decides a released number is either told by one party or computed here without a library for linear algebra:
+two machines may round a product of matrices differently, and all parties must end with the same table to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.groups.discrete import discretize_noised
+from sfumato.core.laws.integers import draw_geometric, draw_laplace
+from sfumato.core.laws.noise import DiscreteLaplace
+from sfumato.core.records import BlockKind, Layout, Records, width
+from sfumato.core.threads import one_blas_thread
+from sfumato.engines.parties.plan import JointResult
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.ring import possible
+from sfumato.engines.parties.session import Session, Shared
+from sfumato.mechanisms.perturb.components import noise_scales, principal_axes
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA, levels_to_reach, most_components
+
+__all__ = [
+    "FARTHEST",
+    "LONGEST",
+    "MOST_CELLS",
+    "Batch",
+    "Statistics",
+    "batches",
+    "component_scales",
+    "draw_noise",
+    "group_sizes",
+    "next_to_fill",
+    "padded",
+    "padded_choice",
+    "release_rows",
+    "row_blocks",
+    "shared_sum",
+    "tell_numbers",
+    "told_axes",
+    "varying_ranges",
+]
+
+LONGEST = 2**54
+"""Steps that a component reaches at most from its lowest to its highest record: each place lies within 2^53."""
+
+FARTHEST = 2**62
+"""Steps from the mean at which a component with its noise can lie."""
+
+_UNIT = 1.0 + 2.0**-20  # no coordinate of an axis is larger than its length, which is 1
+
+# ------------------------------------------------------------------------------------------------------------- sizes
+
+MOST_CELLS = 2**20
+"""Numbers that go into one call of the engine, about: it needs some thousand bytes for each."""
+
+_FEW_ROWS = 4096
+_FEW_CELLS = 2**17  # so little work that a second shape costs more to prepare than padding to the first
+
+
+def group_sizes(mechanism: LaplacePCA, n: int) -> tuple[int, int]:
+    """Level that groups must reach and the number of groups; refuses a level that n records cannot reach.
+
+    Examples
+    --------
+    >>> group_sizes(LaplacePCA(k=10), 105)
+    (10, 10)
+    """
+    from sfumato.core.groups.model import check_feasible
+
+    nothing = np.zeros(n, dtype=np.int64)
+    levels = levels_to_reach(mechanism, Records(np.empty((n, 0)), (), nothing, nothing.copy()))
+    check_feasible(levels, nothing)
+    level = int(levels.max())
+    return level, mechanism.groups or n // level
+
+
+def next_to_fill(counts: NDArray[np.int64], final: NDArray[np.bool_], size: int) -> int | None:
+    """Smallest cluster now that is not final, where it lacks records; of equal ones the first.
+
+    The order of lines 5 and 6 of [BCG10, alg. 2] with errata BCG10.4.
+
+    Examples
+    --------
+    >>> next_to_fill(np.array([5, 3, 2]), np.array([False, False, True]), 4)
+    1
+    """
+    left = np.flatnonzero(~final)
+    if not len(left):
+        return None
+    smallest = int(left[np.argmin(counts[left])])
+    return smallest if counts[smallest] < size else None
+
+
+# ------------------------------------------------------------------------------------------------- telling numbers
+
+
+def tell_numbers(
+    session: Session,
+    values: NDArray[Any] | None,
+    owner: int,
+    label: str,
+    shape: tuple[int, ...],
+    kind: str,
+    *,
+    within: float,
+) -> NDArray[Any]:
+    """Tell all parties an array of a public shape, of numbers no larger in size than ``within``.
+
+    ``kind`` is ``"<i8"`` or ``"<f8"``.
+    """
+    count = int(np.prod(shape, dtype=np.int64))
+    payload = None if values is None else np.ascontiguousarray(values, dtype=kind).tobytes()
+    told = session.tell(payload, owner, label, count)
+    if len(told) != 8 * count:
+        raise PartyError(
+            f"party {session.names[owner]!r} told {len(told)} bytes where {8 * count} were due; start all parties again"
+        )
+    numbers = np.frombuffer(told, dtype=kind).reshape(shape).astype(kind[1:])
+    return possible(numbers, -within, within, label)
+
+
+def shared_sum(session: Session, own: NDArray[np.int64], label: str) -> Shared:
+    """Add what all owners have, as shares at the first and the last party."""
+    return session.add(
+        *(
+            session.share(own if owner == session.rank else None, owner, own.shape, label)
+            for owner in range(session.parties)
+        )
+    )
+
+
+# ------------------------------------------------------------------------------------------------- axes and noise
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Statistics:
+    """What all parties know of the groups: sizes (g,), means (g, d) and covariances (g, d, d) with divisor n."""
+
+    sizes: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return f"Statistics(groups={len(self.sizes)})"
+
+
+def told_axes(session: Session, statistics: Statistics, layout: Layout, label: str) -> NDArray[np.float64]:
+    """Infer the transform matrices at the first party, and tell them to all [BCG10, line 14].
+
+    Each would infer them from the same statistics, but on another machine with other last bits.
+
+    Returns
+    -------
+    ndarray of shape (g, d, m)
+        The axes in which a group can vary as columns, the longest first; see `most_components`.
+    """
+    components = most_components(layout)
+    shape = (len(statistics.sizes), width(layout), components)
+    axes = None
+    if session.rank == 0:
+        with one_blas_thread():  # many small matrices: threads only cost
+            axes = np.stack([_axes(covariance, layout) for covariance in statistics.covariance])[:, :, :components]
+    return tell_numbers(session, axes, 0, label, shape, "<f8", within=_UNIT)
+
+
+def _axes(covariance: NDArray[np.float64], layout: Layout) -> NDArray[np.float64]:
+    """All axes, those last that cannot vary: the categories of a column sum to one.
+
+    Fixed point blurs the covariance a little, so these directions are put in by hand: as eigenvectors of a negative
+    eigenvalue, which none of a covariance comes near.
+    """
+    fixed = [block for block in layout if block.kind is BlockKind.CATEGORY]
+    still = np.zeros((len(covariance), len(fixed)))
+    for place, block in enumerate(fixed):
+        still[block.where, place] = 1.0 / np.sqrt(block.stop - block.start)
+    free = np.eye(len(covariance)) - still @ still.T
+    return principal_axes(free @ covariance @ free - (1.0 + np.trace(covariance)) * (still @ still.T))
+
+
+def varying_ranges(ranges: NDArray[np.int64], summands: int) -> NDArray[np.int64]:
+    """Put 0 for components that do not vary: of so many rounded summands rounding alone can be as many steps."""
+    return np.where(ranges > summands, ranges, 0)
+
+
+def component_scales(varying: NDArray[np.int64], b: float) -> NDArray[np.float64]:
+    """Scale of the noise on each component of each group, in steps [BCG10, lines 17 and 23]."""
+    scales = noise_scales(varying, b)
+    for scale in np.unique(scales[scales > 0]).tolist():
+        DiscreteLaplace(scale)  # refuses a scale that is out of proportion
+    return scales
+
+
+def draw_noise(
+    law: str, scales: NDArray[np.float64], sizes: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw noise for rows that stand group after group, in whole steps [BCG10, lines 18 and 24].
+
+    Parameters
+    ----------
+    law : {"geometric", "laplace"}
+        One half of the noise, of which two are subtracted, or all of it.
+    scales : ndarray of shape (g, m)
+    sizes : ndarray of shape (g,)
+    """
+    draw = draw_geometric if law == "geometric" else draw_laplace
+    noise = np.zeros((int(sizes.sum()), scales.shape[1]), dtype=np.int64)
+    ends = np.cumsum(sizes)
+    for group, component in zip(*np.nonzero(scales), strict=True):
+        size, end = int(sizes[group]), int(ends[group])
+        noise[end - size : end, component] = draw(float(scales[group, component]), size, rng)
+    return noise
+
+
+# --------------------------------------------------------------------------------------------------- released rows
+
+
+def release_rows(
+    session: Session,
+    noised: NDArray[np.int64],
+    axes: NDArray[np.float64],
+    varying: NDArray[np.int64],
+    statistics: Statistics,
+    layout: Layout,
+    *,
+    step: float,
+    level: int,
+    rounds: int,
+    bare: int = 0,
+) -> JointResult:
+    """Map noised components back to the columns, settle categories and missing cells, and shuffle [BCG10, line 26].
+
+    Parameters
+    ----------
+    session : Session
+        For the public randomness of the order.
+    noised : ndarray of shape (n, m)
+        Components of the rows' distances from the mean of their group, with noise, in steps; group after group.
+    axes : ndarray of shape (g, d, m)
+    varying : ndarray of shape (g, m)
+        Ranges; 0 for components that are published as the group's mean.
+    layout : tuple of Block
+        Of all columns.
+    step, level, rounds, bare
+        Of the grid, asked of groups, run by K-means, and seen bare; for the result.
+    """
+    sizes = statistics.sizes
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    places = np.where(varying[group] > 0, noised, 0) * step
+    values = statistics.mean[group]
+    for component in range(axes.shape[2]):  # sum after sum, in one order on every machine
+        values += places[:, component, None] * axes[group, :, component]
+    values = discretize_noised(values, sizes, statistics.mean, layout)
+    shuffled = session.public_rng("order of the released rows").permutation(len(group))
+    return JointResult(
+        values=values[shuffled],
+        layout=layout,
+        labels=group[shuffled],
+        sizes=sizes,
+        level=level,
+        noised=int((varying > 0).sum(axis=1).max()),
+        rounds=rounds,
+        bare=bare,
+    )
+
+
+def padded(count: int) -> int:
+    """Round a size up to one of few: four in each doubling, so at most a quarter more.
+
+    Examples
+    --------
+    >>> [padded(count) for count in (1, 7, 9, 1000, 1030)]
+    [1, 7, 10, 1024, 1280]
+    """
+    step = max(1, 1 << max(0, (count - 1).bit_length() - 3))
+    return -(-count // step) * step
+
+
+def padded_choice(count: int) -> int:
+    """Round the size of a choice up: to a power of two where preparing another size costs more than filling this one.
+
+    Examples
+    --------
+    >>> [padded_choice(count) for count in (7, 600, 1030, 5000)]
+    [8, 1024, 2048, 5120]
+    """
+    power = 1 << max(0, (count - 1).bit_length())
+    return power if power <= _FEW_ROWS else padded(count)
+
+
+def row_blocks(rows: int, wide: int) -> tuple[int, int]:
+    """Split rows so that a block has about `MOST_CELLS` numbers at most; gives how many blocks, and rows of each.
+
+    All blocks are of one size; the last may reach a little beyond the rows.
+
+    Examples
+    --------
+    >>> row_blocks(100_000, 8), row_blocks(100_000, 100)
+    ((1, 100000), (10, 10000))
+    """
+    blocks = max(1, -(-rows * wide // MOST_CELLS))
+    size = -(-rows // blocks)
+    return -(-rows // size), size
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some groups, brought to one number of rows."""
+
+    groups: NDArray[np.int64]  # (c,)
+    # (c, s): places of their rows where rows stand group after group; the first of a group stands again where rows lack
+    rows: NDArray[np.int64]
+    real: NDArray[np.bool_]  # (c, s): which rows are not such repetitions
+
+
+def batches(sizes: NDArray[np.int64], wide: int) -> Iterator[Batch]:
+    """Collect groups of about equal size, so that the engine sees few shapes and little padding.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (g,)
+    wide : int
+        Numbers of each row.
+    """
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    largest = int(sizes.max())
+    together = len(sizes) * largest * wide <= _FEW_CELLS
+    brought = np.array([largest if together else min(largest, padded(size)) for size in sizes.tolist()])
+    for rows in np.unique(brought).tolist():
+        same = np.flatnonzero(brought == rows)
+        for groups in np.array_split(same, max(1, -(-len(same) * rows * wide // MOST_CELLS))):
+            if len(groups):
+                place = np.arange(rows)
+                real = place < sizes[groups, None]
+                yield Batch(groups, starts[groups, None] + np.where(real, place, 0), real)

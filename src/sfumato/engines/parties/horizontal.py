@@ -1,0 +1,274 @@
+"""Algorithm 2 for owners who each have some of the rows [BCG10, lines 1 to 19].
+
+Sums are secure sums and comparisons are the engine's; assignment to open centres, projection, noise and rotation are
+each owner's own. No row leaves its owner but with its noise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.attacks.differencing import SeenRounds
+from sfumato.core.errors import OptionError
+from sfumato.core.groups import Groups, response_weights, summarize
+from sfumato.core.records import BlockKind, Layout
+from sfumato.engines.parties.codecs import LEAKS as CODEC_LEAKS
+from sfumato.engines.parties.groupwise import (
+    FARTHEST,
+    LONGEST,
+    Statistics,
+    component_scales,
+    draw_noise,
+    group_sizes,
+    release_rows,
+    tell_numbers,
+    told_axes,
+    varying_ranges,
+)
+from sfumato.engines.parties.horizontal_groups import (
+    HiddenCentres,
+    OpenCentres,
+    cluster_rows,
+    fill_groups,
+    first_centres,
+    joint_rows,
+)
+from sfumato.engines.parties.horizontal_leaks import ALWAYS, BY_CENTRES, refuse_exposed_rows
+from sfumato.engines.parties.ledger import Leak
+from sfumato.engines.parties.plan import CENTRES, JointPlan, JointResult
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.ring import bits_for, decode, encode, possible
+from sfumato.engines.parties.session import Session
+from sfumato.mechanisms.perturb.components import component_places, project
+from sfumato.mechanisms.perturb.laplace_pca import most_components
+
+__all__ = ["form_groups", "group_statistics", "leaks", "sanitize_horizontal", "secure_ranges"]
+
+Whole = NDArray[np.int64]
+Matrix = NDArray[np.float64]
+
+
+def leaks(centres: str) -> dict[str, Leak]:
+    """Everything that the protocol shows, by label: with open centres or with hidden ones.
+
+    Examples
+    --------
+    >>> sorted(set(leaks("each")) ^ set(leaks("last")))
+    ['centres', 'cluster']
+    """
+    if centres not in CENTRES:
+        raise OptionError(f"there are no centres {centres!r} of a joint run; choose one of {', '.join(CENTRES)}")
+    return {**CODEC_LEAKS, **{leak.label: leak for leak in (*ALWAYS, BY_CENTRES[centres])}}
+
+
+def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layout: Layout, n: int) -> JointResult:
+    """Sanitize the rows of all owners as one table [BCG10, alg. 2, horizontal].
+
+    Parameters
+    ----------
+    plan : JointPlan
+        The same at every owner.
+    values : ndarray of shape (n_l, d)
+        This owner's rows, standardized alike at all owners (`sfumato.engines.parties.codecs.joint_codec`).
+    n : int
+        Rows of all owners [line 2].
+
+    Returns
+    -------
+    JointResult
+        The same at every owner, to the bit.
+    """
+    level, g = group_sizes(plan.mechanism, n)
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    watched: list[SeenRounds] = []
+    labels, sizes, rounds = form_groups(session, plan, values, layout, n, g, watched)
+    session.phase("statistics of the groups")
+    present = _present(values, layout, labels, g)
+    total = possible(session.sum(present, "present cells"), 0, n, "present cells")
+    bare = refuse_exposed_rows(session, present, total, plan.few)
+    order = np.argsort(labels, kind="stable")
+    values, own = values[order], np.bincount(labels, minlength=g).astype(np.int64)  # group after group from here on
+    statistics = group_statistics(session, values, own, sizes)
+    axes = told_axes(session, statistics, layout, "axes")
+    session.phase("ranges of the components")
+    places = _components(values, own, statistics, axes, plan.mechanism.grid)
+    varying = varying_ranges(secure_ranges(session, places, own), 1)
+    session.phase("noise")
+    scales = component_scales(varying, plan.mechanism.scale(most_components(layout)))
+    noised = _noised(session, places, own, varying, scales)
+    session.phase("released rows")
+    joined = _tell_rows(session, noised, own, sizes)
+    result = release_rows(
+        session,
+        joined,
+        axes,
+        varying,
+        statistics,
+        layout,
+        step=plan.mechanism.grid,
+        level=level,
+        rounds=rounds,
+        bare=bare,
+    )
+    return dataclasses.replace(result, seen=watched[0] if watched else None)
+
+
+def form_groups(
+    session: Session,
+    plan: JointPlan,
+    values: Matrix,
+    layout: Layout,
+    n: int,
+    g: int,
+    watched: list[SeenRounds] | None = None,
+) -> tuple[Whole, Whole, int]:
+    """Group the rows of all owners [BCG10, lines 4 to 11].
+
+    What this owner saw of opened centres is put into ``watched``, where one is given.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_l,)
+        Groups of this owner's rows.
+    sizes : ndarray of shape (g,)
+        Rows of all owners in each group, floor(n/g) or more.
+    rounds : int
+        Rounds of K-means.
+    """
+    session.phase("first centres")
+    weights = response_weights(layout, plan.target, plan.mechanism.response_weight)
+    pool = joint_rows(session, values, layout, weights, n)
+    if g == 1:
+        return np.zeros(len(values), dtype=np.int64), np.array([n]), 0
+    first = first_centres(session, pool, g)
+    hidden = plan.centres == "last"
+    centres = HiddenCentres(session, pool, first) if hidden else OpenCentres(session, pool, first)
+    labels, sizes, rounds = cluster_rows(session, plan, centres, g, n)
+    if watched is not None and isinstance(centres, OpenCentres):
+        watched.append(centres.seen())
+    labels, sizes = fill_groups(session, pool, centres, labels, sizes)
+    return labels, sizes, rounds
+
+
+def _present(values: Matrix, layout: Layout, labels: Whole, g: int) -> Whole:
+    """Count this owner's rows of each group and, of columns with missing cells, those that are not: (g, 1 + c)."""
+    rows = np.bincount(labels, minlength=g)
+    marks = [values[:, block.start] for block in layout if block.kind is BlockKind.MISSING]
+    gone = [np.bincount(labels, weights=mark, minlength=g) for mark in marks]
+    return np.rint(np.column_stack([rows, *(rows - each for each in gone)])).astype(np.int64)
+
+
+def group_statistics(session: Session, values: Matrix, own: Whole, sizes: Whole) -> Statistics:
+    """Add up the statistics of the groups [BCG10, lines 12 and 13]: first the means, then products about them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_l, d)
+        This owner's rows, group after group.
+    own, sizes : ndarray of shape (g,)
+        Rows of each group here, and over all owners.
+    """
+    g, d = len(own), values.shape[1]
+    bound = 4.0 * float(sizes.sum())  # |sum of x_a x_b| <= n, for the squares of a column add up to n
+    bits = bits_for(bound)
+    first, _ = _sums(values, own, np.zeros((g, d)))
+    sums = decode(session.sum(encode(first, bits), "group sums"), bits)
+    mean = possible(sums, -bound, bound, "group sums") / sizes[:, None]
+    upper = np.triu_indices(d)
+    _, second = _sums(values, own, mean)
+    products = decode(session.sum(encode(second[:, *upper], bits), "group products"), bits)
+    covariance = np.zeros((g, d, d))
+    covariance[:, *upper] = possible(products, -bound, bound, "group products") / sizes[:, None]
+    below = np.tril_indices(d, -1)
+    covariance[:, *below] = covariance.transpose(0, 2, 1)[:, *below]
+    return Statistics(sizes, mean, covariance)
+
+
+def _sums(values: Matrix, own: Whole, origin: Matrix) -> tuple[Matrix, Matrix]:
+    """Sums and sums of products of this owner's groups about public points; 0 for absent groups."""
+    g, d = origin.shape
+    first, second = np.zeros((g, d)), np.zeros((g, d, d))
+    present = np.flatnonzero(own)
+    if len(present):
+        labels = np.repeat(np.arange(len(present)), own[present])
+        groups: Groups = summarize(values, labels, np.zeros(len(values), dtype=np.int64))
+        _, first[present], second[present] = groups.to_sums(origin[present])
+    return first, second
+
+
+def _components(values: Matrix, own: Whole, statistics: Statistics, axes: Matrix, step: float) -> Whole:
+    """Project this owner's rows on the axes of their groups, in whole steps from the mean [BCG10, line 16]."""
+    places = np.zeros((len(values), axes.shape[2]), dtype=np.int64)
+    ends = np.cumsum(own)
+    for group in np.flatnonzero(own):
+        rows = slice(int(ends[group] - own[group]), int(ends[group]))
+        places[rows] = component_places(project(values[rows] - statistics.mean[group], axes[group]), step)
+    return places
+
+
+def secure_ranges(session: Session, places: Whole, own: Whole) -> Whole:
+    """Compare the owners' minima and maxima, and open the ranges alone [BCG10, line 17].
+
+    Maxima go in with the other sign, so that an owner without rows of a group can bring a number that never wins.
+
+    Parameters
+    ----------
+    places : ndarray of shape (n_l, m)
+        Components of this owner's rows, group after group.
+    own : ndarray of shape (g,)
+        Rows of each group here.
+
+    Returns
+    -------
+    ndarray of shape (g, m)
+        In steps.
+    """
+    g, m = len(own), places.shape[1]
+    never = 2**60  # component_places gives less than 2^53
+    lowest = np.full((2, g, m), never, dtype=np.int64)
+    present = np.flatnonzero(own)
+    if len(present):
+        starts = (np.cumsum(own) - own)[present]
+        lowest[0, present] = np.minimum.reduceat(places, starts)
+        lowest[1, present] = np.minimum.reduceat(-places, starts)
+    shares = [
+        session.share(lowest.reshape(1, -1) if owner == session.rank else None, owner, (1, 2 * g * m), "extremes")
+        for owner in range(session.parties)
+    ]
+    low, _ = session.extremes(session.join(shares))
+    both = session.add(session.part(low, slice(0, g * m)), session.part(low, slice(g * m, 2 * g * m)))
+    ranges = session.open_to_all(session.scale(both, -1), "ranges")
+    return possible(ranges, 0, LONGEST, "ranges").reshape(g, m)
+
+
+def _noised(session: Session, places: Whole, own: Whole, varying: Whole, scales: Matrix) -> Whole:
+    """Add this owner's Laplace noise [BCG10, line 18]; what does not vary is put at the mean, where it tells nobody."""
+    group = np.repeat(np.arange(len(own)), own)
+    noise = draw_noise("laplace", scales, own, session.private_rng("noise"))
+    return np.where(varying[group] > 0, places, 0) + noise
+
+
+def _tell_rows(session: Session, noised: Whole, own: Whole, sizes: Whole) -> Whole:
+    """Tell all owners the noised components, in no order within a group; gives those of all, group after group.
+
+    Each owner's order would tell which of its rows is which.
+    """
+    rng = session.private_rng("order of the told rows")
+    group = np.repeat(np.arange(len(own)), own)
+    told = noised[np.lexsort((rng.permutation(len(group)), group))]
+    counts, rows = [], []
+    for owner in range(session.parties):
+        mine = owner == session.rank
+        counts.append(
+            tell_numbers(session, own if mine else None, owner, "noised rows", own.shape, "<i8", within=sizes.sum())
+        )
+        possible(counts[-1], 0, sizes, "noised rows")
+        shape = (int(counts[-1].sum()), noised.shape[1])
+        rows.append(tell_numbers(session, told if mine else None, owner, "noised rows", shape, "<i8", within=FARTHEST))
+    if not np.array_equal(np.sum(counts, axis=0), sizes):
+        raise PartyError("the owners told other numbers of rows than were grouped; start all parties again")
+    belongs = np.concatenate([np.repeat(np.arange(len(sizes)), count) for count in counts])
+    return np.concatenate(rows)[np.argsort(belongs, kind="stable")]

@@ -1,0 +1,276 @@
+"""Connections to the other parties as the network's thread keeps them, and the mail that the caller's thread reads."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sfumato.core.documents import Unparsable, from_json
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.wire import MOST_FRAME, Frame, Lost, Wire
+
+__all__ = ["MOST_MESSAGE", "Farewell", "Link", "Mail"]
+
+MOST_MESSAGE = 1 << 30
+"""Bytes of a message at most, and of what one party may send before it is read."""
+
+_LOOK = 0.5  # seconds between two looks
+_MOST_WORDS = 600  # of a reason that another party gives
+_MOST_KIND = 200
+_RANK = 2  # bytes
+_MESSAGE = 1 << 10  # bytes that a message takes at most beside its own: many empty ones count too
+_AGAIN = "start all parties again"
+
+
+@dataclass(frozen=True)
+class Farewell:
+    """Why a party gives up, and the exit code of that."""
+
+    reason: str
+    code: int
+
+
+class Mail:
+    """What has arrived and not been read, and the first failure.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of all parties.
+    step : float
+        Seconds to wait for a message at most.
+
+    Attributes
+    ----------
+    awaited : tuple of int
+        The parties that this one waits for now.
+    """
+
+    def __init__(self, names: tuple[str, ...], step: float = 1800.0) -> None:
+        self.names, self.step = names, step
+        self.awaited: tuple[int, ...] = ()
+        self._awaited_by: dict[int, tuple[int, ...]] = {}  # by the other parties, as their signs of life say
+        self.failed = threading.Event()
+        self._news = threading.Condition()
+        self._boxes: dict[int, deque[tuple[str, bytes]]] = {rank: deque() for rank in range(len(names))}
+        self._held = dict.fromkeys(range(len(names)), 0)
+        self._ended: set[int] = set()
+        self._failure: PartyError | None = None
+
+    def room(self, sender: int) -> int:
+        """Bytes that a party may still send before some are read."""
+        return MOST_MESSAGE - self._held[sender]
+
+    def put(self, sender: int, kind: str, payload: bytes) -> None:
+        """Lay a message into the box."""
+        with self._news:
+            self._boxes[sender].append((kind, payload))
+            self._held[sender] += len(payload) + _MESSAGE
+            self._news.notify_all()
+
+    def take(self, sender: int) -> tuple[str, bytes]:
+        """Wait for a message of a party, or for a failure of any."""
+        end = time.monotonic() + self.step
+        with self.waiting(sender), self._news:
+            while True:
+                self.check()
+                if self._boxes[sender]:
+                    kind, payload = self._boxes[sender].popleft()
+                    self._held[sender] -= len(payload) + _MESSAGE
+                    return kind, payload
+                if sender in self._ended:
+                    raise PartyError(
+                        f"party {self.names[sender]!r} has ended its run while a message of it was due; {_AGAIN}"
+                    )
+                if time.monotonic() > end:
+                    raise self.too_late()
+                self._news.wait(_LOOK)
+
+    @contextmanager
+    def waiting(self, *ranks: int) -> Iterator[None]:
+        """Say in the signs of life that this party waits for others, until the block ends."""
+        self.awaited = ranks
+        try:
+            yield
+        finally:
+            self.awaited = ()
+
+    def heard(self, sender: int, awaited: tuple[int, ...]) -> None:
+        """Note whom another party waits for."""
+        self._awaited_by[sender] = awaited
+
+    def late(self) -> str:
+        """Names of the parties that hold this one up: those that wait for nobody, behind all that wait for them."""
+        seen, left, idle = set[int](), list(self.awaited), []
+        while left:
+            rank = left.pop(0)
+            if rank in seen:
+                continue
+            seen.add(rank)
+            behind = self._awaited_by.get(rank, ())
+            left.extend(behind)
+            if not behind:
+                idle.append(rank)
+        named = [self.names[rank] for rank in idle or self.awaited]  # where all wait for each other, for whom I wait
+        return ("party " if len(named) == 1 else "parties ") + " and ".join(map(repr, named))
+
+    def too_late(self) -> PartyError:
+        """What to say where a step has taken too long."""
+        return PartyError(
+            f"{self.late()} gave signs of life and did nothing else for {self.step:g} seconds; {_AGAIN}, with a longer "
+            "'step' if this was honest work"
+        )
+
+    def end(self, sender: int) -> None:
+        """Note that a party has said all it had to say."""
+        with self._news:
+            self._ended.add(sender)
+            self._news.notify_all()
+
+    def fail(self, error: PartyError) -> None:
+        """Note a failure; the first counts."""
+        with self._news:
+            if self._failure is None:
+                self._failure = error
+                self.failed.set()
+            self._news.notify_all()
+
+    @property
+    def failure(self) -> str:
+        """What failed, in one sentence; nothing while all is well."""
+        return "" if self._failure is None else str(self._failure)
+
+    def check(self) -> None:
+        """Raise the failure, if there is one."""
+        if self._failure is not None:
+            raise copy.copy(self._failure)
+
+
+class Link:
+    """The connection to one party.
+
+    Parameters
+    ----------
+    rank : int
+        Of the other party.
+    wire : Wire
+        After both ends have greeted.
+    clock : callable
+        Gives seconds that only go up.
+    """
+
+    def __init__(self, rank: int, wire: Wire, mail: Mail, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rank, self.wire = rank, wire
+        self._mail, self._clock = mail, clock
+        self.heard = clock()
+        self.over = False  # one of both has said farewell: silence is no failure
+        self.seen = asyncio.Event()
+        self._kind, self._due, self._parts = "", -1, bytearray()
+
+    @property
+    def name(self) -> str:
+        """Name of the other party."""
+        return self._mail.names[self.rank]
+
+    async def listen(self) -> None:
+        """Take in frames until the connection ends."""
+        try:
+            while True:
+                frame, payload = await self.wire.receive()
+                self.heard = self._clock()
+                self._take(frame, payload)
+        except (Lost, ssl.SSLError):
+            if not self.over:
+                self._mail.fail(PartyError(f"party {self.name!r} is gone, its connection ended; {_AGAIN}"))
+        finally:
+            self.over = True
+            self.seen.set()
+            self.wire.close()
+
+    async def send(self, kind: str, payload: bytes) -> None:
+        """Send a message in parts, no faster than the other end takes them."""
+        self.wire.send(Frame.MESSAGE, len(payload).to_bytes(8, "big") + kind.encode())
+        view = memoryview(payload)
+        for start in range(0, len(payload), MOST_FRAME):
+            self.wire.send(Frame.PART, view[start : start + MOST_FRAME])
+            await self.wire.drain()
+        await self.wire.drain()
+
+    async def farewell(self, frame: Frame, payload: bytes, within: float) -> None:
+        """Say that this party ends or gives up, and wait a while until the other has read it."""
+        if self.over:
+            return
+        self.over = True
+        with contextlib.suppress(Lost, TimeoutError):
+            self.wire.send(frame, payload)
+            async with asyncio.timeout(within):
+                await self.seen.wait()
+
+    def beat(self) -> None:
+        """Say that this party lives, and whom this party waits for."""
+        with contextlib.suppress(Lost):  # whoever listens there notes it
+            self.wire.send(Frame.BEAT, b"".join(rank.to_bytes(_RANK, "big") for rank in self._mail.awaited))
+
+    def _take(self, frame: Frame, payload: bytes) -> None:
+        if frame is Frame.MESSAGE and self._due < 0:
+            self._begin(payload)
+        elif frame is Frame.PART and 0 < len(payload) <= self._due - len(self._parts):
+            self._parts += payload
+        elif frame is Frame.SEEN:
+            self.seen.set()
+        elif frame in (Frame.ABORT, Frame.BYE):
+            self._ended(frame, payload)
+        elif frame is Frame.BEAT and len(payload) <= _RANK * len(self._mail.names):
+            ranks = (int.from_bytes(payload[place : place + _RANK], "big") for place in range(0, len(payload), _RANK))
+            self._mail.heard(self.rank, tuple(rank for rank in ranks if rank < len(self._mail.names)))
+        else:
+            raise Lost
+        if self._due == len(self._parts):
+            self._mail.put(self.rank, self._kind, bytes(self._parts))
+            self._due, self._parts = -1, bytearray()
+
+    def _begin(self, payload: bytes) -> None:
+        self._due = int.from_bytes(payload[:8], "big")
+        if not 8 <= len(payload) <= _MOST_KIND:
+            raise Lost
+        self._kind = payload[8:].decode(errors="replace")
+        if self._due > self._mail.room(self.rank):
+            self._mail.fail(
+                PartyError(f"party {self.name!r} sends more than {MOST_MESSAGE >> 20} MiB at once; bring fewer rows")
+            )
+            raise Lost
+
+    def _ended(self, frame: Frame, payload: bytes) -> None:
+        self.over = True
+        if frame is Frame.BYE:
+            self._mail.end(self.rank)
+        else:
+            self._mail.fail(self._told(payload))
+        with contextlib.suppress(Lost):
+            self.wire.send(Frame.SEEN)
+
+    def _told(self, payload: bytes) -> PartyError:
+        """Make the failure of what a party says when it gives up; what it only passes on keeps its own words."""
+        reason, code = _reason(payload)
+        passed_on = reason.startswith(tuple(f"party {name!r} gave up: " for name in self._mail.names))
+        error = PartyError(reason if passed_on else f"party {self.name!r} gave up: {reason}")
+        error.exit_code = code
+        return error
+
+
+def _reason(payload: bytes) -> tuple[str, int]:
+    """Read why a party gave up, and with which exit code; whatever it sent is shown as plain words."""
+    try:
+        told = from_json(Farewell, payload)  # of one frame
+    except Unparsable:
+        return "it did not say why", 1
+    words = "".join(sign if sign.isprintable() else " " for sign in told.reason)[:_MOST_WORDS]
+    return words, told.code if told.code in (2, 3) else 1

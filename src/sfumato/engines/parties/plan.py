@@ -1,0 +1,155 @@
+"""What the parties of a joint run agree on, what the run declares to show, and what they have in the end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.attacks.differencing import SeenRounds
+from sfumato.core.documents import plain, write_json
+from sfumato.core.errors import OptionError
+from sfumato.core.records import Layout
+from sfumato.engines.parties.ledger import Leak
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+
+__all__ = ["AGREEMENT", "CENTRES", "ENGINES", "FEW", "NOISES", "RELEASED_CELLS", "JointPlan", "JointResult", "leaks_of"]
+
+_PARTITIONS = ("horizontal", "vertical")
+ENGINES = ("cheetah", "aby3")
+CENTRES = ("last", "each")
+NOISES = ("each", "split")
+FEW = ("refuse", "allow")
+
+_MOST_ROUNDS = 1000
+
+AGREEMENT = Leak.told(
+    "agreement", "names, kinds and declared domains of an owner's columns, and names of those it drops"
+)
+"""What owners tell each other before they start."""
+
+RELEASED_CELLS = Leak.told("released cells", "the cells of an owner's columns as they are released", implied=True)
+"""What owners of columns tell each other in the end."""
+
+_ABOUT = {
+    leak.label: leak
+    for leak in (
+        AGREEMENT,
+        Leak.told("time", "the time that stands on the certificate"),
+        Leak.told("traffic", "how many bytes and messages a party sent", implied=True),
+    )
+}
+
+
+@dataclass(frozen=True)
+class JointPlan:
+    """The public settings of a joint run, the same at every party."""
+
+    # {"horizontal", "vertical"}: whether each owner has some of the rows, or some of the columns of all rows
+    partition: str
+    parties: tuple[str, ...]  # names of the owners, in the order of their ranks; the first and the last compute
+    mechanism: LaplacePCA  # group size, weight of the response, noise and guarantee
+    target: str | None = None  # the response variable
+    # {"cheetah", "aby3"}: secure computation by two parties, or by three of which two are honest and do not collude
+    engine: str = "cheetah"
+    rounds: int = 20  # rounds of K-means at most
+    # {"last", "each"}: of a horizontal partition: whether cluster centres stay shared, so that only the statistics of
+    # the last groups are seen, or are opened in every round
+    centres: str = "last"
+    # {"refuse", "allow"}: of a horizontal partition: what is done where all owners but one have one or two rows
+    # together in a group, or one or two cells of a column that are not missing, which exact sums would give away to
+    # that one
+    few: str = "refuse"
+    # {"each", "split"}: of a vertical partition: whether the first and the last party each draw a whole Laplace noise,
+    # so that it also bounds what either of them learns, or halves whose difference is the noise [BCG10, line 24]
+    noise: str = "each"
+    seed: int | None = None  # makes a rehearsal
+
+    def __post_init__(self) -> None:
+        for name, chosen, choices in (
+            ("partition", self.partition, _PARTITIONS),
+            ("engine", self.engine, ENGINES),
+            ("centres", self.centres, CENTRES),
+            ("few", self.few, FEW),
+            ("noise", self.noise, NOISES),
+        ):
+            if chosen not in choices:
+                raise OptionError(f"there is no {name} {chosen!r} of a joint run; choose one of {', '.join(choices)}")
+        if len(self.parties) < 2 or len(set(self.parties)) < len(self.parties):
+            raise OptionError("a joint run has two or more parties, each with a name of its own")
+        if self.engine == "aby3" and len(self.parties) < 3:
+            raise OptionError("the engine aby3 needs three computing parties and there are two; choose cheetah")
+        if isinstance(self.rounds, bool) or not 1 <= self.rounds <= _MOST_ROUNDS:
+            raise OptionError(f"rounds lie between 1 and {_MOST_ROUNDS}; the usual number is 20")
+        if self.mechanism.grouping != "modified":
+            raise OptionError("owners fill small clusters from larger ones together; choose the grouping 'modified'")
+
+    @property
+    def noise_in_words(self) -> str:
+        """Against whom the noise of owners of columns protects, in one sentence; nothing for owners of rows."""
+        if self.partition != "vertical":
+            return ""
+        both = f"{self.parties[0]} and {self.parties[-1]}"
+        if self.noise == "each":
+            return f"{both} each draw a whole noise, so its bound holds against every party, and rows carry both"
+        return (
+            f"{both} each know half of the noise, so its bound does NOT hold against these two, only against the "
+            'others and readers; noise = "each" mends it'
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Settings as plain values, for comparing them and for the certificate."""
+        document: dict[str, Any] = plain(self)
+        mechanism: dict[str, Any] = document.pop("mechanism")
+        return document | mechanism
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], *, seed: int | None = None) -> JointPlan:
+        """Plan of the settings that `document` gives; a certificate and a recipe have them without the seed."""
+        names = {field.name for field in fields(LaplacePCA)}
+        mechanism = LaplacePCA(**{key: value for key, value in document.items() if key in names})
+        settings = {key: value for key, value in document.items() if key not in names}
+        return cls(**{**settings, "mechanism": mechanism, "parties": tuple(settings["parties"]), "seed": seed})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the settings."""
+        text = write_json(self.document(), "canonical", escaped=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointResult:
+    """What every party has in the end."""
+
+    values: NDArray[np.float64]  # (n, d): released coordinates of all columns, in released order
+    layout: Layout  # of all columns
+    labels: NDArray[np.int64]  # (n,): group of each released row
+    sizes: NDArray[np.int64]  # (g,): records of each group
+    level: int  # records that each group had to have
+    noised: int  # most components that got noise in a group
+    rounds: int  # rounds of K-means that were run
+    # how often exact statistics show rows: of owners of rows, how often an owner sees all other rows of a group, or
+    # cells of a column, because they are one or two; of owners of columns, how often a record alone has a category or a
+    # missing cell in its group
+    bare: int = 0
+    # where centres were opened, what this owner saw of the rounds; not the same at every party
+    seen: SeenRounds | None = None
+
+    def __repr__(self) -> str:
+        return f"JointResult(n={len(self.values)}, d={self.values.shape[1]}, groups={len(self.sizes)})"
+
+
+def leaks_of(plan: JointPlan) -> dict[str, Leak]:
+    """All that a run of this plan declares to show, by label."""
+    if plan.partition == "vertical":
+        from sfumato.engines.parties import vertical
+
+        return {**_ABOUT, **vertical.LEAKS, RELEASED_CELLS.label: RELEASED_CELLS}
+    from sfumato.engines.parties import horizontal
+
+    return {**_ABOUT, **horizontal.leaks(plan.centres)}

@@ -1,0 +1,270 @@
+"""What a session stands on: a channel between the parties, and an engine for what shares alone cannot do.
+
+A channel carries bytes between every two parties, in order. Whatever goes wrong with any party is told to all of them
+as one sentence. Everything linear is arithmetic on shares; comparing and multiplying what nobody may see needs an
+engine for secure computation, which gets shares and gives fresh shares, and keeps nothing between two calls.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import SfumatoError
+
+__all__ = [
+    "OPERATIONS",
+    "Engine",
+    "LocalChannel",
+    "Operation",
+    "PartyChannel",
+    "PartyError",
+    "evaluate",
+    "local_channels",
+    "result_shapes",
+]
+
+_LOOK = 0.2  # seconds between two looks at whether another party has given up
+
+Shape = tuple[int, ...]
+Words = NDArray[np.uint64]
+
+OPERATIONS = ("less_than", "argmin", "extremes", "top", "cross")
+"""Names of the operations."""
+
+
+class PartyError(SfumatoError):
+    """Another party, or the way to it, failed; nothing is written."""
+
+
+class PartyChannel(Protocol):
+    """The way to all other parties.
+
+    Attributes
+    ----------
+    rank : int
+        The place of this party, from 0.
+    names : tuple of str
+        Of all parties, in the order of their ranks.
+    sent, messages : int
+        Bytes and messages that this party has sent.
+    """
+
+    rank: int
+    names: tuple[str, ...]
+    sent: int
+    messages: int
+
+    @property
+    def parties(self) -> int:
+        """Number of parties."""
+        return len(self.names)
+
+    def check_kind(self, sender: int, told: str, kind: str) -> None:
+        """Refuse a message that is another than the one that is due."""
+        if told != kind:
+            raise PartyError(
+                f"party {self.names[sender]!r} sent {told!r} where {kind!r} was due; start all parties again"
+            )
+
+    def send(self, to: int, kind: str, payload: bytes) -> None:
+        """Send bytes to a party; the kind says what they are."""
+
+    def receive(self, sender: int, kind: str) -> bytes:
+        """Wait for the next bytes of a party, which must be of this kind.
+
+        Raises
+        ------
+        PartyError
+            Where any party has given up, is gone or stays silent too long.
+        """
+
+    def waiting(self, *ranks: int) -> AbstractContextManager[None]:
+        """Let the others know whom this party waits for, until the block ends."""
+
+    def abort(self, reason: str) -> None:
+        """Tell all others that this party gives up, and why; the sentence holds no data."""
+
+    def close(self) -> None:
+        """End the connections."""
+
+
+class _Hall:
+    """What the parties of one process share: a queue for every two of them, and the first failure."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        ranks = range(len(names))
+        self.queues: dict[tuple[int, int], queue.Queue[tuple[str, bytes]]] = {
+            (sender, to): queue.Queue() for sender in ranks for to in ranks if sender != to
+        }
+        self.failure: tuple[int, str] | None = None
+        self.lock = threading.Lock()
+
+
+class LocalChannel(PartyChannel):
+    """A channel between threads of one process."""
+
+    def __init__(self, hall: _Hall, rank: int, timeout: float) -> None:
+        self.rank = rank
+        self.names = hall.names
+        self.sent = self.messages = 0
+        self._hall, self._timeout = hall, timeout
+
+    def send(self, to: int, kind: str, payload: bytes) -> None:
+        """Put bytes into the queue of another thread."""
+        self._hall.queues[self.rank, to].put((kind, payload))
+        self.sent += len(payload)
+        self.messages += 1
+
+    def receive(self, sender: int, kind: str) -> bytes:
+        """Take the next bytes of another thread."""
+        end = time.monotonic() + self._timeout
+        while True:
+            try:
+                told, payload = self._hall.queues[sender, self.rank].get(timeout=_LOOK)
+                break
+            except queue.Empty:
+                self._look()
+                if time.monotonic() > end:
+                    raise PartyError(
+                        f"party {self.names[sender]!r} was silent for {self._timeout:g} seconds; start all again"
+                    ) from None
+        self.check_kind(sender, told, kind)
+        return payload
+
+    def _look(self) -> None:
+        failure = self._hall.failure
+        if failure is not None and failure[0] != self.rank:
+            raise PartyError(f"party {self.names[failure[0]]!r} gave up: {failure[1]}")
+
+    def waiting(self, *_: int) -> AbstractContextManager[None]:
+        """Threads that wait for each other end together."""
+        return nullcontext()
+
+    def abort(self, reason: str) -> None:
+        """Leave word for the other threads; the first to fail is the one they hear of."""
+        with self._hall.lock:
+            if self._hall.failure is None:
+                self._hall.failure = (self.rank, reason)
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def local_channels(names: tuple[str, ...], *, timeout: float = 60.0) -> tuple[LocalChannel, ...]:
+    """End of each party of channels between threads.
+
+    Examples
+    --------
+    >>> here, there = local_channels(("here", "there"))
+    >>> here.send(1, "greeting", b"hello")
+    >>> there.receive(0, "greeting")
+    b'hello'
+    """
+    hall = _Hall(names)
+    return tuple(LocalChannel(hall, rank, timeout) for rank in range(len(names)))
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call of an engine.
+
+    Parameters
+    ----------
+    name : str
+        - ``less_than``: of two equal shapes, 1 where the first is less, else 0;
+        - ``argmin``: of (n, g) the place of the least in each row, of equal ones the first;
+        - ``extremes``: of (n, m) the minima and the maxima of the columns;
+        - ``top``: of (n,) numbers from 0 to below 2^bits a mask with exactly ``count`` ones at the smallest, of equal
+          ones the lower places;
+        - ``cross``: of (s, p) and (s, q) the products a^T b modulo 2^64, or of (g, s, p) and (g, s, q) those of each.
+    shapes : tuple of shapes
+        Of the inputs.
+    count, bits : int
+        Of ``top``.
+    """
+
+    name: str
+    shapes: tuple[Shape, ...]
+    count: int = 0
+    bits: int = 0
+
+    def __post_init__(self) -> None:
+        result_shapes(self)
+
+
+class Engine(Protocol):
+    """Does an operation on shares; all computing parties call it together.
+
+    Attributes
+    ----------
+    sent : int
+        Bytes that this party's engine has sent.
+    """
+
+    sent: int
+
+    def run(self, operation: Operation, inputs: Sequence[Words | None]) -> tuple[Words | None, ...]:
+        """Fresh shares of the results for shares of the inputs.
+
+        The first and the last party hold shares; a third one that helps to compute passes and gets None.
+        """
+
+    def close(self) -> None:
+        """End the engine."""
+
+
+def result_shapes(operation: Operation) -> tuple[Shape, ...]:
+    """Shapes of what comes out; refuses shapes that do not fit."""
+    name, shapes, count = operation.name, operation.shapes, operation.count
+    if name == "less_than" and len(shapes) == 2 and shapes[0] == shapes[1]:
+        return (shapes[0],)
+    if name == "argmin" and len(shapes) == 1 and len(shapes[0]) == 2 and shapes[0][1] > 0:
+        return ((shapes[0][0],),)
+    if name == "extremes" and len(shapes) == 1 and len(shapes[0]) == 2 and shapes[0][0] > 0:
+        return ((shapes[0][1],), (shapes[0][1],))
+    if (
+        name == "top"
+        and len(shapes) == 1
+        and len(shapes[0]) == 1
+        and 0 <= count <= shapes[0][0]
+        and 0 < operation.bits < 62
+    ):
+        return (shapes[0],)
+    if name == "cross" and len(shapes) == 2:
+        a, b = shapes
+        if len(a) == len(b) and len(a) in (2, 3) and a[:-1] == b[:-1]:
+            return ((*a[:-2], a[-1], b[-1]),)
+    raise ValueError(f"no operation {name!r} on shapes {shapes} with count {count}")
+
+
+def evaluate(operation: Operation, inputs: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
+    """Do an operation in the clear: what every engine must give.
+
+    Examples
+    --------
+    >>> evaluate(Operation("top", ((4,),), count=2, bits=3), [np.array([5, 1, 1, 1])])[0].tolist()
+    [0, 1, 1, 0]
+    """
+    first = np.asarray(inputs[0], dtype=np.int64)
+    if operation.name == "less_than":
+        return ((first < inputs[1]).astype(np.int64),)
+    if operation.name == "argmin":
+        return (np.argmin(first, axis=1).astype(np.int64),)
+    if operation.name == "extremes":
+        return first.min(axis=0), first.max(axis=0)
+    if operation.name == "top":
+        mask = np.zeros(first.shape, dtype=np.int64)
+        mask[np.argsort(first, kind="stable")[: operation.count]] = 1
+        return (mask,)
+    a, b = first.view(np.uint64), np.asarray(inputs[1], dtype=np.int64).view(np.uint64)
+    return ((np.swapaxes(a, -1, -2) @ b).view(np.int64),)  # whole numbers wrap as the ring does

@@ -1,0 +1,322 @@
+"""What owners can do together with numbers that none may see: the port that the protocols are written against.
+
+Shares modulo 2^64 go over a channel, sums under masks, and an engine does what shares cannot do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.progress import tell as tell_progress
+from sfumato.core.randomness import Randomness
+from sfumato.engines.parties.ledger import Leak, Transcript, refuse_undeclared
+from sfumato.engines.parties.ports import Engine, Operation, PartyChannel, PartyError, result_shapes
+from sfumato.engines.parties.ring import SECRET_BYTES, grown, masked, read_secret, read_words, words_of
+
+__all__ = ["Session", "Shared"]
+
+Shape = tuple[int, ...]
+Whole = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+
+class Shared:
+    """Numbers that nobody sees: the first and the last party hold words that add up to them modulo 2^64."""
+
+    __slots__ = ("_words", "shape")
+
+    def __init__(self, shape: Shape, words: NDArray[np.uint64] | None) -> None:
+        if words is not None and words.shape != shape:
+            raise ValueError(f"a share of shape {words.shape} does not fit {shape}")
+        self.shape = shape
+        self._words = words
+
+    def __repr__(self) -> str:
+        return f"Shared(shape={self.shape})"
+
+
+class Session:
+    """One party's session; all parties call the same methods in the same order.
+
+    Numbers are whole, modulo 2^64; `engines.parties.ring` makes them of others. Those that are compared differ by less
+    than 2^62.
+
+    Parameters
+    ----------
+    engine : Engine or None
+        None at a party that does not compute.
+    computing : tuple of int
+        The first and the last party, and of ABY3 a third.
+    leaks : mapping of str to Leak
+        What the protocol declares to show; nothing else is.
+    seed : int, optional
+        Makes a rehearsal; the same at all parties.
+    keep : bool
+        Keep opened values in the transcript's memory.
+    """
+
+    def __init__(
+        self,
+        channel: PartyChannel,
+        engine: Engine | None,
+        computing: tuple[int, ...],
+        leaks: Mapping[str, Leak],
+        *,
+        seed: int | None = None,
+        keep: bool = False,
+    ) -> None:
+        self.rank, self.names = channel.rank, channel.names
+        self.transcript = Transcript(keep=keep)
+        self._channel, self._engine, self._computing, self._leaks = channel, engine, computing, leaks
+        self._randomness = Randomness(seed)
+        self._phase, self._sums, self._secrets = "start", 0, dict[int, bytes]()
+        self._ends = (0, self.parties - 1)
+        if not set(self._ends) <= set(computing) or (engine is None) != (self.rank not in computing):
+            raise ValueError(f"parties {computing} compute, and party {self.rank} has {engine!r}")
+
+    def __repr__(self) -> str:
+        return f"Session(rank={self.rank}, parties={self.parties})"
+
+    @property
+    def parties(self) -> int:
+        """Number of parties."""
+        return len(self.names)
+
+    @property
+    def computing(self) -> tuple[int, ...]:
+        """The parties that hold shares or help to compute."""
+        return self._computing
+
+    def phase(self, name: str) -> None:
+        """Say what comes now, for the transcript and the progress."""
+        self._phase = name
+        tell_progress(name, 0.0)
+
+    def share(self, values: Whole | None, owner: int, shape: Shape, label: str) -> Shared:
+        """Split the owner's numbers between the first and the last party; the others pass None.
+
+        One of the two gets a short secret that its share grows from, so only one share travels, or none where the
+        owner holds one itself.
+        """
+        first, last = self._ends
+        grower = last if owner == first else first
+        keeper = last if grower == first else first
+        entry = self._log("shared", label, shape, self._ends, owner)
+        kind = f"{entry}:share"
+        if self.rank == owner:
+            if values is None or values.shape != shape:
+                raise ValueError(f"the owner brings no numbers of shape {shape}")
+            seed = secrets.token_bytes(SECRET_BYTES)
+            rest = words_of(values) - grown(seed, shape)
+            if grower != owner:
+                self._channel.send(grower, kind, seed)
+            if keeper != owner:
+                self._channel.send(keeper, kind, rest.tobytes())
+            return Shared(shape, rest if keeper == owner else grown(seed, shape) if grower == owner else None)
+        if self.rank == grower:
+            return Shared(shape, grown(self._secret_of(owner, kind), shape))
+        if self.rank == keeper:
+            return Shared(shape, read_words(self._channel.receive(owner, kind), shape, self.names[owner]))
+        return Shared(shape, None)
+
+    def add(self, *terms: Shared) -> Shared:
+        """Add numbers of equal shapes."""
+        total = terms[0]
+        for term in terms[1:]:
+            total = self._each(lambda a, b: a + b, total, term)
+        return total
+
+    def subtract(self, left: Shared, right: Shared) -> Shared:
+        """Subtract numbers of equal shapes."""
+        return self._each(lambda a, b: a - b, left, right)
+
+    def scale(self, shared: Shared, factor: int | Whole) -> Shared:
+        """Multiply with public whole numbers."""
+        public = words_of(np.asarray(factor, dtype=np.int64))
+        shape = np.broadcast_shapes(shared.shape, public.shape)
+        return Shared(shape, None if shared._words is None else shared._words * public)
+
+    def join(self, parts: Sequence[Shared]) -> Shared:
+        """Concatenate along the first axis."""
+        shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
+        words = [part._words for part in parts if part._words is not None]
+        return Shared(shape, np.concatenate(words) if words else None)
+
+    def part(self, shared: Shared, rows: slice | Whole) -> Shared:
+        """Take public rows along the first axis."""
+        count = len(np.arange(shared.shape[0])[rows])
+        return Shared((count, *shared.shape[1:]), None if shared._words is None else shared._words[rows])
+
+    def arrange(self, shared: Shared, shape: Shape, axes: tuple[int, ...] | None = None) -> Shared:
+        """Reshape, then transpose if axes are given."""
+        target = shape if axes is None else tuple(shape[axis] for axis in axes)
+        if shared._words is None:
+            return Shared(target, None)
+        words = shared._words.reshape(shape)
+        return Shared(target, words if axes is None else np.ascontiguousarray(words.transpose(axes)))
+
+    def _each(self, function: Callable[[Words, Words], Words], left: Shared, right: Shared) -> Shared:
+        if left.shape != right.shape:
+            raise ValueError(f"shapes {left.shape} and {right.shape} differ")
+        if left._words is None or right._words is None:
+            return Shared(left.shape, None)
+        return Shared(left.shape, function(left._words, right._words))
+
+    def less_than(self, left: Shared, right: Shared) -> Shared:
+        """1 where left is less, else 0."""
+        return self._run(Operation("less_than", (left.shape, right.shape)), left, right)[0]
+
+    def argmin(self, shared: Shared) -> Shared:
+        """Place of the least of each row, of equal ones the first."""
+        return self._run(Operation("argmin", (shared.shape,)), shared)[0]
+
+    def extremes(self, shared: Shared) -> tuple[Shared, Shared]:
+        """Minimum and maximum of each column."""
+        low, high = self._run(Operation("extremes", (shared.shape,)), shared)
+        return low, high
+
+    def top(self, shared: Shared, count: int, bits: int) -> Shared:
+        """Mark the smallest with 1; numbers lie from 0 to below 2^bits, of equal ones the lower places are taken."""
+        return self._run(Operation("top", (shared.shape,), count=count, bits=bits), shared)[0]
+
+    def cross(self, left: Shared, right: Shared) -> Shared:
+        """Left^T right modulo 2^64; of three axes for each place of the first."""
+        return self._run(Operation("cross", (left.shape, right.shape)), left, right)[0]
+
+    def _run(self, operation: Operation, *inputs: Shared) -> tuple[Shared, ...]:
+        shapes = result_shapes(operation)
+        self._log("engine", operation.name, inputs[0].shape, self._computing)
+        if self._engine is None:
+            return tuple(Shared(shape, None) for shape in shapes)
+        with self._channel.waiting(*(rank for rank in self._computing if rank != self.rank)):
+            results = self._engine.run(operation, [shared._words for shared in inputs])
+        return tuple(Shared(shape, words) for shape, words in zip(shapes, results, strict=True))
+
+    def open(self, shared: Shared, label: str, to: tuple[int, ...] | None = None) -> Whole | None:
+        """Show numbers to some parties, by default to all; None at the others."""
+        to = tuple(range(self.parties)) if to is None else to
+        names = tuple(self.names[rank] for rank in to)
+        refuse_undeclared(self._leaks, "opened", label, names, self.parties)
+        entry = self._log("opened", label, shared.shape, to)
+        kind = f"{entry}:open"
+        if self.rank in self._ends and shared._words is not None:
+            for other in to:
+                if other != self.rank:
+                    self._channel.send(other, kind, shared._words.tobytes())
+        if self.rank not in to:
+            return None
+        total = np.zeros(shared.shape, dtype=np.uint64)
+        for end in self._ends:
+            if end == self.rank and shared._words is not None:
+                total = total + shared._words
+            elif end != self.rank:
+                total = total + read_words(self._channel.receive(end, kind), shared.shape, self.names[end])
+        return self._seen(entry, total.view(np.int64))
+
+    def open_to_all(self, shared: Shared, label: str) -> Whole:
+        """Show numbers to all parties."""
+        opened = self.open(shared, label)
+        assert opened is not None  # this party is one of them
+        return opened
+
+    def sum(self, values: Whole, label: str) -> Whole:
+        """Add the numbers of all parties under masks, at the first party, and show the sum to all."""
+        refuse_undeclared(self._leaks, "sum", label, self.names, self.parties)
+        entry = self._log("sum", label, values.shape, tuple(range(self.parties)))
+        if not self._secrets:
+            self._agree_on_secrets()
+        hidden = masked(values, self.rank, self._secrets, self._sums)
+        self._sums += 1
+        kind = f"{entry}:sum"
+        others = range(1, self.parties)
+        if self.rank:
+            self._channel.send(0, kind, hidden.tobytes())
+            total = read_words(self._channel.receive(0, kind), values.shape, self.names[0])
+        else:
+            total = hidden
+            for other in others:
+                total = total + read_words(self._channel.receive(other, kind), values.shape, self.names[other])
+            for other in others:
+                self._channel.send(other, kind, total.tobytes())
+        return self._seen(entry, total.view(np.int64))
+
+    def tell(self, payload: bytes | None, owner: int, label: str, count: int) -> bytes:
+        """Send the owner's message to all; it holds so many numbers."""
+        refuse_undeclared(self._leaks, "told", label, self.names, self.parties)
+        entry = self._log("told", label, (count,), tuple(range(self.parties)), owner)
+        kind = f"{entry}:tell"
+        if self.rank != owner:
+            return self._channel.receive(owner, kind)
+        if payload is None:
+            raise ValueError("the owner brings no message")
+        for other in range(self.parties):
+            if other != owner:
+                self._channel.send(other, kind, payload)
+        return payload
+
+    def public_rng(self, label: str) -> np.random.Generator:
+        """Generator that all parties have alike; each promises its part before it sees another's."""
+        entry = self._log("tossed", label, (1,), tuple(range(self.parties)))
+        if self._randomness.seed is not None:
+            return self._randomness.generator(f"{label}, {entry}")
+        from randomgen import ChaCha
+
+        own = secrets.token_bytes(SECRET_BYTES)
+        promises = self._swap(f"{entry}:promise", hashlib.sha256(own).digest())
+        parts = self._swap(f"{entry}:toss", own)
+        for rank, (promise, part) in enumerate(zip(promises, parts, strict=True)):
+            if not hmac.compare_digest(promise, hashlib.sha256(part).digest()):
+                raise PartyError(
+                    f"party {self.names[rank]!r} changed its toss after promising it; do not go on with it"
+                )
+        key = hashlib.sha256(b"sfumato toss" + b"".join(parts)).digest()
+        return np.random.Generator(ChaCha(key=int.from_bytes(key, "little"), rounds=20))
+
+    def private_rng(self, purpose: str) -> np.random.Generator:
+        """Generator that only this party has."""
+        return self._randomness.generator(f"{purpose}, party {self.rank}")
+
+    def secret(self, label: str) -> bytes:
+        """Bytes that all parties have and nobody else; the first party draws them and sends them to each."""
+        entry = self._log("tossed", label, (1,), tuple(range(self.parties)))
+        if self._randomness.seed is not None:
+            return self._randomness.generator(f"{label}, {entry}").bytes(SECRET_BYTES)
+        if self.rank:
+            return self._secret_of(0, f"{entry}:secret")
+        drawn = secrets.token_bytes(SECRET_BYTES)
+        for other in range(1, self.parties):
+            self._channel.send(other, f"{entry}:secret", drawn)
+        return drawn
+
+    def _swap(self, kind: str, own: bytes) -> list[bytes]:
+        for other in range(self.parties):
+            if other != self.rank:
+                self._channel.send(other, kind, own)
+        return [own if other == self.rank else self._channel.receive(other, kind) for other in range(self.parties)]
+
+    def _agree_on_secrets(self) -> None:
+        """Secret that this party has with each other one: the lower of two draws it."""
+        for other in range(self.rank + 1, self.parties):
+            self._secrets[other] = secrets.token_bytes(SECRET_BYTES)
+            self._channel.send(other, "secret", self._secrets[other])
+        for other in range(self.rank):
+            self._secrets[other] = self._secret_of(other, "secret")
+
+    def _secret_of(self, sender: int, kind: str) -> bytes:
+        return read_secret(self._channel.receive(sender, kind), self.names[sender])
+
+    def _log(self, action: str, label: str, shape: Shape, to: tuple[int, ...], owner: int | None = None) -> int:
+        names = tuple(self.names[rank] for rank in to)
+        whose = None if owner is None else self.names[owner]
+        return self.transcript.add(self._phase, action, label, shape, names, whose).number
+
+    def _seen(self, entry: int, values: Whole) -> Whole:
+        if self.transcript.keep:
+            self.transcript.values[entry] = values.copy()
+        return values

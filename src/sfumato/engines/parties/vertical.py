@@ -1,0 +1,362 @@
+"""Owners of columns: one sanitized table from the columns of all, without a row shown [BCG10, alg. 2, vertical].
+
+Each owner has some columns of the same records, in the same order (`engines.parties.align`), and standardizes them
+itself. Who belongs to which group is opened in every round, and so are the groups' statistics; distances, components
+and noise are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
+from sfumato.core.errors import BadInput, OptionError, SchemaError
+from sfumato.core.groups.model import check_partition, check_values, response_weights
+from sfumato.core.records import Block, BlockKind, Layout, width
+from sfumato.engines.parties import align
+from sfumato.engines.parties.groupwise import (
+    group_sizes,
+    next_to_fill,
+    padded_choice,
+    release_rows,
+    row_blocks,
+    shared_sum,
+    told_axes,
+)
+from sfumato.engines.parties.ledger import Leak
+from sfumato.engines.parties.plan import JointPlan, JointResult
+from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.ring import bits_for, encode, possible
+from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.vertical_noise import (
+    add_noise,
+    component_ranges,
+    group_statistics,
+    grouped,
+    lone_marks,
+    share_components,
+    with_fills,
+)
+from sfumato.mechanisms.perturb.laplace_pca import most_components
+
+__all__ = [
+    "LEAKS",
+    "Distances",
+    "agree_on_columns",
+    "cluster_rows",
+    "distances",
+    "fill_groups",
+    "first_rows",
+    "sanitize_vertical",
+]
+
+_FINE = 16  # bits behind the point of a squared distance; selecting the nearest costs a comparison for each bit
+
+_SPREAD = 1.001  # a column that is standardized has 1; a codec may round its mean a little
+_MOST_WIDE = 8192  # coordinates of one owner: the square of them is kept for a group
+
+LEAKS: dict[str, Leak] = {
+    leak.label: leak
+    for leak in (
+        *align.LEAKS.values(),
+        Leak.told(
+            "columns",
+            "Each owner tells the names of its columns, their kinds, the number of their categories, whether cells are "
+            "missing in them, and the number of its rows.",
+        ),
+        Leak.opened(
+            "clusters",
+            "All parties see in every round which records K-means puts together, so that each can move the centres of "
+            "its own columns: records in one cluster are alike in the columns of all owners. Distances stay hidden.",
+        ),
+        Leak.opened(
+            "moved records",
+            "All parties see which records fill a cluster that is too small: they are nearer to its centre than those "
+            "that stay. Their order and distances stay hidden.",
+        ),
+        Leak.told(
+            "statistics of own columns",
+            "Each owner tells the means, variances and covariances of its own columns in each group, and with them how "
+            "often each category and missing cells occur there; the cells of a record that alone has a category, or a "
+            "missing cell, in its group follow from them.",
+        ),
+        Leak.opened(
+            "covariances across owners",
+            "All parties see the covariances of one owner's columns with another's in each group.",
+        ),
+        Leak.told(
+            "axes",
+            "The first party tells the principal axes of each group, so that all use the same to the last bit.",
+            implied=True,
+        ),
+        Leak.opened(
+            "ranges",
+            "All parties see how far each principal component of a group reaches from its lowest to its highest "
+            "record; where it lies and whose these records are stays hidden.",
+        ),
+        Leak.opened(
+            "noised components",
+            "All parties see the principal components of every record with noise: this is the released table before "
+            "its rows are shuffled, so each party can tell which of its records a released row descends from.",
+        ),
+    )
+}
+"""What the protocol shows, and nothing else."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Distances:
+    """One owner's part of squared distances, in fixed point."""
+
+    scaled: NDArray[np.float64]  # (n, d_l): own coordinates times the root of their weights
+    bits: int  # behind the point
+    whole: int  # bits of a distance before the point
+
+    def to(self, centres: NDArray[np.float64], rows: slice | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Parts of the distances of some rows to each centre, (rows, g)."""
+        some = self.scaled[rows]
+        apart = np.zeros((len(some), len(centres)))
+        for row, centre in zip(some.T, centres.T, strict=True):
+            gap = row[:, None] - centre
+            apart += gap * gap
+        return encode(apart, self.bits)
+
+
+def distances(session: Session, scaled: NDArray[np.float64]) -> Distances:
+    """Choose fixed point for distances of all owners together.
+
+    Centres are means of records, so no record is farther from one than from some record. In a standardized number two
+    records differ by 2 n at most, squared, in a column of categories by 1 and in a mark of missing cells by 1; the
+    weights of the columns sum to 1. So a distance is at most 2 n + 1, and 4 n leaves room for what each owner rounds.
+    """
+    bound = 4.0 * max(len(scaled), session.parties)
+    return Distances(scaled, min(_FINE, bits_for(bound)), int(np.ceil(np.log2(bound))))
+
+
+def cluster_rows(
+    session: Session, near: Distances, g: int, rounds: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
+    """Run K-means on the columns of all owners [BCG10, line 4].
+
+    In a round each owner shares its part of the distances, the nearest centre of each record is found among shares and
+    opened, and each owner moves the centres of its own columns. Ends when no record changes its cluster.
+
+    Returns
+    -------
+    labels : ndarray of shape (n,)
+    centres : ndarray of shape (g, d_l)
+        In this owner's columns; an empty cluster keeps the centre that it had.
+    rounds : int
+    """
+    centres = near.scaled[first_rows(session, len(near.scaled), g)]
+    labels: NDArray[np.int64] | None = None
+    for done in range(rounds):
+        session.phase(f"round {done + 1}")
+        before, labels = labels, _nearest(session, near, centres)
+        if before is not None and (labels == before).all():
+            return labels, centres, done + 1
+        centres = _means(near.scaled, labels, centres)
+    if labels is None:
+        raise ValueError("K-means needs a round at least")
+    return labels, centres, rounds
+
+
+def first_rows(session: Session, n: int, g: int) -> NDArray[np.int64]:
+    """Draw the records that K-means starts from; nothing of them is opened."""
+    return session.public_rng("first centres").choice(n, g, replace=False)
+
+
+def fill_groups(
+    session: Session, near: Distances, labels: NDArray[np.int64], centres: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Move records from larger clusters to smaller ones until each has floor(n/g) [BCG10, lines 5 to 11].
+
+    The same order as `sfumato.core.groups.modified.fill_clusters`. Who may move is public; only of those distances are
+    shared, and only who moves is opened.
+    """
+    session.phase("filling groups")
+    labels, g = labels.copy(), len(centres)
+    size = len(labels) // g
+    counts, final = np.bincount(labels, minlength=g), np.zeros(g, dtype=np.bool_)
+    bits = near.whole + near.bits
+    while (cluster := next_to_fill(counts, final, size)) is not None:
+        left = np.flatnonzero(~final[labels] & (labels != cluster))
+        need = int(size - counts[cluster])
+        parts = np.zeros(padded_choice(len(left)), dtype=np.int64)
+        parts[: len(left)] = near.to(centres[cluster, None], left)[:, 0]
+        if session.rank == 0:
+            parts[len(left) :] = 2**bits - 1  # farther than any record can be
+        mask = session.open(
+            session.part(session.top(shared_sum(session, parts, "partial distances"), need, bits), slice(len(left))),
+            "moved records",
+        )
+        moved = left[mask == 1] if mask is not None else left[:0]
+        if len(moved) != need:
+            raise PartyError(
+                f"{len(moved)} records were moved where {need} were asked for, so a party sent or computed wrong "
+                "numbers; start all parties again"
+            )
+        labels[moved], final[cluster] = cluster, True
+        counts = np.bincount(labels, minlength=g)
+    return labels
+
+
+def _nearest(session: Session, near: Distances, centres: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Open the nearest centre of each record, of equal ones the first; rows go in blocks of one shape."""
+    n, g = len(near.scaled), len(centres)
+    if g == 1:
+        return np.zeros(n, dtype=np.int64)
+    blocks, size = row_blocks(n, g)
+    found = []
+    for block in range(blocks):
+        parts = near.to(centres, slice(block * size, (block + 1) * size))
+        filled = np.zeros((size, g), dtype=np.int64)
+        filled[: len(parts)] = parts
+        found.append(session.argmin(shared_sum(session, filled, "partial distances")))
+    labels = session.open_to_all(session.part(session.join(found), slice(n)), "clusters")
+    return possible(labels, 0, g - 1, "clusters")
+
+
+def _means(scaled: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean of each cluster in this owner's columns, and of an empty one the centre that it had."""
+    sizes = np.bincount(labels, minlength=len(centres))
+    sums = np.column_stack([np.bincount(labels, weights=column, minlength=len(centres)) for column in scaled.T])
+    return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Columns:
+    """What all parties know of the columns: the whole layout, rows, and which coordinates are whose."""
+
+    layout: Layout
+    rows: int
+    spans: tuple[slice, ...]
+
+
+def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.float64], layout: Layout) -> JointResult:
+    """Sanitize the table whose columns several owners hold [BCG10, alg. 2, lines 4 to 14 and 20 to 28].
+
+    All parties call it together, each with its own columns; all get the same result to the bit.
+
+    Parameters
+    ----------
+    session : Session
+        Made with `LEAKS`.
+    values : ndarray of shape (n, d_l)
+        This owner's coordinates, standardized, of the same records in the same order at all parties.
+    layout : tuple of Block
+        Of these coordinates.
+
+    Raises
+    ------
+    BadInput
+        At every party, where rows, names or levels do not fit; at one, where its own values do not, and then the
+        others hear that it gave up.
+    """
+    if plan.partition != "vertical" or plan.parties != session.names:
+        raise ValueError(f"the plan is for {plan.partition} owners {plan.parties}, the session has {session.names}")
+    _check_own(values, layout)
+    columns = agree_on_columns(session, len(values), layout)
+    level, g = group_sizes(plan.mechanism, columns.rows)
+    weights = response_weights(columns.layout, plan.target, plan.mechanism.response_weight)
+    near = distances(session, values * np.sqrt(weights[columns.spans[session.rank]]))
+    labels, centres, rounds = cluster_rows(session, near, g, plan.rounds)  # line 4
+    labels = fill_groups(session, near, labels, centres)  # lines 5 to 11
+    check_partition(labels, np.full(len(labels), level))
+    own = grouped(session, values, labels)
+    statistics = group_statistics(session, own, columns.spans)  # line 13
+    axes = told_axes(session, statistics, columns.layout, "axes")  # line 14
+    step = plan.mechanism.grid
+    components = share_components(session, own, axes[:, columns.spans[session.rank]], step)  # lines 21 and 22
+    varying = component_ranges(session, components, statistics.sizes)  # line 23
+    scale = plan.mechanism.scale(most_components(columns.layout))
+    noised = add_noise(session, components, varying, statistics.sizes, scale, plan.noise)  # lines 24 and 25
+    whole = with_fills(columns.layout, statistics)
+    bare = lone_marks(whole, statistics)
+    return release_rows(
+        session, noised, axes, varying, statistics, whole, step=step, level=level, rounds=rounds, bare=bare
+    )  # line 26
+
+
+def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
+    """Put the columns of all owners side by side, in the order of the parties; no data is told.
+
+    Raises
+    ------
+    BadInput
+        At every party, where the numbers of rows differ or two owners have a column of one name.
+    """
+    session.phase("agreeing on columns")
+    own = _Brought(rows, tuple((block.column, block.kind, block.stop - block.start) for block in layout))
+    blocks: list[Block] = []
+    spans, counts = [], []
+    for owner in range(session.parties):
+        document = write_json(own, escaped=True).encode() if owner == session.rank else None
+        told = session.tell(document, owner, "columns", 1)  # one number of rows; names are not counted
+        brought = _read(told, session.names[owner])
+        start = blocks[-1].stop if blocks else 0
+        for column, kind, wide in brought.columns:
+            first = blocks[-1].stop if blocks else 0
+            blocks.append(Block(column, kind, first, first + wide))
+        spans.append(slice(start, blocks[-1].stop))
+        counts.append(brought.rows)
+    if len(set(counts)) > 1:
+        known = ", ".join(f"{name!r} {count}" for name, count in zip(session.names, counts, strict=True))
+        raise BadInput(f"the parties have different numbers of rows ({known}); bring the same records, aligned by key")
+    _check_names(session, blocks, spans)
+    return _Columns(tuple(blocks), rows, tuple(spans))
+
+
+@dataclass(frozen=True)
+class _Brought:
+    """What an owner tells of its part: rows, and of each block of coordinates its column, kind and number."""
+
+    rows: int
+    columns: tuple[tuple[str, BlockKind, int], ...]
+
+
+def _read(told: bytes, name: str) -> _Brought:
+    try:
+        brought = from_json(_Brought, told, most=MOST_BYTES)
+    except Unparsable:
+        raise PartyError(f"party {name!r} told columns that cannot be read; start all parties again") from None
+    if sum(wide for _, _, wide in brought.columns) > _MOST_WIDE:
+        raise PartyError(f"party {name!r} brings more than {_MOST_WIDE} coordinates; leave columns out there")
+    if not brought.columns or min(wide for _, _, wide in brought.columns) < 1:
+        raise PartyError(f"party {name!r} brings no columns; give it at least one, or leave it out")
+    return brought
+
+
+def _check_names(session: Session, blocks: list[Block], spans: list[slice]) -> None:
+    """Refuse a column that two owners have: nobody could tell the two apart in the release."""
+    whose: dict[str, int] = {}
+    for owner, span in enumerate(spans):
+        for column in {block.column for block in blocks if span.start <= block.start < span.stop}:
+            if column in whose:
+                raise OptionError(
+                    f"parties {session.names[whose[column]]!r} and {session.names[owner]!r} both bring a column "
+                    f"{column!r}; rename it at one of them, or leave it out there"
+                )
+            whose[column] = owner
+
+
+def _check_own(values: NDArray[np.float64], layout: Layout) -> None:
+    """Refuse coordinates that the bounds of fixed point do not hold for.
+
+    With mean 0 and deviation 1 the squares of a column sum up to n, so none exceeds sqrt(n) in size and two of them
+    differ by sqrt(2 n) at most; marks of categories and missing cells lie between 0 and 1.
+    """
+    check_values(values)
+    if values.shape[1] != width(layout):
+        raise ValueError(f"values of {values.shape[1]} coordinates do not fit a layout of {width(layout)}")
+    for block in layout:
+        part = values[:, block.where]
+        if block.kind is BlockKind.NUMBER:
+            fits = float(np.square(part).sum()) <= _SPREAD * len(values)
+        else:
+            fits = bool(((part >= 0.0) & (part <= 1.0)).all())
+        if not fits:
+            raise SchemaError(f"column {block.column!r} is not standardized; encode the table with a codec made on it")

@@ -1,0 +1,150 @@
+"""Publication by epochs: a family's new state leaves only with enough fresh records behind it (errata AY05.10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.documents import from_json, write_json
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.core.groups import generate
+from sfumato.engines.stream.entries import StateEntry, StateError
+from sfumato.engines.stream.settings import EpochLine
+from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.tables.codec import Codec
+
+__all__ = ["Publication", "renew"]
+
+_CHUNK = 1 << 22  # numbers of covariances that are drawn from at once
+_ROWS = 100_000  # rows of an entry
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Publication:
+    """The rows that have left, by the family that each was drawn from; the families are the owner's."""
+
+    table: pa.Table  # rows family after family
+    # family, count, level_max: (f,): of each family its id, its rows, and the highest level that was inside when it
+    # left
+    family: NDArray[np.int64]
+    count: NDArray[np.int64]
+    level_max: NDArray[np.int64]
+    pseudo: NDArray[np.bool_]  # (f,): whether it came from a split
+
+    def __repr__(self) -> str:
+        return f"Publication(families={len(self.family)}, rows={self.table.num_rows})"
+
+    def of_families(self, families: NDArray[np.int64]) -> Publication:
+        """Select the rows of some families, unchanged."""
+        kept = np.flatnonzero(np.isin(self.family, families))
+        ends = np.cumsum(self.count)
+        rows = [np.arange(ends[place] - self.count[place], ends[place]) for place in kept]
+        table = self.table.take(pa.array(np.concatenate([np.empty(0, dtype=np.int64), *rows])))
+        return Publication(table, self.family[kept], self.count[kept], self.level_max[kept], self.pseudo[kept])
+
+    def to_entries(self) -> list[StateEntry]:
+        """Write the publication into the state."""
+        marks = _Marks(*(each.tolist() for each in (self.family, self.count, self.level_max, self.pseudo)))
+        entries = [StateEntry("families", "", write_json(marks).encode())]
+        for number, first in enumerate(range(0, max(1, self.table.num_rows), _ROWS)):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, self.table.schema) as writer:
+                writer.write_table(self.table.slice(first, _ROWS).combine_chunks())
+            entries.append(StateEntry("published", f"{number:06d}", sink.getvalue().to_pybytes()))
+        return entries
+
+    @classmethod
+    def from_entries(cls, families: bytes, published: dict[str, bytes]) -> Publication:
+        """Read a publication back."""
+        try:
+            marks = from_json(_Marks, families)
+            tables = [pa.ipc.open_stream(pa.py_buffer(published[key])).read_all() for key in sorted(published)]
+            family, count, level_max = (
+                np.asarray(each, dtype=np.int64) for each in (marks.family, marks.count, marks.level_max)
+            )
+            pseudo = np.asarray(marks.pseudo, dtype=np.bool_)
+            table = pa.concat_tables(tables)
+            table.validate(full=True)
+            one_each = {each.shape for each in (family, count, level_max, pseudo)} == {(len(family),)}
+            if one_each and (count >= 0).all() and sum(count.tolist()) == table.num_rows:
+                return cls(table, family, count, level_max, pseudo)
+        except (KeyError, TypeError, ValueError, OverflowError, OSError, pa.ArrowException):
+            pass
+        raise StateError("the published rows in the state cannot be read; use the version that wrote it")
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """Of each family that has left what `Publication` tells of it."""
+
+    family: list[int]
+    count: list[int]
+    level_max: list[int]
+    pseudo: list[bool]
+
+
+def renew(
+    maintainer: Maintainer,
+    earlier: Publication | None,
+    codec: Codec,
+    epoch: int,
+    rng: np.random.Generator,
+    *,
+    gated: bool = True,
+) -> tuple[Publication, EpochLine]:
+    """Draw new rows for every family that is due, repeat those of the others, and note what left.
+
+    Parameters
+    ----------
+    maintainer : Maintainer
+        Its families that leave become one family a group.
+    earlier : Publication or None
+        What left last.
+    gated : bool
+        False lets every family leave each time and notes nothing: the difference of two such publications gives
+        arrivals away. It is there to show that, and nothing else.
+
+    Raises
+    ------
+    PrivacyRefusal
+        Where nothing has left before and nothing is due.
+    """
+    marks = maintainer.publish_marks()
+    due = marks.due if gated else np.ones(len(marks.family), dtype=np.bool_)
+    if not due.any() and earlier is None:
+        short = f"the nearest lacks {int((marks.needed - marks.fresh).min())}" if len(due) else "there are no groups"
+        raise PrivacyRefusal(f"no family of groups has enough fresh records for a first release ({short}); ingest more")
+    leaving = np.flatnonzero(np.isin(maintainer.family, marks.family[due]))
+    rows = maintainer.rows(maintainer.ids[leaving])
+    if gated:
+        maintainer.mark_published(marks.family[due])
+    fresh = Publication(_drawn(maintainer, rows.ids, codec, rng), rows.ids, rows.count, rows.level_max, rows.pseudo)
+    staying = marks.family[~due]
+    parts = [fresh] if earlier is None else [earlier.of_families(staying), fresh]
+    whole = _joined(parts)
+    repeated = len(whole.family) - len(fresh.family)
+    least = int(marks.fresh[due].min()) if due.any() else 0
+    return whole, EpochLine(epoch, int(due.sum()), repeated, whole.table.num_rows, least)
+
+
+def _drawn(maintainer: Maintainer, ids: NDArray[np.int64], codec: Codec, rng: np.random.Generator) -> pa.Table:
+    """Draw as many rows as each of these groups has records, some groups at a time."""
+    step = max(1, _CHUNK // (4 * maintainer.d * maintainer.d))
+    parts = [codec.decode(np.empty((0, maintainer.d)))]
+    for first in range(0, len(ids), step):
+        groups = maintainer.rows(ids[first : first + step]).groups
+        parts.append(codec.decode(generate(groups, codec.layout, rng)))
+    return pa.concat_tables([part.unify_dictionaries() for part in parts])
+
+
+def _joined(parts: list[Publication]) -> Publication:
+    return Publication(
+        pa.concat_tables([part.table for part in parts]),
+        np.concatenate([part.family for part in parts]),
+        np.concatenate([part.count for part in parts]),
+        np.concatenate([part.level_max for part in parts]),
+        np.concatenate([part.pseudo for part in parts]),
+    )

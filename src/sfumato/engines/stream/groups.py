@@ -1,0 +1,208 @@
+"""The groups of a stream as entries of its state, the families that records joined, and the first state of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.documents import from_json, write_json
+from sfumato.engines.stream.batches import Batch, KnownBatches
+from sfumato.engines.stream.entries import StateEntry, StateError
+from sfumato.engines.stream.settings import Progress, StreamSettings, entry_of
+from sfumato.engines.stream.state import State
+from sfumato.mechanisms.condense.maintainer import Absorbed, GroupRows, Maintainer, MaintainerState
+from sfumato.tables.codec import Codec
+from sfumato.tables.stored_codec import codec_to_document
+
+__all__ = [
+    "GROUP",
+    "LEFT",
+    "UNKNOWN",
+    "absorb_traced",
+    "create_state",
+    "entries_of_rows",
+    "entry_of_left",
+    "families_left",
+    "rows_of_entries",
+    "state_on_disk",
+]
+
+GROUP = "group"
+
+_FIELDS = tuple(field.name for field in fields(GroupRows))
+_WHOLE = ("ids", "count", "level_max", "family", "fresh", "fresh_level_max")
+
+LEFT = "kept-left"
+"""Kind of the entry that tells when families left last; written where rows are kept for measuring."""
+
+UNKNOWN = -1
+"""The family of a record of which nobody saw the group that it joined."""
+
+_FEWEST = 16  # records that are absorbed at once while it is noted which family each joins
+
+
+def entries_of_rows(rows: GroupRows) -> list[StateEntry]:
+    """Write each group as one entry under its id: 8 bytes a number, little end first, in the order of the fields."""
+    if not len(rows.ids):
+        return []
+    bodies = np.concatenate([_bytes_of(getattr(rows, name), name) for name in _FIELDS], axis=1)
+    return [
+        StateEntry(GROUP, str(identity), body.tobytes())
+        for identity, body in zip(rows.ids.tolist(), bodies, strict=True)
+    ]
+
+
+def rows_of_entries(held: Sequence[bytes], d: int) -> GroupRows:
+    """Read groups of so many coordinates back, in order of id.
+
+    Raises
+    ------
+    StateError
+        Where an entry is not as long as a group of d coordinates.
+    """
+    lengths = [_length(name, d) for name in _FIELDS]
+    if any(len(body) != 8 * sum(lengths) for body in held):
+        raise StateError(f"the groups of the state are not of {d} coordinates; bring back a whole copy of it")
+    raw = np.frombuffer(b"".join(held), dtype=np.uint8).reshape(len(held), 8 * sum(lengths))
+    found: dict[str, NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_]] = {}
+    start = 0
+    for name, length in zip(_FIELDS, lengths, strict=True):
+        part = np.ascontiguousarray(raw[:, start : start + 8 * length])
+        start += 8 * length
+        if name == "pseudo":
+            found[name] = part.view("<i8")[:, 0].astype(np.bool_)
+        elif name in _WHOLE:
+            found[name] = part.view("<i8")[:, 0].astype(np.int64)
+        else:
+            numbers = part.view("<f8").astype(np.float64)
+            found[name] = numbers[:, 0] if name == "level_sum" else numbers
+    order = np.argsort(found["ids"], kind="stable")
+    return GroupRows(**{name: array[order] for name, array in found.items()})  # type: ignore[arg-type]
+
+
+def state_on_disk(
+    state: State, settings: StreamSettings, progress: Progress, values: NDArray[np.float64], levels: NDArray[np.int64]
+) -> MaintainerState:
+    """State of the groups on disk, with these records waiting."""
+    rows = rows_of_entries(list(state.read_large(GROUP).values()), settings.d)
+    given: dict[str, Any] = {name: getattr(rows, name) for name in _FIELDS}
+    return MaintainerState(
+        **given,
+        d=settings.d,
+        k=settings.k,
+        split=settings.split,
+        pending_limit=settings.pending_limit,
+        track=True,
+        next_id=progress.next_id,
+        splits=progress.splits,
+        pending_values=values,
+        pending_levels=levels,
+    )
+
+
+def _bytes_of(array: NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_], name: str) -> NDArray[np.uint8]:
+    kind = "<i8" if name in _WHOLE or name == "pseudo" else "<f8"
+    return np.ascontiguousarray(array.astype(kind).reshape(len(array), -1)).view(np.uint8)
+
+
+def _length(name: str, d: int) -> int:
+    return {"mean": d, "triangle": d * (d + 1) // 2}.get(name, 1)
+
+
+def absorb_traced(
+    maintainer: Maintainer, values: NDArray[np.float64], levels: NDArray[np.int64]
+) -> tuple[Absorbed, NDArray[np.int64]]:
+    """Let records join, and tell the family that each joined; -1 where that is not known.
+
+    Groups that split within a call are gone when it ends, so few records are absorbed at once; how they are cut changes
+    no group. Not known are those who had to wait, and those who joined a group that came and went within a call.
+    """
+    done = [maintainer.absorb(values[:0], levels[:0])]
+    families = [np.empty(0, dtype=np.int64)]
+    first = 0
+    while first < len(levels):
+        last = first + max(_FEWEST, len(maintainer.ids))
+        ids, family = maintainer.ids, maintainer.family
+        done.append(maintainer.absorb(values[first:last], levels[first:last]))
+        ids, where = np.unique(np.concatenate([ids, maintainer.ids]), return_index=True)
+        family = np.concatenate([family, maintainer.family])[where]
+        joined = done[-1].where
+        place = np.minimum(np.searchsorted(ids, joined), len(ids) - 1)
+        families.append(np.where(ids[place] == joined, family[place], UNKNOWN))
+        first = last
+    whole = Absorbed(
+        sum(part.absorbed for part in done),
+        sum(part.pending for part in done),
+        sum(part.admitted for part in done),
+        sum(part.splits for part in done),
+        np.concatenate([part.where for part in done]),
+    )
+    return whole, np.concatenate(families)
+
+
+def families_left(body: bytes) -> dict[int, int]:
+    """Read of each family the epoch in which it left last."""
+    try:
+        return {int(family): epoch for family, epoch in from_json(dict[str, int], body).items()}
+    except ValueError:
+        raise StateError("the state does not tell when families left; use the version that wrote it") from None
+
+
+def entry_of_left(told: dict[str, int]) -> StateEntry:
+    """Write of each family the epoch in which it left last."""
+    return StateEntry(LEFT, "", write_json(told).encode())
+
+
+def create_state(
+    place: str | Path,
+    settings: StreamSettings,
+    codec: Codec,
+    maintainer: Maintainer,
+    first: Iterable[Batch],
+    kept: Iterable[StateEntry] = (),
+    kept_out: Mapping[str, int] | None = None,
+    quarantined: int = 0,
+) -> None:
+    """Write a new state, whole or not at all; raises OptionError where there is a state already.
+
+    Parameters
+    ----------
+    codec : Codec
+        Fitted on the first records.
+    maintainer : Maintainer
+        Started with them.
+    first : iterable of (str, pyarrow.Table)
+        The same records as batches, so that they are known when they are given again.
+    kept : iterable of StateEntry
+        Rows of them to be measured by.
+    kept_out : mapping of str to int, optional
+        Cells of each column that kept a record out.
+    quarantined : int
+        Records that were kept out.
+    """
+    known = {identity: table.num_rows for identity, table in first}
+    progress = Progress(
+        next_id=int(maintainer.ids[-1]) + 1,
+        splits=maintainer.splits,
+        batches=len(known),
+        rows=sum(known.values()),
+        quarantined=quarantined,
+        last_batch=next(reversed(known), None),
+    )
+    State.create(
+        place,
+        [
+            entry_of("settings", settings),
+            entry_of("progress", progress),
+            StateEntry("codec", "", write_json(codec_to_document(codec), escaped=True).encode()),
+            *entries_of_rows(maintainer.rows()),
+            *(KnownBatches.entry(identity, rows) for identity, rows in known.items()),
+            *(StateEntry("quarantine", name, str(count).encode()) for name, count in (kept_out or {}).items()),
+            *kept,
+        ],
+    )

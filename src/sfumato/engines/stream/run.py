@@ -1,0 +1,250 @@
+"""A stream from its first records on: the groups to begin with, the rows to measure by, and how these are forgotten."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.randomness import Randomness
+from sfumato.engines.plan import Plan, prepare, schema_of
+from sfumato.engines.recipe import Recipe
+from sfumato.engines.stream.batches import cut_batches
+from sfumato.engines.stream.groups import create_state
+from sfumato.engines.stream.measuring import entries_of_first, first_outside
+from sfumato.engines.stream.pending import Purpose, Vault
+from sfumato.engines.stream.screen import screen
+from sfumato.engines.stream.session import StreamSession
+from sfumato.engines.stream.settings import Status, StreamSettings
+from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.mechanisms.condense.mechanism import Condensation, effective_levels
+from sfumato.mechanisms.condense.partition import partition
+from sfumato.tables.cells import decimals_of_step
+from sfumato.tables.codec import Codec
+from sfumato.tables.field import Domain, Field, Kind
+from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.frames import to_arrow
+from sfumato.tables.schema import Role, Schema
+from sfumato.tables.stored_codec import with_indicators
+from sfumato.version import __version__
+
+__all__ = ["BATCH_ROWS", "OUTSIDE_SHARE", "forget_rows", "init_stream"]
+
+BATCH_ROWS = 5_000
+"""Rows of a batch, unless told otherwise: a group that several of them join is written once."""
+
+OUTSIDE_SHARE = 0.1
+"""Share of rows that is not taken in where rows are kept for measuring, unless told otherwise."""
+
+_SEEN_BOUNDS = (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE)
+
+
+def init_stream(
+    state: str | Path,
+    table: Any,
+    *,
+    schema: Schema | str | Path | None = None,
+    target: str | None = None,
+    level: str | int | None = None,
+    identifiers: Iterable[str] = (),
+    k: int | None = None,
+    grouping: str = "compact",
+    split: str = "strict",
+    init_number: int | None = None,
+    pending: str = "memory",
+    pending_key: str | Path | None = None,
+    pending_limit: int = 10_000,
+    measure_rows: int = 0,
+    measure_key: str | Path | None = None,
+    measure_share: float = OUTSIDE_SHARE,
+    batch_rows: int = BATCH_ROWS,
+    source: str = "",
+    seed: int | None = None,
+    form: FileForm | None = None,
+    recipe: Recipe | str | Path | None = None,
+) -> None:
+    """Begin a stream: condense the first records statically and write a state [AY05, sec. 3].
+
+    Parameters
+    ----------
+    state : path or URL
+        A new file, or ``postgresql://USER@HOST/NAME``.
+    table : pandas, polars or pyarrow table
+        Holds the first *InitNumber* records. They count as ingested: the same rows given again are known.
+    schema : Schema or path, optional
+        What it says of domains binds every row of the stream; what it leaves open does not, except that a category must
+        be listed or occur in the first records. By default proposed from the first records, whose bounds bind nothing.
+    target, level, identifiers
+        As in `sfumato.sanitize`.
+    k : int, optional
+        The floor of all levels; by default 10, or 2 where ``level`` says what records ask for.
+    grouping : str
+        How the first records are grouped: ``"compact"`` searches for groups of low sum of squares, ``"paper"`` is
+        ConstructGroups [AY05, fig. 2].
+    split : {"strict", "paper"}
+        When groups split; see `sfumato.mechanisms.condense.maintainer.Maintainer`.
+    init_number : int, optional
+        Take only so many of the rows, from the first on.
+    pending : {"memory", "encrypted"}
+        How records are kept that wait for a group large enough: nowhere but in memory, or in the state under a key.
+    pending_key : path, optional
+        The key file, of at least 32 bytes and mode 600.
+    pending_limit : int
+        Records at most that wait.
+    measure_rows : int
+        Keep a sample of at most so many rows that were taken in, encrypted, to measure releases by, and at most as many
+        that are never taken in and play people outside; 0 keeps none.
+    measure_key : path, optional
+        The key file of these, of at least 32 bytes and mode 600.
+    measure_share : float
+        Share of all rows that is not taken in, until there are as many.
+    batch_rows : int
+        Rows of a batch; does not change while the stream lives.
+    source : str
+        Name of the source that the rows come from, if sources may hold the same rows.
+    seed : int, optional
+        Makes a rehearsal.
+    form : FileForm, optional
+        How published tables are written, by default as CSV.
+    recipe : Recipe or path, optional
+        Of an earlier stream: its schema, levels, k, grouping, split and seed are taken; decimals are those of the new
+        first records.
+    """
+    if recipe is not None:
+        given = {"schema": schema, "level": level, "k": k, "target": target, "identifier": identifiers, "seed": seed}
+        if double := [name for name, value in given.items() if value not in (None, (), [])]:
+            raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
+        schema, level, seed, k, grouping, split = _replayed(recipe)
+    k = (10 if level is None else 2) if k is None else k
+    if (pending == "encrypted") != (pending_key is not None):
+        raise OptionError("a key goes with waiting records that are encrypted; give --pending encrypted with a key")
+    if (measure_rows > 0) != (measure_key is not None):
+        raise OptionError("rows are kept for measuring under a key; give --measure-rows with --measure-key, or none")
+    arrow = to_arrow(table)[0]
+    if init_number is not None and not 0 < init_number <= arrow.num_rows:
+        raise OptionError(f"there are {arrow.num_rows} rows to begin with; take --init-number from 1 to that")
+    arrow = arrow.slice(0, init_number)
+    randomness = Randomness(seed)
+    state_id = secrets.token_hex(16) if seed is None else randomness.generator("state").bytes(16).hex()
+    first = list(cut_batches([arrow], batch_rows, source=source))
+    measuring = None if measure_key is None else Vault.from_file(measure_key, state_id, Purpose.MEASURING)
+    outside = np.zeros(arrow.num_rows, dtype=np.bool_)
+    if measuring is not None:
+        outside = first_outside(measuring, first, measure_rows, measure_share)
+    aside, arrow = arrow.filter(pa.array(outside)), arrow.filter(pa.array(~outside)) if outside.any() else arrow
+    settled = schema_of(arrow, schema, target, identifiers)
+    _refuse_public(settled)
+    begun = _first_groups(arrow, _opened(settled, given=schema is not None), level, k, grouping, randomness)
+    codec, values = begun.codec, begun.values
+    maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit)  # type: ignore[arg-type]
+    maintainer.start(values, begun.levels, begun.labels)
+    lock = None if pending_key is None else Vault.from_file(pending_key, state_id).close_over(-1, np.empty(0), 0).hex()
+    form = FileForm(FileFormat.CSV) if form is None else form
+    decimals = {} if schema is not None else _decimals(settled)
+    if recipe is not None:
+        decimals = _decimals(Schema.infer(arrow.select([field.name for field in settled.encoded])))
+    settings = StreamSettings(
+        state_id=state_id, sfumato=__version__, d=values.shape[1], k=k, split=split, grouping=grouping, level=level,
+        seed=seed, pending=pending, pending_limit=pending_limit, pending_key=lock, batch_rows=batch_rows,
+        format=form.format.value, delimiter=form.delimiter, decimals=decimals, measure_rows=measure_rows,
+        measure_share=0.0 if measuring is None else measure_share,
+        measure_key=None if measuring is None else measuring.lock("", b"").hex(),
+    )  # fmt: skip
+    if measuring is None:
+        create_state(state, settings, codec, maintainer, first)
+        return
+    screened = screen(aside, codec, level)
+    others = effective_levels(screened.levels, k, allow_level_1=False)
+    taken = (np.flatnonzero(~outside), values, begun.levels, begun.labels)
+    left = (np.flatnonzero(outside)[screened.rows], codec.coordinates(screened.cells), others)
+    kept = entries_of_first(measuring, first, measure_rows, taken, left)
+    out = aside.num_rows - len(screened.rows)
+    create_state(state, settings, codec, maintainer, first, kept, screened.counts, out)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Begun:
+    """The first records as they are encoded, the level of each, and its group."""
+
+    codec: Codec
+    values: NDArray[np.float64]
+    levels: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+
+def _first_groups(
+    arrow: pa.Table, schema: Schema, level: str | int | None, k: int, grouping: str, randomness: Randomness
+) -> _Begun:
+    """Condense the first records statically [AY05, sec. 2]."""
+    job = prepare(arrow, Plan(Condensation(k=k, grouping=grouping), schema, level, randomness=randomness))
+    codec = with_indicators(job.codec)
+    levels = effective_levels(job.records.levels, k, allow_level_1=False)
+    values = codec.encode(job.original, levels=levels).values
+    rng = randomness.generator("sanitize")
+    labels = partition(values, levels, np.zeros(len(levels), dtype=np.int64), rng, grouping=grouping)
+    return _Begun(codec, values, levels, labels)
+
+
+def forget_rows(state: str | Path) -> Status:
+    """Delete the rows that a stream keeps to be measured by, and tell how it stands then; needs no key.
+
+    Those who were never taken in stay out, and are counted. What an earlier copy, a backup, a snapshot of the disk or
+    the log of a database server holds is not reached.
+    """
+    with StreamSession.open(state) as session:
+        session.forget()
+        return session.status()
+
+
+def _replayed(given: Recipe | str | Path) -> tuple[Schema, str | int | None, int | None, int, str, str]:
+    """What the recipe of a stream says: schema, levels, seed, k, grouping and split."""
+    recipe = given if isinstance(given, Recipe) else Recipe.load(given)
+    told = recipe.parameters
+    if recipe.method != "stream":
+        raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a stream; run it with sanitize")
+    if not isinstance(told.get("k"), int) or not all(isinstance(told.get(name), str) for name in ("grouping", "split")):
+        raise OptionError("the recipe lacks k, grouping or split of a stream; use the one that stream publish wrote")
+    return recipe.schema, recipe.level, recipe.seed, told["k"], told["grouping"], told["split"]
+
+
+def _refuse_public(schema: Schema) -> None:
+    passed = [field.name for field in schema if field.role is Role.PUBLIC]
+    if passed:
+        raise PrivacyRefusal(
+            f"column {passed[0]!r} is public, but a stream makes synthetic rows that belong to nobody: beside them it "
+            "would be wrong or identify people; drop it or sanitize it"
+        )
+
+
+def _decimals(schema: Schema) -> dict[str, int]:
+    """Count the decimals that numbers of the first records have; more may come and are not kept out."""
+    return {
+        field.name: decimals_of_step(float(field.domain.step))
+        for field in schema
+        if field.kind is Kind.CONTINUOUS
+        and field.role in (Role.CONFIDENTIAL, Role.TARGET)
+        and isinstance(field.domain.step, int | float)
+    }
+
+
+def _opened(schema: Schema, *, given: bool) -> Schema:
+    """Free numbers and dates from bounds that would only be those of the first records."""
+    return Schema(tuple(_open_field(field, given=given) for field in schema))
+
+
+def _open_field(field: Field, *, given: bool) -> Field:
+    domain = field.domain
+    bounded = given and (domain.low is not None or domain.high is not None)
+    if field.kind not in _SEEN_BOUNDS or field.role is Role.LEVEL or domain.declared or bounded:
+        return field
+    step = domain.step if given else None
+    opened = Domain(declared=True, step=step, units=domain.units)
+    return dataclasses.replace(field, domain=opened, format=field.format if given or field.kind is Kind.DATE else None)

@@ -1,0 +1,168 @@
+"""What a stream takes in: rows whose cells lie in the domains, and the level of each; the others are counted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core.errors import LevelError
+from sfumato.tables.cells import EXACT, absent_cells, is_number, is_text, plain, read_codes, read_numbers
+from sfumato.tables.codec import CellsRead, Codec, EncodedColumn
+from sfumato.tables.field import Field, Kind
+from sfumato.tables.levels import Rule, levels_of_table, parse_rules
+from sfumato.tables.schema import Role, Schema, check_extra, check_lacking
+
+__all__ = ["Screened", "screen"]
+
+_LISTED = (Kind.NOMINAL, Kind.BOOLEAN)
+_Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Screened:
+    """Rows that are taken in, the level that each asks for, and of each column how many cells kept a row out.
+
+    A row that is out for several columns counts in each of them. ``cells`` are those of the rows that are taken in, as
+    they were read.
+    """
+
+    rows: NDArray[np.int64]
+    levels: NDArray[np.int64]
+    counts: dict[str, int]
+    cells: dict[str, CellsRead]
+
+
+def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
+    """Tell the rows that the codec can encode from those with a cell outside its domain.
+
+    Parameters
+    ----------
+    level : str, int or None
+        As in `sfumato.tables.levels.levels_of_table`.
+
+    Raises
+    ------
+    BadInput
+        For a table that lacks a column or has one of a type that cannot be read: that is no matter of single rows.
+    """
+    schema = codec.schema
+    source = _source_of_levels(level, schema)
+    needed = [column.field.name for column in codec.columns]
+    needed += [source] if isinstance(source, str) else []
+    needed += sorted({name for rule in source for name, _, _ in rule.conditions}) if isinstance(source, tuple) else []
+    check_lacking(table, list(dict.fromkeys(needed)))
+    check_extra(table, schema)
+    read = {column.field.name: _read(table.column(column.field.name), column.field) for column in codec.columns}
+    out = {
+        column.field.name: _misfits(read[column.field.name], column, table.column(column.field.name).type)
+        for column in codec.columns
+    }
+    asked = np.zeros(table.num_rows, dtype=np.int64)
+    if isinstance(source, str):
+        asked, out[source] = _levels(table.column(source), schema[source])
+    elif isinstance(source, tuple):
+        for name in set(needed) - set(out):
+            out[name] = _unreadable(table.column(name), schema[name])
+    elif source is not None:
+        asked[:] = source
+    bad = np.logical_or.reduce([np.zeros(table.num_rows, dtype=np.bool_), *out.values()])
+    rows = np.flatnonzero(~bad)
+    asked = asked[rows]
+    if isinstance(source, tuple) and len(rows):
+        asked = _levels_of_rules(level, source, table.take(pa.array(rows)), schema)
+    counts = {name: int(mask.sum()) for name, mask in out.items() if mask.any()}
+    if len(rows) < table.num_rows:
+        read = {name: (cells[rows], absent[rows]) for name, (cells, absent) in read.items()}
+    return Screened(rows, asked, counts, read)
+
+
+def _source_of_levels(level: str | int | None, schema: Schema) -> str | int | tuple[Rule, ...] | None:
+    """Tell where levels come from: a column, a number for all, rules, or nowhere."""
+    if level is None:
+        return next((field.name for field in schema if field.role is Role.LEVEL), None)
+    if isinstance(level, int) or level in schema.names:
+        return level
+    return int(level) if re.fullmatch(r"[+-]?\d{1,9}", level.strip()) else parse_rules(level)
+
+
+def _read(cells: pa.ChunkedArray, field: Field) -> CellsRead:
+    return read_codes(cells, field) if field.kind in _LISTED else read_numbers(cells, field)
+
+
+def _misfits(read: CellsRead, column: EncodedColumn, kind: pa.DataType) -> _Mask:
+    """Mark the cells of an encoded column that lie outside its domain."""
+    cells, absent = read
+    if column.field.kind in _LISTED:
+        bad = (cells < 0) & ~absent
+    else:
+        bad = ~np.isfinite(cells) & ~absent
+        known = np.flatnonzero(~bad & ~absent)
+        bad[known] = _outside(cells[known], column, kind)
+    if len(column.blocks) == 1:
+        bad |= absent  # no cell was missing in the first records, and the schema names no mark of missing ones
+    return np.asarray(bad)
+
+
+def _outside(numbers: NDArray[np.float64], column: EncodedColumn, kind: pa.DataType) -> _Mask:
+    grid = column.grid
+    if grid is None:
+        return np.zeros(len(numbers), dtype=np.bool_)
+    bad = (numbers < grid.low) | (numbers > grid.high) | _too_far(numbers, column)
+    if column.field.kind in (Kind.INTEGER, Kind.DATE) or pa.types.is_integer(kind):
+        bad |= np.abs(numbers) >= EXACT
+    if grid.step is not None:
+        inside = np.flatnonzero(~bad)
+        bad[inside] = grid.to_numbers(grid.to_places(numbers[inside])) != numbers[inside]
+    return np.asarray(bad)
+
+
+def _too_far(numbers: NDArray[np.float64], column: EncodedColumn) -> _Mask:
+    """Mark numbers so far from the first records that all others of a group would vanish beside them in rounding."""
+    assert column.grid is not None  # asked of numbers only
+    with np.errstate(over="ignore"):
+        return np.asarray(np.abs(column.grid.to_places(numbers) - column.mean) >= EXACT * column.scale)
+
+
+def _levels(cells: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.int64], _Mask]:
+    """Read privacy levels; marks those that are missing, no whole number, below 2, or outside declared bounds."""
+    array = plain(cells)
+    bad = absent_cells(array, field.missing)
+    if is_text(array.type):
+        trimmed = pc.utf8_trim_whitespace(array)
+        readable = pc.match_substring_regex(trimmed, r"^\+?\d{1,9}(\.0*)?$")
+        array = pc.if_else(readable, trimmed, pa.scalar(None, trimmed.type))
+    elif not is_number(array.type):
+        raise LevelError(f"column {field.name!r}: privacy levels are not numbers; levels are whole numbers")
+    numbers = np.asarray(pc.fill_null(pc.cast(array, pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False))
+    bad |= ~np.isfinite(numbers) | (numbers != np.rint(numbers)) | (numbers < 2) | (numbers > 2**31)
+    if field.domain.declared:
+        low, high = field.domain.low, field.domain.high
+        bad |= (numbers < low) if isinstance(low, (int, float)) else False
+        bad |= (numbers > high) if isinstance(high, (int, float)) else False
+    return np.where(bad, 0, numbers).astype(np.int64), bad
+
+
+def _unreadable(cells: pa.ChunkedArray, field: Field) -> _Mask:
+    """Mark the cells of a column that a level rule cannot compare."""
+    if field.kind in (*_LISTED, Kind.ORDINAL):
+        return np.zeros(len(cells), dtype=np.bool_)
+    numbers, absent = read_numbers(cells, field)
+    return np.asarray(~np.isfinite(numbers) & ~absent)
+
+
+def _levels_of_rules(
+    level: str | int | None, rules: tuple[Rule, ...], table: pa.Table, schema: Schema
+) -> NDArray[np.int64]:
+    """Apply level rules to some rows of a stream.
+
+    A whole table with fewer rows than a level is an error; a batch with fewer is none, so it is laid out several times.
+    """
+    highest = max(rule.level for rule in rules)
+    times = -(-highest // table.num_rows)
+    asked, _ = levels_of_table(level, pa.concat_tables([table] * times), schema)
+    return asked[: table.num_rows]

@@ -1,0 +1,185 @@
+"""What a stream was told, how far it has come, the lines of its ledger, and what it tells: counts, never a cell."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sfumato.core.documents import UNLESS_DEFAULT, from_json, write_json
+from sfumato.core.errors import OptionError
+from sfumato.engines.stream.entries import StateEntry, StateError
+
+__all__ = [
+    "MODES",
+    "Acknowledged",
+    "EpochLine",
+    "Ingested",
+    "Progress",
+    "Status",
+    "StreamSettings",
+    "document_of",
+    "entry_of",
+]
+
+MODES = ("memory", "encrypted")
+"""How waiting records are kept: in memory only, or in the state under a key."""
+
+
+@dataclass(frozen=True)
+class StreamSettings:
+    """What does not change while a stream lives.
+
+    ``pending_key`` is how the state tells a wrong key: an encrypted nothing, None where no key is used.
+    ``decimals`` are those that published numbers of a column are written with. ``measure_rows`` are kept at most to
+    measure by, of those taken in and again of those who are not, who are ``measure_share`` of all; 0 where none are.
+    ``measure_key`` is how the state tells a wrong key of theirs.
+    """
+
+    state_id: str
+    sfumato: str
+    d: int
+    k: int
+    split: str
+    grouping: str
+    level: str | int | None
+    seed: int | None
+    pending: str
+    pending_limit: int
+    pending_key: str | None
+    batch_rows: int
+    format: str
+    delimiter: str
+    decimals: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
+    measure_rows: int = dataclasses.field(default=0, metadata=UNLESS_DEFAULT)
+    measure_share: float = dataclasses.field(default=0.0, metadata=UNLESS_DEFAULT)
+    measure_key: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
+
+    def __post_init__(self) -> None:
+        if self.pending not in MODES:
+            raise OptionError(f"there is no way {self.pending!r} to keep waiting records; choose {' or '.join(MODES)}")
+        if self.batch_rows < 1:
+            raise OptionError("a batch has at least 1 row; raise --batch-rows")
+        if (self.measure_rows > 0) != (self.measure_key is not None) or self.measure_rows < 0:
+            raise OptionError(
+                "rows are kept for measuring under a key; give --measure-rows with --measure-key, or none"
+            )
+        if not 0.0 <= self.measure_share <= 0.5:
+            raise OptionError("the share of rows that is not taken in lies between 0 and 0.5; try 0.1")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a stream has come.
+
+    ``rows`` counts all rows that were given, ``quarantined`` those of them that were kept out; ``late`` says that
+    records joined while others, which wait, were not at hand; ``delivered`` that the last epoch's folder was written.
+    """
+
+    next_id: int
+    splits: int = 0
+    batches: int = 0
+    rows: int = 0
+    quarantined: int = 0
+    next_place: int = 0
+    late: bool = False
+    last_batch: str | None = None
+    epoch: int = 0
+    delivered: bool = True
+
+
+@dataclass(frozen=True)
+class EpochLine:
+    """One line of the ledger: families that left in a new state, families that repeat their rows, rows of all.
+
+    ``fresh`` is the least number of fresh records behind a family that left, 0 where none did.
+    """
+
+    epoch: int
+    renewed: int
+    repeated: int
+    rows: int
+    fresh: int
+
+
+D = TypeVar("D", StreamSettings, Progress, EpochLine)
+
+
+def entry_of(kind: str, thing: StreamSettings | Progress | EpochLine, key: str = "") -> StateEntry:
+    """Write one of these as an entry; of measuring only what was asked for, as states of before know nothing of it."""
+    return StateEntry(kind, key, write_json(thing).encode())
+
+
+def document_of(shape: type[D], body: bytes) -> D:
+    """Read one of these back; raises StateError where it is not what this version writes."""
+    try:
+        return from_json(shape, body)
+    except ValueError:
+        raise StateError("the state was written by another version; use that one") from None
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """One batch that is on disk: counts only.
+
+    ``repeated`` rows were known already, from this batch or a shorter one that it goes on from. ``outside`` rows were
+    set aside for measuring, less those who were taken in for them.
+    """
+
+    batch: str
+    rows: int
+    repeated: int
+    absorbed: int
+    pending: int
+    quarantined: int
+    outside: int = 0
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What came of some batches: new ones, known ones, and the rows of the new ones."""
+
+    batches: int
+    known: int
+    rows: int
+    repeated: int
+    absorbed: int
+    pending: int
+    quarantined: int
+    outside: int = 0
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a stream stands: counts only.
+
+    ``pending`` records wait for a group large enough; of ``awaiting_replay`` of them the state knows the batch and the
+    row only, and they wait until that batch is given again. ``outside`` came and were never taken in, for measuring;
+    ``rows_kept`` of those taken in are kept encrypted for it. With ``rows_forgotten`` both were deleted.
+    """
+
+    records: int
+    groups: int
+    pseudo_groups: int
+    splits: int
+    pending: int
+    awaiting_replay: int
+    quarantined: int
+    quarantine: dict[str, int]
+    rows: int
+    batches: int
+    last_batch: str | None
+    epoch: int
+    delivered: bool
+    families: int
+    families_due: int
+    ledger: tuple[EpochLine, ...]
+    k: int
+    split: str
+    randomness: str
+    pending_mode: str
+    batch_rows: int
+    digest: str
+    outside: int
+    rows_kept: int
+    rows_forgotten: bool

@@ -1,0 +1,1 @@
+"""What sanitizes records: condensation, noise, geometric moves, randomized answers."""

@@ -1,0 +1,302 @@
+"""Dynamic maintenance of groups, one function a step [AY05, sec. 3]: closest group, join, split test, split.
+
+The steps are compiled and work in place on a `Slots`, so that a batch of arrivals is one call. What a step does to the
+statistics does not depend on how arrivals are cut into batches: absorbing a batch is absorbing its records one by one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.compiled import compiled, inner, whole
+from sfumato.mechanisms.condense.axis import leading_axis, padded
+from sfumato.mechanisms.condense.centroid_index import (
+    SINCE,
+    Index,
+    closest_in_index,
+    insert,
+    is_stale,
+    move,
+    settle_counts,
+)
+from sfumato.mechanisms.condense.closest import DistanceCache, closest_cached, rewrite_column
+from sfumato.mechanisms.condense.slots import ADMITTED, GAPS, GROUPS, LEAST, NEXT_ID, PENDING, RIPE, SPLITS, Pool, Slots
+
+__all__ = [
+    "Work",
+    "absorb_record",
+    "closest_eligible",
+    "maintain",
+    "split_group",
+    "splits_by_paper",
+    "splits_strictly",
+]
+
+
+_ROUNDING = 1.0 + 1e-12  # parts of Ps after odd splits are rounded; equality still splits
+
+
+class Work(NamedTuple):
+    """Memory for the steps: a record's gap to a centroid, an axis, and what finding the axis takes."""
+
+    gap: NDArray[np.float64]
+    e1: NDArray[np.float64]
+    matrix: NDArray[np.float64]
+    lines: NDArray[np.float64]
+
+
+@inner
+def closest_eligible(store: Slots, groups: int, x: NDArray[np.float64], level: int) -> int:
+    """Slot of the closest centroid whose group has at least p(i) - 1 records, or -1 [AY05, sec. 3].
+
+    Of equally close ones the lowest id. This is the brute force that the index must agree with.
+    """
+    best, nearest = -1, np.inf
+    for slot in range(groups):
+        if store.count[slot] < level - 1:
+            continue
+        apart = 0.0
+        for t in range(x.shape[0]):
+            gap = x[t] - store.mean[slot, t]
+            apart += gap * gap
+        if apart < nearest or (apart == nearest and (best < 0 or store.ids[slot] < store.ids[best])):
+            best, nearest = slot, apart
+    return best
+
+
+@inner
+def absorb_record(store: Slots, slot: int, x: NDArray[np.float64], level: int, gap: NDArray[np.float64]) -> None:
+    """Add a record to the statistics of a group: n, Fs, Sc and Ps, of which mean and scatter are kept (errata AY05.9).
+
+    The mean moves by (x - mean) / (n + 1) and the scatter gains n / (n + 1) (x - mean)(x - mean)^T. Cost O(d^2).
+    """
+    d, n = x.shape[0], store.count[slot]
+    for t in range(d):
+        gap[t] = x[t] - store.mean[slot, t]
+        store.mean[slot, t] += gap[t] / (n + 1)
+    weight, place = n / (n + 1), 0
+    row = store.triangle[slot]
+    for i in range(d):
+        for j in range(i, d):
+            row[place + j - i] += weight * (gap[i] * gap[j])
+        place += d - i
+    store.count[slot] = n + 1
+    store.level_sum[slot] += level
+    store.level_max[slot] = max(store.level_max[slot], level)
+    store.fresh[slot] += 1
+    store.fresh_level_max[slot] = max(store.fresh_level_max[slot], level)
+    store.written[slot] = True
+
+
+@inner
+def splits_by_paper(store: Slots, slot: int) -> bool:
+    """Tell whether n(G) >= 2 Ps(G) / n(G) [AY05, eq. 3.2, errata AY05.2]."""
+    n = store.count[slot]
+    return bool(n >= 2 and n * n * _ROUNDING >= 2.0 * store.level_sum[slot])
+
+
+@inner
+def splits_strictly(store: Slots, slot: int) -> bool:
+    """Tell whether both pieces will still be as large as the highest level inside; not in the paper."""
+    n = store.count[slot]
+    return bool(n >= 2 and n >= 2 * store.level_max[slot])
+
+
+@inner
+def split_group(store: Slots, slot: int, other: int, first_id: int, work: Work) -> None:
+    """Cut the statistics of a group along its longest axis into two, which get new ids [AY05, sec. 3, fig. 7].
+
+    The formulas are those of `core.groups.split_groups` (errata AY05.1 and AY05.3). Fresh records are shared out in
+    whole numbers, so that their sum over a family stays what came. Cost O(d^3).
+    """
+    n, e1 = store.count[slot], work.e1
+    half = n // 2
+    share = half / n
+    lambda1 = leading_axis(store.triangle[slot], work.matrix, work.lines, e1) / n
+    reach = np.sqrt(12.0 * lambda1)  # a
+    for t in range(e1.shape[0]):
+        middle = store.mean[slot, t]
+        store.mean[other, t] = middle + share * reach / 2.0 * e1[t]
+        store.mean[slot, t] = middle - (1.0 - share) * reach / 2.0 * e1[t]
+    _write_piece(store, slot, other, n - half, 1.0 - share, lambda1, e1)
+    _write_piece(store, slot, slot, half, share, lambda1, e1)  # over the whole, so last
+    fresh = store.fresh[slot]
+    store.fresh[slot], store.fresh[other] = fresh // 2, fresh - fresh // 2
+    store.ids[slot], store.ids[other] = first_id, first_id + 1
+
+
+@inner
+def _write_piece(
+    store: Slots, slot: int, into: int, count: int, share: float, lambda1: float, e1: NDArray[np.float64]
+) -> None:
+    """Write scatter and levels of the piece of a group that is ``share`` of its range along e1."""
+    d, n, place = e1.shape[0], store.count[slot], 0
+    lost = lambda1 * (share * share - 1.0)  # lambda1 -> share^2 lambda1
+    for i in range(d):
+        for j in range(i, d):
+            store.triangle[into, place] = count * (store.triangle[slot, place] / n + lost * (e1[i] * e1[j]))
+            place += 1
+    store.level_sum[into] = store.level_sum[slot] * count / n
+    store.level_max[into] = store.level_max[slot]
+    store.family[into] = store.family[slot]
+    store.fresh_level_max[into] = store.fresh_level_max[slot]
+    store.pseudo[into] = True
+    store.written[into] = True
+    store.count[into] = count
+
+
+@compiled
+def maintain(
+    store: Slots,
+    index: Index,
+    cache: DistanceCache,
+    numbers: NDArray[np.int64],
+    pool: Pool,
+    strict: bool,
+    values: NDArray[np.float64],
+    levels: NDArray[np.int64],
+    first: int,
+    last: int,
+    where: NDArray[np.int64],
+) -> tuple[int, bool]:
+    """Absorb the records from ``first`` to ``last``; give the next one, and whether all is done.
+
+    Stops early where slots, columns of the cache or places of the pool are used up or the index is stale: see to it
+    and call again.
+    ``where`` gets the id of the group that each record joined, -1 where it waits. The cache is used if it is of these
+    records, and the index otherwise; the groups do not depend on it.
+    """
+    d, cached = values.shape[1], cache.near.shape[0] > 0
+    x, width = np.empty(d), padded(d)
+    work = Work(np.empty(d), np.empty(d), np.empty((d, width)), np.empty((6, width)))
+    i = first
+    room = min(store.ids.shape[0], cache.near.shape[1]) if cached else store.ids.shape[0]
+    while numbers[GROUPS] < room and not is_stale(index, numbers[GROUPS]):
+        waiting = _first_ripe(pool, numbers)
+        if waiting >= 0:
+            level = _copy(pool.values, pool.levels, waiting, x)
+        else:
+            numbers[RIPE] = 0
+            if numbers[GAPS]:
+                _close_ranks(pool, numbers)
+            if i == last:
+                return i, True
+            level = _copy(values, levels, i, x)
+        if cached and waiting < 0:
+            slot = closest_cached(cache, store, i, x, level)
+        else:
+            slot = closest_in_index(index, store, x, level)
+        if slot < 0 and waiting >= 0:  # the group that was large enough has split meanwhile
+            numbers[RIPE] = _largest(store.count, numbers[GROUPS])
+            continue
+        if slot < 0 and numbers[PENDING] == pool.levels.shape[0]:
+            return i, False
+        if waiting >= 0:
+            _leave(pool, numbers, waiting)
+        else:
+            where[i] = store.ids[slot] if slot >= 0 else -1
+            i += 1
+        if slot < 0:
+            _wait(pool, numbers, x, level)
+        else:
+            _join(store, index, cache, numbers, slot, x, level, strict, values, i, work)
+    return i, False
+
+
+@inner
+def _copy(values: NDArray[np.float64], levels: NDArray[np.int64], i: int, x: NDArray[np.float64]) -> int:
+    """Copy a record into ``x`` and give its level."""
+    for t in range(x.shape[0]):
+        x[t] = values[i, t]
+    return int(levels[i])
+
+
+@inner
+def _largest(count: NDArray[np.int64], groups: int) -> int:
+    """Size of the largest group."""
+    largest = whole(0)
+    for slot in range(groups):
+        largest = max(largest, count[slot])
+    return largest
+
+
+@inner
+def _join(
+    store: Slots,
+    index: Index,
+    cache: DistanceCache,
+    numbers: NDArray[np.int64],
+    slot: int,
+    x: NDArray[np.float64],
+    level: int,
+    strict: bool,
+    values: NDArray[np.float64],
+    following: int,
+    work: Work,
+) -> None:
+    """Let a record join a group, split the group if it has grown enough, once at most, and tell index and cache."""
+    groups = numbers[GROUPS]
+    absorb_record(store, slot, x, level, work.gap)
+    grown = splits_strictly(store, slot) if strict else splits_by_paper(store, slot)
+    if grown:
+        split_group(store, slot, groups, numbers[NEXT_ID], work)
+        numbers[GROUPS] += 1
+        numbers[NEXT_ID] += 2
+        numbers[SPLITS] += 1
+    elif numbers[PENDING]:  # pieces are no larger than the group was: only one that did not split can serve more
+        numbers[RIPE] = max(numbers[RIPE], store.count[slot])
+    index.numbers[SINCE] += 1
+    move(index, store, slot)
+    if grown:
+        insert(index, store, groups, slot)
+        settle_counts(index, store, slot)
+    if cache.near.shape[0] > 0:
+        rewrite_column(cache, store, slot, values, following)
+        if grown:
+            rewrite_column(cache, store, groups, values, following)
+
+
+@inner
+def _wait(pool: Pool, numbers: NDArray[np.int64], x: NDArray[np.float64], level: int) -> None:
+    """Put a record at the end of the pool."""
+    place = numbers[PENDING]
+    for t in range(x.shape[0]):
+        pool.values[place, t] = x[t]
+    pool.levels[place] = level
+    numbers[LEAST] = min(numbers[LEAST], level) if place else level
+    numbers[PENDING] = place + 1
+
+
+@inner
+def _first_ripe(pool: Pool, numbers: NDArray[np.int64]) -> int:
+    """First record in the pool that some group is now large enough for, or -1."""
+    if numbers[PENDING] and numbers[LEAST] <= numbers[RIPE] + 1:
+        for place in range(numbers[PENDING]):
+            if 0 < pool.levels[place] <= numbers[RIPE] + 1:
+                return place
+    return -1
+
+
+@inner
+def _leave(pool: Pool, numbers: NDArray[np.int64], place: int) -> None:
+    """Take a record out of the pool; its place stays empty until the ranks are closed."""
+    pool.levels[place] = 0
+    numbers[GAPS] += 1
+    numbers[ADMITTED] += 1
+
+
+@inner
+def _close_ranks(pool: Pool, numbers: NDArray[np.int64]) -> None:
+    """Close the gaps that admitted records have left in the pool, keeping the order."""
+    left, least = 0, 0
+    for place in range(numbers[PENDING]):
+        if pool.levels[place]:
+            least = min(least, pool.levels[place]) if left else pool.levels[place]
+            for t in range(pool.values.shape[1]):
+                pool.values[left, t] = pool.values[place, t]
+            pool.levels[left] = pool.levels[place]
+            left += 1
+    numbers[PENDING], numbers[LEAST], numbers[GAPS] = left, least, 0

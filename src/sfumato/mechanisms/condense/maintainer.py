@@ -1,0 +1,305 @@
+"""`Maintainer`: groups that records join as they arrive, the only mutable object in the house [AY05, sec. 3]."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import OptionError, TableError
+from sfumato.core.groups import Groups, summarize
+from sfumato.core.groups.model import check_partition
+from sfumato.mechanisms.condense.closest import CentroidSearch
+from sfumato.mechanisms.condense.dynamic import maintain
+from sfumato.mechanisms.condense.maintained import (
+    Absorbed,
+    GroupRows,
+    MaintainerState,
+    PublishMarks,
+    check_due,
+    first_rows,
+    marks_of,
+    refusal_of,
+)
+from sfumato.mechanisms.condense.slots import (
+    ADMITTED,
+    GROUPS,
+    LEAST,
+    NEXT_ID,
+    NUMBERS,
+    PENDING,
+    RIPE,
+    SPLITS,
+    Pool,
+    as_batch,
+    check_options,
+    empty_slots,
+    grown,
+    places_of,
+)
+
+__all__ = ["Absorbed", "GroupRows", "Maintainer", "MaintainerState", "PublishMarks"]
+
+_FIRST_SLOTS = 64
+
+
+class Maintainer:
+    """Groups that arriving records join, each with its own privacy level [AY05, sec. 3].
+
+    Parameters
+    ----------
+    d : int
+        Coordinates of a record.
+    k : int
+        The floor of all levels.
+    split : {"strict", "paper"}
+        ``"strict"`` splits a group only when both pieces are still as large as the highest level inside; ``"paper"``
+        when n >= 2 Ps / n, twice the average level [AY05, eq. 3.2], after which a piece may be too small for some.
+    pending_limit : int
+        Records at most that wait for a group large enough.
+    track : bool
+        Keep what `changed` needs.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> first, later = rng.normal(size=(40, 3)), rng.normal(size=(500, 3))
+    >>> maintainer = Maintainer(3, k=5)
+    >>> maintainer.start(first, np.full(40, 5), np.arange(40) // 5)
+    >>> maintainer.absorb(later, np.full(500, 5))
+    Absorbed(absorbed=500, pending=0, admitted=0, splits=...)
+    >>> maintainer.records, maintainer.pending, int(maintainer.groups.count.min()) >= 5
+    (540, 0, True)
+    """
+
+    def __init__(
+        self,
+        d: int,
+        *,
+        k: int = 10,
+        split: Literal["strict", "paper"] = "strict",
+        pending_limit: int = 10_000,
+        track: bool = True,
+    ) -> None:
+        check_options(d, k, split, pending_limit)
+        self.d, self.k, self.split, self.pending_limit, self.track = d, k, split, pending_limit, track
+        self._numbers = np.zeros(NUMBERS, dtype=np.int64)
+        self._store = empty_slots(_FIRST_SLOTS, d)
+        self._pool = Pool(np.empty((0, d)), np.empty(0, dtype=np.int64))
+        self._search = CentroidSearch(self._store)
+        self._known = np.empty(0, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return f"Maintainer(groups={self._g}, records={self.records}, pending={self.pending}, split={self.split!r})"
+
+    @property
+    def _g(self) -> int:
+        return int(self._numbers[GROUPS])
+
+    @property
+    def _order(self) -> NDArray[np.int64]:
+        return np.argsort(self._store.ids[: self._g], kind="stable")
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """Ids of the groups, ascending; a split gives both pieces new ones, and none is used again."""
+        return np.sort(self._store.ids[: self._g])
+
+    @property
+    def groups(self) -> Groups:
+        """The statistics of all groups as they are now, in order of id."""
+        return self.rows().groups
+
+    @property
+    def records(self) -> int:
+        """Records in all groups."""
+        return int(self._store.count[: self._g].sum())
+
+    @property
+    def pending(self) -> int:
+        """Records that wait for a group large enough."""
+        return int(self._numbers[PENDING])
+
+    @property
+    def splits(self) -> int:
+        """Splits since the beginning."""
+        return int(self._numbers[SPLITS])
+
+    @property
+    def violations(self) -> int:
+        """Groups that are smaller than the highest level among the records that they stem from; none where strict."""
+        return int((self._store.count[: self._g] < self._store.level_max[: self._g]).sum())
+
+    @property
+    def family(self) -> NDArray[np.int64]:
+        """The published unit that each group descends from, in order of id."""
+        return np.asarray(self._store.family[self._order])
+
+    @property
+    def fresh(self) -> NDArray[np.int64]:
+        """Each group's part of the records that came since its family last left; they add up over a family."""
+        return np.asarray(self._store.fresh[self._order])
+
+    @property
+    def fresh_level_max(self) -> NDArray[np.int64]:
+        """Highest level, or an upper bound, among each group's fresh records."""
+        return np.asarray(self._store.fresh_level_max[self._order])
+
+    @property
+    def pseudo(self) -> NDArray[np.bool_]:
+        """Whether each group came from a split, so that its count is the model's and not of people (errata AY05.11)."""
+        return np.asarray(self._store.pseudo[self._order])
+
+    def start(self, values: NDArray[np.float64], levels: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
+        """Begin with the groups of a static condensation of the first records; each is a family of its own.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, d)
+        levels : ndarray of shape (n,)
+        labels : ndarray of shape (n,)
+            Group of each record, 0 to g-1, from `sfumato.mechanisms.condense.partition.partition`.
+        """
+        if self._g:
+            raise OptionError(f"there are {self._g} groups already; start once, then absorb")
+        values, levels = as_batch(values, levels, self.d, self.k)
+        labels = np.asarray(labels, dtype=np.int64)
+        if labels.shape != levels.shape:
+            raise TableError(f"there are {len(values)} records and {len(labels)} labels; give one label to each")
+        check_partition(labels, levels)
+        rows = first_rows(summarize(values, labels, levels))
+        g = len(rows.ids)
+        self._fill(rows)
+        self._numbers[NEXT_ID] = g
+        self._store.written[:g] = True
+        self._numbers[RIPE] = rows.count.max()
+        self._run(values[:0], levels[:0])  # records that came before may wait
+
+    def absorb(self, values: NDArray[np.float64], levels: NDArray[np.int64]) -> Absorbed:
+        """Let records join the closest group that is large enough for them, one after the other; split what has grown.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, d)
+        levels : ndarray of shape (n,)
+            Effective levels, none below k.
+
+        Raises
+        ------
+        PrivacyRefusal
+            Where more records would have to wait than the pool may hold. Nothing of the batch is absorbed then.
+        """
+        values, levels = as_batch(values, levels, self.d, self.k)
+        before = self._numbers.copy()
+        may_overflow = self.pending + len(values) > self.pending_limit
+        kept = (self.state(), self._store.written[self._order]) if may_overflow else None
+        where = self._run(values, levels)
+        if where is None:
+            assert kept is not None  # a pool that has room for all cannot overflow
+            self._load(kept[0])
+            self._store.written[: self._g] = kept[1]
+            raise refusal_of(self.pending_limit, len(values))
+        gained = self._numbers - before
+        waited = int((where < 0).sum())
+        return Absorbed(len(values) - waited, waited, int(gained[ADMITTED]), int(gained[SPLITS]), where)
+
+    def changed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ids written and ids retired since the last call, ascending; the count of both begins anew.
+
+        A group that came and went in between is in neither.
+        """
+        if not self.track:
+            raise OptionError("changes are not tracked; make the Maintainer with track=True")
+        ids = self.ids
+        written = np.sort(self._store.ids[: self._g][self._store.written[: self._g]])
+        retired = np.setdiff1d(self._known, ids, assume_unique=True)
+        self._store.written[: self._g] = False
+        self._known = ids
+        return written, retired
+
+    def publish_marks(self) -> PublishMarks:
+        """Tell of each family how many fresh records it has and how many it needs before its state may leave."""
+        return marks_of(self.rows(), self.k)
+
+    def mark_published(self, families: NDArray[np.int64]) -> None:
+        """Note that the present state of these families leaves: each of their groups becomes a family of its own.
+
+        Families that are not due are refused, and nothing is marked then.
+        """
+        check_due(self.publish_marks(), families)
+        g, store = self._g, self._store
+        leaving = np.flatnonzero(np.isin(store.family[:g], families))
+        store.family[leaving] = store.ids[leaving]
+        store.fresh[leaving] = 0
+        store.fresh_level_max[leaving] = 0
+        store.written[leaving] = True
+
+    def rows(self, ids: NDArray[np.int64] | None = None) -> GroupRows:
+        """Copy all that is kept of some groups, by default of all; for writing them down one by one."""
+        slots = self._order
+        if ids is not None:
+            slots = slots[places_of(np.sort(ids), self._store.ids[slots])]
+        return GroupRows(**{field.name: getattr(self._store, field.name)[slots] for field in fields(GroupRows)})
+
+    def state(self) -> MaintainerState:
+        """Copy everything that later results depend on; for the owner alone."""
+        waiting = self.pending
+        rows = self.rows()
+        return MaintainerState(
+            **{field.name: getattr(rows, field.name) for field in fields(GroupRows)},
+            d=self.d, k=self.k, split=self.split, pending_limit=self.pending_limit, track=self.track,
+            next_id=int(self._numbers[NEXT_ID]), splits=self.splits,
+            pending_values=self._pool.values[:waiting].copy(), pending_levels=self._pool.levels[:waiting].copy(),
+        )  # fmt: skip
+
+    @classmethod
+    def from_state(cls, state: MaintainerState) -> Maintainer:
+        """Continue from a state as if there had been no interruption; nothing counts as changed."""
+        split = cast('Literal["strict", "paper"]', state.split)  # checked below
+        made = cls(state.d, k=state.k, split=split, pending_limit=state.pending_limit, track=state.track)
+        made._load(state)
+        made._known = made.ids
+        return made
+
+    def _run(self, values: NDArray[np.float64], levels: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Absorb records and give the group of each; None where the pool is full."""
+        where = np.full(len(values), -1, dtype=np.int64)
+        following, done = 0, False
+        while following < len(values) or not done:
+            last, cache = self._search.next_block(self._store, self._g, values, following)
+            following, done = maintain(
+                self._store, self._search.index, cache, self._numbers, self._pool, self.split == "strict",
+                values, levels, following, last, where,
+            )  # fmt: skip
+            if done:
+                continue
+            if self._g == len(self._store.ids):
+                self._store = grown(self._store, 2 * self._g)
+            elif self.pending == len(self._pool.levels):
+                if self.pending == self.pending_limit:
+                    return None
+                self._pool = grown(self._pool, min(self.pending_limit, max(64, 2 * self.pending)))
+            self._search.renew(self._store, self._g)  # it was stale, or has to follow the longer arrays
+        return where
+
+    def _fill(self, rows: GroupRows) -> None:
+        """Put groups into the slots, in order of id."""
+        g = len(rows.ids)
+        self._store = empty_slots(max(_FIRST_SLOTS, g + g // 2), self.d)
+        for field in fields(GroupRows):
+            getattr(self._store, field.name)[:g] = getattr(rows, field.name)
+        self._numbers[GROUPS] = g
+        self._search.renew(self._store, g)
+
+    def _load(self, state: MaintainerState) -> None:
+        """Forget everything and take over a state."""
+        order = np.argsort(state.ids, kind="stable")
+        self._fill(GroupRows(**{field.name: getattr(state, field.name)[order] for field in fields(GroupRows)}))
+        waiting = len(state.pending_levels)
+        self._pool = Pool(state.pending_values.astype(np.float64), state.pending_levels.astype(np.int64))
+        self._numbers[:] = 0
+        self._numbers[GROUPS], self._numbers[NEXT_ID] = len(order), state.next_id
+        self._numbers[SPLITS], self._numbers[PENDING] = state.splits, waiting
+        self._numbers[LEAST] = self._pool.levels.min() if waiting else 0

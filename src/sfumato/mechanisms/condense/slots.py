@@ -1,0 +1,125 @@
+"""Where a stream keeps its groups and the records that wait: arrays with room to grow, written by compiled steps."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.compiled import fixed
+from sfumato.core.errors import LevelError, OptionError, TableError
+from sfumato.core.groups.model import check_values
+
+__all__ = [
+    "ADMITTED",
+    "GAPS",
+    "GROUPS",
+    "LEAST",
+    "NEXT_ID",
+    "NUMBERS",
+    "PENDING",
+    "RIPE",
+    "SPLITS",
+    "Pool",
+    "Slots",
+    "as_batch",
+    "check_options",
+    "empty_slots",
+    "grown",
+    "places_of",
+]
+
+GROUPS, NEXT_ID, SPLITS, PENDING, LEAST, RIPE, GAPS, ADMITTED = range(8)
+NUMBERS = 8
+"""Length of the array of whole numbers that the steps count in, by the names above.
+
+``LEAST`` is the lowest level that waits. ``RIPE`` is the size of a group that has grown, until the records that wait
+have been looked at again; ``GAPS`` counts those of them that were taken in since, ``ADMITTED`` all of them.
+"""
+
+
+class Slots(NamedTuple):
+    """Groups in slots, the first ``numbers[GROUPS]`` of them in use; a group keeps its slot and changes its id.
+
+    ``triangle`` is the upper triangle of the scatter about the mean, row after row: g * d * (d + 1) / 2 numbers, which
+    is nearly all the memory that a stream takes.
+    """
+
+    ids: NDArray[np.int64]
+    count: NDArray[np.int64]  # type: ignore[assignment]  # hides the method of tuples
+    mean: NDArray[np.float64]
+    triangle: NDArray[np.float64]
+    level_sum: NDArray[np.float64]
+    level_max: NDArray[np.int64]
+    family: NDArray[np.int64]
+    fresh: NDArray[np.int64]
+    fresh_level_max: NDArray[np.int64]
+    pseudo: NDArray[np.bool_]
+    written: NDArray[np.bool_]
+
+
+class Pool(NamedTuple):
+    """Records that wait for a group large enough, in order of arrival; level 0 marks one that was just taken in."""
+
+    values: NDArray[np.float64]
+    levels: NDArray[np.int64]
+
+
+T = TypeVar("T", Slots, Pool)
+
+_FARTHEST = 1e140  # of a coordinate: scatters of any number of records stay finite
+
+
+def empty_slots(slots: int, d: int) -> Slots:
+    """Make room for groups; the system gives memory only to slots that are written."""
+    whole = [np.zeros(slots, dtype=np.int64) for _ in range(6)]
+    flags = [np.zeros(slots, dtype=np.bool_) for _ in range(2)]
+    ids, count, level_max, family, fresh, fresh_level_max = whole
+    mean, triangle, level_sum = np.zeros((slots, d)), np.zeros((slots, d * (d + 1) // 2)), np.zeros(slots)
+    return Slots(ids, count, mean, triangle, level_sum, level_max, family, fresh, fresh_level_max, *flags)
+
+
+def grown(arrays: T, size: int) -> T:
+    """Copy arrays into longer ones."""
+
+    def lengthened(array: NDArray[Any]) -> NDArray[Any]:
+        longer = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
+        longer[: len(array)] = array
+        return longer
+
+    return type(arrays)(*map(lengthened, arrays))
+
+
+def as_batch(
+    values: NDArray[np.float64], levels: NDArray[np.int64], d: int, k: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Records in the form that the steps take, or an error that says what is wrong with them."""
+    values, levels = np.asarray(values, dtype=np.float64), np.asarray(levels)
+    if values.ndim != 2 or values.shape[1] != d:
+        raise TableError(f"an array of shape {values.shape} came; give records of {d} coordinates, one a row")
+    check_values(values)
+    far = int((np.abs(values) > _FARTHEST).any(axis=1).sum())
+    if far:
+        raise TableError(f"{far} records hold a number beyond {_FARTHEST:g}, whose square cannot be kept; remove them")
+    if levels.shape != (len(values),) or levels.dtype.kind not in "iu":
+        raise LevelError(f"there are {len(values)} records; give each one privacy level, a whole number")
+    low = int((levels < k).sum())
+    if low:
+        raise LevelError(f"{low} privacy levels lie below k={k}; give the higher of k and the record's own")
+    return fixed(values, np.float64), fixed(levels, np.int64)
+
+
+def check_options(d: int, k: int, split: str, pending_limit: int) -> None:
+    """Refuse what no stream can be kept with."""
+    if split not in ("paper", "strict"):
+        raise OptionError(f"there is no split test {split!r}; choose paper or strict")
+    if d < 1 or k < 1 or pending_limit < 0:
+        raise OptionError("coordinates and k must be at least 1 and the limit of the pool at least 0; raise them")
+
+
+def places_of(wanted: NDArray[np.int64], present: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where ids stand among the present ones; both ascend."""
+    if not np.isin(wanted, present).all():
+        raise OptionError("some of these ids are of no present group; ask for those of `ids`")
+    return np.searchsorted(present, wanted)

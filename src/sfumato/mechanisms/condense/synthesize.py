@@ -1,0 +1,87 @@
+"""From a finished partition to what is released: rows drawn from the groups' statistics, shuffled, with the facts."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import PrivacyLeakWarning
+from sfumato.core.facts import CountsKept, Fact, Grouped, Shuffled, Synthesized
+from sfumato.core.groups import columns_of_blocks, count_alike, redraw
+from sfumato.core.records import BlockKind, Records
+from sfumato.mechanisms.protocol import Sanitized, Workings
+
+__all__ = ["synthesize"]
+
+_TINY = 3  # mean and covariance of two records give both away, and three are not far from it
+
+
+def synthesize(
+    records: Records,
+    labels: NDArray[np.int64],
+    levels: NDArray[np.int64],
+    algorithm: str,
+    rng: np.random.Generator,
+    *,
+    shared: slice | None = None,
+) -> Sanitized:
+    """Draw as many rows as each group has records, in random order, and state what was done.
+
+    Parameters
+    ----------
+    records : Records
+    labels : ndarray of shape (n,)
+        Group of each record, a partition that was checked.
+    levels : ndarray of shape (n,)
+        Level that was met for each record.
+    algorithm : str
+        What made the groups, for the certificate.
+    rng : numpy.random.Generator
+    shared : slice, optional
+        Coordinates that are equal in all records of a group: they are copied, so that rounding cannot touch them.
+    """
+    sizes = np.bincount(labels)
+    values = redraw(records.values, labels, records.layout, rng)
+    drawn_from = np.repeat(np.arange(len(sizes)), sizes)
+    if shared is not None:
+        anyone = np.unique(labels, return_index=True)[1]
+        values[:, shared] = records.values[anyone, shared][drawn_from]
+    order = rng.permutation(len(values))
+    values, drawn_from = values[order], drawn_from[order]
+    nothing = np.zeros(len(values), dtype=np.int64)
+    released = Records(values, records.layout, nothing, nothing.copy(), records.target)
+    facts = _facts(algorithm, records, sizes, levels, labels)
+    return Sanitized(released, facts, Workings(labels, levels, drawn_from))
+
+
+def _facts(
+    algorithm: str, records: Records, sizes: NDArray[np.int64], levels: NDArray[np.int64], labels: NDArray[np.int64]
+) -> tuple[Fact, ...]:
+    """State what was done; warn where groups are so small that their statistics are their members."""
+    tiny = int((sizes <= _TINY).sum())
+    if tiny:
+        warnings.warn(
+            f"{tiny} of {len(sizes)} groups have {_TINY} records or fewer: their mean and covariance nearly or "
+            "exactly give the members away; take a higher k",
+            PrivacyLeakWarning,
+            stacklevel=4,  # whoever called the mechanism
+        )
+    categories = sum(block.kind is BlockKind.CATEGORY for block in records.layout)
+    missing = sum(block.kind is BlockKind.MISSING for block in records.layout)
+    grouped = Grouped(
+        algorithm=algorithm,
+        records=len(labels),
+        groups=len(sizes),
+        smallest=int(sizes.min()),
+        asked_min=int(levels.min()),
+        asked_max=int(levels.max()),
+        violations=int((sizes[labels] < levels).sum()),
+        tiny=tiny,
+        alone=int((sizes == 1).sum()),
+        alike=count_alike(columns_of_blocks(records.values, records.layout), labels),
+    )
+    drawn = Synthesized(statistics="mean and covariance", law="uniform along eigenvectors", rows=len(labels))
+    kept = (CountsKept(categories, missing),) if categories or missing else ()
+    return (grouped, drawn, *kept, Shuffled(rows=len(labels)))

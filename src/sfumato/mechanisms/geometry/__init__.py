@@ -1,0 +1,10 @@
+"""Geometric transformations of confidential numbers for clustering: outsourcing obfuscation [OZ03]."""
+
+from __future__ import annotations
+
+from sfumato.mechanisms.geometry.draw import Ranges
+from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
+from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.mechanisms.geometry.transformations import invert
+
+__all__ = ["Add", "Hybrid", "Key", "Mult", "Ranges", "Rotate", "Rotation", "Scaling", "Translation", "invert"]

@@ -1,0 +1,320 @@
+"""The uniform noise vector as a key: an operation and a secret term for each confidential attribute [OZ03, def. 1].
+
+Whoever has the key has the table, so its terms stand in no repr, no error and no file but its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfumato.core.documents import read_text
+from sfumato.core.errors import OptionError, PrivacyRefusal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sfumato.mechanisms.geometry.draw import Ranges
+
+__all__ = ["Add", "Key", "Mult", "Rotate", "Step"]
+
+_FEW = 3  # known rows that tell turns of pairs, two for each angle and its pair and one for doubt
+_COLUMNS = 40  # up to which that was tried
+
+
+@dataclass(frozen=True, repr=False)
+class Add:
+    """Shift a column by a term in its own units."""
+
+    column: str
+    term: float
+
+    op = "add"
+
+    def __post_init__(self) -> None:
+        _check_term(self.term, self.column, "term")
+        _check_change(self.term == 0, self.column)
+
+    def __repr__(self) -> str:
+        return f"Add({self.column!r})"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the step changes."""
+        return (self.column,)
+
+
+@dataclass(frozen=True, repr=False)
+class Mult:
+    """Multiply a column by a term."""
+
+    column: str
+    term: float
+
+    op = "mult"
+
+    def __post_init__(self) -> None:
+        _check_term(self.term, self.column, "term")
+        if self.term == 0:
+            raise OptionError(f"a step wipes out column {self.column!r}, which cannot be undone; choose another term")
+        _check_change(self.term == 1, self.column)
+
+    def __repr__(self) -> str:
+        return f"Mult({self.column!r})"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the step changes."""
+        return (self.column,)
+
+
+@dataclass(frozen=True, repr=False)
+class Rotate:
+    """Turn two columns clockwise by an angle, each counted in a unit: 1000 for salaries in thousands (errata OZ03.1).
+
+    Parameters
+    ----------
+    pair : tuple of str
+        The first column is the X axis, the second the Y axis.
+    degrees : float
+    units : tuple of float
+        How much of each column counts as one.
+    """
+
+    pair: tuple[str, str]
+    degrees: float
+    units: tuple[float, float] = (1.0, 1.0)
+
+    op = "rotate"
+
+    def __post_init__(self) -> None:
+        if len(self.pair) != 2 or self.pair[0] == self.pair[1]:
+            raise OptionError(f"a rotation names column {self.pair[0]!r} alone; it needs two different columns")
+        _check_term(self.degrees, self.pair[0], "angle")
+        for column, unit in zip(self.pair, self.units, strict=True):
+            _check_term(unit, column, "unit")
+            if unit <= 0:
+                raise OptionError(f"the unit of column {column!r} is not above 0; write how much of it counts as one")
+        _check_change(self.degrees % 360 == 0, self.pair[0])
+
+    def __repr__(self) -> str:
+        return f"Rotate({self.pair[0]!r}, {self.pair[1]!r})"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the step changes."""
+        return self.pair
+
+
+Step = Add | Mult | Rotate
+
+
+@dataclass(frozen=True, repr=False)
+class Key:
+    """What was done to each confidential attribute, in order.
+
+    Examples
+    --------
+    >>> Key((Add("age", -3), Mult("salary", 1.035)))
+    Key(add, mult; 2 columns)
+    """
+
+    steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", tuple(self.steps))
+        if not self.steps:
+            raise OptionError("the key has no step; give at least one")
+
+    def __repr__(self) -> str:
+        return f"Key({', '.join(self.operations)}; {len(self.columns)} columns)"
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """The kinds of operations, sorted."""
+        return tuple(sorted({step.op for step in self.steps}))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns, in the order in which they come up."""
+        return tuple(dict.fromkeys(column for step in self.steps for column in step.columns))
+
+    @property
+    def known_rows(self) -> int:
+        """How many known rows suffice to undo it, for someone who knows the method and nothing of the key.
+
+        One row tells every shift, or every factor, where nothing else was done; of a line that may be both, two rows
+        do. Turns of pairs follow from three rows, pair by pair (`sfumato.assess.attacks.undo`), or from fewer where
+        one row fewer than there are columns are fewer: that fixes any turn of all. Beyond 40 columns that hang together
+        only that is counted on. Turned columns that were shifted or stretched too are an affine map, which one row more
+        than there are of them fixes. Fewer rows may do.
+        """
+        turned = {column for step in self.steps if isinstance(step, Rotate) for column in step.columns}
+        if not turned:
+            return 1 if len(self.operations) == 1 else 2
+        if any(step.column in turned for step in self.steps if not isinstance(step, Rotate)):
+            return len(turned) + 1
+        few = _FEW if len(turned) <= _COLUMNS else len(turned) - 1
+        return min(few, len(turned) - 1) if self.operations == (Rotate.op,) else max(few, 3)
+
+    def _together(self) -> set[frozenset[str]]:
+        """Group the columns by which hang together."""
+        together = {column: frozenset([column]) for column in self.columns}
+        for step in self.steps:
+            joined = frozenset[str]().union(*(together[column] for column in step.columns))
+            together |= dict.fromkeys(joined, joined)
+        return set(together.values())
+
+    def written_steps(
+        self, steps: Mapping[str, float | None], spacings: Mapping[str, float] | None = None
+    ) -> dict[str, float]:
+        """Find the step that the moved numbers of each column are written in, from the original ones.
+
+        It is no finer than the original's step is after the move: digits beyond would show the spacing, and with it the
+        factor. A shift leaves the step as it is. A factor stretches it, and the next of 1, 2, 5, 10, ... is taken. What
+        columns turned together hold is as fine as the finest of them, each counted in its unit. Columns without step
+        and spacing, and those that are turned with one, have none. Whole numbers stay whole, so their step is never
+        below 1; those that were shifted or turned have none here, and are rounded where they are written.
+
+        Parameters
+        ----------
+        steps : mapping
+            Of each column, or None.
+        spacings : mapping, optional
+            How far apart the numbers of a column really lie, where that was looked at: multiples of a thousand lie
+            farther apart than their step, and others may have a spacing that no step names.
+        """
+        factors = dict.fromkeys(self.columns, 1.0)
+        for step in self.steps:
+            if isinstance(step, Mult):
+                factors[step.column] *= abs(step.term)
+        units, written = self.units, {}
+        for columns in self._together():
+            apart = {column: max(steps.get(column) or 0.0, (spacings or {}).get(column, 0.0)) for column in columns}
+            known = {column: steps.get(column) or value for column, value in apart.items() if value}
+            if len(columns) == 1:
+                (column,) = columns
+                own = steps.get(column) or 0.0
+                if factors[column] != 1.0 and apart[column]:
+                    stretched = _next_round(factors[column] * apart[column])
+                    written[column] = max(stretched, 1.0 if own and not own % 1 else 0.0)
+                elif known.get(column, 0.0) % 1:
+                    written[column] = known[column]
+                continue
+            if len(known) < len(columns):
+                continue
+            finest = min(value / units[column] for column, value in known.items())
+            parts = [column for column, value in known.items() if value % 1]
+            written |= {column: 10.0 ** math.floor(math.log10(finest * units[column])) for column in parts}
+        return {column: written[column] for column in self.columns if column in written}
+
+    @property
+    def units(self) -> dict[str, float]:
+        """The unit in which each column was turned; columns that were not have none."""
+        turns = [step for step in self.steps if isinstance(step, Rotate)]
+        return {column: unit for turn in turns for column, unit in zip(turn.pair, turn.units, strict=True)}
+
+    def check_operations(self, allowed: Sequence[str], method: str) -> None:
+        """Refuse a key with operations that a method does not use."""
+        foreign = [op for op in self.operations if op not in allowed]
+        if foreign:
+            raise OptionError(
+                f"the key has a step {foreign[0]!r} and {method!r} uses only {' and '.join(map(repr, allowed))}; take "
+                "the method 'hybrid' or another key"
+            )
+
+    def check_cover(self, columns: Sequence[str]) -> None:
+        """Refuse a key that names a column that is not there, or leaves one as it is."""
+        unknown = [column for column in self.columns if column not in columns]
+        if unknown:
+            raise OptionError(
+                f"the key names {len(unknown)} columns that are no confidential numbers of the table, the first is "
+                f"{unknown[0]!r}; mend the key or the schema"
+            )
+        bare = [column for column in columns if column not in self.columns]
+        if bare:
+            raise PrivacyRefusal(
+                f"the key leaves {len(bare)} columns of numbers as they are, the first is {bare[0]!r}; add a step for "
+                "each, or declare them public or identifiers"
+            )
+
+    def places(self, values: NDArray[np.float64], columns: Sequence[str] | None) -> dict[str, int]:
+        """Say in which column of a matrix each name stands; by default the key's columns, in its order."""
+        names = self.columns if columns is None else tuple(columns)
+        if values.ndim != 2 or values.shape[1] != len(names):
+            raise ValueError(f"a matrix of shape {values.shape} does not have the {len(names)} columns that are named")
+        self.check_cover(names)
+        return {name: place for place, name in enumerate(names)}
+
+    @classmethod
+    def generate(
+        cls,
+        columns: Sequence[str],
+        ranges: Ranges,
+        rng: np.random.Generator,
+        *,
+        kind: str = "rotate",
+        pairs: str = "chain",
+    ) -> Key:
+        """Draw a key; see `sfumato.mechanisms.geometry.draw.draw_steps`."""
+        from sfumato.mechanisms.geometry.draw import draw_steps
+
+        return cls(draw_steps(columns, ranges, rng, kind=kind, pairs=pairs))
+
+    def to_toml(self) -> str:
+        """Write the key as TOML, terms included."""
+        from sfumato.mechanisms.geometry.keyfile import key_to_toml
+
+        return key_to_toml(self)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Key:
+        """Read a key from TOML."""
+        from sfumato.mechanisms.geometry.keyfile import key_from_toml
+
+        return key_from_toml(text)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Key:
+        """Read a key from a file."""
+        return cls.from_toml(read_text(path, "key file", "make one with --new-key"))
+
+    def save(self, path: str | Path, *, apart_from: str | Path | None = None) -> Path:
+        """Write the key to a new file that only its owner can read (mode 600).
+
+        Parameters
+        ----------
+        path : path
+            There must be no such file yet.
+        apart_from : path, optional
+            The folder of the release, in which a key is never written.
+        """
+        from sfumato.mechanisms.geometry.keyfile import save_key
+
+        return save_key(self, path, apart_from=apart_from)
+
+
+def _next_round(step: float) -> float:
+    """Find the least of 1, 2 and 5 times a power of ten that is no less.
+
+    Examples
+    --------
+    >>> _next_round(0.137), _next_round(0.05), _next_round(61)
+    (0.2, 0.05, 100.0)
+    """
+    power = math.floor(math.log10(step))
+    return next(rounded for digit in (1, 2, 5, 10) if (rounded := float(f"{digit}e{power}")) >= step * (1 - 1e-9))
+
+
+def _check_term(term: float, column: str, what: str) -> None:
+    if isinstance(term, bool) or not isinstance(term, int | float) or not math.isfinite(term):
+        raise OptionError(f"the {what} of a step on column {column!r} is not a finite number; write one")
+
+
+def _check_change(idle: bool, column: str) -> None:
+    if idle:
+        raise OptionError(f"a step leaves column {column!r} as it is; choose another term")

@@ -1,0 +1,211 @@
+"""Moving the numbers of records by a key, in the columns' own units; everything else passes only if told to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.facts import Enhanced, Fact, Shuffled, TargetMoved, Transformed, Untouched
+from sfumato.core.laws import choose_step, law_of_size, snap
+from sfumato.core.laws.enhance import Pairs, check_columns, enhance_rows
+from sfumato.core.records import Block, BlockKind, Grids, Layout, Records
+from sfumato.mechanisms.geometry.key import Key
+from sfumato.mechanisms.geometry.transformations import hybrid
+from sfumato.mechanisms.protocol import Sanitized, Workings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Extra", "KeyedWorkings", "Spacing", "move", "number_blocks"]
+
+_MOST_DECIMALS = 12  # of numbers that are looked at for a spacing
+_MOST_PLACES = 1e12  # within which doubles that went through coordinates still tell neighbouring numbers apart
+_ROUNDING = 0.01  # of a place, which these are exact to
+_FEW = 1_000
+
+
+@dataclass
+class Spacing:
+    """Largest number of a few decimals of which all differences in a column are multiples.
+
+    ``apart`` is that number of all numbers that were added, 0 where they are equal or have none; ``lost`` says that
+    they have none, so that no further number gives one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> salaries = Spacing()
+    >>> salaries.add(np.array([31_000.0, 52_000.0, 37_000.0]))
+    >>> salaries.apart
+    3000.0
+    >>> salaries.add(np.array([32_500.0]))
+    >>> salaries.apart
+    1500.0
+    """
+
+    apart: float = 0.0
+    lost: bool = False
+    first: float | None = None
+    decimals: int = 0
+
+    def add(self, numbers: NDArray[np.float64]) -> None:
+        """Take in further numbers of the column."""
+        import numpy as np
+
+        if self.lost or not len(numbers):
+            return
+        self.first = float(numbers[0]) if self.first is None else self.first
+        away = np.append(np.abs(numbers - self.first), self.apart)
+        for some in (away[-_FEW:], away):  # most columns without a spacing are told by a few numbers
+            if not self._fits(some):
+                self._narrow(some)
+
+    def _fits(self, away: NDArray[np.float64]) -> bool:
+        import numpy as np
+
+        if self.lost or not self.apart:
+            return self.lost
+        places = away / self.apart
+        return bool(np.abs(places - np.rint(places)).max() * self.apart * 10.0**self.decimals <= _ROUNDING)
+
+    def _narrow(self, away: NDArray[np.float64]) -> None:
+        import numpy as np
+
+        largest = float(away.max())
+        for decimals in range(_MOST_DECIMALS + 1):
+            if largest * 10.0**decimals > _MOST_PLACES:
+                break
+            places = away * 10.0**decimals
+            if np.abs(places - np.rint(places)).max() <= _ROUNDING:
+                self.apart = float(np.gcd.reduce(np.rint(places).astype(np.int64)) / 10.0**decimals)
+                self.decimals = decimals
+                return
+        self.apart, self.lost = 0.0, True
+
+
+_USUAL = "gaussian"  # law of the extra noise of a column that is not named
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeyedWorkings(Workings):
+    """The owner's workings with the key, and the unit in which each column was turned."""
+
+    key: Key | None = None
+    units: dict[str, float] = field(default_factory=dict)
+
+
+def number_blocks(layout: Layout) -> tuple[Block, ...]:
+    """Blocks of plain numbers, which can be moved."""
+    return tuple(block for block in layout if block.scale is not None and block.centre is not None)
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Noise that a share of the rows gets after the move: the privacy enhance rho [OZ03, sec. 5.4].
+
+    ``size`` is in standard deviations of the moved column; columns without a law in ``laws`` get a Gaussian one.
+    """
+
+    share: float = 0.0
+    size: float = 1.0
+    laws: Pairs = ()
+
+
+def move(
+    records: Records, key: Key, *, extra: Extra, pass_categories: bool, method: str, rng: np.random.Generator
+) -> Sanitized:
+    """Move every number by the key, add noise to a share of the rows where that is asked for, and shuffle the rows.
+
+    A missing cell counts as its column's mean where it is turned with another, and stays missing.
+    """
+    import numpy as np
+
+    _refuse_asked(records, method)
+    blocks = number_blocks(records.layout)
+    untouched = _untouched(records.layout, pass_categories=pass_categories)
+    places = [block.start for block in blocks]
+    centre, scale = (np.array([getattr(block, name) for block in blocks]) for name in ("centre", "scale"))
+    names = tuple(block.column for block in blocks)
+    check_columns(extra.laws, names)
+    own = records.values[:, places] * scale + centre
+    order = rng.permutation(len(records))
+    values = records.values.copy()
+    values[:, places] = (hybrid(own, key, names) - centre) / scale
+    beyond = int((~np.isfinite(values)).sum())
+    if beyond:
+        raise OptionError(f"the key moves {beyond} numbers beyond what a double holds; choose smaller terms")
+    facts: list[Fact] = [Transformed(key.operations, names, key.known_rows)]
+    if records.target in names:
+        facts.append(TargetMoved(records.target))
+    if extra.share:
+        values[:, places], chosen = _enhance(values[:, places], names, extra, rng)
+        facts.append(Enhanced(extra.share, chosen))
+    nothing = np.zeros(len(records), dtype=np.int64)
+    grids = _grids(records, blocks, key)
+    moved = Records(values[order], records.layout, nothing, nothing.copy(), records.target, frozenset(names), grids)
+    facts.extend([*untouched, Shuffled(len(records))])
+    return Sanitized(moved, tuple(facts), KeyedWorkings(origin=order.astype(np.int64), key=key, units=key.units))
+
+
+def _grids(records: Records, blocks: Sequence[Block], key: Key) -> Grids:
+    """Find the grids that moved numbers are written on."""
+    steps = {block.column: None if block.extent is None else block.extent.step for block in blocks}
+    spacings = {block.column: _spacing(records, block) for block in blocks}
+    return tuple((column, 0.0, step) for column, step in key.written_steps(steps, spacings).items())
+
+
+def _spacing(records: Records, block: Block) -> float:
+    """How far apart the numbers of a column lie; 0 where no distance stands out."""
+    marks = [other.start for other in records.layout if (other.column, other.kind) == (block.column, BlockKind.MISSING)]
+    there = ~(records.values[:, marks] > 0.5).any(axis=1)
+    coordinates = records.values[there, block.start]
+    assert block.scale is not None
+    spacing = Spacing()
+    spacing.add((coordinates - coordinates[:1]) * block.scale)
+    return spacing.apart
+
+
+def _enhance(
+    values: NDArray[np.float64], names: Sequence[str], extra: Extra, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], int]:
+    """Add noise to the moved numbers of a share of the rows, and count these.
+
+    All rows are brought to the grid of the noise: on another one those that got it would stand out.
+    """
+    import numpy as np
+
+    mean, spread = values.mean(axis=0), values.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    step, named = choose_step(extra.size), dict(extra.laws)
+    laws = [law_of_size(named.get(name, _USUAL), extra.size, step) for name in names]
+    on_grid = np.asarray(snap((values - mean) / spread, step) * step, dtype=np.float64)
+    enhanced, chosen = enhance_rows(on_grid, extra.share, laws, rng)
+    return mean + enhanced * spread, len(chosen)
+
+
+def _refuse_asked(records: Records, method: str) -> None:
+    """Refuse what these methods cannot give: privacy levels and groups."""
+    asked = int((records.levels > 0).sum())
+    if asked:
+        raise PrivacyRefusal(
+            f"{asked} records ask for a privacy level and {method!r} gives none; leave the levels out, or condense"
+        )
+    if records.strata.any():
+        raise OptionError(f"{method!r} makes no groups, so there are none to keep apart; leave the strata out")
+
+
+def _untouched(layout: Layout, *, pass_categories: bool) -> tuple[Fact, ...]:
+    """State what is released as it is; columns that are no numbers are refused unless that was allowed."""
+    numbers = {block.column for block in number_blocks(layout)}
+    gaps = sum(block.kind is BlockKind.MISSING for block in layout)
+    passed = [block.column for block in layout if block.column not in numbers and block.kind is not BlockKind.MISSING]
+    if passed and not pass_categories:
+        raise PrivacyRefusal(
+            f"{len(passed)} columns are no plain numbers and would be released as they are, the first is "
+            f"{passed[0]!r}; drop them as identifiers, or allow it with pass_categories (--pass-categories)"
+        )
+    return (Untouched(len(passed), gaps),) if passed or gaps else ()

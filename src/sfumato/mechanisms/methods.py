@@ -1,0 +1,153 @@
+"""The methods by their names, and their parameters as Python, the command line and a recipe call them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import InitVar, dataclass
+from functools import cache, partial
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from sfumato.core.errors import OptionError
+from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
+from sfumato.mechanisms.condense.mechanism import Condensation
+from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.mechanisms.perturb import LaplacePCA, make_noise
+from sfumato.mechanisms.protocol import Mechanism
+from sfumato.mechanisms.randomize.mechanism import Randomization
+
+__all__ = [
+    "DEFAULT_METHOD",
+    "METHODS",
+    "Parameter",
+    "all_parameters",
+    "is_keyed",
+    "make_mechanism",
+    "parameters_of_method",
+]
+
+DEFAULT_METHOD = "condense"
+
+METHODS: dict[str, Callable[..., Mechanism]] = {
+    "condense": partial(Condensation, grouping="compact"),
+    "condense-paper": partial(Condensation, grouping="paper"),
+    "classwise": ClasswiseCondensation,
+    "translate": Translation,
+    "scale": Scaling,
+    "rotate": Rotation,
+    "hybrid": Hybrid,
+    "noise": make_noise,
+    "laplace-pca": LaplacePCA,
+    "randomize": Randomization,
+}
+
+_KINDS: dict[type, tuple[type, str]] = {
+    bool: (bool, "true or false"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    str: (str, "a text"),
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of some methods.
+
+    Parameters
+    ----------
+    name : str
+        As the field of the mechanism is called.
+    kind : type
+        Of its value, bool, int, float or str; of each value where there are several.
+    values : int
+        How many values it takes; 2 for a range.
+    by_column : bool
+        Whether every column may have its own.
+    """
+
+    name: str
+    kind: type
+    values: int = 1
+    by_column: bool = False
+
+    @property
+    def width(self) -> int:
+        """Words that say one value on the command line."""
+        return 1 if self.by_column else self.values
+
+
+def make_mechanism(method: str, parameters: Mapping[str, Any]) -> Mechanism:
+    """Build a mechanism from its name and parameters.
+
+    Examples
+    --------
+    >>> make_mechanism("condense-paper", {"k": 5}).k
+    5
+    """
+    known = parameters_of_method(method)
+    unknown = sorted(set(parameters) - set(known) - ({"key"} if is_keyed(method) else set()))
+    if unknown:
+        raise OptionError(f"the method {method!r} has no parameter {unknown[0]!r}")
+    for name, parameter in known.items():
+        value, single = parameters.get(name), parameter.values == 1 and not parameter.by_column
+        if value is not None and single and not _is_of(value, _KINDS[parameter.kind][0]):
+            words = _KINDS[parameter.kind][1]
+            raise OptionError(f"the parameter {name!r} of the method {method!r} is not {words}; mend it")
+    return METHODS[method](**parameters)
+
+
+@cache
+def parameters_of_method(method: str) -> dict[str, Parameter]:
+    """Parameters of a method by name, read off the fields of its mechanism; a secret key is none of them.
+
+    Examples
+    --------
+    >>> parameters_of_method("rotate")["degrees"]
+    Parameter(name='degrees', kind=<class 'float'>, values=2, by_column=False)
+    """
+    if method not in METHODS:
+        raise OptionError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
+    hints = get_type_hints(_maker(method))
+    names = [name for name in inspect.signature(_maker(method)).parameters if not isinstance(hints[name], InitVar)]
+    return {name: _parameter(name, hints[name]) for name in names}
+
+
+@cache
+def all_parameters() -> dict[str, Parameter]:
+    """Parameters of all methods by name; one name means one thing."""
+    return {name: each for method in METHODS for name, each in parameters_of_method(method).items()}
+
+
+def is_keyed(method: str) -> bool:
+    """Whether a method moves rows by a secret key.
+
+    Examples
+    --------
+    >>> [method for method in METHODS if is_keyed(method)]
+    ['translate', 'scale', 'rotate', 'hybrid']
+    """
+    return method in METHODS and "key" in inspect.signature(_maker(method)).parameters
+
+
+def _maker(method: str) -> Callable[..., Mechanism]:
+    made = METHODS[method]
+    return made.func if isinstance(made, partial) else made
+
+
+def _parameter(name: str, hint: Any) -> Parameter:
+    """Parameter by the type of its field: ``int | None``, a pair of numbers, or rows that begin with a column."""
+    if get_origin(hint) is UnionType:  # None is the default of some, a mapping another way to write rows
+        hint = next(each for each in get_args(hint) if each is not type(None))
+    if get_origin(hint) is not tuple:
+        return Parameter(name, hint)
+    first, last = get_args(hint)
+    if last is not Ellipsis:
+        return Parameter(name, first, 2)
+    _column, kind, *more = get_args(first)
+    return Parameter(name, kind, 1 + len(more), by_column=True)
+
+
+def _is_of(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))

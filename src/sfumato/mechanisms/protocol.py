@@ -1,0 +1,97 @@
+"""What every mechanism promises, whichever room it lives in."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+from sfumato.core.facts import Fact
+from sfumato.core.records import Records
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Mechanism", "Sanitized", "Traits", "Workings", "parameters_of"]
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What an engine must know of a mechanism before it runs it.
+
+    Parameters
+    ----------
+    synthetic : bool
+        No released row descends from one original row, so that nothing can be passed through beside it.
+    floor : int, optional
+        Fewest records of any group, whatever levels ask for; None where it makes no groups, or chooses from the data.
+    level_1 : bool
+        A record may ask to stand alone.
+    keyed : bool
+        Rows are moved one by one, by a secret key.
+    """
+
+    synthetic: bool
+    floor: int | None = None
+    level_1: bool = False
+    keyed: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Workings:
+    """What only the owner may see of how a release was made; it is never written into one.
+
+    ``labels`` is the group of each original record and ``levels`` the level that was met for it; both are None where
+    the mechanism makes no groups. ``drawn_from`` is the group that each released row was drawn from, ``origin`` the
+    original row that each released row descends from; None where there is no such thing. Where records are known by
+    their groups alone, ``sizes`` are the records of each group and ``highest`` the level that it had to meet.
+    """
+
+    labels: NDArray[np.int64] | None = None
+    levels: NDArray[np.int64] | None = None
+    drawn_from: NDArray[np.int64] | None = None
+    origin: NDArray[np.int64] | None = None
+    sizes: NDArray[np.int64] | None = None
+    highest: NDArray[np.int64] | None = None
+
+    def __repr__(self) -> str:
+        return "Workings(owner only)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sanitized:
+    """Records that may leave, the facts of how they were made, and the owner's workings."""
+
+    records: Records
+    facts: tuple[Fact, ...]
+    workings: Workings | None
+
+    def __repr__(self) -> str:
+        return f"Sanitized({self.records!r}, facts={len(self.facts)})"
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """A frozen dataclass of parameters with one pure method."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def traits(self) -> Traits:
+        """What an engine must know of it."""
+        ...
+
+    @property
+    def method(self) -> str:
+        """The method's name on the command line."""
+        ...
+
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+        """Records that can be mined in place of these."""
+        ...
+
+
+def parameters_of(mechanism: Mechanism) -> dict[str, Any]:
+    """Parameters by name, as certificates and recipes have them; a secret key is none of them."""
+    return dataclasses.asdict(mechanism)

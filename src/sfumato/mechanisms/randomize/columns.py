@@ -1,0 +1,306 @@
+"""A column of records as a noise specification sees it: places of its domain out of coordinates, and answers back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
+from sfumato.core.laws.domains import Integers, Labels, Reals
+from sfumato.core.laws.exact import exact
+from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Extent, Layout
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["MISSING", "Column", "Places", "fit_column", "places_of_layout", "spec_for_epsilon"]
+
+MISSING = ""
+"""The label that stands for a missing cell, in a specification of labels that has it."""
+
+_NEAR = 1e-9  # part of the range by which arithmetic may carry a number beyond its bound
+_WHOLE = 1e-6  # how far from a whole number arithmetic may carry one
+
+
+@dataclass(frozen=True)
+class Places:
+    """The coordinates of a column: those of its values, and the one that says what is missing."""
+
+    block: Block
+    gap: Block | None
+
+    @property
+    def extent(self) -> Extent:
+        """The values that the column may take."""
+        if self.block.extent is None:
+            raise SchemaError(
+                f"column {self.block.column!r} holds dates, which a noise specification does not know; give a number "
+                "in their place (a year, an age), or drop the column"
+            )
+        return self.block.extent
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the column holds plain numbers, not labels."""
+        return not self.extent.labels
+
+    def has_observed(self, spec: NoiseSpec) -> bool:
+        """Say whether a specification made for the column tells what was read off the data."""
+        labels = spec.domain.values if isinstance(spec.domain, Labels) else ()
+        return not self.extent.declared or len(labels) > len(self.extent.labels)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column with its specification.
+
+    ``answers`` is the place of each answer among the column's labels, -1 for a missing cell; empty for numbers.
+    ``labels_gap`` says that a missing cell is one more label.
+    """
+
+    places: Places
+    spec: NoiseSpec
+    answers: tuple[int, ...] = ()
+    labels_gap: bool = False
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.places.block.column
+
+    @property
+    def passes_missing(self) -> bool:
+        """Whether there are missing cells that stay so."""
+        return self.places.gap is not None and not self.labels_gap
+
+    @property
+    def grid(self) -> tuple[str, float, float] | None:
+        """The grid on which answers lie, where they are numbers."""
+        if not self.places.is_number:
+            return None
+        released = self.spec.released
+        assert not isinstance(released, Labels)
+        return self.name, float(released.low), float(released.step)
+
+    def randomize(self, values: NDArray[np.float64], rng: np.random.Generator) -> None:
+        """Put answers in the place of the column's cells; a missing cell that is no label stays missing."""
+        absent = _absent(values, self.places)
+        if self.places.is_number:
+            self._randomize_numbers(values, ~absent, rng)
+        else:
+            self._randomize_labels(values, absent, rng)
+
+    def _randomize_numbers(
+        self, values: NDArray[np.float64], present: NDArray[np.bool_], rng: np.random.Generator
+    ) -> None:
+        block = self.places.block
+        centre, scale = float(block.centre or 0.0), float(block.scale or 1.0)
+        numbers = _settle(values[present, block.start] * scale + centre, _numeric_domain(self))
+        try:
+            codes = self.spec.domain.encode(numbers)
+        except SchemaError as error:
+            raise SchemaError(f"column {self.name!r}: {error}") from None
+        answers = self.spec.decode_output(self.spec.operator.randomize(codes, rng))
+        values[present, block.start] = (answers - centre) / scale
+
+    def _randomize_labels(
+        self, values: NDArray[np.float64], absent: NDArray[np.bool_], rng: np.random.Generator
+    ) -> None:
+        import numpy as np
+
+        assert isinstance(self.spec.domain, Labels)
+        place = {label: index for index, label in enumerate(self.spec.domain.values)}
+        known = _array([place.get(label, -1) for label in (*self.places.extent.labels, MISSING)])
+        codes = np.where(absent, len(known) - 1, _label_codes(values, self.places))
+        asked = np.full(len(values), True) if self.labels_gap else ~absent
+        truth = known[codes[asked]]
+        strange = int((truth < 0).sum())
+        if strange:
+            raise SchemaError(
+                f"column {self.name!r} has {strange} values that are none of the {len(place)} labels of its "
+                "specification; add them there, or mend them"
+            )
+        answers = _array(self.answers)[self.spec.operator.randomize(truth, rng)]
+        _write_labels(values, self.places, np.flatnonzero(asked), answers)
+
+
+def places_of_layout(layout: Layout) -> tuple[Places, ...]:
+    """Pair the coordinates of every column with those that say what is missing in it."""
+    gaps = {block.column: block for block in layout if block.kind is BlockKind.MISSING}
+    return tuple(Places(block, gaps.get(block.column)) for block in layout if block.kind is not BlockKind.MISSING)
+
+
+def fit_column(places: Places, spec: NoiseSpec) -> Column:
+    """Put a column and its specification together.
+
+    Raises
+    ------
+    SchemaError
+        Where the one has values that the other cannot hold.
+    """
+    name = places.block.column
+    if places.is_number:
+        if isinstance(spec.domain, Labels):
+            raise SchemaError(
+                f"column {name!r} holds numbers and its specification labels; declare the column nominal, or specify "
+                "numbers"
+            )
+        if isinstance(spec.released, Labels):
+            raise OptionError(
+                f"the law of column {name!r} answers with classes of numbers, which the column cannot hold; round the "
+                "numbers, or recode the column and specify labels"
+            )
+        return Column(places, spec)
+    return _fit_labels(places, spec)
+
+
+def _fit_labels(places: Places, spec: NoiseSpec) -> Column:
+    name, labels = places.block.column, places.extent.labels
+    if not isinstance(spec.domain, Labels) or not isinstance(spec.released, Labels):
+        raise SchemaError(
+            f"column {name!r} holds labels and its specification numbers; declare the column integer or continuous, or "
+            "specify labels"
+        )
+    place = {label: index for index, label in enumerate(labels)}
+    labels_gap = MISSING in spec.domain.values and MISSING not in place
+    if labels_gap and places.gap is None:
+        raise SchemaError(
+            f"the specification of column {name!r} has a label for missing cells (the empty text) and no cell is "
+            "missing; leave the label out"
+        )
+    if labels_gap:
+        place[MISSING] = -1
+    answers = spec.released.values
+    unknown = sum(answer not in place for answer in answers)
+    if unknown:
+        raise SchemaError(
+            f"the specification of column {name!r} can answer with {unknown} labels that the column does not list; "
+            "declare them among its categories in the schema"
+        )
+    return Column(places, spec, tuple(place[answer] for answer in answers), labels_gap)
+
+
+def _numeric_domain(column: Column) -> Integers | Reals:
+    domain = column.spec.domain
+    assert not isinstance(domain, Labels)
+    return domain
+
+
+def _settle(numbers: NDArray[np.float64], domain: Integers | Reals) -> NDArray[np.float64]:
+    """Undo what arithmetic in coordinates did to numbers: a hair beyond a bound is the bound."""
+    import numpy as np
+
+    if isinstance(domain, Integers):
+        whole = np.rint(numbers)
+        return np.where(np.abs(numbers - whole) <= _WHOLE, whole, numbers)
+    hair = _NEAR * (domain.high - domain.low)
+    near = (numbers >= domain.low - hair) & (numbers <= domain.high + hair)
+    return np.where(near, np.clip(numbers, domain.low, domain.high), numbers)
+
+
+def _absent(values: NDArray[np.float64], places: Places) -> NDArray[np.bool_]:
+    import numpy as np
+
+    if places.gap is None:
+        return np.zeros(len(values), dtype=np.bool_)
+    return np.asarray(values[:, places.gap.start] > 0.5)
+
+
+def _label_codes(values: NDArray[np.float64], places: Places) -> NDArray[np.int64]:
+    import numpy as np
+
+    block, extent = places.block, places.extent
+    if block.kind is BlockKind.CATEGORY:
+        return np.asarray(np.argmax(values[:, block.where], axis=1), dtype=np.int64)
+    drawn = np.rint(values[:, block.start] * extent.unit + extent.origin)
+    return np.clip(drawn, 0, len(extent.labels) - 1).astype(np.int64)
+
+
+def _write_labels(
+    values: NDArray[np.float64], places: Places, rows: NDArray[np.int64], answers: NDArray[np.int64]
+) -> None:
+    import numpy as np
+
+    block, extent = places.block, places.extent
+    values[np.ix_(rows, np.arange(block.start, block.stop))] = block.fill  # what a missing cell has
+    told = answers >= 0
+    there, labels = rows[told], answers[told]
+    if block.kind is BlockKind.CATEGORY:
+        values[there, block.where] = 0.0
+        values[there, block.start + labels] = CATEGORY_SCALE
+    else:
+        values[there, block.start] = (labels - extent.origin) / extent.unit
+    if places.gap is not None:
+        values[rows, places.gap.start] = np.where(told, 0.0, 1.0)
+
+
+def _array(numbers: Any) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.array(numbers, dtype=np.int64)
+
+
+_FINENESS = (
+    1000  # places that a range without a step of its own has at least; a power of ten gives at most ten times it
+)
+
+
+def spec_for_epsilon(places: Places, epsilon: float, *, allow_observed: bool, pass_missing: bool) -> NoiseSpec:
+    """Specification that spends epsilon on one column.
+
+    Labels get the k-ary response that keeps the most information, numbers Laplace noise with a scale of range / epsilon
+    on the column's own step. A missing cell of a column of labels is one more label.
+
+    Raises
+    ------
+    PrivacyRefusal
+        Where the domain would be read off the data.
+    OptionError
+        Where the column has no bounds at all.
+    """
+    extent, name = places.extent, places.block.column
+    labels_gap = bool(extent.labels) and places.gap is not None and not pass_missing and MISSING not in extent.labels
+    if not allow_observed and (labels_gap or not extent.declared):
+        raise _refusal(places, labels_gap=labels_gap and extent.declared)
+    if extent.labels:
+        labels = (*extent.labels, MISSING) if labels_gap else extent.labels
+        if len(labels) < 2:
+            raise OptionError(f"column {name!r} has a single label, so there is nothing to hide; drop the column")
+        return NoiseSpec(Labels(labels), {"name": "response", "epsilon": epsilon})
+    if extent.low is None or extent.high is None:
+        raise OptionError(
+            f"column {name!r} is declared without a lower and an upper bound, so no noise hides every number of it; "
+            "declare both in the schema, or give a specification (--spec)"
+        )
+    if not extent.low < extent.high:
+        raise OptionError(f"column {name!r} has a single value, so there is nothing to hide; drop the column")
+    domain = _numbers(extent.low, extent.high, extent.step)
+    scale = float((exact(domain.high) - exact(domain.low)) / exact(epsilon))
+    return NoiseSpec(domain, {"name": "laplace", "scale": scale})
+
+
+def _refusal(places: Places, *, labels_gap: bool) -> PrivacyRefusal:
+    name = places.block.column
+    if labels_gap:
+        return PrivacyRefusal(
+            f"column {name!r} has missing cells: that there are some is read off the data; list the empty text among "
+            "the labels of a specification (--spec), publish which are missing (--pass-missing), or allow it "
+            "(--allow-observed)"
+        )
+    what = "categories" if places.extent.labels else "bounds"
+    return PrivacyRefusal(
+        f"the {what} of column {name!r} were read off the data, so no guarantee would hold for whoever stands out; "
+        "declare them in the schema, give a specification (--spec), or allow it (--allow-observed)"
+    )
+
+
+def _numbers(low: float, high: float, step: float | None) -> Integers | Reals:
+    """Domain of numbers between two bounds; without a step on a decimal grid, a little wider if need be."""
+    if step == 1.0 and low.is_integer() and high.is_integer():
+        return Integers(int(low), int(high))
+    grid = float(f"1e{math.floor(math.log10((high - low) / _FINENESS))}") if step is None else step
+    steps = math.ceil((exact(high) - exact(low)) / exact(grid))
+    return Reals(low, float(exact(low) + steps * exact(grid)), grid)

@@ -1,0 +1,10 @@
+"""The distribution behind randomized values [JS07, ch. 4]: sees released values and the declared law, nothing else."""
+
+from __future__ import annotations
+
+from sfumato.mine.reconstruct.channel import Channel
+from sfumato.mine.reconstruct.counts import Estimate, reconstruct_counts
+from sfumato.mine.reconstruct.estimate import reconstruct
+from sfumato.mine.reconstruct.model import Reconstruction
+
+__all__ = ["Channel", "Estimate", "Reconstruction", "reconstruct", "reconstruct_counts"]

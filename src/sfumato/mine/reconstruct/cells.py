@@ -1,0 +1,174 @@
+"""Cells of the truth and of what was released: places of the domain, or intervals of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import OptionError
+from sfumato.core.laws.domains import Integers, Labels, Reals, Universe
+from sfumato.core.laws.operators import Additive, Membership, Operator, Response
+
+__all__ = ["INTERVALS", "MOST_VALUES", "Cells", "cut_domain", "cut_outputs", "refine"]
+
+INTERVALS = 50
+"""Intervals of a domain that has too many values to tell one by one, where none were asked for."""
+
+MOST_VALUES = 1024
+"""Values of a domain of integers that are told one by one."""
+
+_MOST_CELLS = 4096
+_FINE = 400  # parts that intervals are cut into together while they are estimated
+_AROUND = 2  # times as many output cells beyond each end of the domain as inside it, at most
+
+_Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A domain cut into cells of neighbouring places.
+
+    Parameters
+    ----------
+    universe : Integers, Reals or Labels
+    cuts : ndarray of int
+        Cell i holds the places from cuts[i] to cuts[i + 1] - 1.
+    single : bool
+        Each place is a cell of its own and is told by its value.
+    """
+
+    universe: Universe
+    cuts: _Places
+    single: bool
+
+    def __len__(self) -> int:
+        return len(self.cuts) - 1
+
+    @property
+    def values(self) -> tuple[str | int | float, ...] | None:
+        """The values, where each is a cell."""
+        return tuple(self.universe.decode(self.cuts[:-1]).tolist()) if self.single else None
+
+    @property
+    def edges(self) -> NDArray[np.float64] | None:
+        """The bounds between intervals: half-way between two places, and the ends of a domain of reals."""
+        if self.single or isinstance(self.universe, Labels):
+            return None
+        edges = self.universe.low + (self.cuts - 0.5) * self.universe.step
+        if isinstance(self.universe, Reals):
+            edges = np.clip(edges, self.universe.low, self.universe.high)
+        return np.asarray(edges, dtype=np.float64)
+
+    @property
+    def centres(self) -> NDArray[np.float64]:
+        """The mean value of the places of each cell."""
+        if isinstance(self.universe, Labels):
+            raise OptionError("labels have no mean and no order; read their probabilities")
+        middle = (self.cuts[:-1] + self.cuts[1:] - 1) / 2.0
+        return np.asarray(self.universe.low + middle * self.universe.step, dtype=np.float64)
+
+
+def cut_domain(universe: Universe, operator: Operator, intervals: int | Sequence[float] | None) -> Cells:
+    """Cut a domain into cells: values one by one, a number of equal intervals, or intervals between given edges.
+
+    Without a wish labels and up to 1,024 integers are told one by one, other domains in 50 intervals, and domains of
+    which only an interval is sent in these.
+
+    Raises
+    ------
+    OptionError
+        For intervals of labels, more intervals than places, edges that do not rise within the domain, or thousands of
+        labels.
+    """
+    if isinstance(universe, Labels):
+        if intervals is not None:
+            raise OptionError("labels have no order to cut into intervals; leave the intervals out")
+        if universe.size > _MOST_CELLS:
+            raise OptionError(
+                f"the domain has {universe.size:,} labels and at most {_MOST_CELLS:,} can be told apart; randomize "
+                "coarser ones"
+            )
+    if intervals is None:
+        return _natural(universe, operator)
+    assert not isinstance(universe, Labels)
+    if isinstance(intervals, int):
+        if isinstance(intervals, bool) or not 1 <= intervals <= min(universe.size, _MOST_CELLS):
+            most = min(universe.size, _MOST_CELLS)
+            raise OptionError(f"the number of intervals must be from 1 to {most} for this domain")
+        return Cells(universe, _equal(universe.size, intervals), False)
+    return Cells(universe, _between(universe, intervals), False)
+
+
+def _natural(universe: Universe, operator: Operator) -> Cells:
+    if isinstance(operator, Membership) and not isinstance(universe, Labels):
+        classes = np.array(operator.cells)
+        starts = np.flatnonzero(np.diff(classes)) + 1
+        if len(starts) < MOST_VALUES:
+            return Cells(universe, np.r_[0, starts, universe.size].astype(np.int64), False)
+    if isinstance(universe, Labels) or (isinstance(universe, Integers) and universe.size <= MOST_VALUES):
+        return Cells(universe, np.arange(universe.size + 1, dtype=np.int64), True)
+    return Cells(universe, _equal(universe.size, min(INTERVALS, universe.size)), False)
+
+
+def _equal(size: int, intervals: int) -> _Places:
+    """Cuts at equal distances, as far as whole places allow."""
+    return np.array([size * each // intervals for each in range(intervals + 1)], dtype=np.int64)
+
+
+def _between(universe: Integers | Reals, edges: Sequence[float]) -> _Places:
+    try:
+        given = np.array(edges, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise OptionError("intervals must be a number of them or a list of edges") from None
+    if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
+        raise OptionError("intervals must be a number of them or a list of two or more edges")
+    cuts = np.ceil((given - universe.low) / universe.step - 1e-9).astype(np.int64)
+    cuts[-1] += int(given[-1] == universe.high)  # the last interval is closed
+    if len(cuts) - 1 > _MOST_CELLS or not (np.diff(cuts) > 0).all() or cuts[0] != 0 or cuts[-1] != universe.size:
+        raise OptionError("the edges of intervals must rise from the low to the high end, a place or more in between")
+    return cuts
+
+
+def refine(cells: Cells, operator: Operator) -> tuple[Cells, _Places]:
+    """Cut intervals into parts to estimate with, and give which part each interval begins with.
+
+    Chances summed over an interval take its places as equally likely. Where the truth changes within an interval that
+    is wrong, and no number of records mends it; over small parts it is nearly right. Classes stay as they are.
+    """
+    widths = np.diff(cells.cuts)
+    parts = max(_FINE // len(cells), 1)
+    if len(cells) == 1 or parts == 1 or isinstance(operator, Membership) or widths.max() == 1:
+        return cells, np.arange(len(cells))
+    many = np.minimum(widths, parts)
+    cuts = [
+        low + width * np.arange(part) // part for low, width, part in zip(cells.cuts[:-1], widths, many, strict=True)
+    ]
+    fine = np.concatenate([*cuts, cells.cuts[-1:]]).astype(np.int64)
+    return Cells(cells.universe, fine, False), np.cumsum(many) - many
+
+
+def cut_outputs(cells: Cells, operator: Operator, codes: _Places) -> _Places | None:
+    """Cuts between cells of what was released; None where each output is a cell of its own.
+
+    Inside the domain they are those of the truth. Additive noise goes beyond its ends: as far as records lie, in cells
+    as wide as the inner ones, or wider where these would be many; the first and the last cell have no outer bound.
+    """
+    if isinstance(operator, Response | Membership):
+        return None
+    if not isinstance(operator, Additive):
+        return cells.cuts
+    width = max(-(-operator.size // len(cells)), 1)
+    below = _outside(int(-codes.min(initial=0)), width, len(cells))
+    above = _outside(int(codes.max(initial=0)) - operator.size + 1, width, len(cells))
+    return np.concatenate([-below[::-1], cells.cuts, operator.size + above])
+
+
+def _outside(reach: int, width: int, inside: int) -> _Places:
+    """Cuts beyond an end of the domain until a number of places is covered."""
+    if reach <= 0:
+        return np.zeros(0, dtype=np.int64)
+    step = max(width, -(-reach // (_AROUND * inside)))
+    return step * np.arange(1, -(-reach // step) + 1, dtype=np.int64)

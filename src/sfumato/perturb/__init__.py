@@ -1,8 +1,0 @@
-"""Noise on numbers: additive and multiplicative [OZ03, sec. 3.1], and on principal components of groups [BCG10]."""
-
-from __future__ import annotations
-
-from sfumato.perturb.laplace_pca import LaplacePCA
-from sfumato.perturb.noise import AdditiveNoise, MultiplicativeNoise, make_noise
-
-__all__ = ["AdditiveNoise", "LaplacePCA", "MultiplicativeNoise", "make_noise"]
