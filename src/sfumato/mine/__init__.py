@@ -10,7 +10,7 @@ from sfumato.mine.mixtures import GroupMixture
 from sfumato.mine.neighbours import CentroidNeighbours, GroupNeighbours
 
 if TYPE_CHECKING:
-    from sfumato.mine.amount import noise_for_privacy
+    from sfumato.core.laws.solve import noise_for_privacy
     from sfumato.mine.bayes import ReconstructedNaiveBayes
     from sfumato.mine.tree import ReconstructedTree
 
@@ -28,7 +28,7 @@ __all__ = [
 _HOMES = {  # the miners of groups need neither scikit-learn nor laws before they are used
     "ReconstructedNaiveBayes": "sfumato.mine.bayes",
     "ReconstructedTree": "sfumato.mine.tree",
-    "noise_for_privacy": "sfumato.mine.amount",
+    "noise_for_privacy": "sfumato.core.laws.solve",
 }
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from sfumato.core.errors import OptionError
-from sfumato.core.laws.additive import Additive
 from sfumato.core.laws.exact import share
 from sfumato.core.laws.finite import KeepOrReplace, Mixture, ShiftModulo
 from sfumato.core.laws.membership import Membership
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
-from sfumato.core.laws.operators import Operator, likelihoods
+from sfumato.core.laws.operators import Additive, Operator, likelihoods
 from sfumato.core.laws.priors import MOST
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.core.errors import OptionError
-from sfumato.core.laws.additive import Additive
 from sfumato.core.laws.domains import Labels, Universe
 from sfumato.core.laws.exact import exact, short
 from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
 from sfumato.core.laws.membership import Membership, interval_cells, parent_cells, rounding_cells
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
+from sfumato.core.laws.operators import Additive
 from sfumato.core.laws.response import Response
 
 if TYPE_CHECKING:
