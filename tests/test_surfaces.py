@@ -57,6 +57,8 @@ VALUES: dict[str, tuple[tuple[str, ...], Any]] = {
     "specs": (("smokes=SPEC",), (("smokes", SPEC.canonical),)),
     "pass_missing": ((), True),
     "allow_observed": ((), True),
+    "leaf": (("40",), 40),
+    "order": (("pay",), ("pay",)),
     "shifts": (("age=-5,5.5",), (("age", -5.0, 5.5),)),
     "deviations": (("-2", "1"), (-2.0, 1.0)),
     "factors": (("pay=0.5,0.9",), (("pay", 0.5, 0.9),)),
@@ -89,7 +91,7 @@ def on_the_command_line(parameters: dict[str, Any], folder: Path) -> dict[str, A
 
 
 def test_every_field_of_every_mechanism_is_a_parameter_of_its_method_and_an_option() -> None:
-    assert len(MECHANISMS) == 10
+    assert len(MECHANISMS) == 11
     reached = {method: set(parameters_of_method(method)) for method in METHODS}
     for mechanism in MECHANISMS:
         method = mechanism.method if isinstance(mechanism.method, str) else None

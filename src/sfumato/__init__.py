@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sfumato.core.laws.calculator import breach
     from sfumato.core.laws.spec import NoiseSpec
     from sfumato.engines.recipe import Recipe
+    from sfumato.mechanisms.chain.mechanism import Chain
     from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
     from sfumato.mechanisms.condense.mechanism import Condensation
     from sfumato.mechanisms.geometry.key import Key
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AdditiveNoise",
     "Certificate",
+    "Chain",
     "ClasswiseCondensation",
     "Condensation",
     "Domain",
@@ -66,6 +68,7 @@ __all__ = [
 _HOMES = {
     "AdditiveNoise": "sfumato.mechanisms.perturb",
     "Certificate": "sfumato.privacy.certificate",
+    "Chain": "sfumato.mechanisms.chain.mechanism",
     "ClasswiseCondensation": "sfumato.mechanisms.condense.classwise",
     "Condensation": "sfumato.mechanisms.condense.mechanism",
     "Domain": "sfumato.tables.schema",

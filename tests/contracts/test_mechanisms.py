@@ -12,6 +12,7 @@ from sfumato.core.facts import fact_from_json, fact_to_json
 from sfumato.core.laws.domains import Integers
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import Records
+from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
 from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.geometry.key import Add, Key, Mult
@@ -33,6 +34,8 @@ MECHANISMS: list[Mechanism] = [
     Condensation(k=4, grouping="holistic"),
     ClasswiseCondensation(k=4),
     ClasswiseCondensation(tolerance=0.2, grouping="compact"),
+    Chain(k=4, leaf=8),
+    Chain(k=5, leaf=5, order=("town", "pay")),
     Translation(pass_categories=True),
     Scaling(factors={"pay": (0.5, 0.9)}, pass_categories=True),
     Rotation(units={"pay": 1000}, pass_categories=True),

@@ -138,6 +138,7 @@ RUNS: dict[str, Run] = {
     "condense": _memory(sf.Condensation(k=5), level="level", holdout=0.2),
     "condense-paper": _memory(sf.Condensation(k=5, grouping="paper"), strata="ill"),
     "classwise": _memory(sf.ClasswiseCondensation(k=5), level="level"),
+    "chain": _memory(sf.Chain(k=5, leaf=10), level="level", holdout=0.2),
     "translate": _memory(sf.Translation(), numbers, public=["ill"], target=None),
     "scale": _memory(sf.Scaling(), numbers, public=["ill"], target=None),
     "rotate": _memory(sf.Rotation(), numbers, public=["ill"], target=None),

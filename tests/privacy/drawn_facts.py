@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.facts import (
     BoundsKept,
+    Chained,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -103,6 +104,33 @@ def condensed(draw: Any) -> Facts:
         *draw(maybe(CountsKept(1, draw(st.integers(0, 2))))),
         Shuffled(grouped.records),
     )
+
+
+@st.composite
+def chained(draw: Any) -> Facts:
+    """Draw the leaves of each column first, and then what is stated of them."""
+    k = draw(st.integers(2, 4))
+    leaf, asked = draw(st.integers(k, 6)), draw(st.integers(k, 8))
+    rows, columns = draw(st.integers(16, 40)), COLUMNS[: draw(st.integers(1, 4))]
+    smallest = tuple(draw(st.integers(max(leaf, asked), rows)) for _ in columns)
+    leaves = tuple(draw(st.integers(1, rows // least)) for least in smallest)
+    fact = Chained(
+        columns=columns,
+        leaves=leaves,
+        smallest=smallest,
+        alike=tuple(draw(st.integers(0, count)) for count in leaves),
+        rows=rows,
+        k=k,
+        leaf=leaf,
+        asked_min=draw(st.integers(k, asked)),
+        asked_max=asked,
+        violations=0,
+        kept=draw(st.integers(0, rows // 2)),
+        moved=draw(st.integers(0, rows // 2)),
+        joined=draw(st.integers(0, rows)),
+    )
+    strata = Stratified(draw(st.sampled_from(columns)), draw(st.integers(1, 2)), draw(st.booleans()))
+    return (*draw(around()), *draw(maybe(strata)), fact, Shuffled(rows))
 
 
 @st.composite
@@ -232,7 +260,7 @@ def streamed(draw: Any) -> Facts:
     return (*draw(around()), kept, *ledger, *draw(maybe(measured)), Shuffled(rows))
 
 
-ENGINES = (condensed, blurred, noised, moved, randomized, streamed)
+ENGINES = (condensed, chained, blurred, noised, moved, randomized, streamed)
 engine_facts: st.SearchStrategy[Facts] = st.one_of(*(engine() for engine in ENGINES))
 
 

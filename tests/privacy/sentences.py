@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from sfumato.core.facts import (
     BoundsKept,
+    Chained,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -177,6 +178,28 @@ CLAIMS = (
         "drawn",
         r"Every released row was drawn at random from the mean and covariance of a group of records\.",
         lambda facts, said: has(facts, Synthesized) and copied(facts) is None,
+    ),
+    Sentence(
+        "cells of leaves",
+        r"Each cell of the (?P<rows>\d+) released rows was drawn from the cells of at least (?P<leaf>\d+) original "
+        r"records that are alike in the columns drawn before it, and of at least as many as any of these asked for "
+        r"\((?P<asked>[\d to]+)\); the smallest such leaf has (?P<least>\d+)\.",
+        lambda facts, said: (
+            int(said["rows"]) == the(facts, Chained).rows
+            and int(said["leaf"]) == the(facts, Chained).leaf <= int(said["least"]) == min(the(facts, Chained).smallest)
+            and said["asked"] == levels(the(facts, Chained), the(facts, Chained).asked_min)
+            and the(facts, Chained).violations == 0
+        ),
+    ),
+    Sentence(
+        "rare numbers",
+        r"No number that fewer than (?P<k>\d+) original records hold was copied\.",
+        lambda facts, said: int(said["k"]) == the(facts, Chained).k > 1,
+    ),
+    Sentence(
+        "rare categories",
+        r"No category that fewer than (?P<k>\d+) original records hold appears in the release\.",
+        lambda facts, said: int(said["k"]) == the(facts, Chained).k > 1 and not has(facts, CountsKept),
     ),
     Sentence(
         "pure classes",
@@ -412,6 +435,17 @@ REFUSED = (
         r"No record can be recovered from the statistics of its group\.",
         lambda facts, said: (the(facts, Grouped) if has(facts, Grouped) else the(facts, Maintained)).tiny > 0,
     ),
+    Sentence(
+        "combinations",
+        r"A combination of values in a released row is shared by (?P<k>\d+) people\.",
+        lambda facts, said: int(said["k"]) == the(facts, Chained).k,
+    ),
+    Sentence("equal rows", r"No released row equals an original record\.", lambda facts, said: has(facts, Chained)),
+    Sentence(
+        "values of a leaf",
+        r"The values of a leaf's members stay unknown to whoever finds the leaf\.",
+        lambda facts, said: has(facts, Chained),
+    ),
     Sentence("alone", r"Every record is protected\.", lambda facts, said: the(facts, Grouped).alone > 0),
     Sentence(
         "copies",
@@ -596,6 +630,8 @@ REFUSED = (
 CONTRADICTIONS = {
     ("condensed", "alone"),
     ("no copies", "copies"),
+    ("no copies", "equal rows"),
+    ("rare categories", "rare"),
     ("no copies", "alone"),
     ("stream no copies", "copies"),
     ("order", "order known"),
@@ -613,7 +649,7 @@ CONTRADICTIONS = {
 """A claim and a refused claim that cannot stand on one certificate."""
 
 RIVALS = (
-    {"condensed", "put", "some alone", "noised groups"},
+    {"condensed", "put", "some alone", "noised groups", "cells of leaves"},
     {"no copies", "some drawn", "drawn", "stream drawn", "stream no copies", "stream some drawn"},
     {"order", "order for readers", "order in runs"},
     {"pure classes", "one class"},

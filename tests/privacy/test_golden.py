@@ -8,6 +8,7 @@ import pytest
 
 from sfumato.core.facts import (
     BoundsKept,
+    Chained,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -69,6 +70,12 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         DespitePolicy("research", "cannot-tell"),
     ),
     "classwise": (*AROUND, ClassPure("outcome", 3), GROUPED, DRAWN, Shuffled(100)),
+    "chain": (
+        *AROUND,
+        HeldOut(7),
+        Chained(("outcome", "age", "town"), (1, 3, 2), (100, 25, 30), (0, 1, 0), 100, 5, 20, 5, 12, 0, 71, 29, 1),
+        Shuffled(100),
+    ),
     "laplace-pca": (*AROUND, FILLED, BLUR, CountsKept(1, 0), Shuffled(100)),
     "noise": (
         *AROUND,

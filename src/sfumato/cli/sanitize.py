@@ -35,6 +35,8 @@ WORDS: dict[str, str] = {
     "allow_level_1": "Let records ask for no protection at all.",
     "tolerance": "classwise: smallest group, as a share of the smallest class.  [default: 0.1]",
     "response_weight": "Weight of the target in the distance between records.",
+    "leaf": "chain: fewest people alike that a cell is drawn from.  [default: 25]",
+    "order": "chain: a column to draw first, before the target; repeatable.",
     "kind": "noise: its kind.  [default: additive]",
     "law": "noise: its law.  [default: gaussian]",
     "size": "noise: its size, in standard deviations of each column.",
@@ -98,6 +100,8 @@ def _option(parameter: Parameter) -> click.Option:
             "FILE" if name == "specs" else "LAW" if parameter.kind is str else ("N", "LOW,HIGH")[parameter.values - 1]
         )
         return click.Option(spelt, multiple=True, metavar=f"COLUMN={value}", help=WORDS[name])
+    if parameter.several:
+        return click.Option(spelt, multiple=True, metavar="COL", help=WORDS[name])
     choices = click.Choice(CHOICES[name]) if name in CHOICES else parameter.kind
     metavar = "LOW HIGH" if parameter.width > 1 else None
     return click.Option(spelt, type=choices, nargs=parameter.width, metavar=metavar, help=WORDS[name])

@@ -15,6 +15,7 @@ from sfumato.core.errors import BadInput
 
 __all__ = [
     "BoundsKept",
+    "Chained",
     "ClassPure",
     "ColumnsDropped",
     "ComponentNoise",
@@ -136,6 +137,33 @@ class Synthesized(Fact):
     statistics: str
     law: str
     rows: int
+
+
+@dataclass(frozen=True)
+class Chained(Fact):
+    """Columns were drawn one after the other, each cell from a leaf of records that are alike in the columns before.
+
+    Of each column, in the order in which they were drawn, ``leaves`` counts the leaves, ``smallest`` the records of the
+    smallest and ``alike`` those leaves that hold one value alone. A leaf holds at least ``leaf`` records and as many as
+    the highest level inside; ``asked_min`` and ``asked_max`` bound the levels, the floor k included. Of the released
+    numbers ``kept`` are as at least k records have them and ``moved`` were moved inside their leaf. ``joined`` original
+    cells had a category, or were missing, as fewer than k records are: they were counted to others before.
+    """
+
+    fact: ClassVar[str] = "chained"
+    columns: tuple[str, ...]
+    leaves: tuple[int, ...]
+    smallest: tuple[int, ...]
+    alike: tuple[int, ...]
+    rows: int
+    k: int
+    leaf: int
+    asked_min: int
+    asked_max: int
+    violations: int
+    kept: int
+    moved: int
+    joined: int
 
 
 @dataclass(frozen=True)

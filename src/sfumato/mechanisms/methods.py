@@ -11,6 +11,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from sfumato.core.errors import OptionError
+from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
 from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
@@ -34,6 +35,7 @@ METHODS: dict[str, Callable[..., Mechanism]] = {
     "condense": partial(Condensation, grouping="compact"),
     "condense-paper": partial(Condensation, grouping="paper"),
     "classwise": ClasswiseCondensation,
+    "chain": Chain,
     "translate": Translation,
     "scale": Scaling,
     "rotate": Rotation,
@@ -65,12 +67,15 @@ class Parameter:
         How many values it takes; 2 for a range.
     by_column : bool
         Whether every column may have its own.
+    several : bool
+        Whether it is a list of values, as many as are told.
     """
 
     name: str
     kind: type
     values: int = 1
     by_column: bool = False
+    several: bool = False
 
     @property
     def width(self) -> int:
@@ -91,7 +96,7 @@ def make_mechanism(method: str, parameters: Mapping[str, Any]) -> Mechanism:
     if unknown:
         raise OptionError(f"the method {method!r} has no parameter {unknown[0]!r}")
     for name, parameter in known.items():
-        value, single = parameters.get(name), parameter.values == 1 and not parameter.by_column
+        value, single = parameters.get(name), parameter.values == 1 and not (parameter.by_column or parameter.several)
         if value is not None and single and not _is_of(value, _KINDS[parameter.kind][0]):
             words = _KINDS[parameter.kind][1]
             raise OptionError(f"the parameter {name!r} of the method {method!r} is not {words}; mend it")
@@ -145,6 +150,8 @@ def _parameter(name: str, hint: Any) -> Parameter:
     first, last = get_args(hint)
     if last is not Ellipsis:
         return Parameter(name, first, 2)
+    if get_origin(first) is not tuple:
+        return Parameter(name, first, several=True)
     _column, kind, *more = get_args(first)
     return Parameter(name, kind, 1 + len(more), by_column=True)
 

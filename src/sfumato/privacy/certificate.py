@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from sfumato.core.documents import Misfit, Unparsable, parse_json, plain, typed, write_json
 from sfumato.core.errors import BadInput
-from sfumato.core.facts import Fact, Grouped, Maintained, fact_from_json, fact_to_json
+from sfumato.core.facts import Chained, Fact, Grouped, Maintained, fact_from_json, fact_to_json
 from sfumato.core.notebook import html_table
 from sfumato.privacy.claims import draw_claims
 from sfumato.privacy.statements import Claim, Refused
@@ -140,10 +140,14 @@ class Certificate:
         """Levels asked for and met, where records were grouped."""
         kept = next((fact for fact in self.facts if isinstance(fact, Maintained)), None)
         grouped = next((fact for fact in self.facts if isinstance(fact, Grouped)), None)
+        chained = next((fact for fact in self.facts if isinstance(fact, Chained)), None)
         if kept is not None:
             met = (kept.k, kept.asked_max, kept.smallest, kept.groups, kept.short)
         elif grouped is not None:
             met = (grouped.asked_min, grouped.asked_max, grouped.smallest, grouped.groups, grouped.violations)
+        elif chained is not None:
+            smallest = min(chained.smallest, default=0)
+            met = (chained.asked_min, chained.asked_max, smallest, sum(chained.leaves), chained.violations)
         else:
             return {}
         return dict(zip(("asked_min", "asked_max", "smallest_group", "groups", "violations"), met, strict=True))

@@ -7,6 +7,7 @@ import dataclasses
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
     BoundsKept,
+    Chained,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -35,6 +36,7 @@ from sfumato.core.facts import (
     Unmeasured,
     Untouched,
 )
+from sfumato.privacy.chained import of_chain
 from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_stream
 from sfumato.privacy.joint import of_joint
@@ -84,6 +86,8 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_component_noise(fact)
         case Grouped():
             yield from of_groups(fact, facts)
+        case Chained():
+            yield from of_chain(fact)
         case Synthesized():
             yield from of_drawn_rows(fact, facts)
         case Stratified():

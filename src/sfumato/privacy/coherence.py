@@ -9,6 +9,7 @@ from typing import TypeVar
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
     BoundsKept,
+    Chained,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -41,7 +42,7 @@ __all__ = ["check_facts"]
 F = TypeVar("F", bound=Fact)
 
 _SEVERAL = (EpochPublished, Opened, Randomized)  # a line each; all other facts stand once
-_WAYS = (ComponentNoise, Maintained, Noised, Randomized, Synthesized, Transformed)
+_WAYS = (Chained, ComponentNoise, Maintained, Noised, Randomized, Synthesized, Transformed)
 _TINY = 3
 _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
     Drawn: {"mode": frozenset({"release", "rehearsal"}), "generator": frozenset({"ChaCha20", "PCG64"})},
@@ -101,6 +102,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return (fact.mode == "release") == (fact.generator == "ChaCha20")
         case Grouped():
             return _are_groups(fact)
+        case Chained():
+            return _is_chain(fact)
         case Maintained():
             return (
                 1 <= fact.k <= fact.asked_max
@@ -146,6 +149,26 @@ def _are_groups(fact: Grouped) -> bool:
     )
 
 
+def _is_chain(fact: Chained) -> bool:
+    """Tell whether such leaves can be, of columns that each stand once."""
+    per_column = (fact.leaves, fact.smallest, fact.alike)
+    return (
+        bool(fact.columns)
+        and len(set(fact.columns)) == len(fact.columns)
+        and all(len(counts) == len(fact.columns) for counts in per_column)
+        and all(
+            0 <= alike <= leaves and leaves >= 1 and smallest >= 1 and leaves * smallest <= fact.rows
+            for leaves, smallest, alike in zip(*per_column, strict=True)
+        )
+        and 2 <= fact.k <= min(fact.leaf, fact.asked_min)
+        and fact.asked_min <= fact.asked_max
+        and (fact.violations > 0 or max(fact.leaf, fact.asked_min) <= min(fact.smallest))
+        and max(fact.leaf, fact.asked_max) <= fact.rows
+        and fact.kept + fact.moved <= fact.rows * len(fact.columns)
+        and fact.joined <= fact.rows * len(fact.columns)
+    )
+
+
 def _all(kind: type[F], facts: Sequence[Fact]) -> list[F]:
     return [fact for fact in facts if isinstance(fact, kind)]
 
@@ -157,6 +180,10 @@ def _names_agree(facts: Sequence[Fact]) -> bool:
     named = {fact.column for fact in facts if isinstance(fact, ClassPure | Stratified | TargetMoved)}
     observed = {name for fact in _all(DomainsObserved, facts) for name in fact.columns}
     named |= {name for fact in _all(BoundsKept, facts) for name in fact.columns}
+    chained = {name for fact in _all(Chained, facts) for name in fact.columns}
+    if chained and not named <= chained:
+        return False
+    named |= chained
     dropped = {name for fact in _all(ColumnsDropped, facts) for name in fact.names}
     return (
         not dropped & (named | observed | {*randomized, *moved})
@@ -171,5 +198,6 @@ def _row_counts(facts: Sequence[Fact]) -> Iterator[int]:
     """Rows of the release, as each fact has them: every method gives back as many rows as it was given records."""
     yield from (fact.records for fact in _all(Grouped, facts))
     yield from (fact.rows for fact in _all(Synthesized, facts))
+    yield from (fact.rows for fact in _all(Chained, facts))
     yield from (fact.rows for fact in _all(Shuffled, facts))
     yield from (fact.rows for fact in _all(EpochPublished, facts)[-1:])

@@ -11,6 +11,7 @@ from sfumato.core.documents import fits, write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
     BoundsKept,
+    Chained,
     ClassPure,
     ColumnsDropped,
     ComponentNoise,
@@ -59,6 +60,7 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "condense": _CONDENSED,
     "condense-paper": _CONDENSED,
     "classwise": ((ClassPure, Grouped, Synthesized, Shuffled), _GROUPS),
+    "chain": ((Chained, Shuffled), (HeldOut, Stratified)),
     "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept)),
     "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut, BoundsKept)),
     "translate": _MOVED,
@@ -109,6 +111,8 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
     match method:
         case "condense" | "condense-paper" | "classwise":
             return _fits_groups(mechanism, _the(Grouped, facts))
+        case "chain":
+            return _fits_chain(mechanism, _the(Chained, facts))
         case "laplace-pca":
             return _fits_components(mechanism, facts)
         case "noise":
@@ -147,6 +151,15 @@ def _fits_groups(mechanism: Any, grouped: Grouped) -> bool:
             algorithm = algorithm.removesuffix(", chosen by trial")
     traits, least = mechanism.traits, grouped.asked_min
     return algorithm in known and least >= traits.floor and (least > 1 or traits.level_1)
+
+
+def _fits_chain(mechanism: Any, chained: Chained) -> bool:
+    head = mechanism.order or ()
+    return (
+        chained.k == mechanism.k
+        and chained.leaf == max(mechanism.leaf, mechanism.k)
+        and chained.columns[: len(head)] == head
+    )
 
 
 def _fits_components(mechanism: Any, facts: Sequence[Fact]) -> bool:
@@ -303,7 +316,7 @@ def _named(certificate: Certificate) -> Iterator[str]:
     for fact in certificate.facts:
         if isinstance(fact, ClassPure | Randomized | Stratified | TargetMoved):
             yield fact.column
-        elif isinstance(fact, BoundsKept | DomainsObserved | Transformed):
+        elif isinstance(fact, BoundsKept | Chained | DomainsObserved | Transformed):
             yield from fact.columns
 
 
@@ -338,7 +351,15 @@ def _claims(certificate: Certificate) -> Check:
 def _levels(certificate: Certificate) -> Check:
     """Compare the counts of records, groups and rows; every method releases as many rows as it was given records."""
     rows = {certificate.rows_in, certificate.rows_out}
-    rows |= {fact.rows for fact in certificate.facts if isinstance(fact, Shuffled | Synthesized)}
+    rows |= {fact.rows for fact in certificate.facts if isinstance(fact, Chained | Shuffled | Synthesized)}
+    chained = next((fact for fact in certificate.facts if isinstance(fact, Chained)), None)
+    if chained is not None:
+        smallest = min(chained.smallest, default=0)
+        holds = len(rows) == 1 and chained.violations == 0 and max(chained.leaf, chained.asked_min) <= smallest
+        detail = (
+            f"levels {chained.asked_min} to {chained.asked_max}, smallest of {sum(chained.leaves)} leaves {smallest}"
+        )
+        return _counted(holds, detail)
     kept = next((fact for fact in certificate.facts if isinstance(fact, Maintained)), None)
     if kept is not None:
         rows |= {fact.rows for fact in [fact for fact in certificate.facts if isinstance(fact, EpochPublished)][-1:]}

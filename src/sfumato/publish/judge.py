@@ -25,7 +25,7 @@ from sfumato.assess.findings import Tries
 from sfumato.assess.intervals import difference_interval, exact_interval
 from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import CountsKept, DespitePolicy, DomainsObserved, Fact, Grouped, Maintained, Untouched
+from sfumato.core.facts import Chained, CountsKept, DespitePolicy, DomainsObserved, Fact, Grouped, Maintained, Untouched
 from sfumato.publish.policy import Policy, what_to_try
 
 if TYPE_CHECKING:
@@ -249,8 +249,9 @@ def _requirements(
 
 
 def _smallest_group(facts: Sequence[Fact]) -> int | None:
-    """Smallest group by its number of persons; None of a method without groups."""
+    """Smallest group or leaf by its number of persons; None of a method without them."""
     sizes = [fact.smallest for fact in facts if isinstance(fact, Grouped | Maintained)]
+    sizes += [min(fact.smallest) for fact in facts if isinstance(fact, Chained)]
     return min(sizes) if sizes else None
 
 

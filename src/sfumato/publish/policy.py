@@ -17,7 +17,7 @@ from typing import Any
 from sfumato.assess.report import Exceeded, Report
 from sfumato.core.documents import Noted, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
-from sfumato.core.facts import Fact, Grouped, Joint, Maintained
+from sfumato.core.facts import Chained, Fact, Grouped, Joint, Maintained
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.methods import all_parameters
 
@@ -299,6 +299,10 @@ def _sizes(report: Report, policy: Policy, facts: Sequence[Fact], *, gained: boo
         if isinstance(fact, Grouped | Maintained)
     ]
     most = report.rows_original // 2
+    leaves = [fact.leaf for fact in facts if isinstance(fact, Chained)]
+    if leaves:
+        larger = [max(asked, step * leaves[0]) for step in _STEPS] if gained else [asked] * (leaves[0] < asked)
+        return [("--leaf", str(size)) for size in larger if size <= most]
     if not groups:
         return [("--method", "condense", "--k", str(max(_GROUPS, asked)))] if most >= max(_GROUPS, asked) else []
     if not gained:

@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.assess.algebra import COUNT, SCORE, SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
 from sfumato.assess.study import Column, Matrix, Places, Study
-from sfumato.core.facts import Fact, Grouped
+from sfumato.core.facts import Chained, Fact, Grouped
 from sfumato.mechanisms.protocol import Workings
 
 __all__ = ["COMPACTNESS", "DIVERSITY", "GROUPS", "compactness", "group_sizes", "measure_diversity"]
@@ -43,6 +43,9 @@ def group_sizes(workings: Workings | None, facts: Sequence[Fact] = ()) -> Iterat
         for fact in [fact for fact in facts if isinstance(fact, Grouped)][-1:]:
             bounds = (1.0, float(fact.records))
             yield "group-size-smallest", Values(float(fact.smallest), baseline=float(fact.asked_min), range=bounds)
+        for chain in [fact for fact in facts if isinstance(fact, Chained)]:
+            bounds = (1.0, float(chain.rows))
+            yield "group-size-smallest", Values(float(min(chain.smallest)), baseline=float(chain.leaf), range=bounds)
         raise NotRun(Need.GROUPS.value)
     bounds = (1.0, float(len(got)))
     for name, how in (("smallest", np.min), ("median", np.median), ("largest", np.max)):

@@ -1,0 +1,181 @@
+"""The columns of records as the chain draws them: one cell a record, bins to grow trees on, and who holds a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import LevelError
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
+from sfumato.mechanisms.chain.trees import MOST_BINS
+
+__all__ = ["Column", "count_holders", "read_columns"]
+
+_SCORES = 4095  # largest score of a number: its place among all, in whole numbers
+_MOST_CLASSES = 32  # classes that leaves are told apart by; the commonest, the rest is one
+_QUANTILES = 15  # classes of a column of numbers that has missing cells too
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of the table.
+
+    Parameters
+    ----------
+    block : Block
+        Its coordinates.
+    missing : Block, optional
+        Its indicator of missing cells.
+    cells : ndarray of shape (n,)
+        The coordinate of a number, the place of a category; NaN where the cell is missing.
+    rare : ndarray of shape (n,)
+        Numbers that too few hold to be copied.
+    edges : ndarray
+        Where bins of numbers end.
+    bins : int
+    commonest : ndarray
+        Categories that have a bin of their own, in order; empty for numbers.
+    joined : int
+        Cells whose category, or whose being missing, too few hold: they were joined to others.
+    """
+
+    block: Block
+    missing: Block | None
+    cells: NDArray[np.float64]
+    rare: NDArray[np.bool_]
+    edges: NDArray[np.float64]
+    bins: int
+    commonest: NDArray[np.int64]
+    joined: int
+
+    @property
+    def name(self) -> str:
+        """Name of the column."""
+        return self.block.column
+
+    @property
+    def is_number(self) -> bool:
+        """Whether cells have an order."""
+        return self.block.kind is BlockKind.NUMBER
+
+    def codes(self, cells: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Bin of each cell, of these records or of drawn ones; a missing cell has the first to itself."""
+        absent, shift = np.isnan(cells), int(self.missing is not None)
+        if self.is_number:
+            found = np.searchsorted(self.edges, cells, side="right")
+        else:
+            found = np.full(int(self.block.stop - self.block.start) + 1, len(self.commonest))
+            found[self.commonest] = np.arange(len(self.commonest))
+            found = found[np.where(absent, 0, cells).astype(np.int64)]
+        return np.where(absent, 0, found + shift).astype(np.uint8)
+
+    def score(self) -> tuple[NDArray[np.int64], int]:
+        """What the records of a leaf shall be alike in, and how many classes that has; 0 where it is a number."""
+        absent = np.isnan(self.cells)
+        if not self.is_number:
+            own = self.codes(self.cells).astype(np.int64)
+            classes, places, sizes = np.unique(own, return_inverse=True, return_counts=True)
+            if len(classes) <= _MOST_CLASSES:
+                return places.astype(np.int64), len(classes)
+            rank = np.empty(len(sizes), dtype=np.int64)
+            rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+            return np.minimum(rank, _MOST_CLASSES - 1)[places], _MOST_CLASSES
+        if absent.any():
+            edges = _edges(self.cells[~absent], _QUANTILES)
+            own = np.where(absent, 0, np.searchsorted(edges, self.cells, side="right") + 1)
+            return own.astype(np.int64), len(edges) + 2
+        _, places, sizes = np.unique(self.cells, return_inverse=True, return_counts=True)
+        middle = (2 * np.cumsum(sizes) - sizes) * _SCORES // (2 * len(self.cells))
+        return middle[places].astype(np.int64), 0
+
+    def write(self, cells: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+        """Put cells back into their coordinates."""
+        absent = np.isnan(cells)
+        rows = np.flatnonzero(~absent)
+        if self.is_number:
+            values[rows, self.block.start] = cells[rows]
+        else:
+            values[rows, self.block.start + cells[rows].astype(np.int64)] = CATEGORY_SCALE
+        if self.missing is not None:
+            values[absent, self.block.where] = self.block.fill
+            values[absent, self.missing.start] = 1.0
+
+
+def count_holders(places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """People who hold the value of each record; a row is a person."""
+    return np.bincount(places)[places]
+
+
+def read_columns(records: Records, k: int, rng: np.random.Generator) -> list[Column]:
+    """Columns of records, with categories that fewer than ``k`` hold joined to others.
+
+    Raises
+    ------
+    LevelError
+        Where no category of a column is held by as many.
+    """
+    missing = {block.column: block for block in records.layout if block.kind is BlockKind.MISSING}
+    return [
+        _read(records.values, block, missing.get(block.column), k, rng)
+        for block in records.layout
+        if block.kind is not BlockKind.MISSING
+    ]
+
+
+def _read(values: NDArray[np.float64], block: Block, missing: Block | None, k: int, rng: np.random.Generator) -> Column:
+    if block.kind is BlockKind.NUMBER:
+        cells = np.array(values[:, block.start])
+    else:
+        cells = np.argmax(values[:, block.where], axis=1).astype(np.float64)
+    absent = np.zeros(len(cells), dtype=np.bool_) if missing is None else values[:, missing.start] > 0.5
+    before = np.where(absent, np.nan, cells)
+    cells, rare = before.copy(), np.zeros(len(cells), dtype=np.bool_)
+    if 0 < absent.sum() < k:
+        cells[absent] = rng.choice(cells[~absent], int(absent.sum()))
+        absent = np.isnan(cells)
+    known = cells[~absent]
+    distinct, places = np.unique(known, return_inverse=True)
+    few = count_holders(places) < k
+    if block.kind is BlockKind.NUMBER and not (block.extent is not None and block.extent.labels):
+        rare[~absent] = few
+    elif few.any():
+        cells[~absent] = _join(distinct, places, few, block)
+    joined = int((~((cells == before) | (np.isnan(cells) & np.isnan(before)))).sum())
+    room = MOST_BINS - int(missing is not None)
+    if block.kind is BlockKind.NUMBER:
+        edges, commonest = _edges(cells[~np.isnan(cells)], room), np.empty(0, dtype=np.int64)
+        bins = len(edges) + 1
+    else:
+        sizes = np.bincount(cells[~np.isnan(cells)].astype(np.int64), minlength=block.stop - block.start)
+        commonest, edges = np.sort(np.argsort(-sizes, kind="stable")[: room - 1]), np.empty(0)
+        bins = len(commonest) + 1
+    return Column(block, missing, cells, rare, edges, bins + int(missing is not None), commonest, joined)
+
+
+def _join(
+    distinct: NDArray[np.float64], places: NDArray[np.int64], few: NDArray[np.bool_], block: Block
+) -> NDArray[np.float64]:
+    """Cells with rare categories joined to the commonest one, rare places of an order to the nearest that is not."""
+    sizes = np.bincount(places)
+    shared = np.flatnonzero(np.bincount(places, weights=~few) > 0)
+    if not len(shared):
+        raise LevelError(
+            f"no category of column {block.column!r} is held by as many people as a value must be; pool its categories "
+            "or drop it"
+        )
+    if block.kind is BlockKind.NUMBER:
+        nearest = shared[np.abs(distinct[:, None] - distinct[None, shared]).argmin(axis=1)]
+    else:
+        nearest = np.full(len(distinct), shared[np.argmax(sizes[shared])])
+    nearest[shared] = shared
+    return np.asarray(distinct[nearest][places])
+
+
+def _edges(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Ends of at most so many bins: between all distinct numbers, or at quantiles where there are more."""
+    distinct = np.unique(numbers)
+    if len(distinct) <= most:
+        return np.asarray((distinct[1:] + distinct[:-1]) / 2)
+    return np.unique(np.quantile(numbers, np.arange(1, most) / most, method="inverted_cdf"))

@@ -1,0 +1,147 @@
+"""Rows drawn column by column: each cell from the leaf of a tree that its row falls into by the columns before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import LevelError
+from sfumato.mechanisms.chain.columns import Column
+from sfumato.mechanisms.chain.trees import Tree, grow_tree
+
+__all__ = ["DrawnColumn", "draw_column"]
+
+_LEAST_GAIN = 4.0  # measured on four tables: with 2 leaves remember people, with 8 use is lost
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnColumn:
+    """Cells that were drawn for a column, and the leaves that they came from.
+
+    ``smallest`` is the smallest leaf; ``short`` records are in leaves below their level, ``alike`` leaves hold one
+    value alone. ``kept`` drawn numbers are as people have them, ``moved`` ones are not.
+    """
+
+    cells: NDArray[np.float64]
+    leaves: int
+    smallest: int
+    short: int
+    alike: int
+    kept: int
+    moved: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaves:
+    """Cells to draw, leaf after leaf and sorted inside; of each leaf where it begins and how many it has."""
+
+    cells: NDArray[np.float64]
+    rare: NDArray[np.bool_]
+    labels: NDArray[np.int64]
+    first: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+
+def draw_column(
+    column: Column,
+    before: Sequence[Column],
+    codes: NDArray[np.uint8],
+    drawn: NDArray[np.uint8],
+    levels: NDArray[np.int64],
+    strata: NDArray[np.int64],
+    drawn_strata: NDArray[np.int64],
+    *,
+    k: int,
+    leaf: int,
+    rng: np.random.Generator,
+) -> DrawnColumn:
+    """Draw one cell for each row.
+
+    Parameters
+    ----------
+    column : Column
+        What is drawn.
+    before : sequence of Column
+        What was drawn before.
+    codes, drawn : ndarray of shape (n, columns)
+        Bins of the people and of the rows that are being drawn; the first columns are those before.
+    levels, strata : ndarray of shape (n,)
+        Of the people.
+    drawn_strata : ndarray of shape (n,)
+        Of the rows.
+    k, leaf : int
+        How far a rare number moves, and the fewest people of a leaf.
+    rng : numpy.random.Generator
+    """
+    bins = np.array([each.bins for each in before], dtype=np.int64)
+    nominal = np.array([not each.is_number for each in before], dtype=np.bool_)
+    score, classes = column.score()
+    tree = grow_tree(codes, bins, nominal, score, classes, levels, strata, leaf=leaf, least_gain=_LEAST_GAIN)
+    labels = _settled(tree, codes, levels, strata, leaf)
+    leaves = _sort_into_leaves(column, labels, len(tree.nodes))
+    asked = tree.leaves_of(drawn, drawn_strata)
+    chosen = leaves.first[asked] + rng.integers(0, leaves.sizes[asked])
+    cells, moves = leaves.cells[chosen].copy(), leaves.rare[chosen]
+    if moves.any():
+        cells[moves] = _moved(leaves, chosen[moves], k, rng)
+    used = leaves.sizes > 0
+    numbers = int((~np.isnan(cells)).sum()) if column.is_number else 0
+    ends = leaves.first[used] + leaves.sizes[used] - 1
+    low, high = leaves.cells[leaves.first[used]], leaves.cells[ends]
+    return DrawnColumn(
+        cells=cells,
+        leaves=int(used.sum()),
+        smallest=int(leaves.sizes[used].min()),
+        short=int((leaves.sizes[labels] < np.maximum(levels, leaf)).sum()),
+        alike=int(((low == high) | (np.isnan(low) & np.isnan(high))).sum()),
+        kept=numbers - int(moves.sum()),
+        moved=int(moves.sum()),
+    )
+
+
+def _settled(
+    tree: Tree, codes: NDArray[np.uint8], levels: NDArray[np.int64], strata: NDArray[np.int64], leaf: int
+) -> NDArray[np.int64]:
+    """Leaf of each person, after leaves with fewer people than the highest level inside were merged."""
+    while True:
+        labels = tree.leaves_of(codes, strata)
+        need = np.full(len(tree.nodes), leaf)
+        np.maximum.at(need, labels, levels)
+        short = np.bincount(labels, minlength=len(need)) < need
+        found = tree.merge(short)
+        if not found:
+            return labels
+        if short[: int(strata.max()) + 1][tree.nodes[: int(strata.max()) + 1, 0] < 0].any():
+            raise LevelError(
+                "a stratum has fewer people than a leaf needs; lower the level or the leaf, or leave out the strata"
+            )
+
+
+def _sort_into_leaves(column: Column, labels: NDArray[np.int64], nodes: int) -> _Leaves:
+    order = np.lexsort((column.cells, labels))
+    sizes = np.bincount(labels, minlength=nodes)
+    return _Leaves(column.cells[order], column.rare[order], labels[order], np.cumsum(sizes) - sizes, sizes)
+
+
+def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Numbers moved towards a neighbour of another value in the same leaf, sooner towards the nearer one.
+
+    The neighbour is up to k / 2 values away, but never more than a tenth of the values of the leaf, and at least one.
+    """
+    new = np.ones(len(leaves.cells), dtype=np.bool_)
+    new[1:] = (leaves.cells[1:] != leaves.cells[:-1]) | (leaves.labels[1:] != leaves.labels[:-1])
+    new &= ~np.isnan(leaves.cells)
+    run = np.cumsum(new) - 1
+    values, labels = leaves.cells[new], leaves.labels[new]
+    count = np.bincount(labels, minlength=len(leaves.sizes))
+    begin = np.cumsum(count) - count
+    at, own = run[chosen], leaves.labels[chosen]
+    reach = np.clip(count[own] // 10, 1, max(1, k // 2))
+    low = values[np.maximum(at - reach, begin[own])]
+    high = values[np.minimum(at + reach, begin[own] + count[own] - 1)]
+    here = values[at]
+    down = rng.random(len(at)) * (high - low) < high - here
+    return np.asarray(here + rng.random(len(at)) * (np.where(down, low, high) - here))

@@ -1,0 +1,124 @@
+"""The chain as a mechanism: each column drawn from the leaves of a tree that is grown on the columns before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sfumato.core.errors import LevelError, OptionError
+from sfumato.core.facts import Chained, Shuffled
+from sfumato.core.records import BlockKind, Records
+from sfumato.mechanisms.condense.mechanism import check_k, effective_levels
+from sfumato.mechanisms.protocol import Sanitized, Traits
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["LEAF", "Chain"]
+
+LEAF = 25
+"""People of a leaf where nothing is said."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Columns drawn one after the other, each from people who are alike in the columns before.
+
+    Parameters
+    ----------
+    k : int
+        Fewest people behind a value: a number that fewer hold is never copied, a category that fewer hold does not
+        appear. A record's level is max(k, the level it asks for).
+    leaf : int
+        Fewest people alike that a cell is drawn from, the knob of the leak; never fewer than any of them asks for.
+    order : tuple of str, optional
+        Columns that are drawn first. The others follow, the target before all, as they stand in the table.
+
+    Examples
+    --------
+    >>> Chain(k=5, leaf=50).method
+    'chain'
+    """
+
+    k: int = 10
+    leaf: int = LEAF
+    order: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_k(self.k, allow_level_1=False)
+        if isinstance(self.leaf, bool) or not isinstance(self.leaf, int) or self.leaf < 2:
+            raise OptionError("leaf must be a whole number of at least 2; the usual one is 25")
+        if self.order is not None:
+            order = tuple(self.order)
+            if len(set(order)) < len(order):
+                raise OptionError("a column stands twice in the order; name each once")
+            object.__setattr__(self, "order", order or None)
+
+    @property
+    def traits(self) -> Traits:
+        """What an engine must know of it."""
+        return Traits(synthetic=True, floor=max(self.k, self.leaf))
+
+    @property
+    def method(self) -> str:
+        """The method's name on the command line."""
+        return "chain"
+
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+        """Replace the records by as many rows, drawn column by column."""
+        import numpy as np
+
+        from sfumato.mechanisms.chain.columns import read_columns
+        from sfumato.mechanisms.chain.draw import draw_column
+
+        n = len(records)
+        levels = effective_levels(records.levels, self.k, allow_level_1=False)
+        leaf = max(self.leaf, self.k)
+        if n < max(leaf, int(levels.max())):
+            raise LevelError(
+                f"there are {n} records and a leaf needs {max(leaf, int(levels.max()))}; lower the level or the leaf, "
+                "or bring more records"
+            )
+        strata = np.unique(records.strata, return_inverse=True)[1].astype(np.int64)
+        by_name = {column.name: column for column in read_columns(records, self.k, rng)}
+        names = _sequence(records, self.order)
+        columns = [by_name[name] for name in names]
+        codes, drawn = (np.empty((n, len(columns)), dtype=np.uint8) for _ in range(2))
+        values, done = np.zeros(records.values.shape), []
+        for place, column in enumerate(columns):
+            made = draw_column(
+                column, columns[:place], codes, drawn, levels, strata, strata, k=self.k, leaf=leaf,
+                rng=rng,
+            )  # fmt: skip
+            codes[:, place], drawn[:, place] = column.codes(column.cells), column.codes(made.cells)
+            column.write(made.cells, values)
+            done.append(made)
+        values = values[rng.permutation(n)]
+        nothing = np.zeros(n, dtype=np.int64)
+        released = Records(values, records.layout, nothing, nothing.copy(), records.target)
+        chained = Chained(
+            columns=names,
+            leaves=tuple(made.leaves for made in done),
+            smallest=tuple(made.smallest for made in done),
+            alike=tuple(made.alike for made in done),
+            rows=n,
+            k=self.k,
+            leaf=leaf,
+            asked_min=int(levels.min()),
+            asked_max=int(levels.max()),
+            violations=sum(made.short for made in done),
+            kept=sum(made.kept for made in done),
+            moved=sum(made.moved for made in done),
+            joined=sum(column.joined for column in columns),
+        )
+        return Sanitized(released, (chained, Shuffled(rows=n)), None)
+
+
+def _sequence(records: Records, order: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Names of the columns in the order in which they are drawn."""
+    names = [block.column for block in records.layout if block.kind is not BlockKind.MISSING]
+    unknown = [name for name in order or () if name not in names]
+    if unknown:
+        raise OptionError(f"the order names {unknown[0]!r}, which is no column that is drawn; name one that is")
+    head = [*(order or ()), *([] if records.target is None else [records.target])]
+    return tuple(dict.fromkeys([*head, *names]))
