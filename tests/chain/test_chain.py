@@ -1,0 +1,181 @@
+"""The chain: what each cell was drawn from, which values leave, and what a tree may cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import sfumato as sf
+from sfumato.errors import LevelError, OptionError
+from sfumato.facts import Chained
+from sfumato.mechanisms.chain.columns import read_columns
+from sfumato.mechanisms.chain.draw import _settled
+from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.chain.trees import grow_tree
+from sfumato.records import Records
+from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Schema
+
+
+def visits(rows: int, seed: int) -> pa.Table:
+    """Numbers with a heap at zero, whole numbers, missing cells, rare towns and a class that all of them tell of."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(rows) < 0.4
+    age = np.clip(rng.normal(45 + 15 * ill, 14), 18, 95).astype(np.int64)
+    towns = np.array(["Bari", "Oslo", "Ulm", *(f"hamlet {place}" for place in range(20))])
+    town = towns[np.minimum(rng.geometric(0.3, rows) - 1, 22)]
+    paid = np.where(rng.random(rows) < 0.7, 0.0, rng.gamma(2.0, 100.0, rows))
+    return pa.table(
+        {
+            "age": pa.array([None if place % 7 == 0 else int(value) for place, value in enumerate(age)]),
+            "paid": paid,
+            "town": town,
+            "ill": np.where(ill, "yes", "no"),
+        }
+    )
+
+
+def encoded(table: pa.Table, **options: NDArray[np.int64]) -> Records:
+    return Codec.fit(table, Schema.infer(table, target="ill")).encode(table, **options)
+
+
+def chained(release: sf.Release) -> Chained:
+    return next(fact for fact in release.certificate.facts if isinstance(fact, Chained))
+
+
+@given(st.integers(0, 10**6), st.integers(2, 12), st.integers(2, 40), st.integers(60, 300))
+def test_no_leaf_is_below_its_levels_and_nothing_rare_leaves(seed: int, k: int, leaf: int, rows: int) -> None:
+    table = visits(rows, seed)
+    release = sf.sanitize(table, Chain(k=k, leaf=leaf), target="ill", seed=seed, report=False)
+    fact = chained(release)
+    assert fact.violations == 0
+    assert min(fact.smallest) >= max(leaf, k)
+    for name in ("town", "ill"):
+        values, counts = np.unique(table[name].to_numpy(), return_counts=True)
+        assert set(release.table[name].to_pylist()) <= set(values[counts >= k])
+    values, counts = np.unique(table["paid"].to_numpy(), return_counts=True)
+    assert not set(release.table["paid"].to_pylist()) & set(values[counts < k])
+
+
+@given(st.integers(0, 10**6), st.integers(5, 30))
+def test_a_leaf_holds_the_highest_level_inside(seed: int, leaf: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 300
+    codes = rng.integers(0, 12, (n, 3)).astype(np.uint8)
+    levels = np.where(rng.random(n) < 0.05, rng.integers(2, 90, n), 2)
+    strata = np.sort(rng.integers(0, 2, n))
+    strata[:100], strata[100:200] = 0, 1
+    bins, nominal = np.full(3, 12), np.array([False, True, False])
+    for classes, score in ((0, codes[:, 0].astype(np.int64) * 100), (3, codes[:, 1].astype(np.int64) % 3)):
+        tree = grow_tree(codes, bins, nominal, score, classes, levels, strata, leaf=leaf, least_gain=0.0)
+        labels = _settled(tree, codes, levels, strata, leaf)
+        assert len(np.unique(labels)) > 2
+        for label in np.unique(labels):
+            inside = labels == label
+            assert inside.sum() >= max(leaf, levels[inside].max())
+            assert len(np.unique(strata[inside])) == 1
+
+
+def test_people_who_ask_for_more_are_in_leaves_that_are_as_large() -> None:
+    levels = np.where(np.arange(400) % 50 == 3, 120, 0)
+    sanitized = Chain(k=5, leaf=10).sanitize(
+        encoded(visits(400, 3), levels=levels, strata=np.zeros(400, dtype=np.int64)), rng=np.random.default_rng(1)
+    )
+    fact = sanitized.facts[0]
+    assert isinstance(fact, Chained)
+    assert (fact.asked_min, fact.asked_max, fact.violations) == (5, 120, 0)
+
+
+def test_the_target_is_drawn_first_unless_an_order_is_told() -> None:
+    table = visits(200, 4)
+    told = {"target": "ill", "seed": 1, "report": False}
+    assert chained(sf.sanitize(table, Chain(), **told)).columns == ("ill", "age", "paid", "town")
+    ordered = sf.sanitize(table, Chain(order=("paid", "town")), **told)
+    assert chained(ordered).columns == ("paid", "town", "ill", "age")
+    with pytest.raises(OptionError, match="the order names 'weight', which is no column that is drawn"):
+        sf.sanitize(table, Chain(order=("weight",)), **told)
+
+
+def test_a_heap_and_missing_cells_stay_as_frequent_and_go_with_what_they_went_with() -> None:
+    table = visits(6000, 5)
+    release = sf.sanitize(table, Chain(), target="ill", seed=2, report=False).table
+    zeros = [np.mean(each["paid"].to_numpy() == 0.0) for each in (table, release)]
+    missing = [each["age"].null_count / 6000 for each in (table, release)]
+    means = [
+        [np.nanmean(each["age"].to_numpy(zero_copy_only=False)[each["ill"].to_numpy() == ill]) for ill in ("yes", "no")]
+        for each in (table, release)
+    ]
+    assert abs(zeros[0] - zeros[1]) < 6 * (0.25 / 6000) ** 0.5
+    assert abs(missing[0] - missing[1]) < 6 * (0.25 / 6000) ** 0.5
+    assert abs(means[0][0] - means[0][1]) > 10
+    np.testing.assert_allclose(means[0], means[1], atol=6 * 15 / 2000**0.5)
+
+
+def test_strata_never_mix() -> None:
+    table = visits(300, 6).append_column("side", pa.array(["left", "right", "left"] * 100))
+    pay = np.where(np.arange(300) % 3 == 1, 1000.0, 0.0) + np.random.default_rng(1).random(300)
+    release = sf.sanitize(
+        table.append_column("pay", pa.array(pay)),
+        Chain(k=5, leaf=10),
+        strata="side",
+        target="ill",
+        seed=3,
+        report=False,
+    ).table
+    right = release["side"].to_numpy() == "right"
+    assert right.sum() == 100
+    assert ((release["pay"].to_numpy() > 500) == right).all()
+
+
+def test_a_stratum_with_too_few_people_is_refused_without_a_cell() -> None:
+    table = visits(100, 6).append_column("side", pa.array(["left", *["right"] * 99]))
+    with pytest.raises(LevelError, match="a stratum has fewer people than a leaf needs"):
+        sf.sanitize(table, Chain(k=5, leaf=10), strata="side", report=False)
+
+
+def test_a_column_whose_every_category_is_rare_is_refused_by_its_name() -> None:
+    table = pa.table({"x": np.arange(60.0), "town": [f"t{place % 20}" for place in range(60)]})
+    with pytest.raises(LevelError, match="no category of column 'town' is held by as many people"):
+        sf.sanitize(table, Chain(k=10, leaf=10), report=False)
+
+
+@pytest.mark.parametrize("wrong", [{"leaf": 1}, {"leaf": True}, {"order": ("a", "a")}])
+def test_parameters_that_mean_nothing_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(OptionError):
+        Chain(**wrong)  # type: ignore[arg-type]
+
+
+def test_rare_places_of_an_order_join_the_nearest_that_is_not() -> None:
+    grades = ["low"] * 40 + ["middle"] * 30 + ["high"] * 28 + ["highest"] * 2
+    field = sf.Field("grade", sf.Kind.ORDINAL, domain=sf.Domain(True, categories=("low", "middle", "high", "highest")))
+    table = pa.table({"grade": grades})
+    records = Codec.fit(table, Schema((field,))).encode(table)
+    (column,) = read_columns(records, 5, np.random.default_rng(1))
+    assert column.joined == 2
+    assert len(np.unique(column.cells)) == 3
+    assert (column.cells[98:] == column.cells[97]).all()
+
+
+def test_a_column_of_many_categories_is_drawn_and_cut_by() -> None:
+    rng = np.random.default_rng(8)
+    code = rng.integers(0, 150, 4000)
+    table = pa.table({"code": [f"c{value}" for value in code], "x": code % 3 + 0.01 * rng.random(4000)})
+    release = sf.sanitize(table, Chain(order=("code",)), seed=1, report=False).table
+    same = [
+        int(text[1:]) % 3 == int(x)
+        for text, x in zip(*(release[name].to_pylist() for name in ("code", "x")), strict=True)
+    ]
+    assert np.mean(same) > 0.9
+
+
+def test_the_certificate_is_verified_and_the_report_runs(tmp_path: object) -> None:
+    release = sf.sanitize(visits(300, 9), Chain(k=5, leaf=10), target="ill", holdout=0.3)
+    folder = release.save(f"{tmp_path}/out") / "release"
+    assert all(check.holds for check in sf.verify(folder))
+    smallest = next(each for each in release.report.findings if each.name == "group-size-smallest")
+    assert smallest.value is not None
+    assert smallest.value >= 10
