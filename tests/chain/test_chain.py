@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sfumato as sf
-from sfumato.errors import LevelError, OptionError
-from sfumato.facts import Chained
+from sfumato.core.errors import LevelError, OptionError
+from sfumato.core.facts import Chained
+from sfumato.core.records import Records
 from sfumato.mechanisms.chain.columns import read_columns
 from sfumato.mechanisms.chain.draw import _settled
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.chain.trees import grow_tree
-from sfumato.records import Records
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 
@@ -92,12 +92,12 @@ def test_people_who_ask_for_more_are_in_leaves_that_are_as_large() -> None:
 
 def test_the_target_is_drawn_first_unless_an_order_is_told() -> None:
     table = visits(200, 4)
-    told = {"target": "ill", "seed": 1, "report": False}
-    assert chained(sf.sanitize(table, Chain(), **told)).columns == ("ill", "age", "paid", "town")
-    ordered = sf.sanitize(table, Chain(order=("paid", "town")), **told)
+    usual = sf.sanitize(table, Chain(), target="ill", seed=1, report=False)
+    assert chained(usual).columns == ("ill", "age", "paid", "town")
+    ordered = sf.sanitize(table, Chain(order=("paid", "town")), target="ill", seed=1, report=False)
     assert chained(ordered).columns == ("paid", "town", "ill", "age")
     with pytest.raises(OptionError, match="the order names 'weight', which is no column that is drawn"):
-        sf.sanitize(table, Chain(order=("weight",)), **told)
+        sf.sanitize(table, Chain(order=("weight",)), target="ill", seed=1, report=False)
 
 
 def test_a_heap_and_missing_cells_stay_as_frequent_and_go_with_what_they_went_with() -> None:
@@ -176,6 +176,7 @@ def test_the_certificate_is_verified_and_the_report_runs(tmp_path: object) -> No
     release = sf.sanitize(visits(300, 9), Chain(k=5, leaf=10), target="ill", holdout=0.3)
     folder = release.save(f"{tmp_path}/out") / "release"
     assert all(check.holds for check in sf.verify(folder))
+    assert release.report is not None
     smallest = next(each for each in release.report.findings if each.name == "group-size-smallest")
     assert smallest.value is not None
     assert smallest.value >= 10

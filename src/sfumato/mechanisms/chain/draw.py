@@ -129,7 +129,8 @@ def _sort_into_leaves(column: Column, labels: NDArray[np.int64], nodes: int) -> 
 def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Numbers moved towards a neighbour of another value in the same leaf, sooner towards the nearer one.
 
-    The neighbour is up to k / 2 values away, but never more than a tenth of the values of the leaf, and at least one.
+    The neighbour is one fiftieth of the leaf's values away, and up to k / 2 of them in smaller leaves, but not more than
+    a tenth of the leaf: so far that a number does not come back by rounding, and so near that the leaf keeps its shape.
     """
     new = np.ones(len(leaves.cells), dtype=np.bool_)
     new[1:] = (leaves.cells[1:] != leaves.cells[:-1]) | (leaves.labels[1:] != leaves.labels[:-1])
@@ -139,9 +140,9 @@ def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Ge
     count = np.bincount(labels, minlength=len(leaves.sizes))
     begin = np.cumsum(count) - count
     at, own = run[chosen], leaves.labels[chosen]
-    reach = np.clip(count[own] // 10, 1, max(1, k // 2))
+    reach = np.maximum(np.clip(count[own] // 10, 1, max(1, k // 2)), count[own] // 50)
     low = values[np.maximum(at - reach, begin[own])]
     high = values[np.minimum(at + reach, begin[own] + count[own] - 1)]
     here = values[at]
-    down = rng.random(len(at)) * (high - low) < high - here
+    down = (rng.random(len(at)) * (high - low) < high - here) & (low < here) | (high == here)
     return np.asarray(here + rng.random(len(at)) * (np.where(down, low, high) - here))
