@@ -33,14 +33,18 @@ def visits(rows: int, seed: int) -> pa.Table:
         {
             "age": pa.array([None if place % 7 == 0 else int(value) for place, value in enumerate(age)]),
             "paid": paid,
+            "dose": pa.array(
+                [float(value) if place % 9 == 4 else None for place, value in enumerate(rng.random(rows))]
+            ),
             "town": town,
             "ill": np.where(ill, "yes", "no"),
         }
     )
 
 
-def encoded(table: pa.Table, **options: NDArray[np.int64]) -> Records:
-    return Codec.fit(table, Schema.infer(table, target="ill")).encode(table, **options)
+def encoded(table: pa.Table, levels: NDArray[np.int64]) -> Records:
+    codec = Codec.fit(table, Schema.infer(table, target="ill"))
+    return codec.encode(table, levels=levels, strata=np.zeros(len(levels), dtype=np.int64))
 
 
 def chained(release: sf.Release) -> Chained:
@@ -57,8 +61,9 @@ def test_no_leaf_is_below_its_levels_and_nothing_rare_leaves(seed: int, k: int, 
     for name in ("town", "ill"):
         values, counts = np.unique(table[name].to_numpy(), return_counts=True)
         assert set(release.table[name].to_pylist()) <= set(values[counts >= k])
-    values, counts = np.unique(table["paid"].to_numpy(), return_counts=True)
-    assert not set(release.table["paid"].to_pylist()) & set(values[counts < k])
+    for name in ("paid", "dose"):
+        values, counts = np.unique(table[name].drop_null().to_numpy(), return_counts=True)
+        assert not set(release.table[name].drop_null().to_pylist()) & set(values[counts < k])
 
 
 @given(st.integers(0, 10**6), st.integers(5, 30))
@@ -82,9 +87,7 @@ def test_a_leaf_holds_the_highest_level_inside(seed: int, leaf: int) -> None:
 
 def test_people_who_ask_for_more_are_in_leaves_that_are_as_large() -> None:
     levels = np.where(np.arange(400) % 50 == 3, 120, 0)
-    sanitized = Chain(k=5, leaf=10).sanitize(
-        encoded(visits(400, 3), levels=levels, strata=np.zeros(400, dtype=np.int64)), rng=np.random.default_rng(1)
-    )
+    sanitized = Chain(k=5, leaf=10).sanitize(encoded(visits(400, 3), levels), rng=np.random.default_rng(1))
     fact = sanitized.facts[0]
     assert isinstance(fact, Chained)
     assert (fact.asked_min, fact.asked_max, fact.violations) == (5, 120, 0)
@@ -93,9 +96,9 @@ def test_people_who_ask_for_more_are_in_leaves_that_are_as_large() -> None:
 def test_the_target_is_drawn_first_unless_an_order_is_told() -> None:
     table = visits(200, 4)
     usual = sf.sanitize(table, Chain(), target="ill", seed=1, report=False)
-    assert chained(usual).columns == ("ill", "age", "paid", "town")
+    assert chained(usual).columns == ("ill", "age", "paid", "dose", "town")
     ordered = sf.sanitize(table, Chain(order=("paid", "town")), target="ill", seed=1, report=False)
-    assert chained(ordered).columns == ("paid", "town", "ill", "age")
+    assert chained(ordered).columns == ("paid", "town", "ill", "age", "dose")
     with pytest.raises(OptionError, match="the order names 'weight', which is no column that is drawn"):
         sf.sanitize(table, Chain(order=("weight",)), target="ill", seed=1, report=False)
 

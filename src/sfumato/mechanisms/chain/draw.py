@@ -129,8 +129,9 @@ def _sort_into_leaves(column: Column, labels: NDArray[np.int64], nodes: int) -> 
 def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Numbers moved towards a neighbour of another value in the same leaf, sooner towards the nearer one.
 
-    The neighbour is one fiftieth of the leaf's values away, and up to k / 2 of them in smaller leaves, but not more than
-    a tenth of the leaf: so far that a number does not come back by rounding, and so near that the leaf keeps its shape.
+    The neighbour is a fiftieth of the leaf's values away, in smaller leaves up to k / 2 values, but at most a tenth:
+    far enough that rounding does not bring the number back, near enough that the leaf keeps its shape. The only number
+    of a leaf moves towards those of the table, and the only one of a table becomes a missing cell.
     """
     new = np.ones(len(leaves.cells), dtype=np.bool_)
     new[1:] = (leaves.cells[1:] != leaves.cells[:-1]) | (leaves.labels[1:] != leaves.labels[:-1])
@@ -144,5 +145,12 @@ def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Ge
     low = values[np.maximum(at - reach, begin[own])]
     high = values[np.minimum(at + reach, begin[own] + count[own] - 1)]
     here = values[at]
+    alone = np.flatnonzero(low == high)
+    if len(alone):
+        all_values = np.unique(values)
+        place = np.searchsorted(all_values, here[alone])
+        low[alone] = all_values[np.maximum(place - 1, 0)]
+        high[alone] = all_values[np.minimum(place + 1, len(all_values) - 1)]
     down = (rng.random(len(at)) * (high - low) < high - here) & (low < here) | (high == here)
-    return np.asarray(here + rng.random(len(at)) * (np.where(down, low, high) - here))
+    moved = here + rng.random(len(at)) * (np.where(down, low, high) - here)
+    return np.where(low == high, np.nan, moved)
