@@ -163,6 +163,35 @@ def test_quiet_says_nothing(run: Run, people: Path, tmp_path: Path) -> None:
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
+def test_decimal_commas_are_found_told_and_released_with_points(run: Run, tmp_path: Path) -> None:
+    rows = [f"{row % 7},{row % 4}5;{1 + row % 3}.{100 + row},50;{'Ff'[row % 2]}" for row in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["dose;cost;sex", *rows]) + "\n")
+    done = run("inspect", tmp_path / "t.csv")
+    assert "CSV with ; between cells." in done.out
+    assert "Decimal commas in 'dose', 'cost'" in done.out
+    assert "Marks between thousands in 'cost'" in done.out
+    assert "1 of them differ from another only in case" in done.out
+    read = json.loads(run("inspect", tmp_path / "t.csv", "--json").out)["read"]
+    assert read == {
+        "format": "csv",
+        "delimiter": ";",
+        "commas": ["dose", "cost"],
+        "thousands": ["cost"],
+        "doubtful": [],
+    }
+    assert "Decimal" not in run("inspect", tmp_path / "t.csv", "--decimal", ".").out
+    done = run("sanitize", tmp_path / "t.csv", "-o", tmp_path / "out", "--k", 5, "--holdout", "0.1")
+    assert done.code == 0, done.err
+    head, *released = (tmp_path / "out" / "release" / "table.csv").read_text().splitlines()
+    assert head == "dose;cost;sex"
+    assert all(1000 < float(line.split(";")[1]) < 4000 for line in released)
+    assert run("verify", tmp_path / "out" / "release").code == 0
+    assert run("evaluate", tmp_path / "t.csv", tmp_path / "out" / "release" / "table.csv").code == 0
+    refused = run("sanitize", tmp_path / "t.csv", "-o", tmp_path / "no", "--chunked", "--decimal", ",")
+    assert refused.code == 2
+    assert "--chunked" in refused.err
+
+
 def test_inspect_gives_every_column_a_fate_and_a_reason(run: Run, people: Path, tmp_path: Path) -> None:
     done = run("inspect", people, "-o", tmp_path / "schema.toml")
     assert done.code == 0

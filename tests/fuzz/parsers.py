@@ -36,7 +36,7 @@ from sfumato.publish import Policy
 from sfumato.publish.signature import Signature, Signer, Verifier
 from sfumato.publish.verify import verify_release
 from sfumato.sklearn.dynamic import read_snapshot
-from sfumato.tables.files import read_file
+from sfumato.tables.files import read_file, read_numerals
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.schema import Schema
 from tests.fuzz.fuzzing import GOLDENS, Parser, golden_bytes
@@ -91,6 +91,10 @@ def _inferred(path: Path) -> Schema:
 
 def _cells(path: Path) -> Any:
     return read_file(path)[0].to_pylist()
+
+
+def _numerals(path: Path) -> Any:
+    return read_numerals(*read_file(path))[0].to_pylist()
 
 
 def _cells_within(path: Path) -> Any:
@@ -233,6 +237,7 @@ PARSERS = (
     Parser("noise-spec", as_text(_spec), as_bytes(NoiseSpec.to_toml)),
     Parser("noise-spec-json", as_file("spec.json", NoiseSpec.read), as_bytes(lambda spec: spec.canonical)),
     Parser("csv", as_file("table.csv", _cells)),
+    Parser("csv-numerals", as_file("numerals.csv", _numerals)),
     Parser("csv-inferred", as_file("inferred.csv", _inferred), examples=300),
     Parser(
         "column-spec",

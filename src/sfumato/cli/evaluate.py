@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import budget_words, command_words, options, read_input
+from sfumato.cli.options import budget_words, command_words, options, read_people
 from sfumato.core.errors import OptionError, PrivacyRefusal
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
 @options(most_bytes="Bytes that RELEASED and the rows held out may unpack to.  [default: 1 GiB, or 20 times ORIGINAL]")
-@options("policy", "despite_policy", "budget", "encoding", "query")
+@options("policy", "despite_policy", "budget", "encoding", "delimiter", "decimal", "query")
 @verb
 def evaluate(
     console: Console,
@@ -52,6 +52,8 @@ def evaluate(
     despite_policy: bool,
     encoding: str,
     query: str | None,
+    delimiter: str | None,
+    decimal: str | None,
     **told: Any,
 ) -> None:
     """Measure RELEASED against ORIGINAL, whatever tool made it; runs at the owner's.
@@ -69,10 +71,12 @@ def evaluate(
         raise OptionError("--despite-policy goes on where a policy is not met; name the policy with --policy")
     if output is not None:
         check_evaluation_folder(output, overwrite=overwrite)
-    before, _ = read_input(original, encoding=encoding, query=query)
+    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "query": None}
+    before, form = read_people(original, **(reading | {"query": query}))
     most = most_unpacked(before, most_bytes)
-    after = read_input("-", encoding=encoding, query=None)[0] if released == "-" else released
-    outside = None if holdout is None else read_input(holdout, encoding=encoding, query=None, most_bytes=most)[0]
+    reading |= {"decimal": decimal or form.decimal, "most_bytes": most}
+    after = read_people("-", **reading)[0] if released == "-" else released
+    outside = None if holdout is None else read_people(holdout, **reading)[0]
     given: dict[str, Any] = {"holdout": outside, "policy": policy, "encoding": encoding, "most_bytes": most}
     with console.progress():
         evaluation = compare_tables(before, after, command=command_words(), **given, **told)

@@ -33,6 +33,8 @@ __all__ = [
     "keeping_owner_part",
     "options",
     "read_input",
+    "read_people",
+    "reading_words",
     "signer_at",
     "usual",
     "write_private",
@@ -48,6 +50,11 @@ _OF_OUTPUT = ("quiet", "as_json", "debug")
 _FLAG: dict[str, Any] = {"is_flag": True}
 _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "budget": ("Choose how many rows are looked at, to measure in this time.", {"type": float, "metavar": "SECONDS"}),
+    "decimal": (
+        "Mark before decimals, . or , in CSV.  [default: what its numbers say]",
+        {"type": click.Choice([".", ","])},
+    ),
+    "delimiter": ("Between cells of CSV.  [default: what its header says]", {"metavar": "MARK"}),
     "despite_policy": ("Go on although the policy is not met; the certificate says so.", _FLAG),
     "encoding": ("How a CSV file is written.", {"default": "utf-8", "show_default": True}),
     "form": ("[default: the input's]", {"type": click.Choice(["csv", "parquet", "arrow"])}),
@@ -195,15 +202,48 @@ def _ask_passphrase() -> str:
 
 
 def read_input(
-    source: str, *, encoding: str, query: str | None, most_bytes: int | None = None
+    source: str, *, encoding: str, query: str | None, most_bytes: int | None = None, delimiter: str | None = None
 ) -> tuple[pa.Table, FileForm]:
-    """Read a file, standard input (``-``) or a database URL."""
+    """Read a file, standard input (``-``) or a database URL; texts stay as they are."""
     from sfumato.tables.files import read_file, read_sql
 
     if "://" in source:
         if query is None:
             raise OptionError("a database URL needs --query, for example --query 'select * from people'")
+        if delimiter is not None:
+            raise OptionError("--delimiter is for CSV; a database has none")
         return read_sql(source, query)
     if query is not None:
         raise OptionError("--query is for a database URL; a file is read whole")
-    return read_file(source, encoding=encoding, most_bytes=most_bytes)
+    return read_file(source, encoding=encoding, most_bytes=most_bytes, delimiter=delimiter)
+
+
+def read_people(
+    source: str,
+    *,
+    encoding: str,
+    query: str | None,
+    delimiter: str | None,
+    decimal: str | None,
+    most_bytes: int | None = None,
+) -> tuple[pa.Table, FileForm]:
+    """Read a table as people write it: also numbers such as 1.234,50, where a CSV file holds them."""
+    from sfumato.tables.files import FileFormat, read_numerals
+
+    table, form = read_input(source, encoding=encoding, query=query, delimiter=delimiter, most_bytes=most_bytes)
+    if form.format is FileFormat.CSV:
+        return read_numerals(table, form, decimal)
+    if decimal is not None or delimiter is not None:
+        raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
+    return table, form
+
+
+def reading_words(source: str, form: FileForm) -> str:
+    """Say how a table was read, where that was found out and not told: delimiter, and how numbers are written."""
+    from sfumato.tables.files import FileFormat
+
+    words = list(form.numerals.sentences())
+    if form.format is FileFormat.CSV and "://" not in source:
+        delimiter = "a tab" if form.delimiter == "\t" else form.delimiter
+        words.insert(0, f"CSV with {delimiter} between cells.")
+    return "\n".join(words)

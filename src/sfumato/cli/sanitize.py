@@ -15,7 +15,7 @@ from sfumato.cli.options import (
     command_words,
     keeping_owner_part,
     options,
-    read_input,
+    read_people,
     signer_at,
 )
 from sfumato.core.errors import OptionError
@@ -155,7 +155,7 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
     "--chunked", is_flag=True, help="translate, scale, rotate, hybrid: a file larger than memory, in batches."
 )
 @click.option("--batch-rows", type=COUNT, help="Rows of a batch.  [default: about 32 MB of them]")
-@options("policy", "despite_policy", "budget", "encoding", "query")
+@options("policy", "despite_policy", "budget", "encoding", "delimiter", "decimal", "query")
 @verb
 def sanitize(
     console: Console,
@@ -175,6 +175,8 @@ def sanitize(
     batch_rows: int | None,
     encoding: str,
     query: str | None,
+    delimiter: str | None,
+    decimal: str | None,
     **told: Any,
 ) -> None:
     """Make a table that can be mined in place of INPUT, with a certificate and a report.
@@ -197,6 +199,8 @@ def sanitize(
         run["key"] = key
     signer = _signer(output, sign, replayed, run)
     if chunked or batch_rows is not None:
+        if delimiter is not None or decimal is not None:
+            raise OptionError("--chunked reads plain CSV; leave out --delimiter and --decimal, or leave out --chunked")
         _refuse_in_chunks(source, form, chunked=chunked, query=query, needs={**run, "holdout": holdout})
         del run["level"], run["strata"]
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
@@ -206,13 +210,16 @@ def sanitize(
             )  # fmt: skip
         _tell(console, release, output, form_of(Path(source)), signer)
         return
-    table, read = read_input(source, encoding=encoding, query=query)
+    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "query": None}
+    table, read = read_people(source, **(reading | {"query": query}))
+    for sentence in read.numerals.sentences():
+        console.say(sentence)
     wanted = read if form is None else FileForm(FileFormat(form), read.delimiter)
     if run["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
         raise OptionError("--spreadsheet-safe is for CSV; add --format csv, or leave it out")
     native = read.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
     command = command_words() if replayed is None else ()
-    outside = _holdout(holdout, encoding)
+    outside = _holdout(holdout, reading | {"decimal": decimal or read.decimal})
     with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
         release = sanitize(table, holdout=outside, native=native, command=command, **run)
     with keeping_key(release.key, new_key, output), console.progress():
@@ -273,13 +280,13 @@ def _refuse_in_chunks(
         raise OptionError("--chunked writes the format that it reads; leave out --format, or convert the file first")
 
 
-def _holdout(text: str | None, encoding: str) -> Any:
+def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
     if text is None:
         return None
     try:
         return float(text)
     except ValueError:
-        return read_input(text, encoding=encoding, query=None)[0]
+        return read_people(text, **reading)[0]
 
 
 def _tell(console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, tell_error, verb
-from sfumato.cli.options import FILE, check_new, options, read_input, write_private
+from sfumato.cli.options import FILE, check_new, options, read_people, reading_words, write_private
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +76,7 @@ def patients() -> pa.Table:
 @click.command()
 @click.argument("source", metavar="INPUT")
 @options("identifier", "target", output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
-@options("encoding", "query")
+@options("encoding", "delimiter", "decimal", "query")
 @verb
 def inspect(
     console: Console,
@@ -84,8 +85,7 @@ def inspect(
     identifiers: tuple[str, ...],
     target: str | None,
     overwrite: bool,
-    encoding: str,
-    query: str | None,
+    **reading: Any,
 ) -> None:
     """Say what each column is and what will happen to it, with the reason.
 
@@ -96,14 +96,21 @@ def inspect(
     from sfumato.tables.schema import field_to_document
 
     check_new(output, overwrite=overwrite)
-    table, _ = read_input(source, encoding=encoding, query=query)
+    table, form = read_people(source, **reading)
     schema = sf.inspect(table, identifiers=identifiers, target=target)
-    console.say(f"{table.num_rows} rows, {table.num_columns} columns\n")
+    console.say(f"{table.num_rows} rows, {table.num_columns} columns")
+    console.say(f"{reading_words(source, form)}\n")
     console.say(schema.describe(domains=True))
     if output is not None:
         write_private(output, schema.to_toml(), "schema")
         console.say(f"\nWritten to {output}: edit it, then pass it with --schema. It holds observed bounds: keep it.")
-    document: dict[str, Any] = {"rows": table.num_rows, "columns": [_jsonable(field_to_document(f)) for f in schema]}
+    found = {name: list(columns) for name, columns in dataclasses.asdict(form.numerals).items()}
+    read = {"format": form.format.value, "delimiter": form.delimiter, **found}
+    document: dict[str, Any] = {
+        "rows": table.num_rows,
+        "read": read,
+        "columns": [_jsonable(field_to_document(f)) for f in schema],
+    }
     console.result(document)
 
 
@@ -125,7 +132,7 @@ def _jsonable(value: Any) -> Any:
 @click.option("--holdout", type=float, default=0.1, show_default=True, help="Share of the rows held out in a split.")
 @click.option("--k", type=int, help="Smallest group size that is tried.  [default: 5]")
 @options("level", "strata", "identifier", "schema", seed="Repeat the same splits and draws.")
-@options("encoding", "query", overwrite="Replace an earlier tuning of that name.")
+@options("encoding", "delimiter", "decimal", "query", overwrite="Replace an earlier tuning of that name.")
 @verb
 def tune(
     console: Console,
@@ -135,6 +142,8 @@ def tune(
     overwrite: bool,
     encoding: str,
     query: str | None,
+    delimiter: str | None,
+    decimal: str | None,
     **told: Any,
 ) -> None:
     """Try group sizes on INPUT and recommend one: utility on real rows held out against measured attack success.
@@ -146,7 +155,7 @@ def tune(
 
     if output is not None:
         check_tuning_folder(output, overwrite=overwrite)
-    table, _ = read_input(source, encoding=encoding, query=query)
+    table, _ = read_people(source, encoding=encoding, query=query, delimiter=delimiter, decimal=decimal)
     with console.progress():
         tuning = sf.tune(table, **told)
         if output is not None:

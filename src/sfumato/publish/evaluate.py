@@ -28,7 +28,7 @@ from sfumato.publish.release import check_budget
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.align import Aligned, align
 from sfumato.tables.codec import Codec
-from sfumato.tables.files import read_file
+from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import unquote_formulas
@@ -362,7 +362,9 @@ def _read_released(
             raise OptionError(f"the folder {str(released)!r} is not a release of one table; name the table's file")
         path = tables[0]
     certificate, why_not = certificate_beside(path) if path.is_file() else (None, None)
-    table, _ = read_file(str(path), encoding=encoding if certificate is None else "utf-8", most_bytes=most_bytes)
+    table, form = read_file(str(path), encoding=encoding if certificate is None else "utf-8", most_bytes=most_bytes)
+    if certificate is None and form.format is FileFormat.CSV:
+        table, _ = read_numerals(table, form)
     if certificate is not None and is_quoted(certificate.facts):
         table = unquote_formulas(table)
     return table, certificate, why_not

@@ -19,6 +19,7 @@ from sfumato.tables.field import Category, Field, Kind
 
 __all__ = [
     "EXACT",
+    "MISSING_MARKS",
     "NUMBER",
     "Gap",
     "absent_cells",
@@ -42,6 +43,9 @@ EXACT = 2**53
 
 NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 """Texts that are numbers; a leading plus sign is a telephone's or a code's."""
+
+MISSING_MARKS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "missing", "-", ".", "<NA>")
+"""Texts that usually mean a missing cell; "none" is not among them, it is often a category."""
 
 Gap = str | float | None
 """How a column writes a missing cell: a text, NaN or null."""

@@ -14,7 +14,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from sfumato.core.errors import OptionError, TableError, shown
-from sfumato.tables.cells import is_text
+from sfumato.tables.cells import MISSING_MARKS, is_text
+from sfumato.tables.numerals import Numerals, plain_numerals
 from sfumato.tables.spreadsheet import quote_formulas
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "ending_of",
     "header_of",
     "read_file",
+    "read_numerals",
     "read_sql",
     "write_file",
 ]
@@ -55,10 +57,16 @@ class FileFormat(StrEnum):
 
 @dataclass(frozen=True)
 class FileForm:
-    """How a table was written: its format and, of CSV, the delimiter."""
+    """How a table was written: its format and, of CSV, the delimiter and what was found of its numbers."""
 
     format: FileFormat
     delimiter: str = ","
+    numerals: Numerals = field(default_factory=Numerals)
+
+    @property
+    def decimal(self) -> str | None:
+        """Mark before decimals, where the numbers of the table said it."""
+        return "," if self.numerals.commas else None
 
 
 ENDINGS = {
@@ -75,7 +83,7 @@ _BLOCK = 1 << 22
 
 
 def read_file(
-    source: str | Path, *, encoding: str = "utf-8", most_bytes: int | None = None
+    source: str | Path, *, encoding: str = "utf-8", most_bytes: int | None = None, delimiter: str | None = None
 ) -> tuple[pa.Table, FileForm]:
     """Read a table from a file, or CSV from standard input where the source is ``-``.
 
@@ -86,6 +94,8 @@ def read_file(
         Of CSV.
     most_bytes : int, optional
         Bytes that a packed file may unpack to; for one that somebody else wrote.
+    delimiter : str, optional
+        Of CSV; without it, the most frequent of comma, semicolon, tab and bar in the header.
 
     Raises
     ------
@@ -94,7 +104,7 @@ def read_file(
         more.
     """
     if str(source) == "-":
-        return _read_csv(sys.stdin.buffer.read(), "standard input", encoding)
+        return _read_csv(sys.stdin.buffer.read(), "standard input", encoding, delimiter)
     path = Path(source)
     ending = ending_of(path)
     try:
@@ -104,7 +114,7 @@ def read_file(
             raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {', '.join(ENDINGS)}")
         if ENDINGS[ending] is FileFormat.CSV:
             data = _unpacked(path, most_bytes) if ending.endswith(".gz") else path.read_bytes()
-            return _read_csv(data, repr(str(path)), encoding)
+            return _read_csv(data, repr(str(path)), encoding, delimiter)
         if ENDINGS[ending] is FileFormat.PARQUET:
             table = pa.parquet.read_table(str(path)) if most_bytes is None else _parquet_within(path, most_bytes)
         else:
@@ -119,6 +129,17 @@ def read_file(
     except (pa.ArrowException, gzip.BadGzipFile, EOFError, OSError, zlib.error, UnicodeDecodeError):
         raise TableError(f"{str(path)!r} is not a readable {ending} file; it may be damaged or misnamed") from None
     return _checked(table, repr(str(path))), FileForm(ENDINGS[ending])
+
+
+def read_numerals(table: pa.Table, form: FileForm, decimal: str | None = None) -> tuple[pa.Table, FileForm]:
+    """Texts such as 1.234,50 rewritten as numbers with a decimal point, and the form with what was found of them.
+
+    ``decimal`` is the mark before decimals, where it is known. A file with semicolons between cells is taken to have
+    commas before decimals where its numbers do not say.
+    """
+    likely = "," if form.delimiter == ";" else None
+    table, numerals = plain_numerals(table, MISSING_MARKS, decimal=decimal, likely=likely)
+    return table, replace(form, numerals=numerals)
 
 
 def ending_of(path: Path) -> str | None:
@@ -153,11 +174,11 @@ def _refuse_larger(path: Path, size: int, most_bytes: int | None) -> None:
         )
 
 
-def _read_csv(data: bytes, name: str, encoding: str) -> tuple[pa.Table, FileForm]:
+def _read_csv(data: bytes, name: str, encoding: str, told: str | None) -> tuple[pa.Table, FileForm]:
     data = _to_utf8(data, name, encoding)
     if not data.strip():
         raise TableError(f"{name} is empty; bring a header and rows")
-    delimiter, header = header_of(data[: 1 << 20].decode("utf-8", errors="ignore").lstrip("\r\n"), name)
+    delimiter, header = header_of(data[: 1 << 20].decode("utf-8", errors="ignore").lstrip("\r\n"), name, told)
     check_names(header, name)
     table = _parse(data, delimiter, header, name)
     return _checked(table, name), FileForm(FileFormat.CSV, delimiter)
@@ -169,6 +190,8 @@ def _to_utf8(data: bytes, name: str, encoding: str) -> bytes:
         codec = codecs.lookup(encoding)
     except LookupError:
         raise OptionError(f"there is no encoding {encoding!r}; try utf-8, latin-1 or cp1252") from None
+    if codec.name == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        codec = codecs.lookup("utf-16")  # never UTF-8: a spreadsheet's "Unicode text"
     data = data.removeprefix(codecs.BOM_UTF8) if codec.name == "utf-8" else data
     try:
         if codec.name != "utf-8":
@@ -188,10 +211,13 @@ def _to_utf8(data: bytes, name: str, encoding: str) -> bytes:
     return data
 
 
-def header_of(text: str, name: str) -> tuple[str, list[str]]:
+def header_of(text: str, name: str, delimiter: str | None = None) -> tuple[str, list[str]]:
     """Delimiter and names of columns of a text that begins as CSV."""
-    line = text.splitlines()[0]
-    delimiter = max(_DELIMITERS, key=line.count) if any(mark in line for mark in _DELIMITERS) else ","
+    if delimiter is None:
+        line = text.splitlines()[0]
+        delimiter = max(_DELIMITERS, key=line.count) if any(mark in line for mark in _DELIMITERS) else ","
+    elif len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
+        raise OptionError("the delimiter is not one plain character; try , or ; or a tab")
     try:
         return delimiter, next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except (csv.Error, StopIteration):
@@ -317,7 +343,7 @@ class CsvWriter:
     def __init__(self, file: Any, schema: pa.Schema, delimiter: str, *, spreadsheet_safe: bool) -> None:
         self.file, self.delimiter, self.safe = file, delimiter, spreadsheet_safe
         names = quote_formulas(schema.empty_table()).column_names if spreadsheet_safe else schema.names
-        self.texts = [name for name, field in zip(names, schema, strict=True) if is_text(field.type)]
+        self.texts = [name for name, of in zip(names, schema, strict=True) if is_text(of.type)]
         self.file.write(self._lines([names]))
 
     def write(self, part: pa.RecordBatch | pa.Table) -> None:

@@ -13,16 +13,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError, TableError
-from sfumato.tables.cells import EXACT, NUMBER, absent_cells, floats, is_number, is_text, plain
+from sfumato.tables.cells import EXACT, MISSING_MARKS, NUMBER, absent_cells, floats, is_number, is_text, plain
 from sfumato.tables.dates import DATE_UNITS, fitting_formats, microseconds_of_cells, number_to_bound, step_of_moments
 from sfumato.tables.field import Category, Domain, Field, Kind, Role
 from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
 from sfumato.tables.schema import Schema
 
 __all__ = ["MISSING_MARKS", "complete_field", "infer_field", "infer_schema", "is_named_id", "is_named_like_id"]
-
-MISSING_MARKS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "missing", "-", ".", "<NA>")
-"""Texts that usually mean a missing cell; "none" is not among them, it is often a category."""
 
 _BOOLEAN_WORDS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 _NUMBER_OR_INFINITE = rf"{NUMBER}|^[+-]?([iI]nf|INF|[iI]nfinity|INFINITY)$"
@@ -107,7 +104,8 @@ def _seen(name: str, array: pa.Array, marks: tuple[str, ...], absent: NDArray[np
     lost = int(absent.sum())
     if not lost:
         return _Seen(name, array, len(array), marks, "")
-    note = f", {lost} missing" + (f" (written {marks[0]!r})" if marks and marks[0] else "")
+    ways = [repr(mark) for mark in marks if mark]
+    note = f", {lost} missing" + (f" (written {', '.join(ways)})" if ways else "")
     return _Seen(name, array.filter(pa.array(~absent)), len(array), marks, note)
 
 
@@ -165,6 +163,9 @@ def _text_field(seen: _Seen) -> Field:
         return _date_field(seen, f"dates written as {forms[0]}{doubt}", forms[0])
     if why := _why_text_id(seen, len(distinct)):
         return seen.identifier(Kind.NOMINAL, f"text, {why}{extra}")
+    alike = len(distinct) - len(pc.unique(pc.utf8_lower(trimmed)))
+    if alike:
+        extra += f", {alike} of them differ from another only in case or spaces: check them"
     why = f"text with {len(distinct)} categories{extra}"
     return seen.field(Kind.NOMINAL, why, Domain(categories=_categories(distinct)))
 
