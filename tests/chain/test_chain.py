@@ -183,3 +183,19 @@ def test_the_certificate_is_verified_and_the_report_runs(tmp_path: object) -> No
     smallest = next(each for each in release.report.findings if each.name == "group-size-smallest")
     assert smallest.value is not None
     assert smallest.value >= 10
+
+
+def test_numbers_that_hang_together_stay_together_and_none_is_copied() -> None:
+    rng = np.random.default_rng(12)
+    length = rng.gamma(9.0, 1.0, 1500)
+    width = 0.6 * length + rng.normal(0, 0.1, 1500)
+    same = 2.0 * length
+    table = pa.table({"length": length, "width": width, "same": same, "zero": np.zeros(1500)})
+    release = sf.sanitize(table, Chain(), seed=4, report=False)
+    fact = chained(release)
+    assert fact.regressed == ("width", "same")
+    released = np.column_stack([release.table[name].to_numpy() for name in ("length", "width", "same")])
+    assert np.isfinite(released).all()
+    assert np.corrcoef(released.T).min() > 0.97
+    for name in ("length", "width", "same"):
+        assert not set(release.table[name].to_pylist()) & set(table[name].to_pylist())

@@ -128,6 +128,7 @@ def chained(draw: Any) -> Facts:
         kept=draw(st.integers(0, rows // 2)),
         moved=draw(st.integers(0, rows // 2)),
         joined=draw(st.integers(0, rows)),
+        regressed=columns[1 : draw(st.integers(1, len(columns)))],
     )
     strata = Stratified(draw(st.sampled_from(columns)), draw(st.integers(1, 2)), draw(st.booleans()))
     return (*draw(around()), *draw(maybe(strata)), fact, Shuffled(rows))

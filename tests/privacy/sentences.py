@@ -183,12 +183,15 @@ CLAIMS = (
         "cells of leaves",
         r"Each cell of the (?P<rows>\d+) released rows was drawn from the cells of at least (?P<leaf>\d+) original "
         r"records that are alike in the columns drawn before it, and of at least as many as any of these asked for "
-        r"\((?P<asked>[\d to]+)\); the smallest such leaf has (?P<least>\d+)\.",
+        r"\((?P<asked>[\d to]+)\); the smallest such leaf has (?P<least>\d+)\."
+        r"( In (?P<beyond>\d+) columns? of numbers what was drawn is how far these records lie from a linear "
+        r"regression, over all records, on the columns before\.)?",
         lambda facts, said: (
             int(said["rows"]) == the(facts, Chained).rows
             and int(said["leaf"]) == the(facts, Chained).leaf <= int(said["least"]) == min(the(facts, Chained).smallest)
             and said["asked"] == levels(the(facts, Chained), the(facts, Chained).asked_min)
             and the(facts, Chained).violations == 0
+            and int(said["beyond"] or 0) == len(the(facts, Chained).regressed)
         ),
     ),
     Sentence(

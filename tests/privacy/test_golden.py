@@ -73,7 +73,9 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     "chain": (
         *AROUND,
         HeldOut(7),
-        Chained(("outcome", "age", "town"), (1, 3, 2), (100, 25, 30), (0, 1, 0), 100, 5, 20, 5, 12, 0, 71, 29, 1),
+        Chained(
+            ("outcome", "age", "town"), (1, 3, 2), (100, 25, 30), (0, 1, 0), 100, 5, 20, 5, 12, 0, 71, 29, 1, ("age",)
+        ),
         Shuffled(100),
     ),
     "laplace-pca": (*AROUND, FILLED, BLUR, CountsKept(1, 0), Shuffled(100)),

@@ -147,7 +147,8 @@ class Chained(Fact):
     smallest and ``alike`` those leaves that hold one value alone. A leaf holds at least ``leaf`` records and as many as
     the highest level inside; ``asked_min`` and ``asked_max`` bound the levels, the floor k included. Of the released
     numbers ``kept`` are as at least k records have them and ``moved`` were moved inside their leaf. ``joined`` original
-    cells had a category, or were missing, as fewer than k records are: they were counted to others before.
+    cells had a category, or were missing, as fewer than k records are: they were counted to others before. In the
+    ``regressed`` columns what was drawn is how far records lie from a linear regression on the columns before.
     """
 
     fact: ClassVar[str] = "chained"
@@ -164,6 +165,7 @@ class Chained(Fact):
     kept: int
     moved: int
     joined: int
+    regressed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,17 @@ def of_chain(fact: Chained) -> Statements:
     if fact.violations:
         who = counted(fact.violations, "record is", "records are")
         raise PrivacyRefusal(f"{who} in leaves below their privacy level; nothing is certified")
+    beyond = counted(len(fact.regressed), "column", "columns")
     yield Claim(
         f"Each cell of the {fact.rows} released rows was drawn from the cells of at least {fact.leaf} original records "
         "that are alike in the columns drawn before it, and of at least as many as any of these asked for "
-        f"({asked_levels(fact.asked_min, fact.asked_max)}); the smallest such leaf has {min(fact.smallest)}.",
+        f"({asked_levels(fact.asked_min, fact.asked_max)}); the smallest such leaf has {min(fact.smallest)}."
+        + (
+            f" In {beyond} of numbers what was drawn is how far these records lie from a linear regression, over all "
+            "records, on the columns before."
+            if fact.regressed
+            else ""
+        ),
         "proved",
         f"The {counted(len(fact.columns), 'column was', 'columns were')} drawn one after the other from the leaves of "
         "trees; every finished leaf was counted and compared with the levels inside.",

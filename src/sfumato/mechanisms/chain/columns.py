@@ -14,6 +14,8 @@ from sfumato.mechanisms.chain.trees import MOST_BINS
 __all__ = ["Column", "count_holders", "read_columns"]
 
 _SCORES = 4095  # largest score of a number: its place among all, in whole numbers
+_MANY, _LARGEST_SHARE = 30, 0.05  # values of a smooth column at least, and share of its commonest at most
+_FEW = 12  # categories that enter a regression
 _MOST_CLASSES = 32  # classes that leaves are told apart by; the commonest, the rest is one
 _QUANTILES = 15  # classes of a column of numbers that has missing cells too
 
@@ -59,6 +61,21 @@ class Column:
     def is_number(self) -> bool:
         """Whether cells have an order."""
         return self.block.kind is BlockKind.NUMBER
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether it is of numbers of many values, none missing and none that many people hold."""
+        if not self.is_number or np.isnan(self.cells).any():
+            return False
+        sizes = np.unique(self.cells, return_counts=True)[1]
+        return bool(len(sizes) >= _MANY and sizes.max() <= _LARGEST_SHARE * len(self.cells))
+
+    def design(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Regressors of cells: a number itself, or an indicator of each bin of few."""
+        if self.is_number:
+            return np.nan_to_num(cells)[:, None]
+        codes = self.codes(cells)
+        return np.asarray(codes[:, None] == np.arange(self.bins if self.bins <= _FEW else 0), dtype=np.float64)
 
     def codes(self, cells: NDArray[np.float64]) -> NDArray[np.uint8]:
         """Bin of each cell, of these records or of drawn ones; a missing cell has the first to itself."""

@@ -69,7 +69,7 @@ class Chain:
         import numpy as np
 
         from sfumato.mechanisms.chain.columns import read_columns
-        from sfumato.mechanisms.chain.draw import draw_column
+        from sfumato.mechanisms.chain.draw import draw_column, regress
 
         n = len(records)
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
@@ -84,14 +84,19 @@ class Chain:
         names = _sequence(records, self.order)
         columns = [by_name[name] for name in names]
         codes, drawn = (np.empty((n, len(columns)), dtype=np.uint8) for _ in range(2))
-        values, done = np.zeros(records.values.shape), []
+        values, done, regressed = np.zeros(records.values.shape), [], []
+        cells: list[np.ndarray] = []
         for place, column in enumerate(columns):
+            beyond = regress(column, columns[:place], cells)
             made = draw_column(
-                column, columns[:place], codes, drawn, levels, strata, strata, k=self.k, leaf=leaf,
-                rng=rng,
+                column if beyond is None else beyond[0], columns[:place], codes, drawn, levels, strata, strata,
+                k=self.k, leaf=leaf, rng=rng,
             )  # fmt: skip
-            codes[:, place], drawn[:, place] = column.codes(column.cells), column.codes(made.cells)
-            column.write(made.cells, values)
+            cells.append(made.cells if beyond is None else np.nan_to_num(made.cells) + beyond[1])
+            if beyond is not None:
+                regressed.append(column.name)
+            codes[:, place], drawn[:, place] = column.codes(column.cells), column.codes(cells[-1])
+            column.write(cells[-1], values)
             done.append(made)
         values = values[rng.permutation(n)]
         nothing = np.zeros(n, dtype=np.int64)
@@ -110,6 +115,7 @@ class Chain:
             kept=sum(made.kept for made in done),
             moved=sum(made.moved for made in done),
             joined=sum(column.joined for column in columns),
+            regressed=tuple(regressed),
         )
         return Sanitized(released, (chained, Shuffled(rows=n)), None)
 
