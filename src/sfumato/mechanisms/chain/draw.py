@@ -72,7 +72,7 @@ def regress(
 
 
 def _most_telling(before: Sequence[Column], y: NDArray[np.float64]) -> list[int]:
-    """Places of the columns that enter a regression: all, or of many those that are most correlated with the new one."""
+    """Places of the columns that enter a regression: all, or of many those most correlated with the new one."""
     if len(before) <= _MOST_REGRESSORS:
         return list(range(len(before)))
     telling = []
