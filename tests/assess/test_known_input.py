@@ -67,6 +67,7 @@ def test_as_many_known_rows_as_a_key_names_undo_it(seed: int, d: int, kind: str,
     np.testing.assert_allclose(undo(rows[:known], after[:known], after, key.operations), rows, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_wine_turned_in_a_chain_of_13_columns_is_recovered_whole_with_two_known_rows(seed: int) -> None:
     """One row gives about 7 %, as guessing the mean does (6 %); a turn that is no chain of pairs would take 12."""

@@ -270,6 +270,7 @@ def test_names_and_categories_stay_text_whatever_they_hold() -> None:
         ElementTree.fromstring(figure.svg)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_catalogue")
 def test_many_columns_are_drawn_up_to_a_limit_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (histograms, page):
@@ -279,6 +280,7 @@ def test_many_columns_are_drawn_up_to_a_limit_that_is_named(monkeypatch: pytest.
     assert "At most 2 columns are drawn" in html_of("public", report)
 
 
+@pytest.mark.slow
 def test_a_heat_map_of_very_many_columns_is_an_image() -> None:
     names = [f"c{place}" for place in range(41)]
     for figure in association_figures(names, AssociationMatrices(*[np.eye(41)] * 3)):
@@ -296,6 +298,7 @@ def constant_report() -> Report:
     return measure(original, released, workings=workings(8, 80), budget=5.0)
 
 
+@pytest.mark.slow
 def test_a_constant_release_is_drawn() -> None:
     for edition in ("owner", "public"):
         page = html_of(edition, constant_report())

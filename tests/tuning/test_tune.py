@@ -47,6 +47,7 @@ def tuned() -> Tuning:
     return tune(people(SMALL), target="state", seed=1, repeats=3, budget=FEWEST)
 
 
+@pytest.mark.slow
 def test_a_class_is_tuned_class_by_class_and_the_smallest_class_is_shown(tuned: Tuning) -> None:
     assert tuned.recipe.method == "classwise"
     assert tuned.metric == "accuracy"
@@ -188,6 +189,7 @@ def test_one_column_cannot_be_tuned_by_covariances_nor_predicted_from_nothing() 
         tune(table, target="age")
 
 
+@pytest.mark.slow
 def test_a_target_that_nobody_can_learn_and_a_single_split_are_noted() -> None:
     rng = np.random.default_rng(2)
     table = people(200).set_column(3, "state", pa.array(rng.choice(["a", "b"], 200)))
