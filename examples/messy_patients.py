@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-__all__ = ["COLUMNS", "PATIENTS", "VISITS", "as_csv", "as_xlsx", "messy_rows", "write_messy_patients"]
+__all__ = ["COLUMNS", "PATIENTS", "VISITS", "WORKBOOK_PARTS", "as_csv", "as_xlsx", "messy_rows", "write_messy_patients"]
 
 PATIENTS, VISITS = 1_500, 3_278
 COLUMNS = (
@@ -137,7 +137,7 @@ def as_csv(rows: list[tuple[str, ...]]) -> bytes:
     return b"\xef\xbb\xbf" + text.getvalue().encode()
 
 
-_PARTS = {
+WORKBOOK_PARTS = {
     "[Content_Types].xml": (
         '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
         '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
@@ -173,7 +173,10 @@ def as_xlsx(rows: list[tuple[str, ...]]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         remarks = _sheet([("remark",), ("exported by hand",)])
-        parts = _PARTS | {"xl/worksheets/sheet1.xml": _sheet([COLUMNS, *rows]), "xl/worksheets/sheet2.xml": remarks}
+        parts = WORKBOOK_PARTS | {
+            "xl/worksheets/sheet1.xml": _sheet([COLUMNS, *rows]),
+            "xl/worksheets/sheet2.xml": remarks,
+        }
         for name, text in parts.items():
             archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), text, zipfile.ZIP_DEFLATED)
     return packed.getvalue()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from examples.messy_patients import as_xlsx, messy_rows
 from tests.cli.conftest import Run
 
 whole_report, short_report = (pytest.mark.usefixtures(name) for name in ("without_figures", "short_reports"))
@@ -175,6 +176,7 @@ def test_decimal_commas_are_found_told_and_released_with_points(run: Run, tmp_pa
     assert read == {
         "format": "csv",
         "delimiter": ";",
+        "sheet": None,
         "commas": ["dose", "cost"],
         "thousands": ["cost"],
         "doubtful": [],
@@ -190,6 +192,17 @@ def test_decimal_commas_are_found_told_and_released_with_points(run: Run, tmp_pa
     refused = run("sanitize", tmp_path / "t.csv", "-o", tmp_path / "no", "--chunked", "--decimal", ",")
     assert refused.code == 2
     assert "--chunked" in refused.err
+
+
+def test_inspect_says_which_sheet_of_a_workbook_was_read(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.xlsx").write_bytes(as_xlsx(messy_rows()[:30]))
+    done = run("inspect", tmp_path / "p.xlsx")
+    assert done.code == 0, done.err
+    assert "Sheet 'visits'. The file also has 'remarks': --sheet reads another." in done.out
+    assert "Decimal commas in 'weight_kg'" in done.out
+    assert "remark " in run("inspect", tmp_path / "p.xlsx", "--sheet", "remarks").out
+    refused = run("inspect", tmp_path / "p.xlsx", "--sheet", "none")
+    assert (refused.code, "there is no sheet 'none'" in refused.err) == (2, True)
 
 
 def test_inspect_gives_every_column_a_fate_and_a_reason(run: Run, people: Path, tmp_path: Path) -> None:

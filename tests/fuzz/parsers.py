@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import zipfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow as pa
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from examples.messy_patients import WORKBOOK_PARTS
 from sfumato.collect import client
 from sfumato.collect.app import Collector, DashboardAccess, client_of, host_of, parse_body
 from sfumato.collect.client import KeptAnswers
@@ -95,6 +97,24 @@ def _cells(path: Path) -> Any:
 
 def _numerals(path: Path) -> Any:
     return read_numerals(*read_file(path))[0].to_pylist()
+
+
+def _workbook(name: str, part: str) -> Callable[[bytes], Any]:
+    """Read a workbook whose part of that name is hostile."""
+
+    def through(data: bytes) -> Any:
+        path = folder_in_memory() / name
+        with zipfile.ZipFile(path, "w") as archive:
+            for other, text in WORKBOOK_PARTS.items():
+                if other != part and name.endswith(".xlsx"):
+                    archive.writestr(other, text)
+            archive.writestr(part, data)
+            if name.endswith(".ods"):
+                archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+                archive.writestr("META-INF/manifest.xml", "<manifest/>")
+        return read_file(path, most_bytes=1 << 20)[0].to_pylist()
+
+    return through
 
 
 def _cells_within(path: Path) -> Any:
@@ -237,7 +257,10 @@ PARSERS = (
     Parser("noise-spec", as_text(_spec), as_bytes(NoiseSpec.to_toml)),
     Parser("noise-spec-json", as_file("spec.json", NoiseSpec.read), as_bytes(lambda spec: spec.canonical)),
     Parser("csv", as_file("table.csv", _cells)),
-    Parser("csv-numerals", as_file("numerals.csv", _numerals)),
+    Parser("csv-numerals", as_file("numerals.csv", _numerals), examples=300),
+    Parser("xlsx", as_file("table.xlsx", _cells_within)),
+    Parser("xlsx-sheet", _workbook("sheet.xlsx", "xl/worksheets/sheet1.xml")),
+    Parser("ods-content", _workbook("content.ods", "content.xml")),
     Parser("csv-inferred", as_file("inferred.csv", _inferred), examples=300),
     Parser(
         "column-spec",

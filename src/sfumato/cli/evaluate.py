@@ -37,7 +37,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
 @options(most_bytes="Bytes that RELEASED and the rows held out may unpack to.  [default: 1 GiB, or 20 times ORIGINAL]")
-@options("policy", "despite_policy", "budget", "encoding", "delimiter", "decimal", "query")
+@options("policy", "despite_policy", "budget", "encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def evaluate(
     console: Console,
@@ -54,13 +54,14 @@ def evaluate(
     query: str | None,
     delimiter: str | None,
     decimal: str | None,
+    sheet: str | None,
     **told: Any,
 ) -> None:
     """Measure RELEASED against ORIGINAL, whatever tool made it; runs at the owner's.
 
-    Both are files of .csv, .csv.gz, .parquet, .arrow or .feather, not necessarily of the same kind; one may be - for
-    CSV on standard input, and ORIGINAL may be a database URL with --query. RELEASED may be a folder that sanitize
-    wrote for leaving. Without -o the summary is printed and nothing written.
+    Both are files of .csv, .csv.gz, .xlsx, .ods, .parquet, .arrow or .feather, not necessarily of one kind; one may
+    be - for CSV on standard input, and ORIGINAL may be a database URL with --query. RELEASED may be a folder that
+    sanitize wrote for leaving. Without -o the summary is printed and nothing written.
     """
     from sfumato.publish import check_evaluation_folder
     from sfumato.publish.evaluate import compare_tables, most_unpacked
@@ -72,7 +73,7 @@ def evaluate(
     if output is not None:
         check_evaluation_folder(output, overwrite=overwrite)
     reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "query": None}
-    before, form = read_people(original, **(reading | {"query": query}))
+    before, form = read_people(original, **(reading | {"query": query, "sheet": sheet}))
     most = most_unpacked(before, most_bytes)
     reading |= {"decimal": decimal or form.decimal, "most_bytes": most}
     after = read_people("-", **reading)[0] if released == "-" else released

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 from click.core import ParameterSource
 
-from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.errors import OptionError, SfumatoError, shown
 from sfumato.core.replacing import reason, replacing_file
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "recipe": ("Replay owner/recipe.toml of a run.", {"type": FILE}),
     "schema": ("Schema written by inspect.", {"type": FILE}),
     "seed": ("Rehearse: reproducible, and marked as not for release.", {"type": SEED}),
+    "sheet": ("Sheet of a workbook.  [default: the first]", {"metavar": "NAME"}),
     "sign": ("Private key (Ed25519) to sign the certificate with.", {"type": FILE}),
     "strata": ("Groups never cross this column; makes its value certain.", {"metavar": "COL"}),
     "target": ("The class or response that will be mined.", {"metavar": "COL"}),
@@ -202,7 +203,13 @@ def _ask_passphrase() -> str:
 
 
 def read_input(
-    source: str, *, encoding: str, query: str | None, most_bytes: int | None = None, delimiter: str | None = None
+    source: str,
+    *,
+    encoding: str,
+    query: str | None,
+    most_bytes: int | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
 ) -> tuple[pa.Table, FileForm]:
     """Read a file, standard input (``-``) or a database URL; texts stay as they are."""
     from sfumato.tables.files import read_file, read_sql
@@ -210,12 +217,12 @@ def read_input(
     if "://" in source:
         if query is None:
             raise OptionError("a database URL needs --query, for example --query 'select * from people'")
-        if delimiter is not None:
-            raise OptionError("--delimiter is for CSV; a database has none")
+        if delimiter is not None or sheet is not None:
+            raise OptionError("--delimiter and --sheet are for files; a database has none")
         return read_sql(source, query)
     if query is not None:
         raise OptionError("--query is for a database URL; a file is read whole")
-    return read_file(source, encoding=encoding, most_bytes=most_bytes, delimiter=delimiter)
+    return read_file(source, encoding=encoding, most_bytes=most_bytes, delimiter=delimiter, sheet=sheet)
 
 
 def read_people(
@@ -225,12 +232,17 @@ def read_people(
     query: str | None,
     delimiter: str | None,
     decimal: str | None,
+    sheet: str | None = None,
     most_bytes: int | None = None,
 ) -> tuple[pa.Table, FileForm]:
     """Read a table as people write it: also numbers such as 1.234,50, where a CSV file holds them."""
     from sfumato.tables.files import FileFormat, read_numerals
 
-    table, form = read_input(source, encoding=encoding, query=query, delimiter=delimiter, most_bytes=most_bytes)
+    table, form = read_input(
+        source, encoding=encoding, query=query, delimiter=delimiter, sheet=sheet, most_bytes=most_bytes
+    )
+    if form.sheet is not None and delimiter is not None:
+        raise OptionError("--delimiter is for CSV; a workbook has none")
     if form.format is FileFormat.CSV:
         return read_numerals(table, form, decimal)
     if decimal is not None or delimiter is not None:
@@ -243,7 +255,11 @@ def reading_words(source: str, form: FileForm) -> str:
     from sfumato.tables.files import FileFormat
 
     words = list(form.numerals.sentences())
-    if form.format is FileFormat.CSV and "://" not in source:
+    if form.sheet is not None:
+        others = ", ".join(map(shown, form.sheet.others))
+        more = f" The file also has {others}: --sheet reads another." if others else ""
+        words.insert(0, f"Sheet {shown(form.sheet.name)}.{more}")
+    elif form.format is FileFormat.CSV and "://" not in source:
         delimiter = "a tab" if form.delimiter == "\t" else form.delimiter
         words.insert(0, f"CSV with {delimiter} between cells.")
     return "\n".join(words)

@@ -16,6 +16,7 @@ from sfumato.cli.options import (
     keeping_owner_part,
     options,
     read_people,
+    reading_words,
     signer_at,
 )
 from sfumato.core.errors import OptionError
@@ -155,7 +156,7 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
     "--chunked", is_flag=True, help="translate, scale, rotate, hybrid: a file larger than memory, in batches."
 )
 @click.option("--batch-rows", type=COUNT, help="Rows of a batch.  [default: about 32 MB of them]")
-@options("policy", "despite_policy", "budget", "encoding", "delimiter", "decimal", "query")
+@options("policy", "despite_policy", "budget", "encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def sanitize(
     console: Console,
@@ -177,12 +178,13 @@ def sanitize(
     query: str | None,
     delimiter: str | None,
     decimal: str | None,
+    sheet: str | None,
     **told: Any,
 ) -> None:
     """Make a table that can be mined in place of INPUT, with a certificate and a report.
 
-    FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. INPUT is a .csv, .csv.gz, .parquet, .arrow or .feather
-    file, - for CSV on standard input, or a database URL with --query.
+    FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. INPUT is a .csv, .csv.gz, .xlsx, .ods, .parquet,
+    .arrow or .feather file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.engines.chunks.source import form_of
     from sfumato.mechanisms.geometry.keyfile import keeping_key
@@ -199,8 +201,10 @@ def sanitize(
         run["key"] = key
     signer = _signer(output, sign, replayed, run)
     if chunked or batch_rows is not None:
-        if delimiter is not None or decimal is not None:
-            raise OptionError("--chunked reads plain CSV; leave out --delimiter and --decimal, or leave out --chunked")
+        if (delimiter, decimal, sheet) != (None, None, None):
+            raise OptionError(
+                "--chunked reads plain CSV; leave out --delimiter, --decimal and --sheet, or leave out --chunked"
+            )
         _refuse_in_chunks(source, form, chunked=chunked, query=query, needs={**run, "holdout": holdout})
         del run["level"], run["strata"]
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
@@ -211,9 +215,9 @@ def sanitize(
         _tell(console, release, output, form_of(Path(source)), signer)
         return
     reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "query": None}
-    table, read = read_people(source, **(reading | {"query": query}))
-    for sentence in read.numerals.sentences():
-        console.say(sentence)
+    table, read = read_people(source, **(reading | {"query": query, "sheet": sheet}))
+    if read.sheet is not None or read.numerals.sentences():
+        console.say(reading_words(source, read))
     wanted = read if form is None else FileForm(FileFormat(form), read.delimiter)
     if run["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
         raise OptionError("--spreadsheet-safe is for CSV; add --format csv, or leave it out")

@@ -76,7 +76,7 @@ def patients() -> pa.Table:
 @click.command()
 @click.argument("source", metavar="INPUT")
 @options("identifier", "target", output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
-@options("encoding", "delimiter", "decimal", "query")
+@options("encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def inspect(
     console: Console,
@@ -89,8 +89,8 @@ def inspect(
 ) -> None:
     """Say what each column is and what will happen to it, with the reason.
 
-    INPUT is a .csv, .csv.gz, .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with
-    --query.
+    INPUT is a .csv, .csv.gz, .xlsx, .ods, .parquet, .arrow or .feather file, - for CSV on standard input, or a
+    database URL with --query.
     """
     import sfumato as sf
     from sfumato.tables.schema import field_to_document
@@ -105,7 +105,8 @@ def inspect(
         write_private(output, schema.to_toml(), "schema")
         console.say(f"\nWritten to {output}: edit it, then pass it with --schema. It holds observed bounds: keep it.")
     found = {name: list(columns) for name, columns in dataclasses.asdict(form.numerals).items()}
-    read = {"format": form.format.value, "delimiter": form.delimiter, **found}
+    sheet = None if form.sheet is None else form.sheet.name
+    read = {"format": form.format.value, "delimiter": form.delimiter, "sheet": sheet, **found}
     document: dict[str, Any] = {
         "rows": table.num_rows,
         "read": read,
@@ -132,7 +133,7 @@ def _jsonable(value: Any) -> Any:
 @click.option("--holdout", type=float, default=0.1, show_default=True, help="Share of the rows held out in a split.")
 @click.option("--k", type=int, help="Smallest group size that is tried.  [default: 5]")
 @options("level", "strata", "identifier", "schema", seed="Repeat the same splits and draws.")
-@options("encoding", "delimiter", "decimal", "query", overwrite="Replace an earlier tuning of that name.")
+@options("encoding", "delimiter", "decimal", "sheet", "query", overwrite="Replace an earlier tuning of that name.")
 @verb
 def tune(
     console: Console,
@@ -144,6 +145,7 @@ def tune(
     query: str | None,
     delimiter: str | None,
     decimal: str | None,
+    sheet: str | None,
     **told: Any,
 ) -> None:
     """Try group sizes on INPUT and recommend one: utility on real rows held out against measured attack success.
@@ -155,7 +157,7 @@ def tune(
 
     if output is not None:
         check_tuning_folder(output, overwrite=overwrite)
-    table, _ = read_people(source, encoding=encoding, query=query, delimiter=delimiter, decimal=decimal)
+    table, _ = read_people(source, encoding=encoding, query=query, delimiter=delimiter, decimal=decimal, sheet=sheet)
     with console.progress():
         tuning = sf.tune(table, **told)
         if output is not None:

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, Parquet, Arrow, standard input and databases.
+"""Tables in files: CSV, Parquet, Arrow, workbooks, standard input and databases.
 
 CSV cells are read as texts and stay so until the schema says what they mean: nothing is guessed silently, and a
 release can be written the way its original was.
@@ -29,6 +29,7 @@ from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text
 from sfumato.tables.numerals import Numerals, plain_numerals
 from sfumato.tables.spreadsheet import quote_formulas
+from sfumato.tables.workbook import WORKBOOKS, Sheet, read_workbook
 
 __all__ = [
     "ENDINGS",
@@ -57,11 +58,15 @@ class FileFormat(StrEnum):
 
 @dataclass(frozen=True)
 class FileForm:
-    """How a table was written: its format and, of CSV, the delimiter and what was found of its numbers."""
+    """How a table was written: its format, of CSV the delimiter and how its numbers are, of a workbook the sheet.
+
+    What came from a workbook or a database is released as CSV unless told.
+    """
 
     format: FileFormat
     delimiter: str = ","
     numerals: Numerals = field(default_factory=Numerals)
+    sheet: Sheet | None = None
 
     @property
     def decimal(self) -> str | None:
@@ -83,7 +88,12 @@ _BLOCK = 1 << 22
 
 
 def read_file(
-    source: str | Path, *, encoding: str = "utf-8", most_bytes: int | None = None, delimiter: str | None = None
+    source: str | Path,
+    *,
+    encoding: str = "utf-8",
+    most_bytes: int | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
 ) -> tuple[pa.Table, FileForm]:
     """Read a table from a file, or CSV from standard input where the source is ``-``.
 
@@ -96,6 +106,8 @@ def read_file(
         Bytes that a packed file may unpack to; for one that somebody else wrote.
     delimiter : str, optional
         Of CSV; without it, the most frequent of comma, semicolon, tab and bar in the header.
+    sheet : str, optional
+        Of a workbook; without it, the first.
 
     Raises
     ------
@@ -103,6 +115,9 @@ def read_file(
         For a file that is not there, empty, ragged, of no known ending, not what its ending says, or that unpacks to
         more.
     """
+    workbook = str(source).lower().endswith(WORKBOOKS)
+    if sheet is not None and not workbook:
+        raise OptionError(f"a sheet is of a workbook, {' or '.join(WORKBOOKS)}; leave out --sheet")
     if str(source) == "-":
         return _read_csv(sys.stdin.buffer.read(), "standard input", encoding, delimiter)
     path = Path(source)
@@ -110,8 +125,14 @@ def read_file(
     try:
         if not path.exists():
             raise TableError(f"there is no file {shown(path)}; check its name")
-        if not path.is_file() or ending is None:
-            raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {', '.join(ENDINGS)}")
+        if not path.is_file() or (ending is None and not workbook):
+            known = ", ".join((*ENDINGS, *WORKBOOKS))
+            raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {known}")
+        if workbook:
+            names, columns, found = read_workbook(path, sheet, most_bytes=most_bytes)
+            check_names(names, shown(path))
+            return _checked(pa.table(columns, names=names), shown(path)), FileForm(FileFormat.CSV, sheet=found)
+        assert ending is not None
         if ENDINGS[ending] is FileFormat.CSV:
             data = _unpacked(path, most_bytes) if ending.endswith(".gz") else path.read_bytes()
             return _read_csv(data, repr(str(path)), encoding, delimiter)
