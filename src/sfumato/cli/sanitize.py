@@ -294,16 +294,17 @@ def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
 
 
 def _tell(console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None) -> None:
-    from sfumato.core.facts import FormulaTexts, Randomized, Synthesized, TargetMoved, Transformed
+    from sfumato.core.facts import Chained, FormulaTexts, Randomized, Synthesized, TargetMoved, Transformed
 
     certificate = release.certificate
     verdict = None if release.report is None else release.report.verdict
     rehearsal = certificate.randomness != "release"
     levels = certificate.levels
     if levels:
-        kind = "synthetic " if any(isinstance(fact, Synthesized) for fact in certificate.facts) else ""
+        kind = "synthetic " if any(isinstance(fact, Chained | Synthesized) for fact in certificate.facts) else ""
+        parts = "leaves" if any(isinstance(fact, Chained) for fact in certificate.facts) else "groups"
         console.say(
-            f"{certificate.rows_in} records in, {certificate.rows_out} {kind}rows out; {levels['groups']} groups, "
+            f"{certificate.rows_in} records in, {certificate.rows_out} {kind}rows out; {levels['groups']} {parts}, "
             f"the smallest of {levels['smallest_group']}; levels {levels['asked_min']} to {levels['asked_max']}, all "
             "met."
         )
