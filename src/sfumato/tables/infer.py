@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError, TableError
 from sfumato.tables.cells import EXACT, MISSING_MARKS, NUMBER, absent_cells, floats, is_number, is_text, plain
+from sfumato.tables.contact import private_text
 from sfumato.tables.dates import DATE_UNITS, fitting_formats, microseconds_of_cells, number_to_bound, step_of_moments
 from sfumato.tables.field import Category, Domain, Field, Kind, Role
 from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
@@ -173,6 +174,8 @@ def _text_field(seen: _Seen) -> Field:
 def _why_text_id(seen: _Seen, count: int) -> str:
     """Say why texts, so many of them different, look like an identifier; nothing where they do not."""
     present = len(seen.present)
+    if private := private_text(pc.unique(seen.present), present):
+        return f"{count} different in {present} rows: {private}"
     if count == present and seen.rows > 2 and count >= min(_ENOUGH, seen.rows):
         return "different in every row"
     share = 0.1 if is_named_id(seen.name) else 0.5
