@@ -199,3 +199,10 @@ def test_numbers_that_hang_together_stay_together_and_none_is_copied() -> None:
     assert np.corrcoef(released.T).min() > 0.97
     for name in ("length", "width", "same"):
         assert not set(release.table[name].to_pylist()) & set(table[name].to_pylist())
+
+
+def test_a_number_that_is_all_a_column_has_and_few_hold_becomes_missing() -> None:
+    table = pa.table({"mark": pa.array([1.5] * 3 + [None] * 97), "sex": ["f", "m"] * 50})
+    release = sf.sanitize(table, Chain(), seed=1, report=False)
+    assert release.table["mark"].null_count == 100
+    assert (chained(release).kept, chained(release).moved) == (0, 0)

@@ -126,7 +126,7 @@ def draw_column(
     if moves.any():
         cells[moves] = _moved(leaves, chosen[moves], k, rng)
     used = leaves.sizes > 0
-    numbers = int((~np.isnan(cells)).sum()) if column.is_number else 0
+    kept = int((~np.isnan(cells) & ~moves).sum()) if column.is_number else 0
     ends = leaves.first[used] + leaves.sizes[used] - 1
     low, high = leaves.cells[leaves.first[used]], leaves.cells[ends]
     return DrawnColumn(
@@ -135,8 +135,8 @@ def draw_column(
         smallest=int(leaves.sizes[used].min()),
         short=int((leaves.sizes[labels] < np.maximum(levels, leaf)).sum()),
         alike=int(((low == high) | (np.isnan(low) & np.isnan(high))).sum()),
-        kept=numbers - int(moves.sum()),
-        moved=int(moves.sum()),
+        kept=kept,
+        moved=int((moves & ~np.isnan(cells)).sum()),
     )
 
 
