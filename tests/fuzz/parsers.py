@@ -259,6 +259,7 @@ PARSERS = (
     Parser("csv", as_file("table.csv", _cells)),
     Parser("csv-numerals", as_file("numerals.csv", _numerals), examples=300),
     Parser("xlsx", as_file("table.xlsx", _cells_within)),
+    Parser("sqlite", as_file("table.sqlite", _cells_within)),
     Parser("xlsx-sheet", _workbook("sheet.xlsx", "xl/worksheets/sheet1.xml")),
     Parser("ods-content", _workbook("content.ods", "content.xml")),
     Parser("csv-inferred", as_file("inferred.csv", _inferred), examples=300),

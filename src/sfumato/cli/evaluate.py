@@ -59,7 +59,7 @@ def evaluate(
 ) -> None:
     """Measure RELEASED against ORIGINAL, whatever tool made it; runs at the owner's.
 
-    Both are files of .csv, .csv.gz, .xlsx, .ods, .parquet, .arrow or .feather, not necessarily of one kind; one may
+    Both are files of .csv, .csv.gz, .xlsx, .ods, .sqlite, .parquet, .arrow or .feather, not only of one kind; one may
     be - for CSV on standard input, and ORIGINAL may be a database URL with --query. RELEASED may be a folder that
     sanitize wrote for leaving. Without -o the summary is printed and nothing written.
     """

@@ -72,7 +72,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "recipe": ("Replay owner/recipe.toml of a run.", {"type": FILE}),
     "schema": ("Schema written by inspect.", {"type": FILE}),
     "seed": ("Rehearse: reproducible, and marked as not for release.", {"type": SEED}),
-    "sheet": ("Sheet of a workbook.  [default: the first]", {"metavar": "NAME"}),
+    "sheet": ("Sheet of a workbook, or table of an SQLite file.  [default: the first]", {"metavar": "NAME"}),
     "sign": ("Private key (Ed25519) to sign the certificate with.", {"type": FILE}),
     "strata": ("Groups never cross this column; makes its value certain.", {"metavar": "COL"}),
     "target": ("The class or response that will be mined.", {"metavar": "COL"}),
@@ -242,7 +242,7 @@ def read_people(
         source, encoding=encoding, query=query, delimiter=delimiter, sheet=sheet, most_bytes=most_bytes
     )
     if form.sheet is not None and delimiter is not None:
-        raise OptionError("--delimiter is for CSV; a workbook has none")
+        raise OptionError("--delimiter is for CSV; this file has none")
     if form.format is FileFormat.CSV:
         return read_numerals(table, form, decimal)
     if decimal is not None or delimiter is not None:
@@ -258,7 +258,7 @@ def reading_words(source: str, form: FileForm) -> str:
     if form.sheet is not None:
         others = ", ".join(map(shown, form.sheet.others))
         more = f" The file also has {others}: --sheet reads another." if others else ""
-        words.insert(0, f"Sheet {shown(form.sheet.name)}.{more}")
+        words.insert(0, f"{form.sheet.what} {shown(form.sheet.name)}.{more}")
     elif form.format is FileFormat.CSV and "://" not in source:
         delimiter = "a tab" if form.delimiter == "\t" else form.delimiter
         words.insert(0, f"CSV with {delimiter} between cells.")

@@ -183,8 +183,8 @@ def sanitize(
 ) -> None:
     """Make a table that can be mined in place of INPUT, with a certificate and a report.
 
-    FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. INPUT is a .csv, .csv.gz, .xlsx, .ods, .parquet,
-    .arrow or .feather file, - for CSV on standard input, or a database URL with --query.
+    FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. INPUT is a .csv, .csv.gz, .xlsx, .ods, .sqlite,
+    .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.engines.chunks.source import form_of
     from sfumato.mechanisms.geometry.keyfile import keeping_key

@@ -89,7 +89,7 @@ def inspect(
 ) -> None:
     """Say what each column is and what will happen to it, with the reason.
 
-    INPUT is a .csv, .csv.gz, .xlsx, .ods, .parquet, .arrow or .feather file, - for CSV on standard input, or a
+    INPUT is a .csv, .csv.gz, .xlsx, .ods, .sqlite, .parquet, .arrow or .feather file, - for CSV on standard input, or a
     database URL with --query.
     """
     import sfumato as sf

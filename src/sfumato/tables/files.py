@@ -1,4 +1,4 @@
-"""Tables in files: CSV, Parquet, Arrow, workbooks, standard input and databases.
+"""Tables in files: CSV, Parquet, Arrow, workbooks, SQLite, standard input and databases.
 
 CSV cells are read as texts and stay so until the schema says what they mean: nothing is guessed silently, and a
 release can be written the way its original was.
@@ -29,6 +29,7 @@ from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text
 from sfumato.tables.numerals import Numerals, plain_numerals
 from sfumato.tables.spreadsheet import quote_formulas
+from sfumato.tables.sqlite import SQLITE, read_sqlite
 from sfumato.tables.workbook import WORKBOOKS, Sheet, read_workbook
 
 __all__ = [
@@ -107,7 +108,7 @@ def read_file(
     delimiter : str, optional
         Of CSV; without it, the most frequent of comma, semicolon, tab and bar in the header.
     sheet : str, optional
-        Of a workbook; without it, the first.
+        Of a workbook, by default the first; or a table of an SQLite file, by default its only one.
 
     Raises
     ------
@@ -115,9 +116,9 @@ def read_file(
         For a file that is not there, empty, ragged, of no known ending, not what its ending says, or that unpacks to
         more.
     """
-    workbook = str(source).lower().endswith(WORKBOOKS)
+    workbook = str(source).lower().endswith((*WORKBOOKS, *SQLITE))
     if sheet is not None and not workbook:
-        raise OptionError(f"a sheet is of a workbook, {' or '.join(WORKBOOKS)}; leave out --sheet")
+        raise OptionError("a sheet is of a workbook, .xlsx or .ods, or a table of an SQLite file; leave out --sheet")
     if str(source) == "-":
         return _read_csv(sys.stdin.buffer.read(), "standard input", encoding, delimiter)
     path = Path(source)
@@ -126,10 +127,13 @@ def read_file(
         if not path.exists():
             raise TableError(f"there is no file {shown(path)}; check its name")
         if not path.is_file() or (ending is None and not workbook):
-            known = ", ".join((*ENDINGS, *WORKBOOKS))
+            known = ", ".join((*ENDINGS, *WORKBOOKS, *SQLITE))
             raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {known}")
         if workbook:
-            names, columns, found = read_workbook(path, sheet, most_bytes=most_bytes)
+            if path.name.lower().endswith(SQLITE):
+                names, columns, found = read_sqlite(path, sheet)
+            else:
+                names, columns, found = read_workbook(path, sheet, most_bytes=most_bytes)
             check_names(names, shown(path))
             return _checked(pa.table(columns, names=names), shown(path)), FileForm(FileFormat.CSV, sheet=found)
         assert ending is not None

@@ -16,12 +16,14 @@ import pyarrow as pa
 
 from sfumato.core.errors import BadInput, OptionError, TableError, shown
 
-__all__ = ["WORKBOOKS", "Sheet", "read_workbook"]
+__all__ = ["MOST_CELLS", "WORKBOOKS", "Sheet", "column_of_cells", "read_workbook"]
 
 WORKBOOKS = (".xlsx", ".ods")
 """Endings of workbooks that are read."""
 
 MOST_CELLS = 20_000_000
+"""Cells of a sheet or table that are read at most."""
+
 MOST_BYTES = 1 << 29
 _MOST_PARTS = 2_000
 _BLOCK = 1 << 20
@@ -31,10 +33,11 @@ _REFUSED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runti
 
 @dataclass(frozen=True)
 class Sheet:
-    """Name of the sheet that was read, and the names of the others."""
+    """Name of the sheet or table that was read, and the names of the others."""
 
     name: str
     others: tuple[str, ...] = ()
+    what: str = "Sheet"
 
 
 def read_workbook(
@@ -85,7 +88,7 @@ def read_workbook(
     header, *body = filled
     columns = [[row[place] for row in body] for place in range(len(header))]
     kept = [place for place, name in enumerate(header) if name != "" or any(cell != "" for cell in columns[place])]
-    return [_text(header[place]) for place in kept], [_array(columns[place]) for place in kept], chosen
+    return [_text(header[place]) for place in kept], [column_of_cells(columns[place]) for place in kept], chosen
 
 
 def _chosen(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
@@ -204,10 +207,12 @@ def _repeats(attributes: dict[str, str], name: str) -> int:
     return _number(attributes.get(name, "")) or 1
 
 
-def _array(cells: list[Any]) -> pa.Array:
-    """A column of one type; texts where it has several."""
+def column_of_cells(cells: list[Any]) -> pa.Array:
+    """A column of one type, texts where it has several; an empty text is a missing cell."""
     kinds = {type(cell) for cell in cells if cell != ""}
     present = [None if cell == "" else cell for cell in cells]
+    if kinds == {int}:
+        return pa.array(present, pa.int64())
     if kinds and kinds <= {int, float}:
         numbers = [None if cell is None else float(cell) for cell in present]
         whole = all(number is None or (number.is_integer() and abs(number) < _EXACT) for number in numbers)

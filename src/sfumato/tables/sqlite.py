@@ -1,0 +1,82 @@
+"""Tables of SQLite files: opened for reading alone, and read within bounds."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from sfumato.core.errors import OptionError, TableError, shown
+from sfumato.tables.workbook import MOST_CELLS, Sheet, column_of_cells
+
+__all__ = ["SQLITE", "read_sqlite"]
+
+SQLITE = (".sqlite", ".sqlite3", ".db")
+"""Endings of SQLite files that are read."""
+
+_LONGEST = 1 << 24  # bytes of a cell
+_ROWS = 10_000  # fetched at once
+
+
+def read_sqlite(path: Path, name: str | None = None) -> tuple[list[str], list[pa.Array], Sheet]:
+    """Names, columns and name of a table in an SQLite file; without a name, its only one.
+
+    Columns of one type keep it, others are texts. Views and virtual tables are not read: they are programs of the file.
+
+    Raises
+    ------
+    OptionError
+        Where there is no such table, or there are several to choose from.
+    TableError
+        For a file that is damaged, a table without any row, of more than 20 million cells, or with binary cells.
+    """
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)) as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+            connection.execute("pragma trusted_schema = off")
+            connection.execute("pragma cell_size_check = on")
+            chosen = _chosen(connection, name, path)
+            wanted = chosen.name.replace('"', '""')
+            found = connection.execute(f'select * from "{wanted}"')  # noqa: S608 (a name of the file's own, quoted)
+            names = [column[0] for column in found.description]
+            rows: list[tuple[object, ...]] = []
+            while part := found.fetchmany(_ROWS):
+                rows += part
+                if len(rows) * len(names) > MOST_CELLS:
+                    raise TableError(
+                        f"a table of {shown(path)} has more than {MOST_CELLS} cells; use a URL with --query"
+                    )
+    except (sqlite3.Error, UnicodeError, OverflowError, MemoryError):  # their own words may quote a cell
+        raise TableError(f"{shown(path)} is not a readable SQLite file; it may be damaged or misnamed") from None
+    columns = [[row[place] for row in rows] for place in range(len(names))]
+    for column, cells in zip(names, columns, strict=True):
+        binary = sum(isinstance(cell, bytes) for cell in cells)
+        if binary:
+            raise TableError(
+                f"column {column!r} holds {binary} binary cells; use a URL with --query that leaves it out"
+            )
+    return names, [column_of_cells(["" if cell is None else cell for cell in cells]) for cells in columns], chosen
+
+
+def _chosen(connection: sqlite3.Connection, name: str | None, path: Path) -> Sheet:
+    """Find the table: the one that is named, or the only one."""
+    listed = connection.execute("select name, sql from sqlite_master where type = 'table' order by name").fetchmany(
+        _ROWS
+    )
+    tables = [
+        str(table)
+        for table, sql in listed
+        if not str(table).startswith("sqlite_") and not str(sql).upper().startswith("CREATE VIRTUAL")
+    ]
+    if not tables:
+        raise TableError(f"{shown(path)} has no tables; bring one with rows")
+    known = ", ".join(map(shown, tables[:20]))
+    if name is None and len(tables) > 1:
+        raise OptionError(f"{shown(path)} has the tables {known}; name one with --sheet")
+    if name is not None and name not in tables:
+        raise OptionError(f"there is no table {shown(name)}; there are {known}")
+    chosen = tables[0] if name is None else name
+    return Sheet(chosen, tuple(other for other in tables if other != chosen), "Table")
