@@ -11,6 +11,7 @@ from sfumato.core.facts import (
     BoundsKept,
     Chained,
     ClassPure,
+    ColumnRulesKept,
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
@@ -95,6 +96,7 @@ def groups(draw: Any) -> Grouped:
 @st.composite
 def condensed(draw: Any) -> Facts:
     grouped = draw(groups())
+    rules = ColumnRulesKept(("age <= pay", "town -> class")[: draw(st.integers(1, 2))], draw(st.integers(0, 2)))
     return (
         *draw(around()),
         *draw(maybe(Stratified(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)), draw(st.booleans())))),
@@ -103,6 +105,7 @@ def condensed(draw: Any) -> Facts:
         Synthesized("mean and covariance", "uniform along eigenvectors", grouped.records),
         *draw(maybe(CountsKept(1, draw(st.integers(0, 2))))),
         Shuffled(grouped.records),
+        *draw(maybe(rules)),
     )
 
 
@@ -131,7 +134,8 @@ def chained(draw: Any) -> Facts:
         regressed=columns[1 : draw(st.integers(1, len(columns)))],
     )
     strata = Stratified(draw(st.sampled_from(columns)), draw(st.integers(1, 2)), draw(st.booleans()))
-    return (*draw(around()), *draw(maybe(strata)), fact, Shuffled(rows))
+    rules = ColumnRulesKept(("age <= pay",), draw(st.integers(0, 1)))
+    return (*draw(around()), *draw(maybe(strata)), fact, Shuffled(rows), *draw(maybe(rules)))
 
 
 @st.composite

@@ -16,6 +16,7 @@ from sfumato.core.facts import (
     BoundsKept,
     Chained,
     ClassPure,
+    ColumnRulesKept,
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
@@ -112,6 +113,11 @@ BOUND = r"(?P<gamma>[\d.e+]+) \(local differential privacy with epsilon (?P<epsi
 
 CLAIMS = (
     Sentence(
+        "rules",
+        r"Every released row obeys (?P<n>\d+) rules? between columns: .*\.",
+        lambda facts, said: int(said["n"]) == len(the(facts, ColumnRulesKept).rules) > 0,
+    ),
+    Sentence(
         "condensed",
         r"Each of the (?P<n>\d+) original records was condensed with others into a group at least as large as its own "
         r"privacy level \((?P<asked>[\d to]+)\); the smallest group has (?P<least>\d+)\.",
@@ -181,13 +187,15 @@ CLAIMS = (
     ),
     Sentence(
         "cells of leaves",
-        r"Each cell of the (?P<rows>\d+) released rows was drawn from the cells of at least (?P<leaf>\d+) original "
+        r"Each cell of the (?P<rows>\d+) released rows(?P<but>, but for those that a rule between columns makes from "
+        r"others,)? was drawn from the cells of at least (?P<leaf>\d+) original "
         r"records that are alike in the columns drawn before it, and of at least as many as any of these asked for "
         r"\((?P<asked>[\d to]+)\); the smallest such leaf has (?P<least>\d+)\."
         r"( In (?P<beyond>\d+) columns? of numbers what was drawn is how far these records lie from a linear "
         r"regression, over all records, on the columns before\.)?",
         lambda facts, said: (
             int(said["rows"]) == the(facts, Chained).rows
+            and (said["but"] is not None) == has(facts, ColumnRulesKept)
             and int(said["leaf"]) == the(facts, Chained).leaf <= int(said["least"]) == min(the(facts, Chained).smallest)
             and said["asked"] == levels(the(facts, Chained), the(facts, Chained).asked_min)
             and the(facts, Chained).violations == 0
@@ -409,6 +417,11 @@ def of(kind: type[Fact]) -> True_:
 
 
 REFUSED = (
+    Sentence(
+        "rare pairs",
+        r"Every pair of a label and what it decides is shared by as many records as the privacy level asks for\.",
+        lambda facts, said: the(facts, ColumnRulesKept).rare_pairs > 0,
+    ),
     Sentence("anonymous", r"The table is anonymous\.", lambda facts, said: True),
     Sentence(
         "despite policy",

@@ -34,13 +34,15 @@ def declared() -> dict[str, Number]:
 
 def _utility() -> tuple[Measure, ...]:
     from sfumato.assess.utility.clustering import CLUSTERING
+    from sfumato.assess.utility.column_rules import COLUMN_RULES
     from sfumato.assess.utility.distortion import DISTANCES
     from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
     from sfumato.assess.utility.propensity import PROPENSITY, PROPENSITY_AUC
     from sfumato.assess.utility.queries import QUERIES
     from sfumato.assess.utility.rules import RULES
 
-    return PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES
+    mined = PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES
+    return (*mined, COLUMN_RULES)
 
 
 def _risk() -> tuple[Measure, ...]:

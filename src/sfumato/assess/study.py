@@ -185,6 +185,8 @@ class Study:
     target: str | None  # the column that is to be predicted
     sizes: Sizes  # how many rows are looked at
     entropy: tuple[int, ...]  # from which each measure's own generator is made
+    rules: tuple[str, ...] = ()  # between columns, that every row of the original obeys
+    rule_names: tuple[str, ...] = ()  # names of all columns that rules may speak of
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Chance of a measure's own, so that one more measure changes no other."""
@@ -287,6 +289,8 @@ def study_of(
             max(original.num_rows, released.num_rows), records.values.shape[1], columns, budget, judged=judged
         ),
         tuple(int(word) for word in rng.integers(0, 2**32, size=4)),
+        codec.schema.rules,
+        codec.schema.names,
     )
 
 

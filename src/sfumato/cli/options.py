@@ -63,6 +63,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "level": ("Privacy level: a column, a number, or 'age > 60: 12, else: 5'.", {"metavar": "COL|N|RULE"}),
     "most_bytes": ("", {"type": COUNT, "metavar": "N"}),
     "no_report": ("Do not measure.", _FLAG),
+    "no_rules": ("Let rows break rules between columns that every row of the original obeys.", _FLAG),
     "output": ("Folder for release/ and owner/.", {"type": FILE}),
     "overwrite": ("Replace an earlier release of that name.", _FLAG),
     "plot": ("Draw it, .png or .svg.", {"type": FILE}),

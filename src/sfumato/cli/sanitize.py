@@ -149,7 +149,7 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
 )
 @click.option("--key", type=FILE, help="Key of a geometric method.")
 @click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")
-@options("level", "strata", "target", "identifier", "public", "schema", "holdout", "recipe", "seed", "form")
+@options("level", "strata", "target", "identifier", "public", "schema", "no_rules", "holdout", "recipe", "seed", "form")
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
 @options("no_report", "sign", "overwrite")
 @click.option(
@@ -195,6 +195,7 @@ def sanitize(
     check_folder(output, overwrite=overwrite)
     run: dict[str, Any] = {name: value for name, value in told.items() if name not in WORDS}
     run |= {**parameters_told(told), "method": method, "report": not no_report}
+    run["no_rules"] = run["no_rules"] or None
     replayed = run["recipe"] = None if recipe is None else load_recipe(recipe, run)
     _check_key(output, method if replayed is None else replayed.method, key, new_key)
     if key is not None:
@@ -206,7 +207,7 @@ def sanitize(
                 "--chunked reads plain CSV; leave out --delimiter, --decimal and --sheet, or leave out --chunked"
             )
         _refuse_in_chunks(source, form, chunked=chunked, query=query, needs={**run, "holdout": holdout})
-        del run["level"], run["strata"]
+        del run["level"], run["strata"], run["no_rules"]
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
                 source, output, new_key=new_key, batch_rows=batch_rows, encoding=encoding, sign=signer,

@@ -111,6 +111,7 @@ def inspect(
         "rows": table.num_rows,
         "read": read,
         "columns": [_jsonable(field_to_document(f)) for f in schema],
+        "rules": list(schema.rules),
     }
     console.result(document)
 

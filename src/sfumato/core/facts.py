@@ -17,6 +17,7 @@ __all__ = [
     "BoundsKept",
     "Chained",
     "ClassPure",
+    "ColumnRulesKept",
     "ColumnsDropped",
     "ComponentNoise",
     "CountsKept",
@@ -359,6 +360,19 @@ class RowsKept(Fact):
     rows: int
     outside: int
     forgotten: bool
+
+
+@dataclass(frozen=True)
+class ColumnRulesKept(Fact):
+    """Every released row obeys these rules between columns, as it was made so.
+
+    ``rare_pairs`` counts pairs of a label and what it decides, by a rule that the owner wrote down, that fewer records
+    hold than the highest privacy level.
+    """
+
+    fact: ClassVar[str] = "column-rules-kept"
+    rules: tuple[str, ...]
+    rare_pairs: int = 0
 
 
 @dataclass(frozen=True)

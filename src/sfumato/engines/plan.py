@@ -45,6 +45,10 @@ class Plan:
     holdout : float or table, optional
         Share of rows to keep out of the release, or rows that were kept out.
     randomness : Randomness
+    no_rules : bool
+        Rules between columns need not hold in rows that are made anew.
+    found_rules : bool
+        The rules were found in the table, and not told by its owner.
     """
 
     mechanism: Mechanism
@@ -53,6 +57,8 @@ class Plan:
     strata: str | None = None
     holdout: float | Any | None = None
     randomness: Randomness = dataclasses.field(default_factory=Randomness)
+    no_rules: bool = False
+    found_rules: bool = False
 
     def __post_init__(self) -> None:
         _check_choices(self.mechanism)
@@ -64,7 +70,17 @@ class Plan:
         """Everything that it says, to be run again; with a schema whose categories and steps are filled in."""
         share = self.holdout if isinstance(self.holdout, float) else None
         parameters, seed = parameters_of(self.mechanism), self.randomness.seed
-        return Recipe(self.mechanism.method, parameters, schema, self.level, self.strata, share, seed, __version__)
+        return Recipe(
+            self.mechanism.method,
+            parameters,
+            schema,
+            self.level,
+            self.strata,
+            share,
+            seed,
+            __version__,
+            no_rules=self.no_rules,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,8 +107,10 @@ def settle(
     public: Iterable[str] = (),
     holdout: float | Any | None = None,
     seed: int | None = None,
+    no_rules: bool = False,
 ) -> Plan:
     """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
+    found = schema is None
     schema = schema_of(arrow, schema, target, identifiers, public)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     if passed and mechanism.traits.synthetic:
@@ -100,7 +118,8 @@ def settle(
             f"column {passed[0]!r} is public, but {mechanism.method!r} makes synthetic rows that belong to nobody: "
             "beside them it would be wrong or identify people; drop it or sanitize it"
         )
-    return Plan(mechanism, schema, level, strata, holdout, Randomness(seed))
+    schema = schema.without_rules() if no_rules else schema
+    return Plan(mechanism, schema, level, strata, holdout, Randomness(seed), no_rules, found)
 
 
 def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepared:
@@ -142,12 +161,12 @@ def schema_of(
         raise TableError("the table has no rows; bring at least as many as the highest privacy level")
     identifiers, public = tuple(identifiers), tuple(public)
     if schema is None:
-        schema = _infer_rest(arrow, identifiers, public)
+        schema = _infer_rest(arrow, identifiers, public, target)
     elif not isinstance(schema, Schema):
         schema = Schema.load(schema)
     check_columns(arrow, schema)
     order = {name: place for place, name in enumerate(arrow.column_names)}
-    schema = Schema(tuple(sorted(schema.fields, key=lambda field: order[field.name])))
+    schema = dataclasses.replace(schema, fields=tuple(sorted(schema.fields, key=lambda field: order[field.name])))
     schema = schema.with_role(Role.IDENTIFIER, *identifiers).with_role(Role.PUBLIC, *public)
     if target is not None:
         schema = schema.with_role(Role.TARGET, target)
@@ -178,13 +197,13 @@ def _is_empty(column: pa.ChunkedArray, field: Field) -> bool:
     return all(absent_cells(plain(cells), field.missing).all() for cells in (column.slice(0, 1), column))
 
 
-def _infer_rest(arrow: pa.Table, identifiers: tuple[str, ...], public: tuple[str, ...]) -> Schema:
+def _infer_rest(arrow: pa.Table, identifiers: tuple[str, ...], public: tuple[str, ...], target: str | None) -> Schema:
     """Infer all columns; names that were told are checked first, so that a misspelt one is the error."""
     unknown = [name for name in (*identifiers, *public) if name not in arrow.column_names]
     if unknown:
         names = ", ".join(map(repr, arrow.column_names))
         raise OptionError(f"there is no column {unknown[0]!r}; the columns are {names}")
-    return Schema.infer(arrow, identifiers=identifiers)
+    return Schema.infer(arrow, identifiers=identifiers, target=target if target in arrow.column_names else None)
 
 
 def _strata(arrow: pa.Table, schema: Schema, strata: str | None) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sfumato.core.documents import fits, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
-from sfumato.tables.schema import Schema, field_to_document, fields_from_document
+from sfumato.tables.schema import Schema, field_to_document, fields_from_document, rules_from_document
 
 __all__ = ["Recipe"]
 
@@ -40,6 +40,7 @@ class Recipe:
     seed: int | None = None
     sfumato: str = ""
     policy: str | None = None
+    no_rules: bool = False
 
     def __repr__(self) -> str:
         return f"Recipe({self.method}, {len(self.schema)} columns)"
@@ -49,15 +50,20 @@ class Recipe:
         run = _RUNS.get(self.method, "sfumato sanitize INPUT -o FOLDER --recipe THIS")
         note = f"Recipe of a sanitized table: {run}\nIt holds observed bounds and categories: keep it with the owner."
         told = {key: getattr(self, key) for key in _TOLD}
+        if self.no_rules:
+            told["no_rules"] = True
+        if self.schema.rules:
+            told["rules"] = list(self.schema.rules)
         columns = [field_to_document(column) for column in self.schema]
         return write_toml({"format": _FORMAT, **told, "parameters": self.parameters, "column": columns}, note)
 
     @classmethod
     def from_toml(cls, text: str) -> Recipe:
         """Read a recipe from TOML."""
-        known = (*_TOLD, "parameters", "column")
+        known = (*_TOLD, "no_rules", "rules", "parameters", "column")
         document = toml_entries(text, "recipe", "use the one that sanitize wrote", known)
-        schema = Schema(fields_from_document(document.pop("column", [])))
+        rules = rules_from_document(document.pop("rules", []))
+        schema = Schema(fields_from_document(document.pop("column", [])), rules)
         for key in ("method", "parameters", *document):
             if key not in document or not fits(cls, {key: document[key]}):
                 raise OptionError(f"the recipe's entry {key!r} is missing or of the wrong type; mend it")

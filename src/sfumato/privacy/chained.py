@@ -10,8 +10,10 @@ from sfumato.privacy.statements import Claim, Refused, Statements, counted
 __all__ = ["of_chain"]
 
 
-def of_chain(fact: Chained) -> Statements:
+def of_chain(fact: Chained, *, ruled: bool = False) -> Statements:
     """Say what each cell was drawn from, and what a chain does not promise although a group would.
+
+    Where rows are ``ruled``, some cells are made from others by a rule, and were not drawn.
 
     Raises
     ------
@@ -22,9 +24,10 @@ def of_chain(fact: Chained) -> Statements:
         who = counted(fact.violations, "record is", "records are")
         raise PrivacyRefusal(f"{who} in leaves below their privacy level; nothing is certified")
     beyond = counted(len(fact.regressed), "column", "columns")
+    drawn = ", but for those that a rule between columns makes from others," if ruled else ""
     yield Claim(
-        f"Each cell of the {fact.rows} released rows was drawn from the cells of at least {fact.leaf} original records "
-        "that are alike in the columns drawn before it, and of at least as many as any of these asked for "
+        f"Each cell of the {fact.rows} released rows{drawn} was drawn from the cells of at least {fact.leaf} original "
+        "records that are alike in the columns drawn before it, and of at least as many as any of these asked for "
         f"({asked_levels(fact.asked_min, fact.asked_max)}); the smallest such leaf has {min(fact.smallest)}."
         + (
             f" In {beyond} of numbers what was drawn is how far these records lie from a linear regression, over all "

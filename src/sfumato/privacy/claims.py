@@ -9,6 +9,7 @@ from sfumato.core.facts import (
     BoundsKept,
     Chained,
     ClassPure,
+    ColumnRulesKept,
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
@@ -87,7 +88,7 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
         case Grouped():
             yield from of_groups(fact, facts)
         case Chained():
-            yield from of_chain(fact)
+            yield from of_chain(fact, ruled=any(isinstance(other, ColumnRulesKept) for other in facts))
         case Synthesized():
             yield from of_drawn_rows(fact, facts)
         case Stratified():
@@ -130,6 +131,8 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_kept_rows(fact)
         case Joint():
             yield from of_joint(fact, facts)
+        case ColumnRulesKept():
+            yield from _of_rules(fact)
         case FormulaTexts():
             yield from _of_formulas(fact)
         case Unmeasured():
@@ -205,6 +208,22 @@ def _of_columns(fact: ColumnsDropped) -> Statements:
         "They were dropped before anything was computed, privacy levels after the groups were made.",
         "the columns were given their roles correctly",
     )
+
+
+def _of_rules(fact: ColumnRulesKept) -> Statements:
+    yield Claim(
+        f"Every released row obeys {counted(len(fact.rules), 'rule', 'rules')} between columns: {quoted(fact.rules)}.",
+        "proved",
+        "Later columns were drawn as their distance from earlier ones, and columns that follow from others were made "
+        "from these; all rows were checked.",
+        "nothing; the released table shows it",
+    )
+    if fact.rare_pairs:
+        yield Refused(
+            "Every pair of a label and what it decides is shared by as many records as the privacy level asks for.",
+            f"{counted(fact.rare_pairs, 'pair is', 'pairs are')} held by fewer, and a rule that the owner wrote down "
+            "keeps them together",
+        )
 
 
 def _of_formulas(fact: FormulaTexts) -> Statements:

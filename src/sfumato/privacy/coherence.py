@@ -11,6 +11,7 @@ from sfumato.core.facts import (
     BoundsKept,
     Chained,
     ClassPure,
+    ColumnRulesKept,
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
@@ -122,6 +123,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return fact.category_columns + fact.missing_columns > 0
         case BoundsKept():
             return bool(fact.columns)
+        case ColumnRulesKept():
+            return bool(fact.rules) and len(set(fact.rules)) == len(fact.rules)
         case Transformed():
             return bool(fact.columns) and bool(fact.operations) and set(fact.operations) <= {"add", "mult", "rotate"}
         case RowsKept():

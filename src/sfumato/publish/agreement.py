@@ -13,6 +13,7 @@ from sfumato.core.facts import (
     BoundsKept,
     Chained,
     ClassPure,
+    ColumnRulesKept,
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
@@ -54,13 +55,14 @@ F = TypeVar("F", bound=Fact)
 _AROUND: Kinds = (Drawn, ColumnsDropped)
 _OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
-_CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _GROUPS)
+_DRAWN: Kinds = (*_GROUPS, ColumnRulesKept)
+_CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _DRAWN)
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
 _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "condense": _CONDENSED,
     "condense-paper": _CONDENSED,
-    "classwise": ((ClassPure, Grouped, Synthesized, Shuffled), _GROUPS),
-    "chain": ((Chained, Shuffled), (HeldOut, Stratified)),
+    "classwise": ((ClassPure, Grouped, Synthesized, Shuffled), _DRAWN),
+    "chain": ((Chained, Shuffled), (HeldOut, Stratified, ColumnRulesKept)),
     "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept)),
     "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut, BoundsKept)),
     "translate": _MOVED,

@@ -46,6 +46,7 @@ def sanitize(
     public: Iterable[str] = (),
     holdout: float | Any | None = None,
     seed: int | None = None,
+    no_rules: bool = False,
     report: bool = True,
     budget: float | None = None,
     native: bool = False,
@@ -83,6 +84,8 @@ def sanitize(
         Share of rows to keep out of the release, or rows that were kept out, for measuring.
     seed : int, optional
         Makes a rehearsal: reproducible and marked as not for release.
+    no_rules : bool
+        Let rows that are made anew break the rules between columns that the schema lists or that every row obeys.
     report : bool
         Whether to measure.
     budget : float, optional
@@ -128,8 +131,10 @@ def sanitize(
         "public": public,
         "holdout": holdout,
         "seed": seed,
+        "no_rules": no_rules or None,
     }
     chosen, told, policy = _as_told(mechanism, method, parameters, told, recipe, policy)
+    told["no_rules"] = bool(told["no_rules"])
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     arrow, origin = to_arrow(table)
@@ -266,11 +271,11 @@ def _as_told(
     if recipe is None:
         return _chosen(mechanism, method, parameters, told), told, policy
     recipe = load_recipe(recipe, {**parameters, **told, "mechanism": mechanism, "method": method})
-    for name in ("schema", "level", "strata", "holdout", "seed"):
+    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules"):
         said = getattr(recipe, name)
         if name in told:
             told[name] = said if told[name] is None else told[name]
-        elif said is not None:
+        elif said not in (None, False):
             raise OptionError(f"the recipe says {name!r}, which needs all rows at once; a file goes in batches")
     if policy is None and recipe.policy is not None:
         if recipe.policy not in BUILT_IN:
@@ -310,7 +315,17 @@ def _usual_k(level: str | int | None, schema: object | None, *, allow_level_1: b
 
 def load_recipe(recipe: Recipe | str | Path, told: Mapping[str, Any]) -> Recipe:
     """Recipe that is to be run again, read once it is sure that nothing else says what it says."""
-    for name in ("mechanism", "method", *all_parameters(), "level", "strata", "target", *_COLUMNS, "schema"):
+    for name in (
+        "mechanism",
+        "method",
+        *all_parameters(),
+        "level",
+        "strata",
+        "target",
+        *_COLUMNS,
+        "schema",
+        "no_rules",
+    ):
         if told.get(name) not in (None, (), []):
             option = _COLUMNS.get(name, name).replace("_", "-")
             raise OptionError(f"--recipe already says what --{option} says; edit the recipe or leave one out")

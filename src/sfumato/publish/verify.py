@@ -12,15 +12,17 @@ import pyarrow as pa
 
 from sfumato.core.documents import read_bytes, read_text
 from sfumato.core.errors import BadInput, OptionError, SfumatoError, TableError, shown
-from sfumato.core.facts import FormulaTexts, is_quoted
+from sfumato.core.facts import ColumnRulesKept, FormulaTexts, is_quoted
 from sfumato.core.randomness import Mode
 from sfumato.engines.chunks.source import open_source
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
 from sfumato.publish.agreement import Check, agreement_checks, columns_check
 from sfumato.publish.folder import sha256_of
 from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
-from sfumato.tables.cells import bound_to_number, codes_of_cells, is_text, numbers_of_cells
+from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain
 from sfumato.tables.field import Field, Kind
+from sfumato.tables.infer import complete_field
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, read_rules
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
 
@@ -39,7 +41,8 @@ _FEWEST_ROWS = 1 << 10
 class LookedAt:
     """What is in the file of a table; ``rows`` stops one batch after those that were certified.
 
-    ``declared`` counts the columns of declared domain and ``outside`` names those of them that leave it.
+    ``declared`` counts the columns of declared domain and ``outside`` names those of them that leave it; ``broken`` are
+    the rules that a row does not obey.
     """
 
     names: tuple[str, ...]
@@ -47,10 +50,17 @@ class LookedAt:
     declared: int
     outside: tuple[str, ...]
     formulas: FormulaCount
+    broken: tuple[str, ...] = ()
 
 
 def look_at_table(
-    file: Path, schema: Schema, rows: int, most_bytes: int | None = None, *, quoted: bool = False
+    file: Path,
+    schema: Schema,
+    rows: int,
+    most_bytes: int | None = None,
+    *,
+    quoted: bool = False,
+    rules: tuple[str, ...] = (),
 ) -> LookedAt:
     """Read a released table once and compare it with the declared domains of its schema.
 
@@ -68,6 +78,7 @@ def look_at_table(
     declared = [field for field in schema if field.domain.declared and field.name in names]
     outside: dict[str, None] = {}
     formulas = FormulaCount(names)
+    ruled = [_RuleCheck(rule, schema) for rule in read_rules(rules, names)]
     seen = size = 0
     for part in source.batches(written, max(_FEWEST_ROWS, _BATCH_CELLS // len(names)), threads=False):
         seen += len(part)
@@ -81,16 +92,59 @@ def look_at_table(
         batch = pa.Table.from_batches([part])
         batch = unquote_formulas(batch) if quoted else batch
         formulas.add(batch)
+        for check in ruled:
+            check.add(batch)
         for field in declared:
             if field.name not in outside and _leaves(batch.column(field.name), field):
                 outside[field.name] = None
-    return LookedAt(names, seen, len(declared), tuple(outside), formulas)
+    broken = tuple(str(check.rule) for check in ruled if not check.holds)
+    return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken)
+
+
+class _RuleCheck:
+    """Looks batch by batch whether rows obey a rule; of labels the pairs seen so far are kept."""
+
+    def __init__(self, rule: Rule, schema: Schema) -> None:
+        self.rule = rule
+        self.fields = {name: schema[name] for name in rule.columns}
+        self.holds = True
+        self._pairs: pa.Table | None = None
+        self._period: int | None = None
+
+    def add(self, batch: pa.Table) -> None:
+        """Look at some more rows."""
+        if not self.holds:
+            return
+        part = batch.select(list(self.rule.columns))
+        if self.rule.form == "->":
+            both = part if self._pairs is None else pa.concat_tables([self._pairs, part])
+            part = self._pairs = both.group_by(both.column_names).aggregate([])
+        try:
+            cells = {}
+            for name, field in self.fields.items():
+                field = _with_gap(part.column(name), field)
+                missing = absent_cells(plain(part.column(name)), field.missing).all()
+                if not missing and field.kind is Kind.DATE:
+                    field = complete_field(field, part.column(name))
+                cells[name] = cells_of_column(part.column(name), field)
+        except BadInput:
+            self.holds = False
+            return
+        if self._period is None:
+            self._period = period_of(self.rule, cells)
+        self.holds = not broken_rows(self.rule, cells, self._period).any()
+
+
+def _with_gap(cells: pa.ChunkedArray, field: Field) -> Field:
+    """Field of a column that CSV wrote, with nothing for a missing cell."""
+    if is_text(cells.type) and "" not in (*field.missing, *(field.domain.categories or ())):
+        return dataclasses.replace(field, missing=(*field.missing, ""))
+    return field
 
 
 def _leaves(cells: pa.ChunkedArray, field: Field) -> bool:
     """Tell whether a cell lies outside the declared domain of its column; CSV writes a missing one as nothing."""
-    if is_text(cells.type) and "" not in (*field.missing, *(field.domain.categories or ())):
-        field = dataclasses.replace(field, missing=(*field.missing, ""))
+    field = _with_gap(cells, field)
     try:
         if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
             codes_of_cells(cells, field)
@@ -278,7 +332,8 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
     try:
         schema = Schema.from_toml(read_text(path / "schema.toml", "schema", "ask for the release again", linked=False))
         quoted = is_quoted(certificate.facts)
-        table = look_at_table(path / name, schema, certificate.rows_out, most_bytes, quoted=quoted)
+        rules = tuple(rule for fact in certificate.facts if isinstance(fact, ColumnRulesKept) for rule in fact.rules)
+        table = look_at_table(path / name, schema, certificate.rows_out, most_bytes, quoted=quoted, rules=rules)
     except SfumatoError as error:
         return [Check("table readable", False, str(error))]
     more = table.rows > certificate.rows_out
@@ -294,8 +349,17 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         Check("columns", columns, width if columns else f"{width}, not those of the schema"),
         columns_check(certificate, table.names),
         Check("domains", not table.outside, domains),
+        *_rules(rules, table.broken),
         *_formulas(certificate, table.formulas.facts(quoted=quoted)),
     ]
+
+
+def _rules(rules: tuple[str, ...], broken: tuple[str, ...]) -> list[Check]:
+    """Compare the rows with the rules that they are said to obey; nothing where there are none."""
+    if not rules:
+        return []
+    kept = f"{len(rules)} rules between columns hold in every row"
+    return [Check("rules", not broken, f"{len(broken)} rules do not hold in every row" if broken else kept)]
 
 
 def _formulas(certificate: Certificate, found: tuple[FormulaTexts, ...]) -> list[Check]:

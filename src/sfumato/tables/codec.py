@@ -45,7 +45,7 @@ from sfumato.tables.infer import complete_field
 from sfumato.tables.moved_columns import own_units, write_moved
 from sfumato.tables.schema import Schema, check_columns, check_extra, check_lacking
 
-__all__ = ["MOST_CATEGORIES", "CellsRead", "Codec", "Unseen", "check_columns"]
+__all__ = ["MOST_CATEGORIES", "CellsRead", "Codec", "EncodedColumn", "Unseen", "check_columns"]
 
 MOST_CATEGORIES = 200
 """Most categories of a nominal column: each is a coordinate, and groups keep their products."""
@@ -112,7 +112,8 @@ class Codec:
             columns.append(_fit_column(table.column(field.name), field, start, crowd))
             tell("reading columns", len(columns) / len(encoded))
         complete = {column.field.name: column.field for column in columns}
-        return cls(Schema(tuple(complete.get(field.name, field) for field in schema)), tuple(columns))
+        fields = tuple(complete.get(field.name, field) for field in schema)
+        return cls(dataclasses.replace(schema, fields=fields), tuple(columns))
 
     @property
     def layout(self) -> Layout:
@@ -200,6 +201,11 @@ class Codec:
             arrays.append(_decode_column(values, column, kind, grid, moved=free))
             tell("writing columns", len(arrays) / len(self.columns))
         return pa.table(arrays, names=[column.field.name for column in self.columns])
+
+    @property
+    def native_types(self) -> dict[str, pa.DataType]:
+        """Arrow types of the columns where numbers and dates that came as text are written in types of their own."""
+        return {column.field.name: _native_type(column) for column in self.columns}
 
     def retyped(self, released: pa.Table) -> frozenset[str]:
         """Columns of a decoded table that are of another Arrow type than they came with, as moved numbers may be."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +14,7 @@ from sfumato.core.documents import Inline, Misfit, Noted, plain, read_text, toml
 from sfumato.core.errors import OptionError, SchemaError, printable, shown
 from sfumato.core.notebook import html_table
 from sfumato.tables.field import FATE, Bound, Category, DateStep, Domain, Field, Kind, Role
+from sfumato.tables.rules import find_rules, read_rules
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +36,7 @@ __all__ = [
     "fields_from_document",
     "fields_from_toml",
     "fields_to_toml",
+    "rules_from_document",
 ]
 
 _FORMAT = 1
@@ -45,6 +47,8 @@ domain: source = "declared" is public knowledge (you say so) and leaves with the
         source = "observed" was read off the data and stays with the owner.
         low, high, step, units for numbers and dates; categories for the rest, in order where ordinal.
 missing: texts that mean a missing cell. format: a date format, or "0.00" for a fixed number of decimals."""
+_RULES_NOTE = """rules that every row obeys: "a <= b", "c = a + b", "c = a - b", "a -> b" (a decides b).
+They are kept in rows that are made anew; take out those that hold by accident."""
 
 _WRONG = {
     "kind": f"column {{0}} has no known kind; choose one of {', '.join(Kind)}",
@@ -83,13 +87,14 @@ class _Column:
     domain: _Values | None = None
 
 
-def fields_to_toml(fields: Iterable[Field]) -> str:
+def fields_to_toml(fields: Iterable[Field], rules: Sequence[str] = ()) -> str:
     """Write a schema as TOML, each column with the reason it was taken so."""
     kinds = ", ".join(kind.value for kind in Kind)
     roles = ", ".join(f"{role.value} ({FATE[role].split(';')[0]})" for role in Role)
     columns = [_column(field_to_document(field)) for field in fields]
     head = write_toml({}, _NOTE.format(kinds=kinds, roles=roles))
-    return f"{head}\n{write_toml({'format': _FORMAT, 'column': columns})}"
+    told = {"rules": Noted(list(rules), _RULES_NOTE)} if rules else {}
+    return f"{head}\n{write_toml({'format': _FORMAT, **told, 'column': columns})}"
 
 
 def _column(document: dict[str, Any]) -> dict[str, Any]:
@@ -108,10 +113,17 @@ def field_to_document(field: Field) -> dict[str, Any]:
     return {**document, "domain": source | domain} if domain or field.domain.declared else document
 
 
-def fields_from_toml(text: str) -> tuple[Field, ...]:
-    """Read a schema from TOML; an unknown key or word is an error that names the column."""
-    document = toml_entries(text, "schema", "mend it there", ("column",), error=SchemaError)
-    return fields_from_document(document.get("column", []))
+def fields_from_toml(text: str) -> tuple[tuple[Field, ...], tuple[str, ...]]:
+    """Read fields and rules from TOML; an unknown key or word is an error that names the column."""
+    document = toml_entries(text, "schema", "mend it there", ("rules", "column"), error=SchemaError)
+    return fields_from_document(document.get("column", [])), rules_from_document(document.get("rules", []))
+
+
+def rules_from_document(rules: Any) -> tuple[str, ...]:
+    """Read rules from the plain values of a TOML file."""
+    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+        raise SchemaError('the schema\'s rules are not a list of texts; write them as rules = ["a <= b"]')
+    return tuple(rules)
 
 
 def fields_from_document(columns: Any) -> tuple[Field, ...]:
@@ -146,7 +158,7 @@ _ENCODED = (Role.CONFIDENTIAL, Role.TARGET)
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """The columns of a table, in order.
+    """The columns of a table, in order, and the rules between them that every row obeys.
 
     Its printed form says what will happen to each column and why; it shows no observed bound or category.
 
@@ -158,9 +170,11 @@ class Schema:
     """
 
     fields: tuple[Field, ...]
+    rules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", tuple(self.fields))
+        object.__setattr__(self, "rules", tuple(self.rules))
         twice = [(name, times) for name, times in Counter(self.names).items() if times > 1]
         if twice:
             raise SchemaError(f"column {twice[0][0]!r} stands {twice[0][1]} times in the schema; name it once")
@@ -168,6 +182,7 @@ class Schema:
             having = [field.name for field in self.fields if field.role is role]
             if len(having) > 1:
                 raise SchemaError(f"{len(having)} columns have the role {role.value}; give it to one only")
+        read_rules(self.rules, self.names)
 
     def __len__(self) -> int:
         return len(self.fields)
@@ -221,11 +236,15 @@ class Schema:
                 fields.append(dataclasses.replace(field, role=Role.CONFIDENTIAL, reason=why))
             else:
                 fields.append(field)
-        return Schema(tuple(fields))
+        return dataclasses.replace(self, fields=tuple(fields))
 
     def without_reasons(self) -> Schema:
         """Schema without the reasons of its decisions, as it comes back from a file."""
-        return Schema(tuple(dataclasses.replace(field, reason="") for field in self.fields))
+        return dataclasses.replace(self, fields=tuple(dataclasses.replace(field, reason="") for field in self.fields))
+
+    def without_rules(self) -> Schema:
+        """Schema whose rows need obey nothing."""
+        return dataclasses.replace(self, rules=())
 
     def public_part(self) -> Schema:
         """What leaves with the release: released columns with declared domains only."""
@@ -246,10 +265,12 @@ class Schema:
         """
         head, rows = self._lines(domains=domains)
         widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-        return "\n".join(
+        lines = [
             "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip()
             for row in [head, *rows]
-        )
+        ]
+        kept = ["", "rules that every row obeys, kept where rows are made anew:"] if self.rules else []
+        return "\n".join([*lines, *kept, *(f"  {_cell(rule)}" for rule in self.rules)])
 
     def _lines(self, *, domains: bool) -> tuple[list[str], list[list[str]]]:
         head = ["column", "role", "kind", *(["domain"] if domains else []), "what happens", "why"]
@@ -277,12 +298,12 @@ class Schema:
 
     def to_toml(self) -> str:
         """Write the schema as TOML with comments that a person can edit."""
-        return fields_to_toml(self.fields)
+        return fields_to_toml(self.fields, self.rules)
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:
         """Read a schema from TOML."""
-        return cls(fields_from_toml(text))
+        return cls(*fields_from_toml(text))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -296,8 +317,10 @@ class Schema:
         from sfumato.tables.infer import infer_schema
 
         identifiers = tuple(identifiers)
-        schema = infer_schema(to_arrow(frame)[0], identifiers).with_role(Role.IDENTIFIER, *identifiers)
-        return schema.with_role(Role.TARGET, target) if target is not None else schema
+        table = to_arrow(frame)[0]
+        schema = infer_schema(table, identifiers).with_role(Role.IDENTIFIER, *identifiers)
+        schema = schema.with_role(Role.TARGET, target) if target is not None else schema
+        return dataclasses.replace(schema, rules=find_rules(table, schema))
 
 
 def _cell(text: str) -> str:

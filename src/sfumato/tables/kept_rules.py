@@ -1,0 +1,348 @@
+"""Rules kept exactly: a table that holds no more than a mechanism must see, and the whole one made from it.
+
+The later of two ordered columns is seen as its distance from the latest of those before it, so that no row is turned
+away; a column that follows from others is not seen at all, and is made anew from what was drawn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core.errors import SchemaError, SfumatoError
+from sfumato.tables.cells import absent_cells, plain, write_numbers
+from sfumato.tables.codec import Codec, EncodedColumn
+from sfumato.tables.field import Domain, Field, Kind
+from sfumato.tables.grid import unbounded_grid
+from sfumato.tables.rules import (
+    Cells,
+    Mask,
+    Numbers,
+    Rule,
+    broken_rows,
+    cells_of_column,
+    decimals_of_field,
+    pairs_below,
+    period_of,
+    rules_within,
+    sum_of,
+)
+from sfumato.tables.schema import Schema
+
+__all__ = ["KeptRules", "keep_rules"]
+
+_NUMBERS = (Kind.INTEGER, Kind.CONTINUOUS)
+_LABELS = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+_MOST_DECIMALS = 12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeptRules:
+    """Rules of a table, what a mechanism sees of it, and how whole rows are made from rows like these.
+
+    ``rare_pairs`` counts the pairs of a label and what it decides that fewer than the crowd hold.
+    """
+
+    rules: tuple[Rule, ...]
+    codec: Codec  # of the whole table
+    table: pa.Table  # what is seen
+    schema: Schema  # of that
+    rare_pairs: int
+    original: pa.Table
+    cells: Mapping[str, Cells]
+    anchors: Mapping[str, float] = field(default_factory=dict)
+
+    def whole(self, seen: pa.Table, *, native: pa.Table | None = None) -> pa.Table:
+        """Whole rows of rows that were drawn; in types of their own where ``native`` holds the same rows so.
+
+        Raises
+        ------
+        SfumatoError
+            Where a row would break a rule, which is a defect.
+        """
+        maker = _Maker(self, seen, {} if native is None else self.codec.native_types)
+        maker.order()
+        for rule in _in_turn([rule for rule in self.rules if rule.form != "<="]):
+            maker.make(rule)
+        if native is not None:
+            maker.arrays |= {name: native.column(name) for name in native.column_names if name not in maker.written}
+        table = pa.table({column.field.name: maker.arrays[column.field.name] for column in self.codec.columns})
+        cells = {
+            name: cells_of_column(table.column(name), self.codec.schema[name])
+            for name in {name for rule in self.rules for name in rule.columns}
+        }
+        for rule in self.rules:
+            if broken_rows(rule, cells, period_of(rule, self.cells)).any():
+                raise SfumatoError(f"{len(self.rules)} rules could not be kept; leave them out with --no-rules")
+        return table
+
+
+def keep_rules(table: pa.Table, codec: Codec, *, crowd: int, found: bool) -> KeptRules | None:
+    """Rules of a codec's schema, ready to be kept in rows that are made anew; None where there are none.
+
+    Rules that were ``found`` and would show a pair of labels that fewer than ``crowd`` rows hold are left out; one that
+    the owner wrote down is kept, and the pairs are counted.
+
+    Raises
+    ------
+    SchemaError
+        For rules that rows break, that contradict each other or do not fit the kinds of their columns.
+    """
+    rules = rules_within(codec.schema)
+    names = {name for rule in rules for name in rule.columns}
+    cells = {name: cells_of_column(table.column(name), codec.schema[name]) for name in names}
+    if found:
+        rules = tuple(rule for rule in rules if not pairs_below(rule, cells, crowd))
+    if not rules:
+        return None
+    _check(rules, codec.schema)
+    for rule in rules:
+        broken = int(broken_rows(rule, cells).sum())
+        if broken:
+            raise SchemaError(f"{broken} of {table.num_rows} rows break the rule '{rule}'; mend them, or remove it")
+    rare = sum(pairs_below(rule, cells, crowd) for rule in rules)
+    made = {rule.follows for rule in rules if rule.form != "<="}
+    kept = KeptRules(rules, codec, table, codec.schema, rare, table, cells)
+    seen, fields, anchors = table, [], {}
+    before = _before(rules)
+    for each in codec.schema:
+        if each.name in made:
+            seen = seen.drop_columns([each.name])
+        elif each.name in before:
+            column, known, anchors[each.name] = _distance(each, before[each.name], kept)
+            seen = seen.set_column(seen.column_names.index(each.name), each.name, column)
+            fields.append(known)
+        elif each.name in seen.column_names:
+            fields.append(each)
+    return dataclasses.replace(kept, table=seen, schema=Schema(tuple(fields)), anchors=anchors)
+
+
+def _check(rules: Sequence[Rule], schema: Schema) -> None:
+    """Refuse rules of columns of the wrong kind, or that make a column twice, from itself, or the target."""
+    made: dict[str, Rule] = {}
+    target = None if schema.target is None else schema.target.name
+    for rule in rules:
+        kinds = [schema[name].kind for name in rule.columns]
+        numbers = all(kind in _NUMBERS for kind in kinds)
+        dates = all(kind is Kind.DATE for kind in (kinds if rule.form == "<=" else kinds[1:]))
+        fits = {
+            "<=": numbers or dates,
+            "+": numbers,
+            "-": numbers or (dates and kinds[0] in _NUMBERS),
+            "->": kinds[0] in _LABELS and kinds[1] in (*_LABELS, *_NUMBERS),
+        }[rule.form]
+        if not fits:
+            raise SchemaError(f"the rule '{rule}' does not go with the kinds of its columns; change one of them")
+        if rule.form == "<=":
+            continue
+        follows = schema[rule.follows]
+        if follows.name in made:
+            raise SchemaError(f"column {follows.name!r} follows from two rules; leave one of them out")
+        if follows.name == target:
+            raise SchemaError(f"the target {follows.name!r} follows from the rule '{rule}'; leave the rule out")
+        if rule.form != "->" and follows.domain.declared and (follows.domain.low, follows.domain.high) != (None, None):
+            raise SchemaError(
+                f"column {follows.name!r} follows from a rule and has declared bounds; remove one of them"
+            )
+        made[follows.name] = rule
+    for rule in rules:
+        if rule.form == "<=" and (both := made.keys() & set(rule.columns)):
+            raise SchemaError(
+                f"column {sorted(both)[0]!r} follows from other columns and stands in the rule '{rule}'; state it of "
+                "those"
+            )
+    _in_turn(list(made.values()))
+    list(_ordered(_before(rules)))
+
+
+def _before(rules: Sequence[Rule]) -> dict[str, list[str]]:
+    """Columns of orders, each with those that come before it."""
+    before: dict[str, list[str]] = {}
+    for rule in rules:
+        if rule.form == "<=":
+            before.setdefault(rule.columns[1], []).append(rule.columns[0])
+    return before
+
+
+def _ordered(before: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Columns that come after others, each after all that come before it."""
+    left = dict(before)
+    while left:
+        ready = [name for name, those in left.items() if not left.keys() & set(those)]
+        if not ready:
+            raise SchemaError(f"{len(left)} columns each come before themselves by the rules; leave one rule out")
+        for name in ready:
+            yield name
+            del left[name]
+
+
+def _in_turn(rules: Sequence[Rule]) -> list[Rule]:
+    """Rules that make columns, each after those that make its own parts."""
+    by_name = {rule.follows: rule for rule in rules}
+    return [by_name[name] for name in _ordered({rule.follows: rule.givens for rule in rules})]
+
+
+def _distance(each: Field, before: Sequence[str], kept: KeptRules) -> tuple[pa.Array, Field, float]:
+    """Distance of a column from the latest of those before it, its field, and what stands in where these lack."""
+    scale = _scale_of(each, [kept.codec.schema[name] for name in before])
+    own = kept.cells[each.name]
+    latest, known = _latest(each, before, kept, kept.cells, scale)
+    anchor = float(np.ceil(latest[known].mean())) if known.any() else 0.0
+    distance = _scaled(own.values, scale) - np.where(known, latest, anchor)
+    whole = each.kind is Kind.DATE or scale == 1.0
+    step = None if scale is None else 1.0 / scale
+    values = distance if scale is None else np.rint(distance) / scale
+    array = pa.array(values.astype(np.int64) if whole else values, mask=own.absent)
+    kind = Kind.INTEGER if whole else Kind.CONTINUOUS
+    return array, Field(each.name, kind, each.role, Domain(step=1 if whole else step)), anchor
+
+
+def _scale_of(each: Field, before: Sequence[Field]) -> float | None:
+    """How many parts of one there are: decimals of all columns of an order; None where they have no grid."""
+    decimals = [decimals_of_field(other) for other in (each, *before)]
+    most = max((-1 if count is None else count) for count in decimals)
+    return None if None in decimals or most > _MOST_DECIMALS else 10.0**most
+
+
+def _scaled(values: Numbers, scale: float | None) -> Numbers:
+    return values if scale is None else np.rint(values * scale)
+
+
+def _latest(
+    each: Field, before: Sequence[str], kept: KeptRules, cells: Mapping[str, Cells], scale: float | None
+) -> tuple[Numbers, Mask]:
+    """Latest of some columns, counted as the later one is, never before any of them; and where there is one."""
+    unit = kept.cells[each.name].unit
+    latest = np.full(len(cells[before[0]].values), -np.inf)
+    for name in before:
+        other = cells[name]
+        values = _scaled(other.values, scale)
+        if unit is not None and other.unit is not None and unit != other.unit:
+            values = np.ceil(values * (other.unit / unit))
+        latest = np.where(other.absent, latest, np.maximum(latest, values))
+    return latest, np.isfinite(latest)
+
+
+class _Maker:
+    """Makes the columns of whole rows one after the other."""
+
+    def __init__(self, kept: KeptRules, seen: pa.Table, kinds: Mapping[str, pa.DataType]) -> None:
+        self.kept = kept
+        self.kinds = kinds
+        self.columns = {column.field.name: column for column in kept.codec.columns}
+        self.before = _before(kept.rules)
+        self.written: set[str] = set()
+        self.arrays: dict[str, pa.ChunkedArray | pa.Array] = {name: seen.column(name) for name in seen.column_names}
+        names = {name for rule in kept.rules for name in rule.columns if name in self.arrays}
+        self.cells = {name: cells_of_column(seen.column(name), kept.schema[name]) for name in names}
+
+    def order(self) -> None:
+        """Put later columns after those before them; where bounds cut one off, those before give way."""
+        turn = list(_ordered(self.before))
+        for name in turn:
+            self.cells[name] = self._later(name)
+        changed = set(turn)
+        for name in reversed(turn):
+            for other in self.before[name]:
+                if self._give_way(other, name):
+                    changed.add(other)
+        for name in changed:
+            self._write(name, self.cells[name].values, self.cells[name].absent)
+
+    def _later(self, name: str) -> Cells:
+        column, drawn, own = self.columns[name], self.cells[name], self.kept.cells[name]
+        before = self.before[name]
+        scale = _scale_of(column.field, [self.kept.codec.schema[other] for other in before])
+        latest, known = _latest(column.field, before, self.kept, self.cells, scale)
+        distance = _scaled(drawn.values, scale)
+        values = np.where(known, latest + np.maximum(distance, 0.0), self.kept.anchors[name] + distance)
+        values = values if scale is None else values / scale
+        decimals = decimals_of_field(column.field)
+        if decimals is not None:
+            rounded = np.ceil(np.round(values * 10.0**decimals, 6)) / 10.0**decimals
+            values = np.where(rounded < values, rounded + 10.0**-decimals, rounded)
+        low, high = _bounds(column)
+        return Cells(np.where(drawn.absent, 0.0, np.clip(values, low, high)), drawn.absent, own.unit)
+
+    def _give_way(self, other: str, name: str) -> bool:
+        """Bring a column down to the one after it, where that was cut off; tell whether any cell moved."""
+        broken = broken_rows(Rule("<=", (other, name)), self.cells)
+        if not broken.any():
+            return False
+        first, second = self.cells[other], self.cells[name]
+        limit = second.values * ((second.unit or 1) / (first.unit or 1))
+        decimals = decimals_of_field(self.columns[other].field)
+        if decimals is not None:
+            limit = np.floor(np.round(limit * 10.0**decimals, 6)) / 10.0**decimals
+        self.cells[other] = Cells(np.where(broken, limit, first.values), first.absent, first.unit)
+        return True
+
+    def make(self, rule: Rule) -> None:
+        """Make the column that follows from a rule."""
+        if rule.form == "->":
+            self._look_up(rule)
+            return
+        first, second = (self.cells[name] for name in rule.givens)
+        absent = first.absent | second.absent
+        values = sum_of(rule, first, second, period_of(rule, self.kept.cells))
+        decimals = decimals_of_field(self.columns[rule.follows].field)
+        values = values if decimals is None or decimals > _MOST_DECIMALS else np.round(values, decimals)
+        values = np.where(absent, 0.0, values) + 0.0
+        self.cells[rule.follows] = Cells(values, absent)
+        self._write(rule.follows, values, absent)
+
+    def _look_up(self, rule: Rule) -> None:
+        """Take what a label decides from a row of the original that has it; one that none has, as most rows."""
+        label, follows = rule.columns
+        marks = self.columns[label].field.missing
+        given = plain(self.kept.original.column(label))
+        absent = absent_cells(given, marks)
+        rows = np.flatnonzero(~absent)
+        values, first = _firsts(given, rows)
+        drawn = plain(_chunked(self.arrays[label])).cast(given.type)
+        gone = absent_cells(drawn, marks)
+        places = pc.fill_null(pc.index_in(drawn, value_set=values), 0).to_numpy(zero_copy_only=False)
+        origin = first[places] if len(first) else np.zeros(len(drawn), dtype=np.int64)
+        if absent.any():
+            origin = np.where(gone, np.flatnonzero(absent)[0], origin)
+        self.cells[follows] = self.kept.cells[follows].take(origin)
+        if self.columns[follows].grid is not None and self.columns[follows].field.kind is not Kind.ORDINAL:
+            self._write(follows, self.cells[follows].values, self.cells[follows].absent)
+        else:
+            self.arrays[follows] = self.kept.original.column(follows).take(pa.array(origin))
+
+    def _write(self, name: str, values: Numbers, absent: Mask) -> None:
+        self.written.add(name)
+        column = self.columns[name]
+        kind = self.kinds.get(name, column.kind)
+        if pa.types.is_integer(kind):
+            limits = np.iinfo(kind.to_pandas_dtype())
+            if values.size and (values.min() < limits.min or values.max() > limits.max):
+                kind = pa.int64()
+        self.arrays[name] = write_numbers(values, absent, column.field, kind, column.gap)
+
+
+def _firsts(given: pa.Array, rows: NDArray[np.int64]) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Different cells among some rows, and the first row of each."""
+    encoded = pc.dictionary_encode(given.take(pa.array(rows)))
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    return encoded.dictionary, rows[np.unique(codes, return_index=True)[1]]
+
+
+def _chunked(array: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def _bounds(column: EncodedColumn) -> tuple[float, float]:
+    """Bounds that cut a column off: declared ones, those that a crowd holds, and those of its type."""
+    assert column.grid is not None
+    free = unbounded_grid(column.grid, column.field, column.kind)
+    low = free.low if column.grid.fold_low else column.grid.low
+    high = free.high if column.grid.fold_high else column.grid.high
+    return low, high
