@@ -116,10 +116,10 @@ class _RuleCheck:
         if not self.holds:
             return
         part = batch.select(list(self.rule.columns))
-        if self.rule.form == "->":
-            both = part if self._pairs is None else pa.concat_tables([self._pairs, part])
-            part = self._pairs = both.group_by(both.column_names).aggregate([])
         try:
+            if self.rule.form == "->":
+                both = part if self._pairs is None else pa.concat_tables([self._pairs, part])
+                part = self._pairs = both.group_by(both.column_names).aggregate([])
             cells = {}
             for name, field in self.fields.items():
                 field = _with_gap(part.column(name), field)
@@ -127,7 +127,7 @@ class _RuleCheck:
                 if not missing and field.kind is Kind.DATE:
                     field = complete_field(field, part.column(name))
                 cells[name] = cells_of_column(part.column(name), field)
-        except BadInput:
+        except (BadInput, pa.ArrowException):  # cells of a type that no rule speaks of
             self.holds = False
             return
         if self._period is None:
