@@ -167,7 +167,7 @@ def test_a_recipe_is_run_again_and_says_all_that_it_says(tmp_path: Path) -> None
         sf.sanitize(TABLE, recipe=first.recipe, level=5)
 
 
-FILES = {"decimal", "delimiter", "output", "overwrite", "encoding", "query", "quiet", "as_json", "debug"}
+FILES = {"decimal", "delimiter", "sheet", "output", "overwrite", "encoding", "query", "quiet", "as_json", "debug"}
 OTHERWISE: dict[str, set[str]] = {  # places to read and write, and options that are no arguments
     "sanitize": {"source", "no_report", "sign", "form", "chunked", "batch_rows", "new_key", "key", *WORDS},
     "evaluate": {"most_bytes", "despite_policy", "level", "strata", "allow_level_1", "recipe", "format", "method", "k"},
