@@ -27,6 +27,7 @@ from sfumato.core.facts import (
     Maintained,
     Noised,
     Opened,
+    PersonsApart,
     Randomized,
     RowsKept,
     Shuffled,
@@ -97,8 +98,10 @@ def groups(draw: Any) -> Grouped:
 def condensed(draw: Any) -> Facts:
     grouped = draw(groups())
     rules = ColumnRulesKept(("age <= pay", "town -> class")[: draw(st.integers(1, 2))], draw(st.integers(0, 2)))
+    persons = draw(st.integers(max(grouped.smallest, grouped.asked_max), grouped.records))
     return (
         *draw(around()),
+        *draw(maybe(PersonsApart(persons, draw(st.integers(0, 2))))),
         *draw(maybe(Stratified(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)), draw(st.booleans())))),
         *draw(maybe(ClassPure(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3))))),
         grouped,

@@ -31,6 +31,7 @@ from sfumato.core.facts import (
     Maintained,
     Noised,
     Opened,
+    PersonsApart,
     Randomized,
     RowsKept,
     Shuffled,
@@ -85,7 +86,7 @@ def levels(fact: Any, low: int) -> str:
 
 def plural(text: str) -> bool:
     """Tell whether no count of one stands before a plural, and no other before a singular."""
-    return re.search(r"\b1 (columns|rows|records|groups|families|lines|rounds|classes)\b", text) is None
+    return re.search(r"\b1 (columns|rows|records|persons|groups|families|lines|rounds|classes)\b", text) is None
 
 
 def posterior(fact: ComponentNoise, components: int) -> float:
@@ -124,11 +125,32 @@ CLAIMS = (
         lambda facts, said: (
             has(facts, Synthesized)
             and not is_blurred(facts)
+            and not has(facts, PersonsApart)
             and the(facts, Grouped).alone == 0
             and int(said["least"]) == the(facts, Grouped).smallest > 1
             and int(said["n"]) == the(facts, Grouped).records
             and said["asked"] == levels(the(facts, Grouped), the(facts, Grouped).asked_min)
         ),
+    ),
+    Sentence(
+        "persons apart",
+        r"The (?P<n>\d+) records? of (?P<persons>\d+) persons? were condensed into groups that hold at least as many "
+        r"different persons as the privacy level of each record inside \((?P<asked>[\d to]+)\); the smallest group has "
+        r"(?P<least>\d+) persons?\.",
+        lambda facts, said: (
+            has(facts, Synthesized)
+            and int(said["persons"]) == the(facts, PersonsApart).persons <= the(facts, Grouped).records
+            and int(said["least"]) == the(facts, Grouped).smallest <= the(facts, PersonsApart).persons
+            and int(said["n"]) == the(facts, Grouped).records
+            and said["asked"] == levels(the(facts, Grouped), the(facts, Grouped).asked_min)
+        ),
+    ),
+    Sentence(
+        "records left out",
+        r"(?P<n>\d+) original records? w(as|ere) left out, since every group that could have taken such a record held "
+        r"its person already or was too small for its level; no released row was drawn from a group that holds one of "
+        r"these\.",
+        lambda facts, said: int(said["n"]) == the(facts, PersonsApart).left_out > 0,
     ),
     Sentence(
         "put",
@@ -147,6 +169,7 @@ CLAIMS = (
         r"\((?P<asked>[\d to]+)\), (?P<alone>\d+) records? of level 1 into groups of one\.",
         lambda facts, said: (
             not is_blurred(facts)
+            and not has(facts, PersonsApart)
             and int(said["alone"]) == the(facts, Grouped).alone > 0
             and the(facts, Grouped).smallest == 1
             and int(said["n"]) == the(facts, Grouped).records
@@ -422,6 +445,11 @@ REFUSED = (
         r"Every pair of a label and what it decides is shared by as many records as the privacy level asks for\.",
         lambda facts, said: the(facts, ColumnRulesKept).rare_pairs > 0,
     ),
+    Sentence(
+        "several records of a person",
+        r"A person's several records give away no more than one of them does\.",
+        lambda facts, said: the(facts, PersonsApart).persons < the(facts, Grouped).records,
+    ),
     Sentence("anonymous", r"The table is anonymous\.", lambda facts, said: True),
     Sentence(
         "despite policy",
@@ -665,7 +693,7 @@ CONTRADICTIONS = {
 """A claim and a refused claim that cannot stand on one certificate."""
 
 RIVALS = (
-    {"condensed", "put", "some alone", "noised groups", "cells of leaves"},
+    {"condensed", "persons apart", "put", "some alone", "noised groups", "cells of leaves"},
     {"no copies", "some drawn", "drawn", "stream drawn", "stream no copies", "stream some drawn"},
     {"order", "order for readers", "order in runs"},
     {"pure classes", "one class"},

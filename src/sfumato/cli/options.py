@@ -66,6 +66,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "no_rules": ("Let rows break rules between columns that every row of the original obeys.", _FLAG),
     "output": ("Folder for release/ and owner/.", {"type": FILE}),
     "overwrite": ("Replace an earlier release of that name.", _FLAG),
+    "person": ("Who a row is about: dropped, and levels count persons.", {"metavar": "COL"}),
     "plot": ("Draw it, .png or .svg.", {"type": FILE}),
     "policy": ("What the release must meet: trusted, research, public, or a file.", {"metavar": "NAME|FILE"}),
     "public": ("A column to pass through; repeatable.", {"multiple": True, "metavar": "COL"}),

@@ -34,6 +34,7 @@ __all__ = [
     "Maintained",
     "Noised",
     "Opened",
+    "PersonsApart",
     "Randomized",
     "RowsKept",
     "Shuffled",
@@ -128,6 +129,18 @@ class Grouped(Fact):
     tiny: int
     alone: int
     alike: int | None = None
+
+
+@dataclass(frozen=True)
+class PersonsApart(Fact):
+    """No group holds two records of one person, so that groups are as large in persons as in records.
+
+    ``left_out`` counts the records that no group without their person could take; they are in none.
+    """
+
+    fact: ClassVar[str] = "persons-apart"
+    persons: int
+    left_out: int
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -106,6 +107,8 @@ class Records:
     unbounded : frozenset of str
         Columns of numbers, orders or dates that got noise: bounds that were only observed do not bring them back, for
         that would move their mean. Type, step and declared bounds stay.
+    persons : ndarray of shape (n,), optional
+        Whom each record is about; None where each is about a person of its own.
     """
 
     values: NDArray[np.float64]
@@ -116,6 +119,7 @@ class Records:
     moved: frozenset[str] = frozenset()
     grids: Grids = ()
     unbounded: frozenset[str] = frozenset()
+    persons: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         n, d = self.values.shape
@@ -130,11 +134,23 @@ class Records:
             raise ValueError("a grid is given for a column that was not moved")
         if not self.unbounded <= {block.column for block in self.layout if block.kind is BlockKind.NUMBER}:
             raise ValueError("a column without numbers has no bounds to be freed from")
-        for array in (self.values, self.levels, self.strata):
+        if self.persons is not None and self.persons.shape != (n,):
+            raise ValueError(f"there are {n} records and {len(self.persons)} of them say whom they are about")
+        for array in (self.values, self.levels, self.strata, *(() if self.persons is None else (self.persons,))):
             array.setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def take(self, rows: NDArray[np.int64]) -> Records:
+        """Some of the records."""
+        return dataclasses.replace(
+            self,
+            values=self.values[rows],
+            levels=self.levels[rows],
+            strata=self.strata[rows],
+            persons=None if self.persons is None else self.persons[rows],
+        )
 
     def __repr__(self) -> str:
         return f"Records(n={len(self)}, d={self.values.shape[1]}, blocks={len(self.layout)})"

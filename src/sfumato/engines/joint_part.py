@@ -155,6 +155,12 @@ def _check_roles(plan: JointPlan, schema: Schema) -> None:
         raise PrivacyRefusal(
             f"column {public[0]!r} is public, and a joint run passes no column through; drop it or sanitize it"
         )
+    persons = [field.name for field in schema if field.role is Role.PERSON]
+    if persons:
+        raise PrivacyRefusal(
+            f"column {persons[0]!r} says who a row is about, and a joint run takes each row for a person; bring one "
+            "row of each and drop the column"
+        )
     levels = [field.name for field in schema if field.role is Role.LEVEL]
     if levels:
         raise OptionError(

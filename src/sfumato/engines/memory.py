@@ -37,6 +37,7 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
     else:
         drawn = codec.decode(records.values)
         released = kept.whole(drawn, native=codec.decode(records.values, native=True) if native else None)
+    job = _in_groups(job, sanitized.workings)
     return Outcome(
         recipe=plan.recipe(schema),
         table=_beside(released, job, sanitized.workings),
@@ -64,7 +65,8 @@ def _rules(job: Prepared, plan: Plan) -> KeptRules | None:
 def _seen(kept: KeptRules, job: Prepared, plan: Plan) -> tuple[Codec, Records]:
     """What a mechanism sees of rows that obey rules, and how that is read."""
     codec = Codec.fit(kept.table, kept.schema, crowd=_crowd(job, plan))
-    return codec, codec.encode(kept.table, levels=job.records.levels, strata=job.records.strata)
+    records = codec.encode(kept.table, levels=job.records.levels, strata=job.records.strata)
+    return codec, dataclasses.replace(records, persons=job.records.persons)
 
 
 def _with_rules(job: Prepared, plan: Plan, kept: KeptRules | None) -> Schema:
@@ -76,6 +78,14 @@ def _with_rules(job: Prepared, plan: Plan, kept: KeptRules | None) -> Schema:
 
 def _rules_kept(kept: KeptRules | None) -> tuple[Fact, ...]:
     return () if kept is None else (ColumnRulesKept(tuple(map(str, kept.rules)), kept.rare_pairs),)
+
+
+def _in_groups(job: Prepared, workings: Workings | None) -> Prepared:
+    """What the release was made from, without the rows that no group could take."""
+    if workings is None or workings.kept is None:
+        return job
+    original, records = job.original.take(pa.array(workings.kept)), job.records.take(workings.kept)
+    return dataclasses.replace(job, original=original, records=records)
 
 
 def _beside(released: pa.Table, job: Prepared, workings: Workings | None) -> pa.Table:

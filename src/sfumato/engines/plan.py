@@ -24,6 +24,7 @@ from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import Codec, check_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
+from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Field, Role, Schema
 from sfumato.version import __version__
 
@@ -104,6 +105,7 @@ def settle(
     level: str | int | None = None,
     strata: str | None = None,
     identifiers: Iterable[str] = (),
+    person: str | None = None,
     public: Iterable[str] = (),
     holdout: float | Any | None = None,
     seed: int | None = None,
@@ -111,7 +113,7 @@ def settle(
 ) -> Plan:
     """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
     found = schema is None
-    schema = schema_of(arrow, schema, target, identifiers, public)
+    schema = schema_of(arrow, schema, target, identifiers, public, person=person)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     if passed and mechanism.traits.synthetic:
         raise PrivacyRefusal(
@@ -127,16 +129,27 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
     traits, strata, randomness = plan.mechanism.traits, plan.strata, plan.randomness
     asked, schema = levels_of_table(plan.level, arrow, plan.schema, allow_level_1=traits.level_1)
     codes = _strata(arrow, schema, strata)
-    kept, outside = _hold_out(arrow, plan.holdout, randomness, purpose)
+    persons = persons_of_table(arrow, plan.schema)
+    if persons is not None and schema != plan.schema and persons_of_table(arrow, schema) is None:
+        raise OptionError("one column says who a row is about and which level it asks for; take another for the level")
+    kept, outside = _hold_out(arrow, plan.holdout, randomness, purpose, persons)
     crowd = max(int(asked[kept].max(initial=0)), 2 if traits.floor is None else traits.floor)
-    if len(kept) < crowd:
+    people = len(kept) if persons is None else len(np.unique(persons[kept]))
+    if people < crowd:
+        who = "records" if persons is None else "persons"
         raise LevelError(
-            f"there are {len(kept)} records and the highest privacy level is {crowd}; lower the level or bring more "
-            "records"
+            f"there are {people} {who} and the highest privacy level is {crowd}; lower the level or bring more {who}"
+        )
+    if people < len(kept) and traits.row_is_person:
+        raise PrivacyRefusal(
+            f"{len(kept)} rows are about {people} persons, and what {plan.mechanism.method!r} promises holds for a row"
+            "; condense them, or bring one row of each person"
         )
     original = arrow.take(pa.array(kept)) if len(kept) < arrow.num_rows else arrow
     codec = Codec.fit(original, schema, crowd=crowd)
     records = codec.encode(original, levels=asked[kept], strata=codes[kept])
+    if persons is not None:
+        records = dataclasses.replace(records, persons=persons[kept])
     names = [field.name for field in schema.encoded]
     facts = _facts(arrow, schema, strata, codes[kept], outside if isinstance(plan.holdout, float) else None, randomness)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
@@ -151,6 +164,7 @@ def schema_of(
     identifiers: Iterable[str] = (),
     public: Iterable[str] = (),
     *,
+    person: str | None = None,
     keep_empty: bool = False,
 ) -> Schema:
     """The given schema, its file read, or an inferred one; with the roles that were told.
@@ -161,13 +175,17 @@ def schema_of(
         raise TableError("the table has no rows; bring at least as many as the highest privacy level")
     identifiers, public = tuple(identifiers), tuple(public)
     if schema is None:
-        schema = _infer_rest(arrow, identifiers, public, target)
+        schema = _infer_rest(arrow, (*identifiers, *(() if person is None else (person,))), public, target)
     elif not isinstance(schema, Schema):
         schema = Schema.load(schema)
     check_columns(arrow, schema)
     order = {name: place for place, name in enumerate(arrow.column_names)}
     schema = dataclasses.replace(schema, fields=tuple(sorted(schema.fields, key=lambda field: order[field.name])))
     schema = schema.with_role(Role.IDENTIFIER, *identifiers).with_role(Role.PUBLIC, *public)
+    if person is not None:
+        if person == target or person in public:
+            raise OptionError(f"column {person!r} says who a row is about, so it cannot be released; choose another")
+        schema = schema.with_role(Role.PERSON, person)
     if target is not None:
         schema = schema.with_role(Role.TARGET, target)
     return schema if keep_empty else _drop_empty(arrow, schema, identifiers)
@@ -220,9 +238,13 @@ def _strata(arrow: pa.Table, schema: Schema, strata: str | None) -> NDArray[np.i
 
 
 def _hold_out(
-    arrow: pa.Table, holdout: float | Any | None, randomness: Randomness, purpose: str
+    arrow: pa.Table,
+    holdout: float | Any | None,
+    randomness: Randomness,
+    purpose: str,
+    persons: NDArray[np.int64] | None,
 ) -> tuple[NDArray[np.int64], pa.Table | None]:
-    """Rows to sanitize and the table that was kept out."""
+    """Rows to sanitize and the table that was kept out; all rows of a person are on one side."""
     rows = np.arange(arrow.num_rows)
     if holdout is None:
         return rows, None
@@ -230,9 +252,10 @@ def _hold_out(
         return rows, to_arrow(holdout)[0]
     if not 0.0 < holdout < 1.0:
         raise OptionError("the share of rows to hold out must lie between 0 and 1; try 0.2")
-    drawn = randomness.generator(purpose).permutation(arrow.num_rows)
-    cut = max(1, round(holdout * arrow.num_rows))
-    return np.sort(drawn[cut:]), arrow.take(pa.array(np.sort(drawn[:cut])))
+    units = rows if persons is None else persons
+    drawn = randomness.generator(purpose).permutation(int(units.max()) + 1)
+    out = np.isin(units, drawn[: max(1, round(holdout * len(drawn)))])
+    return rows[~out], arrow.take(pa.array(rows[out]))
 
 
 def _facts(
@@ -244,7 +267,7 @@ def _facts(
     randomness: Randomness,
 ) -> tuple[Fact, ...]:
     """State what was done around the mechanism."""
-    dropped = [field for field in schema if field.role is Role.IDENTIFIER]
+    dropped = [field for field in schema if field.role in (Role.IDENTIFIER, Role.PERSON)]
     empty = tuple(field.name for field in dropped if _is_empty(arrow.column(field.name), field))
     facts: list[Fact] = [
         Drawn(randomness.mode.value, randomness.algorithm),

@@ -30,12 +30,15 @@ class Traits:
         A record may ask to stand alone.
     keyed : bool
         Rows are moved one by one, by a secret key.
+    row_is_person : bool
+        What is claimed holds for a row, so that a person with several rows would get less than it says.
     """
 
     synthetic: bool
     floor: int | None = None
     level_1: bool = False
     keyed: bool = False
+    row_is_person: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +48,8 @@ class Workings:
     ``labels`` is the group of each original record and ``levels`` the level that was met for it; both are None where
     the mechanism makes no groups. ``drawn_from`` is the group that each released row was drawn from, ``origin`` the
     original row that each released row descends from; None where there is no such thing. Where records are known by
-    their groups alone, ``sizes`` are the records of each group and ``highest`` the level that it had to meet.
+    their groups alone, ``sizes`` are the records of each group and ``highest`` the level that it had to meet. ``kept``
+    are the places of the records that labels and levels speak of, where some were left out.
     """
 
     labels: NDArray[np.int64] | None = None
@@ -54,6 +58,7 @@ class Workings:
     origin: NDArray[np.int64] | None = None
     sizes: NDArray[np.int64] | None = None
     highest: NDArray[np.int64] | None = None
+    kept: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
         return "Workings(owner only)"

@@ -26,6 +26,7 @@ from sfumato.core.facts import (
     Maintained,
     Noised,
     Opened,
+    PersonsApart,
     Randomized,
     RowsKept,
     Shuffled,
@@ -39,7 +40,7 @@ from sfumato.core.facts import (
 )
 from sfumato.privacy.chained import of_chain
 from sfumato.privacy.coherence import check_facts
-from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_stream
+from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_persons, of_stream
 from sfumato.privacy.joint import of_joint
 from sfumato.privacy.perturbed import (
     is_noised_by_group,
@@ -89,6 +90,8 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_groups(fact, facts)
         case Chained():
             yield from of_chain(fact, ruled=any(isinstance(other, ColumnRulesKept) for other in facts))
+        case PersonsApart():
+            yield from of_persons(fact, facts)
         case Synthesized():
             yield from of_drawn_rows(fact, facts)
         case Stratified():

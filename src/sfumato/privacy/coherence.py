@@ -26,6 +26,7 @@ from sfumato.core.facts import (
     Maintained,
     Noised,
     Opened,
+    PersonsApart,
     Randomized,
     RowsKept,
     Shuffled,
@@ -83,6 +84,8 @@ def check_facts(facts: Sequence[Fact]) -> None:
         raise PrivacyRefusal("the facts tell of two ways to make or to order the rows, so nothing can be certified")
     if {Unmeasured, DespitePolicy} <= set(kinds):
         raise PrivacyRefusal("the facts say that nothing was measured and what was found, so nothing can be certified")
+    if not _persons_agree(facts):
+        raise PrivacyRefusal("the facts contradict each other about persons, so nothing can be certified")
     if not _names_agree(facts):
         raise PrivacyRefusal("the facts contradict each other about a column, so nothing can be certified")
     if len(set(_row_counts(facts))) > 1:
@@ -176,6 +179,17 @@ def _is_chain(fact: Chained) -> bool:
 
 def _all(kind: type[F], facts: Sequence[Fact]) -> list[F]:
     return [fact for fact in facts if isinstance(fact, kind)]
+
+
+def _persons_agree(facts: Sequence[Fact]) -> bool:
+    """Tell whether persons stand apart in groups that rows were drawn from, no more of them than records."""
+    apart, grouped = _all(PersonsApart, facts), _all(Grouped, facts)
+    drawn = bool(_all(Synthesized, facts))
+    return not apart or (
+        drawn
+        and all(max(fact.smallest, fact.asked_max, 1) <= apart[0].persons <= fact.records for fact in grouped)
+        and bool(grouped)
+    )
 
 
 def _names_agree(facts: Sequence[Fact]) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import EpochPublished, Fact, Grouped, Maintained, RowsKept, Synthesized
+from sfumato.core.facts import EpochPublished, Fact, Grouped, Maintained, PersonsApart, RowsKept, Synthesized
 from sfumato.privacy.statements import Claim, Refused, Statements, counted
 
-__all__ = ["asked_levels", "check_levels", "of_drawn_rows", "of_groups", "of_kept_rows", "of_stream"]
+__all__ = ["asked_levels", "check_levels", "of_drawn_rows", "of_groups", "of_kept_rows", "of_persons", "of_stream"]
 
 
 def check_levels(fact: Grouped) -> None:
@@ -31,7 +31,17 @@ def of_groups(fact: Grouped, facts: tuple[Fact, ...]) -> Statements:
     """
     check_levels(fact)
     drawn = any(isinstance(other, Synthesized) for other in facts)
-    yield Claim(
+    apart = next((other for other in facts if isinstance(other, PersonsApart)), None)
+    if apart is not None:
+        yield _of_groups_of_persons(fact, apart)
+    else:
+        yield _of_groups_of_records(fact, drawn=drawn)
+    yield from _of_any_groups(fact.groups)
+    yield from _of_small_groups(fact)
+
+
+def _of_groups_of_records(fact: Grouped, *, drawn: bool) -> Claim:
+    return Claim(
         f"Each of the {fact.records} original records was {'condensed with others' if drawn else 'put'} into a "
         f"group at least as large as its own privacy level ({asked_levels(fact.asked_min, fact.asked_max)}); the "
         f"smallest group has {fact.smallest}."
@@ -44,8 +54,40 @@ def of_groups(fact: Grouped, facts: tuple[Fact, ...]) -> Statements:
         "the finished partition was checked record by record.",
         "one row is one person",
     )
-    yield from _of_any_groups(fact.groups)
-    yield from _of_small_groups(fact)
+
+
+def _of_groups_of_persons(fact: Grouped, apart: PersonsApart) -> Claim:
+    who = f"{counted(fact.records, 'record', 'records')} of {counted(apart.persons, 'person', 'persons')}"
+    asked = asked_levels(fact.asked_min, fact.asked_max)
+    return Claim(
+        f"The {who} were condensed into groups that hold at least as many different persons as the privacy level of "
+        f"each record inside ({asked}); the smallest group has {counted(fact.smallest, 'person', 'persons')}.",
+        "proved",
+        "No group holds two records of one person: the first records of all are grouped apart from the second ones, "
+        "and so on, and whoever has more joins groups without their own records. The finished partition was checked "
+        "record by record.",
+        "the person column tells who each row is about",
+    )
+
+
+def of_persons(fact: PersonsApart, facts: tuple[Fact, ...]) -> Statements:
+    """Say what became of records that no group could take, and what several records of a person give away."""
+    records = next(other.records for other in facts if isinstance(other, Grouped))
+    if fact.left_out:
+        yield Claim(
+            f"{counted(fact.left_out, 'original record was', 'original records were')} left out, since every group "
+            "that could have taken such a record held its person already or was too small for its level; no released "
+            "row was drawn from a group that holds one of these.",
+            "proved",
+            "Records in no group are counted when the partition is finished; rows are drawn from groups alone.",
+            "the person column tells who each row is about",
+        )
+    if fact.persons < records:
+        yield Refused(
+            "A person's several records give away no more than one of them does.",
+            f"{records} records are of {counted(fact.persons, 'person', 'persons')}, whose records stand in different "
+            "groups: whoever knows several of them may find several groups, and with them the typical values of each",
+        )
 
 
 def _of_any_groups(groups: int) -> Statements:

@@ -30,6 +30,7 @@ from sfumato.core.facts import (
     Maintained,
     Noised,
     Opened,
+    PersonsApart,
     Randomized,
     RowsKept,
     Shuffled,
@@ -55,7 +56,7 @@ F = TypeVar("F", bound=Fact)
 _AROUND: Kinds = (Drawn, ColumnsDropped)
 _OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
-_DRAWN: Kinds = (*_GROUPS, ColumnRulesKept)
+_DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _DRAWN)
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
 _STATED: dict[str, tuple[Kinds, Kinds]] = {

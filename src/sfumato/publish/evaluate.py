@@ -189,7 +189,7 @@ def _notes_of_columns(original: pa.Table, released: pa.Table, schema: Schema) ->
         )
     extra = [name for name in released.column_names if name not in original.column_names]
     roles = {role: [field.name for field in schema if field.role is role] for role in Role}
-    left = [name for name in roles[Role.IDENTIFIER] if name in released.column_names]
+    left = [name for name in (*roles[Role.IDENTIFIER], *roles[Role.PERSON]) if name in released.column_names]
     notes: list[UserWarning] = []
     if extra:
         notes.append(

@@ -29,7 +29,7 @@ from sfumato.tables.schema import Schema
 
 __all__ = ["load_recipe", "sanitize", "sanitize_file"]
 
-_COLUMNS = {"identifiers": "identifier", "public": "public"}
+_COLUMNS = {"identifiers": "identifier", "person": "person", "public": "public"}
 
 
 def sanitize(
@@ -43,6 +43,7 @@ def sanitize(
     level: str | int | None = None,
     strata: str | None = None,
     identifiers: Iterable[str] = (),
+    person: str | None = None,
     public: Iterable[str] = (),
     holdout: float | Any | None = None,
     seed: int | None = None,
@@ -78,6 +79,8 @@ def sanitize(
         Groups never cross the values of this column. Makes its value certain for each group.
     identifiers : iterable of str
         Columns to drop, besides those that the schema drops.
+    person : str, optional
+        Column that says who a row is about: dropped; levels count persons, and rows are held out by person.
     public : iterable of str
         Columns to pass through; refused by mechanisms that make synthetic rows.
     holdout : float or table, optional
@@ -128,6 +131,7 @@ def sanitize(
         "level": level,
         "strata": strata,
         "identifiers": identifiers,
+        "person": person,
         "public": public,
         "holdout": holdout,
         "seed": seed,

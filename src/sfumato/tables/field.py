@@ -36,6 +36,7 @@ class Role(StrEnum):
     """What happens to a column."""
 
     IDENTIFIER = "identifier"
+    PERSON = "person"
     CONFIDENTIAL = "confidential"
     TARGET = "target"
     LEVEL = "level"
@@ -53,6 +54,7 @@ class DateStep(StrEnum):
 
 FATE = {
     Role.IDENTIFIER: "dropped",
+    Role.PERSON: "read as who the row is about, then dropped",
     Role.CONFIDENTIAL: "sanitized",
     Role.TARGET: "sanitized like the others; the class or response that will be mined",
     Role.LEVEL: "read as privacy level, then dropped",

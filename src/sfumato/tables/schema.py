@@ -90,7 +90,9 @@ class _Column:
 def fields_to_toml(fields: Iterable[Field], rules: Sequence[str] = ()) -> str:
     """Write a schema as TOML, each column with the reason it was taken so."""
     kinds = ", ".join(kind.value for kind in Kind)
-    roles = ", ".join(f"{role.value} ({FATE[role].split(';')[0]})" for role in Role)
+    fields = tuple(fields)
+    listed = [role for role in Role if role is not Role.PERSON or any(field.role is role for field in fields)]
+    roles = ", ".join(f"{role.value} ({FATE[role].split(';')[0]})" for role in listed)
     columns = [_column(field_to_document(field)) for field in fields]
     head = write_toml({}, _NOTE.format(kinds=kinds, roles=roles))
     told = {"rules": Noted(list(rules), _RULES_NOTE)} if rules else {}
@@ -154,6 +156,7 @@ def _field(document: dict[str, Any], place: int) -> Field:
 
 _WIDEST = 120  # characters of a cell of the printed form
 _ENCODED = (Role.CONFIDENTIAL, Role.TARGET)
+_SINGLE = (Role.TARGET, Role.LEVEL, Role.PERSON)
 
 
 @dataclass(frozen=True, repr=False)
@@ -178,7 +181,7 @@ class Schema:
         twice = [(name, times) for name, times in Counter(self.names).items() if times > 1]
         if twice:
             raise SchemaError(f"column {twice[0][0]!r} stands {twice[0][1]} times in the schema; name it once")
-        for role in (Role.TARGET, Role.LEVEL):
+        for role in _SINGLE:
             having = [field.name for field in self.fields if field.role is role]
             if len(having) > 1:
                 raise SchemaError(f"{len(having)} columns have the role {role.value}; give it to one only")
@@ -215,7 +218,7 @@ class Schema:
     @property
     def released(self) -> tuple[Field, ...]:
         """The columns of the release."""
-        return tuple(field for field in self.fields if field.role not in (Role.IDENTIFIER, Role.LEVEL))
+        return tuple(field for field in self.fields if field.role in (*_ENCODED, Role.PUBLIC))
 
     @property
     def target(self) -> Field | None:
@@ -223,9 +226,12 @@ class Schema:
         return next((field for field in self.fields if field.role is Role.TARGET), None)
 
     def with_role(self, role: Role, *names: str) -> Schema:
-        """Schema with a role given to columns; a target or level that another column had becomes confidential there."""
+        """Schema with a role given to columns; a target or level that another column had becomes confidential there.
+
+        A person column that another takes the place of is dropped as an identifier.
+        """
         chosen = {self[name].name for name in names}
-        single = role in (Role.TARGET, Role.LEVEL) and bool(chosen)
+        single = role in _SINGLE and bool(chosen)
         fields = []
         for field in self.fields:
             why = field.reason.partition("; ")[0]
@@ -233,7 +239,8 @@ class Schema:
                 reason = f"{why}; {role.value}, as told" if why else f"{role.value}, as told"
                 fields.append(dataclasses.replace(field, role=role, reason=reason))
             elif single and field.role is role:
-                fields.append(dataclasses.replace(field, role=Role.CONFIDENTIAL, reason=why))
+                left = Role.IDENTIFIER if role is Role.PERSON else Role.CONFIDENTIAL
+                fields.append(dataclasses.replace(field, role=left, reason=why))
             else:
                 fields.append(field)
         return dataclasses.replace(self, fields=tuple(fields))

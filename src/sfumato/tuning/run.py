@@ -18,6 +18,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import Plan, prepare, schema_of
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.condense.classwise import ClasswiseCondensation, choose_size, classes_of
+from sfumato.mechanisms.condense.layers import first_of_person
 from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.frames import to_arrow
@@ -50,6 +51,7 @@ def tune(
     level: str | int | None = None,
     strata: str | None = None,
     identifiers: Iterable[str] = (),
+    person: str | None = None,
     k: int | None = None,
     holdout: float = _SHARE,
     repeats: int = 5,
@@ -70,7 +72,7 @@ def tune(
         The class or response that will be mined; without one utility is how well covariances are kept.
     method : {"classwise", "condense"}, optional
         By default class-wise where the target is a class.
-    schema, level, strata, identifiers
+    schema, level, strata, identifiers, person
         As in `sfumato.sanitize`.
     k : int, optional
         The smallest group size that is tried; by default 5, or the highest level where that is more.
@@ -89,7 +91,7 @@ def tune(
     _check(repeats, holdout, budget)
     arrow, _ = to_arrow(table)
     randomness = Randomness(seed)
-    schema = schema_of(arrow, schema, target, identifiers)
+    schema = schema_of(arrow, schema, target, identifiers, person=person)
     tell(_STAGE, 0.0)
 
     def split(number: int, crowd: int) -> Split:
@@ -188,9 +190,10 @@ def _method(study: Study, method: str | None) -> str:
 
 
 def _cells(split: Split, method: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Records of each part that groups may not leave."""
+    """Persons of each part that groups may not leave."""
     parts = [split.records.strata] if method != "classwise" else [split.records.strata, classes_of(split.records)[1]]
-    return np.unique(np.column_stack(parts), axis=0, return_counts=True)[1]
+    codes = np.unique(np.column_stack(parts), axis=0, return_inverse=True)[1].ravel()
+    return np.bincount(codes[first_of_person(codes, split.records.persons)])
 
 
 def _range(split: Split, method: str, k: int | None) -> tuple[int, int, int]:

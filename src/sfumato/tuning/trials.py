@@ -179,7 +179,16 @@ def _study_with(split: Split, sanitized: Sanitized) -> Study:
     pairs = tuple(
         dataclasses.replace(pair, released=column) for pair, column in zip(split.study.pairs, cells, strict=True)
     )
-    released = split.codec.encode(table, unseen="mean").values
+    released, original = split.codec.encode(table, unseen="mean").values, split.study.original
+    kept = None if sanitized.workings is None else sanitized.workings.kept
+    if kept is not None:
+        original = original[kept]
+        pairs = tuple(dataclasses.replace(pair, original=pair.original.take(kept)) for pair in pairs)
     return dataclasses.replace(
-        split.study, pairs=pairs, released=released, facts=sanitized.facts, workings=sanitized.workings
+        split.study,
+        pairs=pairs,
+        original=original,
+        released=released,
+        facts=sanitized.facts,
+        workings=sanitized.workings,
     )

@@ -52,7 +52,7 @@ class ColumnPlan:
     @property
     def dropped(self) -> tuple[str, ...]:
         """The columns that are not even read."""
-        return tuple(field.name for field in self.schema if field.role is Role.IDENTIFIER)
+        return tuple(field.name for field in self.schema if field.role in (Role.IDENTIFIER, Role.PERSON))
 
     @property
     def public(self) -> Schema:

@@ -222,6 +222,12 @@ def _refuse_public(schema: Schema) -> None:
             f"column {passed[0]!r} is public, but a stream makes synthetic rows that belong to nobody: beside them it "
             "would be wrong or identify people; drop it or sanitize it"
         )
+    person = [field.name for field in schema if field.role is Role.PERSON]
+    if person:
+        raise PrivacyRefusal(
+            f"column {person[0]!r} says who a row is about, and a stream takes each row for a person; where it is so, "
+            "drop the column with --identifier"
+        )
 
 
 def _decimals(schema: Schema) -> dict[str, int]:

@@ -57,7 +57,7 @@ class Chain:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=True, floor=max(self.k, self.leaf))
+        return Traits(synthetic=True, floor=max(self.k, self.leaf), row_is_person=True)
 
     @property
     def method(self) -> str:

@@ -100,7 +100,7 @@ class ClasswiseCondensation:
         import numpy as np
 
         from sfumato.mechanisms.condense.grouping_choice import better_grouping, can_try
-        from sfumato.mechanisms.condense.partition import partition
+        from sfumato.mechanisms.condense.layers import first_of_person, layers_of, partition_layers
         from sfumato.mechanisms.condense.synthesize import synthesize
         from sfumato.mechanisms.condense.warm import compile_ahead
 
@@ -111,19 +111,24 @@ class ClasswiseCondensation:
         levels = effective_levels(records.levels, floor, allow_level_1=self.allow_level_1)
         if self.k is None:
             levels = np.full(len(records), levels.max())
-        _check_sizes(block.column, cells, levels)
+        first = first_of_person(cells, records.persons)
+        _check_sizes(block.column, cells[first], levels[first])
         if self.k is None:
-            levels = np.full(len(records), choose_size(np.bincount(cells), int(levels[0]), self.tolerance))
+            levels = np.full(len(records), choose_size(np.bincount(cells[first]), int(levels[0]), self.tolerance))
         grouping, chosen = self.grouping, ""
         if grouping is None:
-            grouping = better_grouping(records.values, levels, classes, cells, records.layout, rng, shared=block.where)
-            chosen = ", chosen by trial" if can_try(records.values, levels, classes, cells) else ""
-        labels = partition(
-            records.values, levels, cells, rng, grouping=grouping, effort=self.effort, widths=True
+            layers = layers_of(cells, records.persons, levels)
+            rows = np.flatnonzero(layers.begins) if not layers.begins.all() else slice(None)
+            parts = np.unique(layers.code[rows], return_inverse=True)[1].ravel()
+            tried = (records.values[rows], levels[rows], classes[rows], parts)
+            grouping = better_grouping(*tried, records.layout, rng, shared=block.where)
+            chosen = ", chosen by trial" if can_try(*tried) else ""
+        labels, kept = partition_layers(
+            records.values, levels, cells, records.persons, rng, grouping=grouping, effort=self.effort, widths=True
         )  # the nearest of several classes is asked for: dense regions stay whole
-        check_pure(labels, cells)
+        check_pure(labels, cells if kept is None else cells[kept])
         algorithm = f"class-wise: {ALGORITHMS[grouping]}{chosen}"
-        sanitized = synthesize(records, labels, levels, algorithm, rng, shared=block.where)
+        sanitized = synthesize(records, labels, levels, algorithm, rng, shared=block.where, kept=kept)
         pure = ClassPure(block.column, int(classes.max()) + 1)
         return dataclasses.replace(sanitized, facts=(pure, *sanitized.facts))
 
@@ -176,7 +181,7 @@ def check_pure(labels: NDArray[np.int64], cells: NDArray[np.int64]) -> None:
 
 
 def _check_sizes(column: str, cells: NDArray[np.int64], levels: NDArray[np.int64]) -> None:
-    """Refuse levels that a class has too few records for."""
+    """Refuse levels that a class has too few persons for; one record of each is given."""
     import numpy as np
 
     sizes = np.bincount(cells)

@@ -86,7 +86,7 @@ class Condensation:
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many synthetic ones, drawn from the statistics of their groups."""
         from sfumato.core.groups import response_weights
-        from sfumato.mechanisms.condense.partition import partition
+        from sfumato.mechanisms.condense.layers import partition_layers
         from sfumato.mechanisms.condense.synthesize import synthesize
         from sfumato.mechanisms.condense.warm import compile_ahead
 
@@ -97,10 +97,17 @@ class Condensation:
             weight = _USUAL_WEIGHT
         if weight is not None:
             weights = response_weights(records.layout, records.target, weight)
-        labels = partition(
-            records.values, levels, records.strata, rng, grouping=self.grouping, effort=self.effort, weights=weights
+        labels, kept = partition_layers(
+            records.values,
+            levels,
+            records.strata,
+            records.persons,
+            rng,
+            grouping=self.grouping,
+            effort=self.effort,
+            weights=weights,
         )
-        return synthesize(records, labels, levels, ALGORITHMS[self.grouping], rng)
+        return synthesize(records, labels, levels, ALGORITHMS[self.grouping], rng, kept=kept)
 
 
 def check_k(k: int, *, allow_level_1: bool) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import PrivacyLeakWarning
-from sfumato.core.facts import CountsKept, Fact, Grouped, Shuffled, Synthesized
+from sfumato.core.facts import CountsKept, Fact, Grouped, PersonsApart, Shuffled, Synthesized
 from sfumato.core.groups import columns_of_blocks, count_alike, redraw
 from sfumato.core.records import BlockKind, Records
 from sfumato.mechanisms.protocol import Sanitized, Workings
@@ -26,6 +26,7 @@ def synthesize(
     rng: np.random.Generator,
     *,
     shared: slice | None = None,
+    kept: NDArray[np.int64] | None = None,
 ) -> Sanitized:
     """Draw as many rows as each group has records, in random order, and state what was done.
 
@@ -33,7 +34,7 @@ def synthesize(
     ----------
     records : Records
     labels : ndarray of shape (n,)
-        Group of each record, a partition that was checked.
+        Group of each record, or of those that are kept, a partition that was checked.
     levels : ndarray of shape (n,)
         Level that was met for each record.
     algorithm : str
@@ -41,7 +42,12 @@ def synthesize(
     rng : numpy.random.Generator
     shared : slice, optional
         Coordinates that are equal in all records of a group: they are copied, so that rounding cannot touch them.
+    kept : ndarray, optional
+        Places of the records that are in groups, where some were left out.
     """
+    whole = len(records)
+    if kept is not None:
+        records, levels = records.take(kept), levels[kept]
     sizes = np.bincount(labels)
     values = redraw(records.values, labels, records.layout, rng)
     drawn_from = np.repeat(np.arange(len(sizes)), sizes)
@@ -53,7 +59,9 @@ def synthesize(
     nothing = np.zeros(len(values), dtype=np.int64)
     released = Records(values, records.layout, nothing, nothing.copy(), records.target)
     facts = _facts(algorithm, records, sizes, levels, labels)
-    return Sanitized(released, facts, Workings(labels, levels, drawn_from))
+    if records.persons is not None:
+        facts = (*facts, PersonsApart(len(np.unique(records.persons)), whole - len(records)))
+    return Sanitized(released, facts, Workings(labels, levels, drawn_from, kept=kept))
 
 
 def _facts(

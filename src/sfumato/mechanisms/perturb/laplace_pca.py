@@ -111,7 +111,7 @@ class LaplacePCA:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=False, floor=self.k)
+        return Traits(synthetic=False, floor=self.k, row_is_person=True)
 
     @property
     def method(self) -> str:

@@ -1,0 +1,151 @@
+"""A level counts people: no group holds two records of one person, whatever the grouping."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
+from sfumato.core.facts import ColumnsDropped, Grouped, PersonsApart
+from sfumato.mechanisms.condense.layers import check_persons, partition_layers
+from tests.condense.tables import draw_values
+from tests.examples import examples
+
+
+def visits(persons: int = 120, rows: int = 300, seed: int = 3) -> pa.Table:
+    """Patients with several visits each, some with many."""
+    rng = np.random.default_rng(seed)
+    who = np.concatenate([np.arange(persons), np.minimum(rng.geometric(0.03, rows - persons), persons) - 1])
+    age, sex = rng.integers(20, 90, persons), rng.integers(0, 2, persons)
+    return pa.table(
+        {
+            "patient": [f"P{number:04d}" for number in who],
+            "age": age[who],
+            "sex": np.where(sex[who] == 0, "f", "m"),
+            "days": rng.integers(1, 20, rows),
+        }
+    )
+
+
+@examples(60)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(("mdav", "modified", "holistic", "compact", "paper")),
+    st.integers(1, 3),
+    st.sampled_from(("normal", "grid", "all equal", "heavy tails")),
+)
+def test_no_group_holds_two_records_of_one_person(seed: int, grouping: str, parts: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    people, n = int(rng.integers(8, 40)), int(rng.integers(40, 120))
+    strata = np.concatenate([np.tile(np.arange(parts), people), rng.integers(0, parts, n)])
+    persons = np.concatenate([np.repeat(np.arange(people), parts), np.minimum(rng.geometric(0.1, n) - 1, people - 1)])
+    levels = rng.integers(1, people + 1 if rng.random() < 0.3 else 6, len(persons))
+    values = draw_values(rng, kind, len(persons), 3)
+    labels, kept = partition_layers(values, levels, strata, persons, rng, grouping=grouping, effort="fast")
+    rows = np.arange(len(persons)) if kept is None else kept
+    assert len({*zip(labels.tolist(), persons[rows].tolist(), strict=True)}) == len(rows)
+    assert len({*zip(labels.tolist(), strata[rows].tolist(), strict=True)}) == labels.max() + 1
+    assert (np.bincount(labels)[labels] >= levels[rows]).all()
+    assert {*zip(persons.tolist(), strata.tolist(), strict=True)} == {
+        *zip(persons[rows].tolist(), strata[rows].tolist(), strict=True)
+    }  # nobody is left out as a whole
+
+
+def test_persons_of_one_row_each_are_grouped_as_rows_are() -> None:
+    values, levels, strata = np.random.default_rng(1).normal(size=(60, 2)), np.full(60, 4), np.repeat([0, 1], 30)
+    grouped = [
+        partition_layers(values, levels, strata, persons, np.random.default_rng(5), grouping="mdav")[0]
+        for persons in (None, np.random.default_rng(2).permutation(60))
+    ]
+    np.testing.assert_array_equal(grouped[0], grouped[1])
+
+
+def test_a_record_for_which_every_group_has_its_person_is_left_out() -> None:
+    values, persons = np.arange(8.0)[:, None], np.array([0, 1, 2, 3, 0, 0, 0, 0])
+    labels, kept = partition_layers(
+        values, np.full(8, 2), np.zeros(8, dtype=np.int64), persons, np.random.default_rng(1), grouping="mdav"
+    )
+    assert kept is not None
+    assert len(kept) == 5  # two groups of two; one of them takes the second record of person 0
+    assert sorted(np.bincount(labels).tolist()) == [2, 3]
+
+
+def test_a_group_with_two_records_of_one_person_is_refused() -> None:
+    with pytest.raises(PrivacyRefusal, match="1 records came out in a group that holds their person already"):
+        check_persons(np.array([0, 0, 1]), np.array([4, 4, 4]))
+
+
+@pytest.mark.parametrize("method", ["condense", "condense-paper", "classwise"])
+def test_a_release_of_visits_speaks_of_persons(method: str) -> None:
+    table = visits()
+    release = sf.sanitize(table, method=method, k=5, person="patient", target="sex", seed=1, report=False)
+    facts = {type(fact): fact for fact in release.certificate.facts}
+    apart, grouped = facts[PersonsApart], facts[Grouped]
+    assert isinstance(apart, PersonsApart)
+    assert isinstance(grouped, Grouped)
+    assert apart.persons == 120
+    assert apart.left_out + grouped.records == table.num_rows
+    assert release.table.column_names == ["age", "sex", "days"]
+    assert facts[ColumnsDropped] == ColumnsDropped(("patient",), ())
+    assert release.table.num_rows == release.certificate.rows_in == grouped.records
+    (claim,) = [each for each in release.certificate.claims if "different persons" in each.claim]
+    assert claim.kind == "proved"
+    assert not any(each.assumes == "one row is one person" for each in release.certificate.claims)
+
+
+def test_a_release_of_visits_holds_as_it_was_written(tmp_path: Path) -> None:
+    release = sf.sanitize(visits(), k=5, person="patient", seed=1, holdout=0.2)
+    release.save(tmp_path / "out")
+    checked = sf.verify(tmp_path / "out" / "release")
+    assert [check.name for check in checked.checks if not check.holds and check.name != "made for release"] == []
+    again = sf.sanitize(visits(), recipe=tmp_path / "out" / "owner" / "recipe.toml", report=False)
+    assert again.table.equals(release.table)
+
+
+def test_rows_are_held_out_by_person() -> None:
+    table = visits()
+    release = sf.sanitize(table, k=5, person="patient", seed=1, holdout=0.25, report=False)
+    apart = next(fact for fact in release.certificate.facts if isinstance(fact, PersonsApart))
+    assert apart.persons == 90
+
+
+def test_levels_above_the_number_of_persons_are_refused() -> None:
+    with pytest.raises(LevelError, match="there are 12 persons and the highest privacy level is 20"):
+        sf.sanitize(visits(12, 60), k=20, person="patient", report=False)
+
+
+def test_strata_with_too_few_persons_are_refused() -> None:
+    table = visits(12, 60)
+    table = table.set_column(2, "sex", pa.array(["m"] * 3 + ["f"] * 57))
+    with pytest.raises(LevelError, match="fewer persons than the highest privacy level"):
+        sf.sanitize(table, k=5, person="patient", strata="sex", report=False)
+
+
+def test_what_promises_for_rows_refuses_persons_of_several_rows() -> None:
+    for mechanism in (sf.LaplacePCA(k=20), sf.Randomization(epsilon=1.0, allow_observed=True), sf.Chain(k=5)):
+        with pytest.raises(PrivacyRefusal, match="300 rows are about 120 persons"):
+            sf.sanitize(visits(), mechanism, person="patient", report=False)
+    noised = sf.sanitize(visits().drop_columns(["sex"]), method="noise", person="patient", report=False)
+    assert noised.table.column_names == ["age", "days"]
+
+
+def test_rows_without_a_person_and_columns_that_are_two_things_are_refused() -> None:
+    table = visits()
+    lost = table.set_column(0, "patient", pa.array([None, *table.column("patient").to_pylist()[1:]]))
+    with pytest.raises(SchemaError, match="'patient' says who a row is about, and 1 of its cells are missing"):
+        sf.sanitize(lost, k=5, person="patient", report=False)
+    with pytest.raises(OptionError, match="cannot be released"):
+        sf.sanitize(table, k=5, person="sex", target="sex", report=False)
+    with pytest.raises(OptionError, match="who a row is about and which level it asks for"):
+        sf.sanitize(table, k=5, person="age", level="age", report=False)
+
+
+def test_group_sizes_are_tuned_in_persons() -> None:
+    tuning = sf.tune(visits(), person="patient", method="condense", repeats=1, budget=1.0, seed=1)
+    assert max(trial.size for trial in tuning.trials) <= 60
