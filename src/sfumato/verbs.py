@@ -25,7 +25,8 @@ from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.infer import MISSING_MARKS
-from sfumato.tables.schema import Schema
+from sfumato.tables.persons import propose_person
+from sfumato.tables.schema import Role, Schema
 
 __all__ = ["Stream", "inspect", "reconstruct", "stream"]
 
@@ -49,7 +50,15 @@ def inspect(table: Any, *, identifiers: Iterable[str] = (), target: str | None =
     age     confidential  integer  sanitized     whole numbers, 5 different
     name    identifier    nominal  dropped       text with 3 categories; identifier, as told
     """
-    return Schema.infer(table, identifiers=tuple(identifiers), target=target)
+    arrow = to_arrow(table)[0]
+    schema = Schema.infer(arrow, identifiers=tuple(identifiers), target=target)
+    proposed = propose_person(arrow, schema)
+    if proposed is None or proposed.column == target:
+        return schema
+    whose = dataclasses.replace(schema[proposed.column], role=Role.PERSON, reason=f"{proposed}; proposed as the person")
+    return dataclasses.replace(
+        schema, fields=tuple(whose if field.name == proposed.column else field for field in schema)
+    )
 
 
 def reconstruct(

@@ -72,6 +72,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "public": ("A column to pass through; repeatable.", {"multiple": True, "metavar": "COL"}),
     "query": ("SQL to run, where INPUT is a database URL.", {}),
     "recipe": ("Replay owner/recipe.toml of a run.", {"type": FILE}),
+    "rows_are_people": ("Each row is a person, although a column looks like a key of persons.", _FLAG),
     "schema": ("Schema written by inspect.", {"type": FILE}),
     "seed": ("Rehearse: reproducible, and marked as not for release.", {"type": SEED}),
     "sheet": ("Sheet of a workbook, or table of an SQLite file.  [default: the first]", {"metavar": "NAME"}),

@@ -149,8 +149,8 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
 )
 @click.option("--key", type=FILE, help="Key of a geometric method.")
 @click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")
-@options("level", "strata", "target", "identifier", "person", "public", "schema", "no_rules", "holdout", "recipe")
-@options("seed", "form")
+@options("level", "strata", "target", "identifier", "person", "rows_are_people", "public", "schema", "no_rules")
+@options("holdout", "recipe", "seed", "form")
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
 @options("no_report", "sign", "overwrite")
 @click.option(
@@ -208,7 +208,7 @@ def sanitize(
                 "--chunked reads plain CSV; leave out --delimiter, --decimal and --sheet, or leave out --chunked"
             )
         _refuse_in_chunks(source, form, chunked=chunked, query=query, needs={**run, "holdout": holdout})
-        del run["level"], run["strata"], run["no_rules"], run["person"]
+        del run["level"], run["strata"], run["no_rules"], run["person"], run["rows_are_people"]
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
                 source, output, new_key=new_key, batch_rows=batch_rows, encoding=encoding, sign=signer,

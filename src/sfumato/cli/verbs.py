@@ -133,7 +133,9 @@ def _jsonable(value: Any) -> Any:
 @options(budget="Time that it may take: fewer repeats, then fewer sizes.")
 @click.option("--holdout", type=float, default=0.1, show_default=True, help="Share of the rows held out in a split.")
 @click.option("--k", type=int, help="Smallest group size that is tried.  [default: 5]")
-@options("level", "strata", "identifier", "person", "schema", seed="Repeat the same splits and draws.")
+@options(
+    "level", "strata", "identifier", "person", "rows_are_people", "schema", seed="Repeat the same splits and draws."
+)
 @options("encoding", "delimiter", "decimal", "sheet", "query", overwrite="Replace an earlier tuning of that name.")
 @verb
 def tune(

@@ -24,7 +24,7 @@ from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import Codec, check_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
-from sfumato.tables.persons import persons_of_table
+from sfumato.tables.persons import persons_of_table, propose_person
 from sfumato.tables.schema import Field, Role, Schema
 from sfumato.version import __version__
 
@@ -106,6 +106,7 @@ def settle(
     strata: str | None = None,
     identifiers: Iterable[str] = (),
     person: str | None = None,
+    rows_are_people: bool = False,
     public: Iterable[str] = (),
     holdout: float | Any | None = None,
     seed: int | None = None,
@@ -114,6 +115,8 @@ def settle(
     """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
     found = schema is None
     schema = schema_of(arrow, schema, target, identifiers, public, person=person)
+    if found:
+        check_people(arrow, schema, person=person, rows_are_people=rows_are_people)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     if passed and mechanism.traits.synthetic:
         raise PrivacyRefusal(
@@ -122,6 +125,18 @@ def settle(
         )
     schema = schema.without_rules() if no_rules else schema
     return Plan(mechanism, schema, level, strata, holdout, Randomness(seed), no_rules, found)
+
+
+def check_people(arrow: pa.Table, schema: Schema, *, person: str | None, rows_are_people: bool) -> None:
+    """Refuse to guess whether a row is a person where a column seems to say who the rows are about."""
+    if person is not None and rows_are_people:
+        raise OptionError("a person column and rows that are people exclude each other; leave one of them out")
+    if person is not None or rows_are_people or (proposed := propose_person(arrow, schema)) is None:
+        return
+    raise PrivacyRefusal(
+        f"column {proposed.column!r} seems to say who each row is about ({proposed}), and a level must count persons, "
+        f"not rows; add --person {proposed.column} (person=...), or --rows-are-people if each row is a person"
+    )
 
 
 def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepared:

@@ -44,6 +44,7 @@ def sanitize(
     strata: str | None = None,
     identifiers: Iterable[str] = (),
     person: str | None = None,
+    rows_are_people: bool = False,
     public: Iterable[str] = (),
     holdout: float | Any | None = None,
     seed: int | None = None,
@@ -81,6 +82,8 @@ def sanitize(
         Columns to drop, besides those that the schema drops.
     person : str, optional
         Column that says who a row is about: dropped; levels count persons, and rows are held out by person.
+    rows_are_people : bool
+        Each row is a person, although a column looks like a key of persons.
     public : iterable of str
         Columns to pass through; refused by mechanisms that make synthetic rows.
     holdout : float or table, optional
@@ -142,7 +145,7 @@ def sanitize(
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     arrow, origin = to_arrow(table)
-    plan = settle(arrow, chosen, **told)
+    plan = settle(arrow, chosen, rows_are_people=rows_are_people, **told)
     outcome = run_in_memory(arrow, plan, native=native)
     release = publish(
         outcome,

@@ -15,7 +15,7 @@ from sfumato.assess.study import Study, study_of
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
-from sfumato.engines.plan import Plan, prepare, schema_of
+from sfumato.engines.plan import Plan, check_people, prepare, schema_of
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.condense.classwise import ClasswiseCondensation, choose_size, classes_of
 from sfumato.mechanisms.condense.layers import first_of_person
@@ -52,6 +52,7 @@ def tune(
     strata: str | None = None,
     identifiers: Iterable[str] = (),
     person: str | None = None,
+    rows_are_people: bool = False,
     k: int | None = None,
     holdout: float = _SHARE,
     repeats: int = 5,
@@ -72,7 +73,7 @@ def tune(
         The class or response that will be mined; without one utility is how well covariances are kept.
     method : {"classwise", "condense"}, optional
         By default class-wise where the target is a class.
-    schema, level, strata, identifiers, person
+    schema, level, strata, identifiers, person, rows_are_people
         As in `sfumato.sanitize`.
     k : int, optional
         The smallest group size that is tried; by default 5, or the highest level where that is more.
@@ -91,7 +92,10 @@ def tune(
     _check(repeats, holdout, budget)
     arrow, _ = to_arrow(table)
     randomness = Randomness(seed)
+    found = schema is None
     schema = schema_of(arrow, schema, target, identifiers, person=person)
+    if found:
+        check_people(arrow, schema, person=person, rows_are_people=rows_are_people)
     tell(_STAGE, 0.0)
 
     def split(number: int, crowd: int) -> Split:
