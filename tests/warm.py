@@ -12,7 +12,7 @@ from pathlib import Path
 __all__ = ["warm_all"]
 
 _ROOT = Path(__file__).parents[1]
-_ROOMS = [_ROOT / "src" / "sfumato" / room for room in ("condense", "groups")]
+_ROOMS = [_ROOT / "src" / "sfumato" / room for room in ("mechanisms/condense", "mechanisms/chain", "core/groups")]
 _STAMP = _ROOMS[0] / "__pycache__" / "warm"  # beside what is compiled: with it it goes
 
 
@@ -35,6 +35,7 @@ def warm_all() -> None:
     for grouping in ("modified", "holistic"):
         sf.sanitize(table, sf.Condensation(k=5, grouping=grouping), report=False)
     sf.sanitize(table, sf.ClasswiseCondensation(k=5), target="class")
+    sf.sanitize(table, sf.Chain(k=4, leaf=8), target="class", report=False)
     in_fewer_columns(rng.normal(size=(5, 9)))
     arrivals = draw_arrivals(1, 60)
     arrivals.started(k=2).absorb(arrivals.values, arrivals.levels)

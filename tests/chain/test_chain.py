@@ -175,6 +175,7 @@ def test_a_column_of_many_categories_is_drawn_and_cut_by() -> None:
     assert np.mean(same) > 0.9
 
 
+@pytest.mark.usefixtures("without_utility", "without_figures")
 def test_the_certificate_is_verified_and_the_report_runs(tmp_path: object) -> None:
     release = sf.sanitize(visits(300, 9), Chain(k=5, leaf=10), target="ill", holdout=0.3)
     folder = release.save(f"{tmp_path}/out") / "release"

@@ -164,6 +164,7 @@ def test_quiet_says_nothing(run: Run, people: Path, tmp_path: Path) -> None:
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
+@pytest.mark.usefixtures("short_reports")
 def test_decimal_commas_are_found_told_and_released_with_points(run: Run, tmp_path: Path) -> None:
     rows = [f"{row % 7},{row % 4}5;{1 + row % 3}.{100 + row},50;{'Ff'[row % 2]}" for row in range(40)]
     (tmp_path / "t.csv").write_text("\n".join(["dose;cost;sex", *rows]) + "\n")

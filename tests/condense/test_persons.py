@@ -99,6 +99,7 @@ def test_a_release_of_visits_speaks_of_persons(method: str) -> None:
     assert not any(each.assumes == "one row is one person" for each in release.certificate.claims)
 
 
+@pytest.mark.usefixtures("columns_only")
 def test_a_release_of_visits_holds_as_it_was_written(tmp_path: Path) -> None:
     release = sf.sanitize(visits(), k=5, person="patient", seed=1, holdout=0.2)
     release.save(tmp_path / "out")

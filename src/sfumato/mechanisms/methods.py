@@ -110,7 +110,7 @@ def parameters_of_method(method: str) -> dict[str, Parameter]:
     Examples
     --------
     >>> parameters_of_method("rotate")["degrees"]
-    Parameter(name='degrees', kind=<class 'float'>, values=2, by_column=False)
+    Parameter(name='degrees', kind=<class 'float'>, values=2, by_column=False, several=False)
     """
     if method not in METHODS:
         raise OptionError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")

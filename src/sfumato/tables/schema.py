@@ -14,7 +14,6 @@ from sfumato.core.documents import Inline, Misfit, Noted, plain, read_text, toml
 from sfumato.core.errors import OptionError, SchemaError, printable, shown
 from sfumato.core.notebook import html_table
 from sfumato.tables.field import FATE, Bound, Category, DateStep, Domain, Field, Kind, Role
-from sfumato.tables.rules import find_rules, read_rules
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,7 +184,10 @@ class Schema:
             having = [field.name for field in self.fields if field.role is role]
             if len(having) > 1:
                 raise SchemaError(f"{len(having)} columns have the role {role.value}; give it to one only")
-        read_rules(self.rules, self.names)
+        if self.rules:
+            from sfumato.tables.rules import read_rules  # needs pyarrow, which few callers of a schema do
+
+            read_rules(self.rules, self.names)
 
     def __len__(self) -> int:
         return len(self.fields)
@@ -322,6 +324,7 @@ class Schema:
         """Propose a schema for a pandas, polars or pyarrow table, with the reason of each decision."""
         from sfumato.tables.frames import to_arrow
         from sfumato.tables.infer import infer_schema
+        from sfumato.tables.rules import find_rules
 
         identifiers = tuple(identifiers)
         table = to_arrow(frame)[0]
