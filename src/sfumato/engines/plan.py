@@ -217,7 +217,7 @@ def _drop_empty(arrow: pa.Table, schema: Schema, told: tuple[str, ...]) -> Schem
         raise TableError(f"none of the {len(empty)} columns has a value in any row; bring a table with values")
     warnings.warn(
         UserWarning(
-            f"{len(empty)} columns have no value in any of the {arrow.num_rows} rows and were dropped, the first is "
+            f"columns without a value in any of the {arrow.num_rows} rows were dropped: {len(empty)}, the first is "
             f"{shown(empty[0])}"
         ),
         stacklevel=2,
