@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import uuid
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from examples.messy_patients import COLUMNS, messy_rows
+from sfumato.tables.contact import kind_of_number
 from sfumato.tables.schema import Role, Schema
+from tests.examples import examples
 
 
 def reason(cells: list[str], name: str = "column") -> tuple[Role, str]:
@@ -29,6 +34,15 @@ NOTES = [f"patient number {row} slept badly and wants to go home" for row in ran
         ([str(uuid.UUID(int=row % 40)) for row in range(120)], "identifiers of devices or records"),
         ([f"10.0.0.{row % 40}" for row in range(120)], "network addresses"),
         (NOTES * 2 + [""] * 40, "free text"),
+        ([f"030 {1234567 + row % 40}" for row in range(120)], "telephone numbers"),
+        ([f"(0171) 23 45 {100 + row % 40}" for row in range(120)], "telephone numbers"),
+        ([f"(212) 555-{1000 + row % 40}" for row in range(120)], "telephone numbers"),
+        ([f"123-45-{6789 + row % 40}" for row in range(120)], "social security or personal numbers"),
+        ([f"48.{13712 + row % 40}, 11.{57541 + row}" for row in range(120)], "coordinates of places"),
+        ([f"48° 8' {row % 40}.5\" N" for row in range(120)], "coordinates of places"),
+        ([f"2001:db8:0:0:0:0:0:{row % 40:x}" for row in range(120)], "network addresses"),
+        ([f"{row % 40:x}".rjust(31, "0") + "a1" for row in range(120)], "identifiers of devices or records"),
+        ([f"SN-{4000 + row % 80}/B" for row in range(120)], "codes that hardly repeat"),
     ],
 )
 def test_private_text_that_repeats_is_dropped_and_named(cells: list[str], words: str) -> None:
@@ -48,6 +62,10 @@ def test_private_text_that_repeats_is_dropped_and_named(cells: list[str], words:
         [f"DE{row % 40 + 10}ABCDEFGHIJKLMNOP" for row in range(120)],
         [f"C{row % 40}.1" for row in range(120)],
         [f"+{row % 40}" for row in range(120)],
+        [f"0{row % 40 + 1000}" for row in range(120)],
+        [f"0{row % 9 + 1}/{row % 12 + 1:02d}/{1980 + row % 40} " for row in range(120)],
+        [f"{100 + row % 40}/{60 + row % 30}" for row in range(240)],
+        [f"SN-{4000 + row % 40}/B" for row in range(120)],
     ],
 )
 def test_categories_of_such_form_stay(cells: list[str]) -> None:
@@ -63,4 +81,74 @@ def test_the_private_columns_of_the_messy_file_are_dropped_and_no_other() -> Non
         "phone": "telephone numbers",
         "iban": "bank accounts",
         "note": "free text",
+        "device_serial": "codes that hardly repeat",
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "15070649C103",
+        "36 574 261 809",
+        "2 95 10 99 126 111 93",
+        "253072B07300470",
+        "RCCMNL83S18D969H",
+        "54362315K",
+        "X-2482300W",
+        "756.9217.0769.85",
+        "1237 010180",
+        "111222333",
+        "85.07.30-033.28",
+        "44051401359",
+        "880320-0016",
+        "390.533.447-05",
+        "123-456-782",
+        "AB 12 34 56 C",
+        "536-90-4399",
+    ],
+)
+def test_published_examples_of_personal_numbers_are_known(text: str) -> None:
+    assert kind_of_number(text) == "social security or personal numbers"
+
+
+@pytest.mark.parametrize(
+    "text", ["36574261808", "295109912611195", "54362315A", "1238010180", "666-90-4399", "111222334"]
+)
+def test_numbers_with_wrong_check_digits_are_nobodys(text: str) -> None:
+    assert kind_of_number(text) == ""
+
+
+def test_numbers_that_are_called_so_are_telephone_numbers() -> None:
+    numbers = pa.table({name: [5_551_230_000 + 17 * row for row in range(60)] for name in ("home_phone", "pay")})
+    schema = Schema.infer(numbers)
+    assert "60 different in 60 rows: telephone numbers" in schema["home_phone"].reason
+    assert schema["home_phone"].role is Role.IDENTIFIER
+    assert schema["pay"].role is Role.CONFIDENTIAL
+
+
+def test_whole_numbers_with_right_check_digits_are_personal() -> None:
+    valid = [number for number in range(100_000_000, 100_001_000) if kind_of_number(str(number))][:40]
+    assert len(valid) == 40
+    assert Schema.infer(pa.table({"x": valid}))["x"].role is Role.IDENTIFIER
+
+
+def test_precise_coordinates_are_dropped_and_coarse_ones_stay() -> None:
+    rng = np.random.default_rng(5)
+    places = rng.uniform(47, 49, 200)
+    table = pa.table({"home_lat": places.round(5), "Longitude": places.round(2), "plate": places, "lat": 1e3 * places})
+    roles = {field.name: field.role for field in Schema.infer(table)}
+    assert roles.pop("home_lat") is Role.IDENTIFIER
+    assert set(roles.values()) == {Role.CONFIDENTIAL}
+
+
+@given(seed=st.integers(0, 2**32), digits=st.integers(4, 15), rows=st.integers(25, 300))
+@examples(60)
+def test_ordinary_numbers_raise_no_alarm(seed: int, digits: int, rows: int) -> None:
+    rng = np.random.default_rng(seed)
+    drawn = {
+        "pay": rng.integers(10 ** (digits - 1), 10**digits, rows),
+        "balance": np.rint(rng.lognormal(digits, 1.5, rows)).astype(np.int64),
+        "size": np.round(rng.normal(0, 10, rows), 4),
+        "count": 25 * rng.integers(10**7, 10**8, rows),
+    }
+    assert {field.role for field in Schema.infer(pa.table(drawn))} == {Role.CONFIDENTIAL}

@@ -1,32 +1,67 @@
-"""Free text, contact data and addresses of devices among texts: found by their form, named, never shown."""
+"""Free text, contact data, numbers of persons and devices: found by their form and check digits, never shown."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-__all__ = ["private_text"]
+__all__ = ["is_coordinate", "kind_of_number", "private_number", "private_text"]
 
 _FORMS = {
     "e-mail addresses": r"^[^@\s]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}$",
-    "telephone numbers": r"^\+[1-9]([ ()/.-]{0,2}\d){6,14}$",
+    "telephone numbers": r"^\+[1-9]([ ()/.-]{0,2}\d){6,14}$|^(\([2-9]\d\d\) ?|[2-9]\d\d[ .-])\d{3}[ .-]\d{4}$",
     "web addresses": r"^(?i)(https?://|www\.)\S+$",
     "identifiers of devices or records": (
         r"^(?i)([0-9a-f]{2}[:-]){5}[0-9a-f]{2}$|^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
     ),
-    "network addresses": r"^((25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(25[0-5]|2[0-4]\d|1?\d?\d)$",
+    "network addresses": (
+        r"^((25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(25[0-5]|2[0-4]\d|1?\d?\d)$"
+        r"|^(?i)([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}$|^(?i)[0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,6}::([0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,5})?$"
+    ),
 }
 _IBAN = r"^[A-Z]{2}\d{2}( ?[A-Z0-9]){11,30}$"
 _ENOUGH = 20  # different texts before they tell people apart
 _SHARE = 0.1  # of the rows, that different contact data must come to
 _SAMPLE = 1_000
 _LONG, _WORDS, _TOLD_APART = 25, 4, 0.3  # characters and words of a free text on average, and how many differ
+_MOSTLY = 0.5  # of the rows, that different codes must come to
+_NEARLY_ALL = 0.9  # of texts that one check digit in ten would pass by chance
+_SHORTEST_NUMBER = 1_000_000  # whole numbers below it have no check digits here
+_PRECISE = 4  # decimals of a degree: ten metres
+
+_TRUNK_ZERO = re.compile(r"\(?0[1-9]\d{0,4}\)?[ /.-]+\d[\d /.-]*\d")  # 030 1234567, (0171) 23 45 678
+_LIKE_DATE = re.compile(r"\d{1,4}([-./ ])\d{1,2}\1\d{1,4}")
+_LIKE_PHONE = re.compile(r"[+(]{0,2}\d[\d ()/.-]*\d")
+_CALLED_PHONE = re.compile(
+    r"(^|[_\s.-])(tele)?(phone|fon|fax)s?([_\s.-]|$)|(^|[_\s.-])(tel|mobile|mobil|handy|cell|cellphone|gsm|rufnummer)([_\s.-]|$)"
+    r"|[a-z](Phone|Fax|Mobile)(Number|No)?$",
+    re.IGNORECASE,
+)
+_CALLED_COORDINATE = re.compile(
+    r"(^|[_\s.-])((lat|breitengrad)(itude)?|(lon|long|lng)(itude)?|l(ae|ä)ngengrad)([_\s.-]|$)|[a-z](Lat|Lon|Lng)(itude)?$",
+    re.IGNORECASE,
+)
+_LATITUDE = re.compile(r"lat|breit", re.IGNORECASE)
+_PAIR = re.compile(
+    r"(?:POINT ?)?\(?([+-]?\d{1,3}\.\d{3,})[°]?(?:[NSEWO])?(?: ?[,;/] ?| )([+-]?\d{1,3}\.\d{3,})[°]?[NSEWO]?\)?"
+)
+_DEGREES = re.compile(
+    r"[NSEWO]? ?\d{1,3} ?° ?\d{1,2}(\.\d+)? ?['\u2032] ?(\d{1,2}(\.\d+)? ?(\"|\u2033|'') ?)?[NSEWO]?.{0,40}"
+)
+_CODE = re.compile(r"(?=.*\d)(?=.*[A-Za-z]|\d{6})(?=.{6})[A-Za-z0-9]+([-_/.:#][A-Za-z0-9]+)*")
 
 
-def private_text(distinct: pa.Array, rows: int) -> str:
+def private_text(distinct: pa.Array, rows: int, name: str = "") -> str:
     """Say what kind of private text a column holds, by its different texts and its rows; nothing where it holds none.
 
-    Few different texts in many rows are categories, whatever their form.
+    Few different texts in many rows are categories, whatever their form. A name such as ``phone`` lets numbers count
+    that have no form of their own.
 
     Examples
     --------
@@ -43,16 +78,211 @@ def private_text(distinct: pa.Array, rows: int) -> str:
             return words
     if _most(pa.array([_is_iban(text) for text in texts.filter(pc.match_substring_regex(texts, _IBAN)).to_pylist()])):
         return "bank accounts" if _most(pc.match_substring_regex(texts, _IBAN)) else ""
+    if found := _of_form(texts.to_pylist(), name):
+        return found
+    if len(distinct) > _MOSTLY * rows and _share(texts.to_pylist(), _is_code) >= _NEARLY_ALL:
+        return "codes that hardly repeat"
     long = pc.mean(pc.utf8_length(texts)).as_py() >= _LONG
     wordy = pc.mean(pc.add(pc.count_substring_regex(texts, r"\s+"), 1)).as_py() >= _WORDS
     return "free text" if long and wordy and len(distinct) > _TOLD_APART * rows else ""
+
+
+def private_number(distinct: NDArray[np.float64], rows: int, name: str) -> str:
+    """Say what kind of private number a column of whole numbers holds; nothing where it holds none.
+
+    Examples
+    --------
+    >>> private_number(np.arange(3012345, 3012385.0), 40, "phone"), private_number(np.arange(3e6, 3000040), 40, "pay")
+    ('telephone numbers', '')
+    """
+    if len(distinct) < _ENOUGH or len(distinct) <= _SHARE * rows or distinct[0] < _SHORTEST_NUMBER:
+        return ""
+    places = np.linspace(0, len(distinct) - 1, min(_SAMPLE, len(distinct))).astype(np.int64)
+    return _of_form([f"{int(number)}" for number in distinct[places]], name)
+
+
+def is_coordinate(name: str, distinct: NDArray[np.float64], rows: int, decimals: int | None) -> bool:
+    """Tell whether numbers are called a coordinate and say a place to about ten metres.
+
+    Examples
+    --------
+    >>> degrees = 48 + np.arange(40) / 10_000
+    >>> is_coordinate("home_lat", degrees, 40, 4), is_coordinate("late", degrees, 40, 4)
+    (True, False)
+    """
+    if len(distinct) < _ENOUGH or len(distinct) <= _SHARE * rows or (decimals is not None and decimals < _PRECISE):
+        return False
+    called = _CALLED_COORDINATE.search(name)
+    if called is None:
+        return False
+    furthest = 90.0 if _LATITUDE.search(called.group()) else 180.0
+    return bool(np.abs(distinct).max() <= furthest)
+
+
+def _of_form(texts: list[str], name: str) -> str:
+    """What most texts are, by forms that have check digits or a name."""
+    words, times = Counter(map(kind_of_number, texts)).most_common(1)[0]
+    if words and times >= _NEARLY_ALL * len(texts):
+        return words
+    if _share(texts, _is_national_number) > 0.5:
+        return "telephone numbers"
+    if _CALLED_PHONE.search(name) and _share(texts, _has_digits_of_phone) >= _NEARLY_ALL:
+        return "telephone numbers"
+    return "coordinates of places" if _share(texts, _is_place) > 0.5 else ""
 
 
 def _most(found: pa.Array) -> bool:
     return len(found) > 0 and 2 * pc.sum(found).as_py() > len(found)
 
 
+def _share(texts: Iterable[str], test: Callable[[str], bool]) -> float:
+    held = [test(text) for text in texts]
+    return sum(held) / len(held) if held else 0.0
+
+
 def _is_iban(text: str) -> bool:
     """Check the two digits of an account number [ISO 13616]."""
     bare = text.replace(" ", "")
     return int("".join(str(int(letter, 36)) for letter in bare[4:] + bare[:4])) % 97 == 1
+
+
+def _is_national_number(text: str) -> bool:
+    """Tell whether a text is a telephone number with the zero that is dialled before a town."""
+    digits = sum(letter.isdigit() for letter in text)
+    return 7 <= digits <= 14 and bool(_TRUNK_ZERO.fullmatch(text)) and not _LIKE_DATE.fullmatch(text)
+
+
+def _has_digits_of_phone(text: str) -> bool:
+    digits = sum(letter.isdigit() for letter in text)
+    return 6 <= digits <= 15 and bool(_LIKE_PHONE.fullmatch(text)) and not _LIKE_DATE.fullmatch(text)
+
+
+def _is_place(text: str) -> bool:
+    pair = _PAIR.fullmatch(text)
+    if pair is None:
+        return bool(_DEGREES.fullmatch(text))
+    return all(abs(float(number)) <= 180 for number in pair.groups())
+
+
+def _is_code(text: str) -> bool:
+    return bool(_CODE.fullmatch(text))
+
+
+def kind_of_number(text: str) -> str:
+    """Say what a number of a person, card or device is, by its form and its check digits; nothing where it is none.
+
+    Examples
+    --------
+    >>> kind_of_number("4111 1111 1111 1111"), kind_of_number("4111 1111 1111 1112")
+    ('payment cards', '')
+    """
+    bare = re.sub(r"[^0-9A-Za-z]", "", text).upper()
+    return next((words for words, form, check in _NUMBERS if form.fullmatch(text) and check(bare)), "")
+
+
+def _luhn(digits: str) -> bool:
+    """Check the last digit [ISO/IEC 7812]."""
+    doubled = (sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
+    return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0
+
+
+def _weighed(digits: str, *weights: int) -> int:
+    return sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=False))
+
+
+def _of_german_insurance(text: str) -> bool:
+    digits = f"{text[:8]}{ord(text[8]) - 64:02d}{text[9:]}"
+    products = (int(digit) * weight for digit, weight in zip(digits, (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2), strict=False))
+    return sum(sum(divmod(product, 10)) for product in products) % 10 == int(digits[-1])
+
+
+def _of_german_tax(digits: str) -> bool:
+    """Check the last digit, and that one of the others stands twice or three times [ISO/IEC 7064, MOD 11,10]."""
+    product = 10
+    for digit in digits[:-1]:
+        product = 2 * ((int(digit) + product) % 10 or 10) % 11
+    often = sorted(Counter(digits[:-1]).values())
+    return (11 - product) % 10 == int(digits[-1]) and often[-1] in (2, 3) and often[:-1] == [1] * (len(often) - 1)
+
+
+def _of_france(text: str) -> bool:
+    corsican = text[:13].replace("2A", "19").replace("2B", "18") if text[5:7] in ("2A", "2B") else text[:13]
+    return 97 - int(corsican) % 97 == int(text[13:])
+
+
+_ODD = dict(zip("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", (
+    1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10,
+    22, 25, 24, 23), strict=True))  # fmt: skip
+
+
+def _of_italy(text: str) -> bool:
+    even = sum(int(letter) if letter.isdigit() else ord(letter) - 65 for letter in text[1:15:2])
+    return (even + sum(_ODD[letter] for letter in text[0:15:2])) % 26 == ord(text[15]) - 65
+
+
+def _of_spain(text: str) -> bool:
+    number = text[:-1].translate(str.maketrans("XYZ", "012"))
+    return "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == text[-1]
+
+
+def _of_switzerland(digits: str) -> bool:
+    return _weighed(digits, *(1, 3) * 6, 1) % 10 == 0
+
+
+def _of_austria(digits: str) -> bool:
+    return _weighed(digits, 3, 7, 9, 0, 5, 8, 4, 2, 1, 6) % 11 == int(digits[3])
+
+
+def _of_netherlands(digits: str) -> bool:
+    return _weighed(digits, 9, 8, 7, 6, 5, 4, 3, 2, -1) % 11 == 0
+
+
+def _of_belgium(digits: str) -> bool:
+    return any(97 - int(before + digits[:9]) % 97 == int(digits[9:]) for before in ("", "2"))
+
+
+def _of_poland(digits: str) -> bool:
+    return _weighed(digits, 1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1) % 10 == 0
+
+
+def _of_brazil(digits: str) -> bool:
+    first = _weighed(digits, *range(10, 1, -1)) * 10 % 11 % 10
+    second = _weighed(digits, *range(11, 1, -1)) * 10 % 11 % 10
+    return digits[9:] == f"{first}{second}"
+
+
+def _of_sweden(digits: str) -> bool:
+    return _luhn(digits[-10:])
+
+
+def _formed(_: str) -> bool:
+    return True
+
+
+_PERSONAL = "social security or personal numbers"
+_DAY = r"(0[1-9]|[12]\d|3[01])"
+_MONTH = r"(0[1-9]|1[0-2])"
+_NUMBERS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = tuple(
+    (words, re.compile(form), check)
+    for words, form, check in (
+        (_PERSONAL, r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}", _formed),  # United States
+        (_PERSONAL, r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]", _formed),  # United Kingdom
+        (_PERSONAL, rf"\d\d ?\d\d{_MONTH}\d\d ?[A-Z] ?\d{{3}}", _of_german_insurance),
+        (_PERSONAL, r"[1-9]\d ?\d{3} ?\d{3} ?\d{3}", _of_german_tax),
+        (_PERSONAL, rf"[12] ?\d\d ?{_MONTH} ?(\d\d|2[AB]) ?\d{{3}} ?\d{{3}} ?\d\d", _of_france),
+        (_PERSONAL, r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]", _of_italy),
+        (_PERSONAL, r"[XYZ\d]-?\d{7}-?[A-Z]", _of_spain),
+        (_PERSONAL, r"756\.?\d{4}\.?\d{4}\.?\d\d", _of_switzerland),
+        (_PERSONAL, rf"\d{{4}} ?{_DAY}{_MONTH}\d\d", _of_austria),
+        (_PERSONAL, r"\d{9}", _of_netherlands),
+        (_PERSONAL, rf"\d\d\.?{_MONTH}\.?{_DAY}-?\d{{3}}\.?\d\d", _of_belgium),
+        (_PERSONAL, r"\d\d([02468][1-9]|[13579][0-2])" + _DAY + r"\d{5}", _of_poland),
+        (_PERSONAL, rf"(\d\d)?\d\d{_MONTH}{_DAY}[-+]?\d{{4}}", _of_sweden),
+        (_PERSONAL, r"\d{3}\.?\d{3}\.?\d{3}-?\d\d", _of_brazil),
+        (_PERSONAL, r"\d{3}[ -]?\d{3}[ -]?\d{3}", _luhn),  # Canada
+        ("payment cards", r"(3[47]\d\d[ -]?\d{6}[ -]?\d{5}|[2-6]\d{3}([ -]?\d{4}){3})", _luhn),
+        ("identifiers of devices or records", r"\d{2}-?\d{6}-?\d{6}-?\d", _luhn),  # telephones
+        ("identifiers of devices or records", r"(?=.*\d)(?=.*[A-Fa-f])[0-9A-Fa-f]{16,128}", _formed),
+    )
+)
+"""What numbers are, how they are written, and whether their check digits are right."""

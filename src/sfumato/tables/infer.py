@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError, TableError
 from sfumato.tables.cells import EXACT, MISSING_MARKS, NUMBER, absent_cells, floats, is_number, is_text, plain
-from sfumato.tables.contact import private_text
+from sfumato.tables.contact import is_coordinate, private_number, private_text
 from sfumato.tables.dates import DATE_UNITS, fitting_formats, microseconds_of_cells, number_to_bound, step_of_moments
 from sfumato.tables.field import Category, Domain, Field, Kind, Role
 from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
@@ -174,7 +174,7 @@ def _text_field(seen: _Seen) -> Field:
 def _why_text_id(seen: _Seen, count: int) -> str:
     """Say why texts, so many of them different, look like an identifier; nothing where they do not."""
     present = len(seen.present)
-    if private := private_text(pc.unique(seen.present), present):
+    if private := private_text(pc.unique(seen.present), present, seen.name):
         return f"{count} different in {present} rows: {private}"
     if count == present and seen.rows > 2 and count >= min(_ENOUGH, seen.rows):
         return "different in every row"
@@ -225,6 +225,10 @@ def _number_field(seen: _Seen, numbers: pa.Array | None = None, form: str | None
         decimals = None
     if decimals == 0 and (why := _why_id(seen.name, distinct, len(values))):
         return seen.identifier(Kind.INTEGER, f"whole numbers{why}")
+    if is_coordinate(seen.name, distinct, len(values), decimals):
+        return seen.identifier(
+            Kind.CONTINUOUS, f"numbers, {len(distinct)} different in {len(values)} rows: coordinates of places"
+        )
     step = None if decimals is None else step_of_numbers(distinct, decimals)
     low, high = (int(edge) if decimals == 0 else float(edge) for edge in (distinct[0], distinct[-1]))
     kind = Kind.INTEGER if decimals == 0 else Kind.CONTINUOUS
@@ -269,6 +273,8 @@ def _why_id(name: str, distinct: NDArray[np.float64], rows: int) -> str:
     """Say why whole numbers look like an identifier; nothing where they do not."""
     if len(distinct) < _ENOUGH:
         return ""
+    if private := private_number(distinct, rows, name):
+        return f", {len(distinct)} different in {rows} rows: {private}"
     if len(distinct) == rows:
         if is_named_like_id(name):
             return ", different in every row, that are named like an identifier"
