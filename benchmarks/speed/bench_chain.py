@@ -13,11 +13,12 @@ NUMBERS, CATEGORIES, LABELS = 8, 2, 5
 
 
 def mixed_records(rows: int) -> Records:
-    """Draw eight numbers and two categories that hang on four common causes."""
+    """Draw eight numbers and two categories that hang on four common causes, of one population for every size."""
     rng = np.random.default_rng(7)
+    loadings = rng.standard_normal((4, NUMBERS))
     causes = rng.standard_normal((rows, 4))
     values = np.zeros((rows, NUMBERS + CATEGORIES * LABELS))
-    values[:, :NUMBERS] = causes @ rng.standard_normal((4, NUMBERS)) + rng.standard_normal((rows, NUMBERS))
+    values[:, :NUMBERS] = causes @ loadings + rng.standard_normal((rows, NUMBERS))
     layout: Layout = tuple(Block(f"n{j}", BlockKind.NUMBER, j, j + 1, (0.0,), 0.0, 1.0) for j in range(NUMBERS))
     for j in range(CATEGORIES):
         start = NUMBERS + j * LABELS

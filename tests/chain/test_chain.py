@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.facts import Chained
+from sfumato.core.facts import Chained, PersonsBounded
 from sfumato.core.records import Records
 from sfumato.mechanisms.chain.columns import read_columns
-from sfumato.mechanisms.chain.draw import _settled
+from sfumato.mechanisms.chain.draw import _bounded
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.chain.trees import grow_tree
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
+from tests.examples import examples
 
 
 def visits(rows: int, seed: int) -> pa.Table:
@@ -66,23 +67,86 @@ def test_no_leaf_is_below_its_levels_and_nothing_rare_leaves(seed: int, k: int, 
         assert not set(release.table[name].drop_null().to_pylist()) & set(values[counts < k])
 
 
-@given(st.integers(0, 10**6), st.integers(5, 30))
-def test_a_leaf_holds_the_highest_level_inside(seed: int, leaf: int) -> None:
+@examples(60)
+@given(st.integers(0, 10**6), st.integers(5, 30), st.booleans())
+def test_a_leaf_holds_the_highest_level_inside(seed: int, leaf: int, several: bool) -> None:
     rng = np.random.default_rng(seed)
-    n = 300
+    n = 400
     codes = rng.integers(0, 12, (n, 3)).astype(np.uint8)
     levels = np.where(rng.random(n) < 0.05, rng.integers(2, 90, n), 2)
-    strata = np.sort(rng.integers(0, 2, n))
-    strata[:100], strata[100:200] = 0, 1
+    strata = np.repeat([0, 1], n // 2)
+    persons = np.concatenate([np.arange(100), rng.integers(0, 100, 100)] * 2) if several else np.arange(n)
     bins, nominal = np.full(3, 12), np.array([False, True, False])
     for classes, score in ((0, codes[:, 0].astype(np.int64) * 100), (3, codes[:, 1].astype(np.int64) % 3)):
-        tree = grow_tree(codes, bins, nominal, score, classes, levels, strata, leaf=leaf, least_gain=0.0)
-        labels = _settled(tree, codes, levels, strata, leaf)
+        told = persons if several else None
+        tree = grow_tree(codes, bins, nominal, score, classes, levels, strata, told, leaf=leaf, least_gain=0.0)
+        labels = tree.leaves_of(codes, strata)
+        np.testing.assert_array_equal(labels, tree.labels)
         assert len(np.unique(labels)) > 2
         for label in np.unique(labels):
             inside = labels == label
-            assert inside.sum() >= max(leaf, levels[inside].max())
+            assert len(np.unique(persons[inside])) >= max(leaf, levels[inside].max())
             assert len(np.unique(strata[inside])) == 1
+
+
+def test_persons_of_one_row_each_grow_the_tree_of_rows() -> None:
+    rng = np.random.default_rng(3)
+    codes, score = rng.integers(0, 9, (500, 2)).astype(np.uint8), rng.integers(0, 4000, 500)
+    told = (codes, np.full(2, 9), np.array([False, True]), score, 0, rng.integers(2, 40, 500), np.zeros(500, np.int64))
+    trees = [grow_tree(*told, persons, leaf=10, least_gain=0.0) for persons in (None, rng.permutation(500))]
+    np.testing.assert_array_equal(trees[0].labels, trees[1].labels)
+
+
+@examples(100)
+@given(st.integers(0, 10**6), st.integers(2, 12), st.floats(0.02, 0.9))
+def test_nobody_supplies_more_than_two_in_leaf_of_a_leaf(seed: int, leaf: int, often: float) -> None:
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate([np.repeat(np.arange(3), leaf), rng.integers(0, 3, 200)])
+    persons = np.concatenate([np.tile(np.arange(leaf), 3), np.minimum(rng.geometric(often, 200) - 1, 3 * leaf)])
+    supplies = _bounded(labels, persons, leaf, rng)
+    for label in range(3):
+        everyone, whole = np.unique(persons[labels == label], return_counts=True)
+        left, supplied = np.unique(persons[supplies & (labels == label)], return_counts=True)
+        np.testing.assert_array_equal(everyone, left)  # nobody is left out as a whole
+        assert leaf * supplied.max() <= 2 * supplied.sum()
+        most = supplied.max() + 1  # one more of each would be too much, or there is none
+        more = np.minimum(whole, most)
+        assert leaf * more.max() > 2 * more.sum() or (supplied == whole).all()
+
+
+@examples(24)
+@given(st.integers(0, 10**6), st.integers(2, 8), st.integers(2, 25), st.integers(40, 150))
+def test_leaves_and_holders_of_a_value_are_counted_in_persons(seed: int, k: int, leaf: int, people: int) -> None:
+    rng = np.random.default_rng(seed)
+    who = np.concatenate([np.arange(people), np.minimum(rng.geometric(0.05, 2 * people), people) - 1])
+    table = visits(3 * people, seed).append_column("patient", pa.array([f"p{place}" for place in who]))
+    release = sf.sanitize(table, Chain(k=k, leaf=leaf), target="ill", person="patient", seed=seed, report=False)
+    fact, bounded = chained(release), next(x for x in release.certificate.facts if isinstance(x, PersonsBounded))
+    assert bounded.persons == people
+    assert fact.violations == 0
+    assert max(leaf, k) <= min(fact.smallest) <= max(fact.smallest) == people
+    for name in ("town", "ill"):
+        holders: dict[str, set[int]] = {}
+        for value, person in zip(table[name].to_pylist(), who.tolist(), strict=True):
+            holders.setdefault(value, set()).add(person)
+        assert all(len(holders[value]) >= k for value in set(release.table[name].to_pylist()))
+    paid = table["paid"].to_numpy()
+    copied = set(release.table["paid"].to_pylist()) & set(paid)
+    assert all(len(np.unique(who[paid == value])) >= k for value in copied)
+
+
+def test_a_release_of_visits_speaks_of_persons_and_is_verified(tmp_path: object) -> None:
+    who = np.concatenate([np.arange(100), np.zeros(80, dtype=np.int64), np.arange(20)])
+    table = visits(200, 5).append_column("patient", pa.array([f"p{place}" for place in who]))
+    release = sf.sanitize(table, Chain(k=5, leaf=20), person="patient", report=False)
+    bounded = next(fact for fact in release.certificate.facts if isinstance(fact, PersonsBounded))
+    assert bounded.left_out > 0
+    said = [claim.claim for claim in release.certificate.claims]
+    assert any("at least 20 persons who are alike" in claim for claim in said)
+    assert not any("one row is one person" in claim.assumes for claim in release.certificate.claims)
+    assert all(check.holds for check in sf.verify(release.save(f"{tmp_path}/out") / "release"))
+    with pytest.raises(LevelError, match="there are 100 persons and the highest privacy level is 120"):
+        sf.sanitize(table, Chain(k=5, leaf=120), person="patient", report=False)
 
 
 def test_people_who_ask_for_more_are_in_leaves_that_are_as_large() -> None:

@@ -28,6 +28,7 @@ from sfumato.core.facts import (
     Noised,
     Opened,
     PersonsApart,
+    PersonsBounded,
     Randomized,
     RowsKept,
     Shuffled,
@@ -138,7 +139,8 @@ def chained(draw: Any) -> Facts:
     )
     strata = Stratified(draw(st.sampled_from(columns)), draw(st.integers(1, 2)), draw(st.booleans()))
     rules = ColumnRulesKept(("age <= pay",), draw(st.integers(0, 1)))
-    return (*draw(around()), *draw(maybe(strata)), fact, Shuffled(rows), *draw(maybe(rules)))
+    persons = PersonsBounded(draw(st.integers(max(*smallest, asked), rows)), draw(st.integers(0, rows)))
+    return (*draw(around()), *draw(maybe(strata)), fact, Shuffled(rows), *draw(maybe(persons)), *draw(maybe(rules)))
 
 
 @st.composite

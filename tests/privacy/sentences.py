@@ -32,6 +32,7 @@ from sfumato.core.facts import (
     Noised,
     Opened,
     PersonsApart,
+    PersonsBounded,
     Randomized,
     RowsKept,
     Shuffled,
@@ -211,9 +212,10 @@ CLAIMS = (
     Sentence(
         "cells of leaves",
         r"Each cell of the (?P<rows>\d+) released rows(?P<but>, but for those that a rule between columns makes from "
-        r"others,)? was drawn from the cells of at least (?P<leaf>\d+) original "
-        r"records that are alike in the columns drawn before it, and of at least as many as any of these asked for "
-        r"\((?P<asked>[\d to]+)\); the smallest such leaf has (?P<least>\d+)\."
+        r"others,)? was drawn from the cells of at least (?P<leaf>\d+) (original records that|persons who) "
+        r"are alike in the columns drawn before it, and of at least as many as any of these asked for "
+        r"\((?P<asked>[\d to]+)\); the smallest such leaf has (?P<least>\d+)"
+        r"(?P<persons> persons, and none supplies more than 2 in (?P<share>\d+) of what it is drawn from)?\."
         r"( In (?P<beyond>\d+) columns? of numbers what was drawn is how far these records lie from a linear "
         r"regression, over all records, on the columns before\.)?",
         lambda facts, said: (
@@ -223,17 +225,26 @@ CLAIMS = (
             and said["asked"] == levels(the(facts, Chained), the(facts, Chained).asked_min)
             and the(facts, Chained).violations == 0
             and int(said["beyond"] or 0) == len(the(facts, Chained).regressed)
+            and (said["persons"] is not None) == has(facts, PersonsBounded)
+            and said["share"] in (None, said["leaf"])
         ),
     ),
     Sentence(
         "rare numbers",
-        r"No number that fewer than (?P<k>\d+) original records hold was copied\.",
-        lambda facts, said: int(said["k"]) == the(facts, Chained).k > 1,
+        r"No number that fewer than (?P<k>\d+) (original records|(?P<persons>persons of the table)) hold was copied\.",
+        lambda facts, said: (
+            int(said["k"]) == the(facts, Chained).k > 1 and (said["persons"] is not None) == has(facts, PersonsBounded)
+        ),
     ),
     Sentence(
         "rare categories",
-        r"No category that fewer than (?P<k>\d+) original records hold appears in the release\.",
-        lambda facts, said: int(said["k"]) == the(facts, Chained).k > 1 and not has(facts, CountsKept),
+        r"No category that fewer than (?P<k>\d+) (original records|(?P<persons>persons of the table)) hold appears in "
+        r"the release\.",
+        lambda facts, said: (
+            int(said["k"]) == the(facts, Chained).k > 1
+            and not has(facts, CountsKept)
+            and (said["persons"] is not None) == has(facts, PersonsBounded)
+        ),
     ),
     Sentence(
         "pure classes",
@@ -448,7 +459,11 @@ REFUSED = (
     Sentence(
         "several records of a person",
         r"A person's several records give away no more than one of them does\.",
-        lambda facts, said: the(facts, PersonsApart).persons < the(facts, Grouped).records,
+        lambda facts, said: (
+            the(facts, PersonsApart).persons < the(facts, Grouped).records
+            if has(facts, PersonsApart)
+            else the(facts, PersonsBounded).persons < the(facts, Chained).rows
+        ),
     ),
     Sentence("anonymous", r"The table is anonymous\.", lambda facts, said: True),
     Sentence(

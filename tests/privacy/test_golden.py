@@ -25,6 +25,7 @@ from sfumato.core.facts import (
     Maintained,
     Noised,
     Opened,
+    PersonsBounded,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -77,6 +78,12 @@ METHODS: dict[str, tuple[Fact, ...]] = {
             ("outcome", "age", "town"), (1, 3, 2), (100, 25, 30), (0, 1, 0), 100, 5, 20, 5, 12, 0, 71, 29, 1, ("age",)
         ),
         Shuffled(100),
+    ),
+    "chain-persons": (
+        *AROUND,
+        Chained(("outcome", "age"), (1, 3), (60, 20), (0, 1), 100, 5, 20, 5, 12, 0, 71, 29, 1),
+        Shuffled(100),
+        PersonsBounded(60, 7),
     ),
     "laplace-pca": (*AROUND, FILLED, BLUR, CountsKept(1, 0), Shuffled(100)),
     "noise": (

@@ -35,6 +35,7 @@ __all__ = [
     "Noised",
     "Opened",
     "PersonsApart",
+    "PersonsBounded",
     "Randomized",
     "RowsKept",
     "Shuffled",
@@ -144,6 +145,18 @@ class PersonsApart(Fact):
 
 
 @dataclass(frozen=True)
+class PersonsBounded(Fact):
+    """The leaves of a chain are counted in persons, none of whom supplies more than two in ``leaf`` of their cells.
+
+    ``left_out`` counts the cells, over all columns, that persons had beyond that in a leaf: none was drawn.
+    """
+
+    fact: ClassVar[str] = "persons-bounded"
+    persons: int
+    left_out: int
+
+
+@dataclass(frozen=True)
 class Synthesized(Fact):
     """Every released row was drawn from a group's statistics, as many rows as the group has records."""
 
@@ -162,7 +175,8 @@ class Chained(Fact):
     the highest level inside; ``asked_min`` and ``asked_max`` bound the levels, the floor k included. Of the released
     numbers ``kept`` are as at least k records have them and ``moved`` were moved inside their leaf. ``joined`` original
     cells had a category, or were missing, as fewer than k records are: they were counted to others before. In the
-    ``regressed`` columns what was drawn is how far records lie from a linear regression on the columns before.
+    ``regressed`` columns what was drawn is how far records lie from a linear regression on the columns before. Beside
+    `PersonsBounded`, leaf, levels, k and the smallest leaves count persons and not records.
     """
 
     fact: ClassVar[str] = "chained"

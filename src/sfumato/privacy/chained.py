@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import Chained
+from sfumato.core.facts import Chained, ColumnRulesKept, Fact, PersonsBounded
 from sfumato.privacy.grouped import asked_levels
 from sfumato.privacy.statements import Claim, Refused, Statements, counted
 
-__all__ = ["of_chain"]
+__all__ = ["of_bounded_persons", "of_chain"]
+
+_EACH_ROW, _PERSON_COLUMN = "one row is one person", "the person column tells who each row is about"
 
 
-def of_chain(fact: Chained, *, ruled: bool = False) -> Statements:
+def of_chain(fact: Chained, facts: tuple[Fact, ...] = ()) -> Statements:
     """Say what each cell was drawn from, and what a chain does not promise although a group would.
 
-    Where rows are ``ruled``, some cells are made from others by a rule, and were not drawn.
+    Where rows obey rules, some cells are made from others by a rule, and were not drawn.
 
     Raises
     ------
@@ -23,39 +25,9 @@ def of_chain(fact: Chained, *, ruled: bool = False) -> Statements:
     if fact.violations:
         who = counted(fact.violations, "record is", "records are")
         raise PrivacyRefusal(f"{who} in leaves below their privacy level; nothing is certified")
-    beyond = counted(len(fact.regressed), "column", "columns")
-    drawn = ", but for those that a rule between columns makes from others," if ruled else ""
-    yield Claim(
-        f"Each cell of the {fact.rows} released rows{drawn} was drawn from the cells of at least {fact.leaf} original "
-        "records that are alike in the columns drawn before it, and of at least as many as any of these asked for "
-        f"({asked_levels(fact.asked_min, fact.asked_max)}); the smallest such leaf has {min(fact.smallest)}."
-        + (
-            f" In {beyond} of numbers what was drawn is how far these records lie from a linear regression, over all "
-            "records, on the columns before."
-            if fact.regressed
-            else ""
-        ),
-        "proved",
-        f"The {counted(len(fact.columns), 'column was', 'columns were')} drawn one after the other from the leaves of "
-        "trees; every finished leaf was counted and compared with the levels inside.",
-        "one row is one person; alike means on the same side of every cut of the tree",
-    )
-    yield Claim(
-        f"No number that fewer than {fact.k} original records hold was copied.",
-        "proved",
-        f"{counted(fact.moved, 'drawn number was', 'drawn numbers were')} of that kind, and each was moved by chance "
-        f"towards another value of its leaf; {counted(fact.kept, 'other is', 'others are')} as at least {fact.k} "
-        "records have them.",
-        "one row is one person; a moved number may still come to lie on an original one, at most where that is dense: "
-        "see the report",
-    )
-    yield Claim(
-        f"No category that fewer than {fact.k} original records hold appears in the release.",
-        "proved",
-        f"{counted(fact.joined, 'cell', 'cells')} of that kind, or missing as few are, counted as others before "
-        "anything was drawn.",
-        "one row is one person",
-    )
+    bounded = next((other for other in facts if isinstance(other, PersonsBounded)), None)
+    yield _of_leaves(fact, bounded, ruled=any(isinstance(other, ColumnRulesKept) for other in facts))
+    yield from _of_rare_values(fact, bounded)
     yield Refused(
         f"A combination of values in a released row is shared by {fact.k} people.",
         "each cell comes from a leaf of its own, so that a row joins values of many people, and a combination may be "
@@ -76,3 +48,64 @@ def of_chain(fact: Chained, *, ruled: bool = False) -> Statements:
         "The release is differentially private.",
         "the cuts of the trees and the values of their leaves carry no calibrated noise",
     )
+
+
+def _of_leaves(fact: Chained, bounded: PersonsBounded | None, *, ruled: bool) -> Claim:
+    drawn = ", but for those that a rule between columns makes from others," if ruled else ""
+    who, so_many = "original records that", f"{min(fact.smallest)}"
+    if bounded is not None:
+        who = "persons who"
+        so_many = f"{min(fact.smallest)} persons, and none supplies more than 2 in {fact.leaf} of what it is drawn from"
+    beyond = counted(len(fact.regressed), "column", "columns")
+    regressed = (
+        f" In {beyond} of numbers what was drawn is how far these records lie from a linear regression, over all "
+        "records, on the columns before."
+        if fact.regressed
+        else ""
+    )
+    left_out = (
+        f" {counted(bounded.left_out, 'cell was', 'cells were')} left out of the draws of their leaves, since their "
+        "persons supply enough there without them."
+        if bounded is not None and bounded.left_out
+        else ""
+    )
+    return Claim(
+        f"Each cell of the {fact.rows} released rows{drawn} was drawn from the cells of at least {fact.leaf} {who} "
+        "are alike in the columns drawn before it, and of at least as many as any of these asked for "
+        f"({asked_levels(fact.asked_min, fact.asked_max)}); the smallest such leaf has {so_many}.{regressed}",
+        "proved",
+        f"The {counted(len(fact.columns), 'column was', 'columns were')} drawn one after the other from the leaves of "
+        f"trees; every finished leaf was counted and compared with the levels inside.{left_out}",
+        f"{_EACH_ROW if bounded is None else _PERSON_COLUMN}; alike means on the same side of every cut of the tree",
+    )
+
+
+def _of_rare_values(fact: Chained, bounded: PersonsBounded | None) -> Statements:
+    who, assumed = ("original records", _EACH_ROW) if bounded is None else ("persons of the table", _PERSON_COLUMN)
+    yield Claim(
+        f"No number that fewer than {fact.k} {who} hold was copied.",
+        "proved",
+        f"{counted(fact.moved, 'drawn number was', 'drawn numbers were')} of that kind, and each was moved by chance "
+        f"towards another value of its leaf; {counted(fact.kept, 'other is', 'others are')} as at least {fact.k} "
+        f"{'records' if bounded is None else 'persons'} have them.",
+        f"{assumed}; a moved number may still come to lie on an original one, at most where that is dense: see the "
+        "report",
+    )
+    yield Claim(
+        f"No category that fewer than {fact.k} {who} hold appears in the release.",
+        "proved",
+        f"{counted(fact.joined, 'cell', 'cells')} of that kind, or missing as few are, counted as others before "
+        "anything was drawn.",
+        assumed,
+    )
+
+
+def of_bounded_persons(fact: PersonsBounded, facts: tuple[Fact, ...]) -> Statements:
+    """Say what several records of a person give away."""
+    records = next(other.rows for other in facts if isinstance(other, Chained))
+    if fact.persons < records:
+        yield Refused(
+            "A person's several records give away no more than one of them does.",
+            f"{records} records are of {counted(fact.persons, 'person', 'persons')}, whose records may lie in "
+            "different leaves: whoever knows several of them may find several leaves, and with them the values there",
+        )

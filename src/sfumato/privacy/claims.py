@@ -27,6 +27,7 @@ from sfumato.core.facts import (
     Noised,
     Opened,
     PersonsApart,
+    PersonsBounded,
     Randomized,
     RowsKept,
     Shuffled,
@@ -38,7 +39,7 @@ from sfumato.core.facts import (
     Unmeasured,
     Untouched,
 )
-from sfumato.privacy.chained import of_chain
+from sfumato.privacy.chained import of_bounded_persons, of_chain
 from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_persons, of_stream
 from sfumato.privacy.joint import of_joint
@@ -89,7 +90,9 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
         case Grouped():
             yield from of_groups(fact, facts)
         case Chained():
-            yield from of_chain(fact, ruled=any(isinstance(other, ColumnRulesKept) for other in facts))
+            yield from of_chain(fact, facts)
+        case PersonsBounded():
+            yield from of_bounded_persons(fact, facts)
         case PersonsApart():
             yield from of_persons(fact, facts)
         case Synthesized():

@@ -27,6 +27,7 @@ from sfumato.core.facts import (
     Noised,
     Opened,
     PersonsApart,
+    PersonsBounded,
     Randomized,
     RowsKept,
     Shuffled,
@@ -182,14 +183,21 @@ def _all(kind: type[F], facts: Sequence[Fact]) -> list[F]:
 
 
 def _persons_agree(facts: Sequence[Fact]) -> bool:
-    """Tell whether persons stand apart in groups that rows were drawn from, no more of them than records."""
-    apart, grouped = _all(PersonsApart, facts), _all(Grouped, facts)
+    """Tell whether persons are counted in groups or leaves that rows were drawn from, no more of them than records."""
+    apart, bounded = _all(PersonsApart, facts), _all(PersonsBounded, facts)
+    grouped, chained = _all(Grouped, facts), _all(Chained, facts)
     drawn = bool(_all(Synthesized, facts))
-    return not apart or (
+    in_groups = not apart or (
         drawn
         and all(max(fact.smallest, fact.asked_max, 1) <= apart[0].persons <= fact.records for fact in grouped)
         and bool(grouped)
     )
+    in_leaves = not bounded or all(
+        max(*fact.smallest, fact.asked_max) <= bounded[0].persons <= fact.rows
+        and bounded[0].left_out <= fact.rows * len(fact.columns)
+        for fact in chained
+    )
+    return in_groups and in_leaves and (not bounded or bool(chained))
 
 
 def _names_agree(facts: Sequence[Fact]) -> bool:

@@ -11,7 +11,7 @@ from sfumato.core.errors import LevelError
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.mechanisms.chain.trees import MOST_BINS
 
-__all__ = ["Column", "count_holders", "read_columns"]
+__all__ = ["Column", "count_persons", "read_columns"]
 
 _SCORES = 4095  # largest score of a number: its place among all, in whole numbers
 _MANY, _LARGEST_SHARE = 30, 0.05  # values of a smooth column at least, and share of its commonest at most
@@ -120,13 +120,22 @@ class Column:
             values[absent, self.missing.start] = 1.0
 
 
-def count_holders(places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """People who hold the value of each record; a row is a person."""
-    return np.bincount(places)[places]
+def count_persons(parts: NDArray[np.int64], persons: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Persons of each part of the records, the parts and the persons numbered from 0; without them each record is one.
+
+    Examples
+    --------
+    >>> count_persons(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 1])).tolist()
+    [2, 1]
+    """
+    if persons is None or not len(persons):
+        return np.bincount(parts)
+    people = int(persons.max()) + 1
+    return np.bincount(np.unique(parts * people + persons) // people, minlength=int(parts.max()) + 1)
 
 
 def read_columns(records: Records, k: int, rng: np.random.Generator) -> list[Column]:
-    """Columns of records, with categories that fewer than ``k`` hold joined to others.
+    """Columns of records, with categories that fewer than ``k`` persons hold joined to others.
 
     Raises
     ------
@@ -135,13 +144,20 @@ def read_columns(records: Records, k: int, rng: np.random.Generator) -> list[Col
     """
     missing = {block.column: block for block in records.layout if block.kind is BlockKind.MISSING}
     return [
-        _read(records.values, block, missing.get(block.column), k, rng)
+        _read(records.values, block, missing.get(block.column), k, rng, records.persons)
         for block in records.layout
         if block.kind is not BlockKind.MISSING
     ]
 
 
-def _read(values: NDArray[np.float64], block: Block, missing: Block | None, k: int, rng: np.random.Generator) -> Column:
+def _read(
+    values: NDArray[np.float64],
+    block: Block,
+    missing: Block | None,
+    k: int,
+    rng: np.random.Generator,
+    persons: NDArray[np.int64] | None,
+) -> Column:
     if block.kind is BlockKind.NUMBER:
         cells = np.array(values[:, block.start])
     else:
@@ -149,12 +165,13 @@ def _read(values: NDArray[np.float64], block: Block, missing: Block | None, k: i
     absent = np.zeros(len(cells), dtype=np.bool_) if missing is None else values[:, missing.start] > 0.5
     before = np.where(absent, np.nan, cells)
     cells, rare = before.copy(), np.zeros(len(cells), dtype=np.bool_)
-    if 0 < absent.sum() < k:
+    without = int(absent.sum()) if persons is None else len(np.unique(persons[absent]))
+    if 0 < without < k:
         cells[absent] = rng.choice(cells[~absent], int(absent.sum()))
         absent = np.isnan(cells)
     known = cells[~absent]
     distinct, places = np.unique(known, return_inverse=True)
-    few = count_holders(places) < k
+    few = count_persons(places, None if persons is None else persons[~absent])[places] < k
     if block.kind is BlockKind.NUMBER and not (block.extent is not None and block.extent.labels):
         rare[~absent] = few
     elif few.any():

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import LevelError
-from sfumato.mechanisms.chain.columns import Column
-from sfumato.mechanisms.chain.trees import Tree, grow_tree
+from sfumato.mechanisms.chain.columns import Column, count_persons
+from sfumato.mechanisms.chain.trees import grow_tree
 
 __all__ = ["DrawnColumn", "draw_column", "regress"]
 
@@ -23,8 +22,9 @@ _LEAST_GAIN = 3.0  # chosen on Adult and Abalone: with less leaves remember peop
 class DrawnColumn:
     """Cells that were drawn for a column, and the leaves that they came from.
 
-    ``smallest`` is the smallest leaf; ``short`` records are in leaves below their level, ``alike`` leaves hold one
-    value alone. ``kept`` drawn numbers are as people have them, ``moved`` ones are not.
+    ``smallest`` are the persons of the smallest leaf; ``short`` records are in leaves below their level, ``alike``
+    leaves hold one value alone. ``kept`` drawn numbers are as people have them, ``moved`` ones are not. ``left_out``
+    cells were not drawn from, since their persons supply enough of their leaves without them.
     """
 
     cells: NDArray[np.float64]
@@ -34,6 +34,7 @@ class DrawnColumn:
     alike: int
     kept: int
     moved: int
+    left_out: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,7 @@ def draw_column(
     levels: NDArray[np.int64],
     strata: NDArray[np.int64],
     drawn_strata: NDArray[np.int64],
+    persons: NDArray[np.int64] | None = None,
     *,
     k: int,
     leaf: int,
@@ -110,57 +112,73 @@ def draw_column(
         Of the people.
     drawn_strata : ndarray of shape (n,)
         Of the rows.
+    persons : ndarray of shape (n,), optional
+        Whom each record is about, from 0; without it each is a person of its own.
     k, leaf : int
-        How far a rare number moves, and the fewest people of a leaf.
+        How far a rare number moves, and the fewest persons of a leaf.
     rng : numpy.random.Generator
     """
     bins = np.array([each.bins for each in before], dtype=np.int64)
     nominal = np.array([not each.is_number for each in before], dtype=np.bool_)
     score, classes = column.score()
-    tree = grow_tree(codes, bins, nominal, score, classes, levels, strata, leaf=leaf, least_gain=_LEAST_GAIN)
-    labels = _settled(tree, codes, levels, strata, leaf)
-    leaves = _sort_into_leaves(column, labels, len(tree.nodes))
+    tree = grow_tree(codes, bins, nominal, score, classes, levels, strata, persons, leaf=leaf, least_gain=_LEAST_GAIN)
+    labels, supplies = tree.labels, None if persons is None else _bounded(tree.labels, persons, leaf, rng)
+    leaves = _sort_into_leaves(column, labels, len(tree.nodes), supplies)
     asked = tree.leaves_of(drawn, drawn_strata)
     chosen = leaves.first[asked] + rng.integers(0, leaves.sizes[asked])
     cells, moves = leaves.cells[chosen].copy(), leaves.rare[chosen]
     if moves.any():
         cells[moves] = _moved(leaves, chosen[moves], k, rng)
     used = leaves.sizes > 0
+    people = np.bincount(labels) if persons is None else count_persons(labels, persons)
     kept = int((~np.isnan(cells) & ~moves).sum()) if column.is_number else 0
     ends = leaves.first[used] + leaves.sizes[used] - 1
     low, high = leaves.cells[leaves.first[used]], leaves.cells[ends]
     return DrawnColumn(
         cells=cells,
         leaves=int(used.sum()),
-        smallest=int(leaves.sizes[used].min()),
-        short=int((leaves.sizes[labels] < np.maximum(levels, leaf)).sum()),
+        smallest=int(people[labels].min()),
+        short=int((people[labels] < np.maximum(levels, leaf)).sum()),
         alike=int(((low == high) | (np.isnan(low) & np.isnan(high))).sum()),
         kept=kept,
         moved=int((moves & ~np.isnan(cells)).sum()),
+        left_out=0 if supplies is None else int((~supplies).sum()),
     )
 
 
-def _settled(
-    tree: Tree, codes: NDArray[np.uint8], levels: NDArray[np.int64], strata: NDArray[np.int64], leaf: int
-) -> NDArray[np.int64]:
-    """Leaf of each person, after leaves with fewer people than the highest level inside were merged."""
+def _bounded(
+    labels: NDArray[np.int64], persons: NDArray[np.int64], leaf: int, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Records that supply their leaves: of each person at most two in ``leaf`` of what supplies the same, by chance.
+
+    A leaf of as many persons can be supplied so: with two records of each at most it always is.
+    """
+    people = int(persons.max()) + 1
+    pairs, pair, many = np.unique(labels * people + persons, return_inverse=True, return_counts=True)
+    inside, most = pairs // people, np.zeros(int(labels.max()) + 1, dtype=np.int64)
+    np.maximum.at(most, inside, many)
     while True:
-        labels = tree.leaves_of(codes, strata)
-        need = np.full(len(tree.nodes), leaf)
-        np.maximum.at(need, labels, levels)
-        short = np.bincount(labels, minlength=len(need)) < need
-        found = tree.merge(short)
-        if not found:
-            return labels
-        if short[: int(strata.max()) + 1][tree.nodes[: int(strata.max()) + 1, 0] < 0].any():
-            raise LevelError(
-                "a stratum has fewer people than a leaf needs; lower the level or the leaf, or leave out the strata"
-            )
+        supply = np.bincount(inside, weights=np.minimum(many, most[inside])).astype(np.int64)
+        over = leaf * most > 2 * supply
+        if not over.any():
+            break
+        most[over] = 2 * supply[over] // leaf
+    if (many <= most[inside]).all():
+        return np.ones(len(labels), dtype=np.bool_)
+    order = np.lexsort((rng.random(len(labels)), pair))
+    rank = np.empty(len(labels), dtype=np.int64)
+    rank[order] = np.arange(len(labels)) - np.repeat(np.cumsum(many) - many, many)
+    return rank < most[labels]
 
 
-def _sort_into_leaves(column: Column, labels: NDArray[np.int64], nodes: int) -> _Leaves:
-    order = np.lexsort((column.cells, labels))
-    sizes = np.bincount(labels, minlength=nodes)
+def _sort_into_leaves(
+    column: Column, labels: NDArray[np.int64], nodes: int, supplies: NDArray[np.bool_] | None
+) -> _Leaves:
+    order = np.argsort(column.cells)
+    if supplies is not None:
+        order = order[supplies[order]]
+    order = order[np.argsort(labels[order], kind="stable")]
+    sizes = np.bincount(labels[order], minlength=nodes)
     return _Leaves(column.cells[order], column.rare[order], labels[order], np.cumsum(sizes) - sizes, sizes)
 
 
@@ -184,8 +202,8 @@ def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Ge
     low = values[np.maximum(at - reach, begin[own])]
     high = values[np.minimum(at + reach, begin[own] + count[own] - 1)]
     here = values[at]
-    everywhere, alone = np.unique(values), low == high
-    place, far = np.searchsorted(everywhere, here), max(k, len(everywhere) // 50)
+    everywhere, ranks = np.unique(values, return_inverse=True)
+    place, far, alone = ranks[at], max(k, len(everywhere) // 50), low == high
     lowest = everywhere[np.maximum(place - far, 0)]
     highest = everywhere[np.minimum(place + far, len(everywhere) - 1)]
     low = np.where(alone, lowest, np.maximum(low, lowest))

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.facts import Chained, Shuffled
+from sfumato.core.facts import Chained, Fact, PersonsBounded, Shuffled
 from sfumato.core.records import BlockKind, Records
 from sfumato.mechanisms.condense.mechanism import check_k, effective_levels
 from sfumato.mechanisms.protocol import Sanitized, Traits
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["LEAF", "Chain"]
 
@@ -27,10 +28,11 @@ class Chain:
     Parameters
     ----------
     k : int
-        Fewest people behind a value: a number that fewer hold is never copied, a category that fewer hold does not
+        Fewest persons behind a value: a number that fewer hold is never copied, a category that fewer hold does not
         appear. A record's level is max(k, the level it asks for).
     leaf : int
-        Fewest people alike that a cell is drawn from, the knob of the leak; never fewer than any of them asks for.
+        Fewest persons alike that a cell is drawn from, the knob of the leak; never fewer than any of them asks for.
+        None of them supplies more than two in ``leaf`` of what it is drawn from.
     order : tuple of str, optional
         Columns that are drawn first. The others follow, the target before all, as they stand in the table.
 
@@ -57,7 +59,7 @@ class Chain:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=True, floor=max(self.k, self.leaf), row_is_person=True)
+        return Traits(synthetic=True, floor=max(self.k, self.leaf))
 
     @property
     def method(self) -> str:
@@ -74,12 +76,9 @@ class Chain:
         n = len(records)
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
         leaf = max(self.leaf, self.k)
-        if n < max(leaf, int(levels.max())):
-            raise LevelError(
-                f"there are {n} records and a leaf needs {max(leaf, int(levels.max()))}; lower the level or the leaf, "
-                "or bring more records"
-            )
         strata = np.unique(records.strata, return_inverse=True)[1].astype(np.int64)
+        persons = None if records.persons is None else np.unique(records.persons, return_inverse=True)[1]
+        _check_enough(levels, strata, persons, leaf)
         by_name = {column.name: column for column in read_columns(records, self.k, rng)}
         names = _sequence(records, self.order)
         columns = [by_name[name] for name in names]
@@ -89,7 +88,7 @@ class Chain:
         for place, column in enumerate(columns):
             beyond = regress(column, columns[:place], cells)
             made = draw_column(
-                column if beyond is None else beyond[0], columns[:place], codes, drawn, levels, strata, strata,
+                column if beyond is None else beyond[0], columns[:place], codes, drawn, levels, strata, strata, persons,
                 k=self.k, leaf=leaf, rng=rng,
             )  # fmt: skip
             cells.append(made.cells if beyond is None else np.nan_to_num(made.cells) + beyond[1])
@@ -117,7 +116,33 @@ class Chain:
             joined=sum(column.joined for column in columns),
             regressed=tuple(regressed),
         )
-        return Sanitized(released, (chained, Shuffled(rows=n)), None)
+        facts: tuple[Fact, ...] = (chained, Shuffled(rows=n))
+        if persons is not None:
+            bounded = PersonsBounded(int(persons.max()) + 1, sum(made.left_out for made in done))
+            facts = (*facts, bounded)
+        return Sanitized(released, facts, None)
+
+
+def _check_enough(
+    levels: NDArray[np.int64], strata: NDArray[np.int64], persons: NDArray[np.int64] | None, leaf: int
+) -> None:
+    """Refuse strata with fewer persons than a leaf needs."""
+    import numpy as np
+
+    from sfumato.mechanisms.chain.columns import count_persons
+
+    many, need = count_persons(strata, persons), np.full(int(strata.max()) + 1, leaf)
+    np.maximum.at(need, strata, levels)
+    short = np.flatnonzero(many < need)
+    if len(many) == 1 and len(short):
+        who = "records" if persons is None else "persons"
+        raise LevelError(
+            f"there are {many[0]} {who} and a leaf needs {need[0]}; lower the level or the leaf, or bring more {who}"
+        )
+    if len(short):
+        raise LevelError(
+            "a stratum has fewer people than a leaf needs; lower the level or the leaf, or leave out the strata"
+        )
 
 
 def _sequence(records: Records, order: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -6,19 +6,19 @@ All sums are of whole numbers, so that histograms of parts of a table add up to 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.compiled import compiled
+from sfumato.core.compiled import compiled, inner
 
 __all__ = ["MOST_BINS", "Tree", "grow_tree"]
 
 MOST_BINS = 256
 """Bins of a column that trees are grown on; a code is a byte."""
 
-_FEATURE, _LEFT, _RIGHT, _PARENT, _FIRST, _LAST = range(6)
-_NODE = 6  # entries of a node
+_FEATURE, _LEFT, _RIGHT = range(3)
 _ROUNDING = 1e-9
 
 
@@ -26,22 +26,20 @@ _ROUNDING = 1e-9
 class Tree:
     """Nodes in the order in which they were made, so that children stand after their parents.
 
-    ``nodes`` holds the column that a node is cut by (-1: a leaf), its children and its parent (-1: a root);
-    ``lower[node, code]`` tells which codes go to the first child. The first nodes are the roots, one a stratum.
+    ``nodes`` holds the column that a node is cut by (-1: a leaf) and its children; the bits of ``lower[node]`` tell
+    which codes go to the first child. The first nodes are the roots, one a stratum. ``labels`` is the leaf of each
+    record that the tree was grown on.
     """
 
-    nodes: NDArray[np.int64]
-    lower: NDArray[np.bool_]
+    nodes: NDArray[np.int32]
+    lower: NDArray[np.uint8]
+    labels: NDArray[np.int64]
 
     def leaves_of(self, codes: NDArray[np.uint8], roots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Leaf that each record falls into, from the root of its stratum."""
+        """Leaf that each row falls into by its codes, from the root of its stratum."""
         leaves = np.empty(len(codes), dtype=np.int64)
         _descend(codes, roots, self.nodes, self.lower, leaves)
         return leaves
-
-    def merge(self, short: NDArray[np.bool_]) -> int:
-        """Send the records of short leaves to their siblings; how many leaves were short."""
-        return int(_merge_short(self.nodes, short))
 
 
 def grow_tree(
@@ -52,6 +50,7 @@ def grow_tree(
     classes: int,
     levels: NDArray[np.int64],
     strata: NDArray[np.int64],
+    persons: NDArray[np.int64] | None = None,
     *,
     leaf: int,
     least_gain: float,
@@ -71,190 +70,304 @@ def grow_tree(
     classes : int
         How many classes; 0 where scores are numbers.
     levels : ndarray of shape (n,)
-        Level of each record. A leaf holds as many records as the highest inside.
+        Level of each record. A cut leaves as many persons on both sides as the highest level there.
     strata : ndarray of shape (n,)
         Stratum of each record, from 0; each has a root of its own.
+    persons : ndarray of shape (n,), optional
+        Whom each record is about, from 0; without it each is a person of its own.
     leaf : int
-        Fewest records of a leaf.
+        Fewest persons on a side of a cut.
     least_gain : float
         A cut must lower the spread inside by so many times the spread of one record: one that lowers it less tells of
         these people, and not of others.
     """
-    n = len(codes)
     order = np.argsort(strata, kind="stable").astype(np.int64)
+    who = np.empty(0, dtype=np.int64) if persons is None else persons[order]
+    rows = _Rows(
+        np.ascontiguousarray(codes[order, : len(bins)].T), score[order], levels[order].astype(np.int64), who, order
+    )
     starts = np.concatenate([[0], np.cumsum(np.bincount(strata))])
-    most = 2 * max(1, n // leaf) + len(starts)
-    nodes, lower = np.empty((most, _NODE), dtype=np.int64), np.zeros((most, MOST_BINS), dtype=np.bool_)
-    made = _grow(codes, bins, nominal, score, classes, levels, order, starts, leaf, least_gain, nodes, lower)
-    return Tree(nodes[:made], lower[:made])
+    most = 2 * max(1, len(codes) // leaf) + len(starts)
+    nodes, spans = np.full((most, 3), -1, dtype=np.int32), np.empty((most, 2), dtype=np.int64)
+    lower = np.zeros((most, MOST_BINS // 8), dtype=np.uint8)
+    spans[: len(starts) - 1, 0], spans[: len(starts) - 1, 1] = starts[:-1], starts[1:]
+    people = 0 if persons is None else int(persons.max()) + 1
+    made = _grow(rows, bins, nominal, classes, people, len(starts) - 1, leaf, least_gain, nodes, spans, lower)
+    leaves = np.flatnonzero(nodes[:made, _FEATURE] < 0)
+    leaves = leaves[np.argsort(spans[leaves, 0], kind="stable")]
+    labels = np.empty(len(codes), dtype=np.int64)
+    labels[rows.place] = np.repeat(leaves, spans[leaves, 1] - spans[leaves, 0])
+    return Tree(nodes[:made], lower[:made], labels)
+
+
+class _Rows(NamedTuple):
+    """Records in the order of the nodes that they are in, so that a node's lie together.
+
+    Bins by column, what leaves shall be alike in, levels, whom they are about (empty: a person each), and the place of
+    each in the table.
+    """
+
+    codes: NDArray[np.uint8]
+    score: NDArray[np.int64]
+    levels: NDArray[np.int64]
+    persons: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+
+class _Bins(NamedTuple):
+    """Bins of one column among the records of a node; those that hold a record are in order in ``held``.
+
+    Of each bin how many records, their highest level and the sum of their scores, or how many there are of each class.
+    Of a cut after each bin of ``held``, how many persons are on its left and on its right. The rest is room to count:
+    the place of a bin in ``held``, the highest level from there on, and the sums of what is to the left.
+    """
+
+    counts: NDArray[np.int64]
+    high: NDArray[np.int64]
+    total: NDArray[np.int64]
+    held: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    at: NDArray[np.int64]
+    above: NDArray[np.int64]
+    part: NDArray[np.int64]
 
 
 @compiled
 def _grow(
-    codes: NDArray[np.uint8],
+    rows: _Rows,
     bins: NDArray[np.int64],
     nominal: NDArray[np.bool_],
-    score: NDArray[np.int64],
     classes: int,
-    levels: NDArray[np.int64],
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
+    people: int,
+    roots: int,
     leaf: int,
     least_gain: float,
-    nodes: NDArray[np.int64],
-    lower: NDArray[np.bool_],
+    nodes: NDArray[np.int32],
+    spans: NDArray[np.int64],
+    lower: NDArray[np.uint8],
 ) -> int:
-    """Cut nodes, first made first, as long as a cut gains enough and both sides hold their highest level."""
-    columns, width = len(bins), max(classes, 1)
-    counts, highs = np.zeros((columns, 256), dtype=np.int64), np.zeros((columns, 256), dtype=np.int64)
-    totals = np.zeros((columns, 256, width), dtype=np.int64)
-    rank, share, above = np.empty(256, dtype=np.int64), np.empty(256), np.empty(257, dtype=np.int64)
-    left, whole = np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64)
-    goes_left = np.zeros(256, dtype=np.bool_)
-    aside = np.empty(len(order), dtype=np.int64)
-    made = len(starts) - 1
-    for root in range(made):
-        nodes[root, _LEFT] = nodes[root, _RIGHT] = nodes[root, _PARENT] = -1
-        nodes[root, _FIRST], nodes[root, _LAST] = starts[root], starts[root + 1]
-    node = 0
+    """Cut nodes, first made first, as long as a cut gains enough and leaves enough persons on both sides."""
+    width = max(classes, 1)
+    found = _Bins(
+        np.empty(256, dtype=np.int64),
+        np.empty(256, dtype=np.int64),
+        np.empty((256, width), dtype=np.int64),
+        np.empty(256, dtype=np.int64),
+        np.empty(256, dtype=np.int64),
+        np.empty(256, dtype=np.int64),
+        np.empty(256, dtype=np.int64),
+        np.empty(257, dtype=np.int64),
+        np.empty(width, dtype=np.int64),
+    )
+    ends, whole = np.empty((people, 2), dtype=np.int64), np.empty(width, dtype=np.int64)
+    aside, aside_codes = np.empty(len(rows.place), dtype=np.int64), np.empty(len(rows.place), dtype=np.uint8)
+    goes_left, made, node = np.zeros(256, dtype=np.bool_), roots, 0
     while node < made:
-        first, last = nodes[node, _FIRST], nodes[node, _LAST]
-        n, chosen, top, square = last - first, -1, 0, 0.0
-        whole[:] = 0
-        for place in range(first, last):
-            row = order[place]
-            top = max(top, levels[row])
-            if classes:
-                whole[score[row]] += 1
-            else:
-                whole[0] += score[row]
-                square += float(score[row]) * float(score[row])
-        together, major = 0.0, 0
-        for t in range(width):
-            together += float(whole[t]) * float(whole[t])
-            if whole[t] > whole[major]:
-                major = t
-        together /= max(n, 1)
-        spread = (float(n) if classes else square) - together
+        first, last = spans[node]
+        n, chosen = last - first, -1
+        together, spread = _spread(rows.score[first:last], classes, whole)
         best = together + spread * (least_gain / max(n, 1)) + _ROUNDING * together
-        looked = columns if n >= 2 * leaf and spread > 0.0 else 0
-        for column in range(looked):
-            counts[column, : bins[column]] = 0
-            highs[column, : bins[column]] = 0
-            totals[column, : bins[column]] = 0
-        for place in range(first, last if looked else first):  # all columns of a row at once: its codes lie together
-            row = order[place]
-            its = score[row]
-            for column in range(columns):
-                x = codes[row, column]
-                counts[column, x] += 1
-                if classes:
-                    totals[column, x, its] += 1
-                else:
-                    totals[column, x, 0] += its
-                if top > leaf:
-                    highs[column, x] = max(highs[column, x], levels[row])
-        for column in range(looked):
-            count, high, total = counts[column], highs[column], totals[column]
-            held = 0
-            for x in range(bins[column]):
-                if count[x]:
-                    rank[held] = x
-                    held += 1
-            if nominal[column]:  # in the order of their share of the largest class, or of their mean score
-                for x in range(held):
-                    share[x] = total[rank[x], major] / count[rank[x]]
-                for x in range(1, held):
-                    mine, bin_, y = share[x], rank[x], x - 1
-                    while y >= 0 and share[y] > mine:
-                        share[y + 1], rank[y + 1] = share[y], rank[y]
-                        y -= 1
-                    share[y + 1], rank[y + 1] = mine, bin_
-            above[held] = 0
-            for x in range(held - 1, -1, -1):
-                above[x] = max(above[x + 1], high[rank[x]])
-            left[:] = 0
-            got, below = 0, 0
-            for x in range(held - 1):
-                bin_ = rank[x]
-                got += count[bin_]
-                below = max(below, high[bin_])
-                for t in range(width):
-                    left[t] += total[bin_, t]
-                if n - got < leaf:
-                    break
-                if got < max(leaf, below) or n - got < above[x + 1]:
-                    continue
-                one, other = 0.0, 0.0
-                for t in range(width):
-                    one += float(left[t]) * float(left[t])
-                    other += float(whole[t] - left[t]) * float(whole[t] - left[t])
-                apart = one / got + other / (n - got)
-                if apart > best:
-                    best, chosen = apart, column
+        if n >= 2 * leaf and spread > 0.0:
+            levelled = rows.levels[first:last].max() > leaf
+            for column in range(len(bins)):
+                held = _fill_bins(rows, column, first, last, bins[column], classes, levelled, found)
+                if nominal[column]:
+                    _order_bins(found, held, int(np.argmax(whole)))
+                _count_people(rows, column, first, last, held, ends, found)
+                best, cut = _best_cut(found, held, whole, n, leaf, best)
+                if cut >= 0:
+                    chosen = column
                     goes_left[:] = False
-                    for y in range(x + 1):
-                        goes_left[rank[y]] = True
-        nodes[node, _FEATURE] = chosen
+                    for place in range(cut + 1):
+                        goes_left[found.held[place]] = True
         if chosen >= 0:
-            low, put = first, 0
-            for place in range(first, last):
-                row = order[place]
-                if goes_left[codes[row, chosen]]:
-                    order[low] = row
-                    low += 1
-                else:
-                    aside[put] = row
-                    put += 1
-            for place in range(put):
-                order[low + place] = aside[place]
-            lower[node] = goes_left
-            nodes[node, _LEFT], nodes[node, _RIGHT] = made, made + 1
-            for child in range(made, made + 2):
-                nodes[child, _LEFT] = nodes[child, _RIGHT] = -1
-                nodes[child, _PARENT] = node
-            nodes[made, _FIRST], nodes[made, _LAST] = first, low
-            nodes[made + 1, _FIRST], nodes[made + 1, _LAST] = low, last
+            for code in range(256):
+                if goes_left[code]:
+                    lower[node, code >> 3] |= np.uint8(1 << (code & 7))
+            nodes[node, _FEATURE], nodes[node, _LEFT], nodes[node, _RIGHT] = chosen, made, made + 1
+            middle = _part(rows, chosen, goes_left, first, last, aside, aside_codes)
+            spans[made, 0], spans[made, 1], spans[made + 1, 0], spans[made + 1, 1] = first, middle, middle, last
             made += 2
         node += 1
     return made
+
+
+@inner
+def _spread(score: NDArray[np.int64], classes: int, whole: NDArray[np.int64]) -> tuple[float, float]:
+    """What a node has in common, and how far its records are spread around that; ``whole`` gets their sums."""
+    whole[:] = 0
+    square = 0.0
+    for its in score:
+        if classes:
+            whole[its] += 1
+        else:
+            whole[0] += its
+            square += float(its) * float(its)
+    together = 0.0
+    for total in whole:
+        together += float(total) * float(total)
+    together /= max(len(score), 1)
+    return together, (float(len(score)) if classes else square) - together
+
+
+@inner
+def _fill_bins(
+    rows: _Rows, column: int, first: int, last: int, bins: int, classes: int, levelled: bool, found: _Bins
+) -> int:
+    """Count the records of a node by the bins of a column; how many bins hold one."""
+    count, high, total = found.counts, found.high, found.total
+    count[:bins] = 0
+    for place in range(first, last):
+        x, its = rows.codes[column, place], rows.score[place]
+        if count[x] == 0:
+            high[x] = 0
+            total[x] = 0
+        count[x] += 1
+        if classes:
+            total[x, its] += 1
+        else:
+            total[x, 0] += its
+        if levelled:
+            high[x] = max(high[x], rows.levels[place])
+    held = 0
+    for x in range(bins):
+        if count[x]:
+            found.held[held] = x
+            held += 1
+    return held
+
+
+@inner
+def _order_bins(found: _Bins, held: int, major: int) -> None:
+    """Order bins that have none of their own by their share of the largest class, or by their mean score."""
+    order = found.held
+    for place in range(1, held):
+        mine = order[place]
+        share, before = found.total[mine, major] / found.counts[mine], place - 1
+        while before >= 0 and found.total[order[before], major] / found.counts[order[before]] > share:
+            order[before + 1] = order[before]
+            before -= 1
+        order[before + 1] = mine
+
+
+@inner
+def _count_people(
+    rows: _Rows, column: int, first: int, last: int, held: int, ends: NDArray[np.int64], found: _Bins
+) -> None:
+    """Count the persons on both sides of each cut: whoever has a record in a bin on that side."""
+    left, right = found.left, found.right
+    if not len(rows.persons):
+        got = 0
+        for place in range(held):
+            got += found.counts[found.held[place]]
+            left[place], right[place] = got, last - first - got
+        return
+    for place in range(held):
+        found.at[found.held[place]] = place
+        left[place] = right[place] = 0
+    for row in range(first, last):
+        ends[rows.persons[row], 0], ends[rows.persons[row], 1] = 256, -1
+    for row in range(first, last):
+        place, its = found.at[rows.codes[column, row]], ends[rows.persons[row]]
+        its[0], its[1] = min(its[0], place), max(its[1], place)
+    for row in range(first, last):
+        its = ends[rows.persons[row]]
+        if its[1] >= 0:  # not counted yet
+            left[its[0]] += 1
+            right[its[1]] += 1
+            its[1] = -1
+    after = 0
+    for place in range(1, held):
+        left[place] += left[place - 1]
+    for place in range(held - 1, -1, -1):
+        right[place], after = after, after + right[place]
+
+
+@inner
+def _best_cut(found: _Bins, held: int, whole: NDArray[np.int64], n: int, leaf: int, best: float) -> tuple[float, int]:
+    """The cut of a column that sets most apart, if more than the best so far: how much, and the last bin to its left.
+
+    The bin is -1 where there is none.
+    """
+    count, high, total, part = found.counts, found.high, found.total, found.part
+    above = found.above
+    above[held] = 0
+    for place in range(held - 1, -1, -1):
+        above[place] = max(above[place + 1], high[found.held[place]])
+    part[:] = 0
+    got, below, cut = 0, 0, -1
+    for place in range(held - 1):
+        x = found.held[place]
+        got += count[x]
+        below = max(below, high[x])
+        for t in range(len(whole)):
+            part[t] += total[x, t]
+        if found.right[place] < leaf:
+            break
+        if found.left[place] < max(leaf, below) or found.right[place] < above[place + 1]:
+            continue
+        one, other = 0.0, 0.0
+        for t in range(len(whole)):
+            one += float(part[t]) * float(part[t])
+            other += float(whole[t] - part[t]) * float(whole[t] - part[t])
+        apart = one / got + other / (n - got)
+        if apart > best:
+            best, cut = apart, place
+    return best, cut
+
+
+@inner
+def _part(
+    rows: _Rows,
+    column: int,
+    goes_left: NDArray[np.bool_],
+    first: int,
+    last: int,
+    aside: NDArray[np.int64],
+    aside_codes: NDArray[np.uint8],
+) -> int:
+    """Move the records of a node so that those of its first child stand first, in their order; where these end."""
+    side = np.empty(last - first, dtype=np.bool_)
+    for place in range(first, last):
+        side[place - first] = goes_left[rows.codes[column, place]]
+    for each in range(len(rows.codes)):
+        _move(rows.codes[each, first:last], side, aside_codes)
+    if len(rows.persons):
+        _move(rows.persons[first:last], side, aside)
+    _move(rows.score[first:last], side, aside)
+    _move(rows.levels[first:last], side, aside)
+    return int(first + _move(rows.place[first:last], side, aside))
+
+
+@inner
+def _move(line: NDArray[Any], side: NDArray[np.bool_], aside: NDArray[Any]) -> int:
+    """Move what is on the first side to the front; how much that is."""
+    low, put = 0, 0
+    for place in range(len(line)):
+        if side[place]:
+            line[low] = line[place]
+            low += 1
+        else:
+            aside[put] = line[place]
+            put += 1
+    line[low:] = aside[:put]
+    return low
 
 
 @compiled
 def _descend(
     codes: NDArray[np.uint8],
     roots: NDArray[np.int64],
-    nodes: NDArray[np.int64],
-    lower: NDArray[np.bool_],
+    nodes: NDArray[np.int32],
+    lower: NDArray[np.uint8],
     leaves: NDArray[np.int64],
 ) -> None:
-    """Write the leaf of each record."""
+    """Write the leaf of each row."""
     for row in range(len(leaves)):
         node = roots[row]
         while nodes[node, _FEATURE] >= 0:
-            side = _LEFT if lower[node, codes[row, nodes[node, _FEATURE]]] else _RIGHT
-            node = nodes[node, side]
+            code = codes[row, nodes[node, _FEATURE]]
+            side = _LEFT if lower[node, code >> 3] >> (code & 7) & 1 else _RIGHT
+            node = np.int64(nodes[node, side])
         leaves[row] = node
-
-
-@compiled
-def _merge_short(nodes: NDArray[np.int64], short: NDArray[np.bool_]) -> int:
-    """Send the records of every leaf that is short to its sibling; count the short leaves that records can reach."""
-    found = 0
-    reached = np.zeros(len(nodes), dtype=np.bool_)
-    for node in range(len(nodes)):
-        reached[node] |= nodes[node, _PARENT] < 0
-        if reached[node] and nodes[node, _FEATURE] >= 0:
-            reached[nodes[node, _LEFT]] = reached[nodes[node, _RIGHT]] = True
-    for node in range(len(nodes)):
-        if not (reached[node] and nodes[node, _FEATURE] < 0 and short[node]):
-            continue
-        found += 1
-        parent = nodes[node, _PARENT]
-        if parent >= 0:
-            left, right = nodes[parent, _LEFT], nodes[parent, _RIGHT]
-            if left == right:  # its sibling is merged into it already, and that is not enough
-                nodes[parent, _FEATURE] = -1
-            else:
-                nodes[parent, _LEFT] = nodes[parent, _RIGHT] = right if node == left else left
-    return found
