@@ -15,6 +15,7 @@ from sfumato.core.facts import (
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
+    DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
     Drawn,
@@ -70,6 +71,7 @@ def around(draw: Any) -> Facts:
         Drawn(mode, generator),
         ColumnsDropped(names, levels, empty),
         *draw(maybe(HeldOut(draw(st.integers(1, 9))))),
+        *draw(maybe(DatesCoarsened(("born", "died")[: draw(st.integers(1, 2))]))),
         *draw(st.sampled_from(((), (Unmeasured(),), (despite,)))),
     )
 

@@ -20,6 +20,7 @@ from sfumato.core.facts import (
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
+    DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
     Drawn,
@@ -114,6 +115,11 @@ LAPLACE = r"e\^\((?P<m>\d+)/(?P<scale>[\d.e+-]+)\)"
 BOUND = r"(?P<gamma>[\d.e+]+) \(local differential privacy with epsilon (?P<epsilon>[\d.e+-]+)\); what was .*"
 
 CLAIMS = (
+    Sentence(
+        "months",
+        r"The release gives the dates of (?P<n>\d+) columns? to the month, never to the day: .*\.",
+        lambda facts, said: int(said["n"]) == len(the(facts, DatesCoarsened).columns) > 0,
+    ),
     Sentence(
         "rules",
         r"Every released row obeys (?P<n>\d+) rules? between columns: .*\.",

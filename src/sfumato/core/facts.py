@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sfumato.core.documents import Unparsable, plain, typed
 from sfumato.core.errors import BadInput
@@ -21,6 +21,7 @@ __all__ = [
     "ColumnsDropped",
     "ComponentNoise",
     "CountsKept",
+    "DatesCoarsened",
     "DespitePolicy",
     "DomainsObserved",
     "Drawn",
@@ -400,6 +401,15 @@ class ColumnRulesKept(Fact):
     fact: ClassVar[str] = "column-rules-kept"
     rules: tuple[str, ...]
     rare_pairs: int = 0
+
+
+@dataclass(frozen=True)
+class DatesCoarsened(Fact):
+    """Every date of these columns was taken as the first day of its month before anything was computed."""
+
+    fact: ClassVar[str] = "dates-coarsened"
+    columns: tuple[str, ...]
+    to: Literal["month"] = "month"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from sfumato.core.groups import count_alike
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
 from sfumato.engines.outcome import Apart, Comparison, Outcome
+from sfumato.engines.plan import coarsened_facts
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.stream.epochs import Publication
 from sfumato.engines.stream.measuring import Sampled
@@ -167,6 +168,7 @@ def _facts(
             tuple(field.name for field in schema if field.role is Role.IDENTIFIER),
             tuple(field.name for field in schema if field.role is Role.LEVEL),
         ),
+        *coarsened_facts(schema),
         Maintained(
             algorithm=f"AY05 dynamic maintenance, started by {ALGORITHMS[settings.grouping]}",
             split=settings.split,

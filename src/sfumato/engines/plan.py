@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError, TableError, shown
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Stratified
+from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
 from sfumato.engines.recipe import Recipe
@@ -28,7 +28,7 @@ from sfumato.tables.persons import persons_of_table, propose_person
 from sfumato.tables.schema import Field, Role, Schema
 from sfumato.version import __version__
 
-__all__ = ["Plan", "Prepared", "prepare", "schema_of", "settle"]
+__all__ = ["Plan", "Prepared", "coarsened_facts", "prepare", "schema_of", "settle"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -292,11 +292,17 @@ def _facts(
             empty,
         ),
     ]
+    facts.extend(coarsened_facts(schema))
     if held_out is not None:
         facts.append(HeldOut(held_out.num_rows))
     if strata is not None:
         facts.append(Stratified(strata, len(np.unique(codes)), schema[strata].role is Role.TARGET))
     return tuple(facts)
+
+
+def coarsened_facts(schema: Schema) -> tuple[Fact, ...]:
+    """State which dates were given to the month; nothing where none was."""
+    return (DatesCoarsened(schema.monthly),) if schema.monthly else ()
 
 
 def _check_choices(mechanism: Mechanism) -> None:

@@ -13,6 +13,7 @@ from sfumato.core.facts import (
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
+    DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
     Drawn,
@@ -139,6 +140,8 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_joint(fact, facts)
         case ColumnRulesKept():
             yield from _of_rules(fact)
+        case DatesCoarsened():
+            yield _of_months(fact)
         case FormulaTexts():
             yield from _of_formulas(fact)
         case Unmeasured():
@@ -230,6 +233,16 @@ def _of_rules(fact: ColumnRulesKept) -> Statements:
             f"{counted(fact.rare_pairs, 'pair is', 'pairs are')} held by fewer, and a rule that the owner wrote down "
             "keeps them together",
         )
+
+
+def _of_months(fact: DatesCoarsened) -> Claim:
+    return Claim(
+        f"The release gives the dates of {counted(len(fact.columns), 'column', 'columns')} to the month, never to the "
+        f"day: {quoted(fact.columns)}.",
+        "proved",
+        "Every date was taken as the first day of its month before anything was computed, and is written so.",
+        "nothing; the released table shows it",
+    )
 
 
 def _of_formulas(fact: FormulaTexts) -> Statements:

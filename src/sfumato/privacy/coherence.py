@@ -15,6 +15,7 @@ from sfumato.core.facts import (
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
+    DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
     Drawn,
@@ -127,6 +128,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return fact.category_columns + fact.missing_columns > 0
         case BoundsKept():
             return bool(fact.columns)
+        case DatesCoarsened():
+            return bool(fact.columns) and len(set(fact.columns)) == len(fact.columns)
         case ColumnRulesKept():
             return bool(fact.rules) and len(set(fact.rules)) == len(fact.rules)
         case Transformed():
@@ -207,6 +210,7 @@ def _names_agree(facts: Sequence[Fact]) -> bool:
     named = {fact.column for fact in facts if isinstance(fact, ClassPure | Stratified | TargetMoved)}
     observed = {name for fact in _all(DomainsObserved, facts) for name in fact.columns}
     named |= {name for fact in _all(BoundsKept, facts) for name in fact.columns}
+    named |= {name for fact in _all(DatesCoarsened, facts) for name in fact.columns}
     chained = {name for fact in _all(Chained, facts) for name in fact.columns}
     if chained and not named <= chained:
         return False

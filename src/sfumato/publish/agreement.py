@@ -17,6 +17,7 @@ from sfumato.core.facts import (
     ColumnsDropped,
     ComponentNoise,
     CountsKept,
+    DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
     Drawn,
@@ -55,7 +56,7 @@ Kinds = tuple[type[Fact], ...]
 F = TypeVar("F", bound=Fact)
 
 _AROUND: Kinds = (Drawn, ColumnsDropped)
-_OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy)
+_OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
 _DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _DRAWN)
@@ -320,7 +321,7 @@ def _named(certificate: Certificate) -> Iterator[str]:
     for fact in certificate.facts:
         if isinstance(fact, ClassPure | Randomized | Stratified | TargetMoved):
             yield fact.column
-        elif isinstance(fact, BoundsKept | Chained | DomainsObserved | Transformed):
+        elif isinstance(fact, BoundsKept | Chained | DatesCoarsened | DomainsObserved | Transformed):
             yield from fact.columns
 
 

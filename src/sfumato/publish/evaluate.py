@@ -17,7 +17,7 @@ from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
-from sfumato.core.facts import ColumnsDropped, is_quoted
+from sfumato.core.facts import ColumnsDropped, DatesCoarsened, is_quoted
 from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import schema_of
 from sfumato.privacy.certificate import Certificate
@@ -327,17 +327,21 @@ def compare_tables(
         released, certificate, why_not = _read_released(released, encoding=encoding, most_bytes=most)
     after = to_arrow(released)[0]
     dropped = dropped_columns(certificate, before.column_names)
+    facts = () if certificate is None else certificate.facts
+    months = [name for fact in facts if isinstance(fact, DatesCoarsened) for name in fact.columns]
+    told = schema_of(before, schema, target, [*identifiers, *dropped], public)
+    told = told.by_days(*months) if schema is None else told  # another tool may have released days
     evaluation = measure_released(
         before,
         after,
-        schema_of(before, schema, target, [*identifiers, *dropped], public),
+        told,
         holdout=None if holdout is None else to_arrow(holdout)[0],
         budget=budget,
         certificate=certificate,
         judged=asked is not None,
         rng=Randomness(seed).generator("assess"),
     )
-    facts, document = ((), None) if certificate is None else (certificate.facts, certificate.to_document())
+    document = None if certificate is None else certificate.to_document()
     report = dataclasses.replace(evaluation.report, certificate=document, frame=origin.kind)
     if asked is not None:
         report = judge_report(report, facts, asked, command=command)

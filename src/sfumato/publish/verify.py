@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sfumato.core.documents import read_bytes, read_text
 from sfumato.core.errors import BadInput, OptionError, SfumatoError, TableError, shown
-from sfumato.core.facts import ColumnRulesKept, FormulaTexts, is_quoted
+from sfumato.core.facts import ColumnRulesKept, DatesCoarsened, FormulaTexts, is_quoted
 from sfumato.core.randomness import Mode
 from sfumato.engines.chunks.source import open_source
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
@@ -20,7 +20,8 @@ from sfumato.publish.agreement import Check, agreement_checks, columns_check
 from sfumato.publish.folder import sha256_of
 from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
 from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain
-from sfumato.tables.field import Field, Kind
+from sfumato.tables.dates import microseconds_of_cells, moments_of_texts, month_starts
+from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.infer import complete_field
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, read_rules
 from sfumato.tables.schema import Schema
@@ -42,7 +43,7 @@ class LookedAt:
     """What is in the file of a table; ``rows`` stops one batch after those that were certified.
 
     ``declared`` counts the columns of declared domain and ``outside`` names those of them that leave it; ``broken`` are
-    the rules that a row does not obey.
+    the rules that a row does not obey, ``days`` the columns given to the month that hold another day than its first.
     """
 
     names: tuple[str, ...]
@@ -51,6 +52,7 @@ class LookedAt:
     outside: tuple[str, ...]
     formulas: FormulaCount
     broken: tuple[str, ...] = ()
+    days: tuple[str, ...] = ()
 
 
 def look_at_table(
@@ -61,6 +63,7 @@ def look_at_table(
     *,
     quoted: bool = False,
     rules: tuple[str, ...] = (),
+    monthly: tuple[str, ...] = (),
 ) -> LookedAt:
     """Read a released table once and compare it with the declared domains of its schema.
 
@@ -79,6 +82,7 @@ def look_at_table(
     outside: dict[str, None] = {}
     formulas = FormulaCount(names)
     ruled = [_RuleCheck(rule, schema) for rule in read_rules(rules, names)]
+    months, days = {name for name in monthly if name in names and name in schema.names}, set[str]()
     seen = size = 0
     for part in source.batches(written, max(_FEWEST_ROWS, _BATCH_CELLS // len(names)), threads=False):
         seen += len(part)
@@ -92,13 +96,15 @@ def look_at_table(
         batch = pa.Table.from_batches([part])
         batch = unquote_formulas(batch) if quoted else batch
         formulas.add(batch)
+        batch = _with_moments(batch, schema)
         for check in ruled:
             check.add(batch)
+        days.update(name for name in months - days if _has_days(batch.column(name), schema[name]))
         for field in declared:
             if field.name not in outside and _leaves(batch.column(field.name), field):
                 outside[field.name] = None
     broken = tuple(str(check.rule) for check in ruled if not check.holds)
-    return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken)
+    return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken, tuple(sorted(days)))
 
 
 class _RuleCheck:
@@ -135,11 +141,37 @@ class _RuleCheck:
         self.holds = not broken_rows(self.rule, cells, self._period).any()
 
 
+def _with_moments(batch: pa.Table, schema: Schema) -> pa.Table:
+    """Rows whose moments, which CSV writes as 2020-01-31 10:00:00, are read where all of a column can be."""
+    for field in schema:
+        if field.kind is not Kind.DATE or field.format or field.name not in batch.column_names:
+            continue
+        cells = plain(batch.column(field.name))
+        if not is_text(cells.type):
+            continue
+        moments = moments_of_texts(cells)
+        absent = absent_cells(cells, _with_gap(batch.column(field.name), field).missing)
+        if not moments.filter(pa.array(~absent)).null_count:
+            batch = batch.set_column(batch.column_names.index(field.name), field.name, moments)
+    return batch
+
+
 def _with_gap(cells: pa.ChunkedArray, field: Field) -> Field:
     """Field of a column that CSV wrote, with nothing for a missing cell."""
     if is_text(cells.type) and "" not in (*field.missing, *(field.domain.categories or ())):
         return dataclasses.replace(field, missing=(*field.missing, ""))
     return field
+
+
+def _has_days(cells: pa.ChunkedArray, field: Field) -> bool:
+    """Tell whether a date is not the first moment of its month, or cannot be read."""
+    array = plain(cells)
+    absent = absent_cells(array, _with_gap(cells, field).missing)
+    try:
+        moments, strange = microseconds_of_cells(array, absent, dataclasses.replace(field, domain=Domain()))
+    except BadInput:
+        return not absent.all()
+    return bool(strange.any() or (month_starts(moments) != moments)[~absent].any())
 
 
 def _leaves(cells: pa.ChunkedArray, field: Field) -> bool:
@@ -333,7 +365,10 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         schema = Schema.from_toml(read_text(path / "schema.toml", "schema", "ask for the release again", linked=False))
         quoted = is_quoted(certificate.facts)
         rules = tuple(rule for fact in certificate.facts if isinstance(fact, ColumnRulesKept) for rule in fact.rules)
-        table = look_at_table(path / name, schema, certificate.rows_out, most_bytes, quoted=quoted, rules=rules)
+        months = tuple(name for fact in certificate.facts if isinstance(fact, DatesCoarsened) for name in fact.columns)
+        table = look_at_table(
+            path / name, schema, certificate.rows_out, most_bytes, quoted=quoted, rules=rules, monthly=months
+        )
     except SfumatoError as error:
         return [Check("table readable", False, str(error))]
     more = table.rows > certificate.rows_out
@@ -350,6 +385,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         columns_check(certificate, table.names),
         Check("domains", not table.outside, domains),
         *_rules(rules, table.broken),
+        *_months(months, table.days),
         *_formulas(certificate, table.formulas.facts(quoted=quoted)),
     ]
 
@@ -360,6 +396,14 @@ def _rules(rules: tuple[str, ...], broken: tuple[str, ...]) -> list[Check]:
         return []
     kept = f"{len(rules)} rules between columns hold in every row"
     return [Check("rules", not broken, f"{len(broken)} rules do not hold in every row" if broken else kept)]
+
+
+def _months(columns: tuple[str, ...], days: tuple[str, ...]) -> list[Check]:
+    """Compare the dates with the months that they are said to be given to; nothing where there are none."""
+    if not columns:
+        return []
+    kept = f"the dates of {len(columns)} columns are given to the month"
+    return [Check("months", not days, f"the dates of {len(days)} columns tell days" if days else kept)]
 
 
 def _formulas(certificate: Certificate, found: tuple[FormulaTexts, ...]) -> list[Check]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import SchemaError
 from sfumato.tables.cells import NUMBER, absent_cells, is_number, is_text, plain, read_numbers, write_codes
 from sfumato.tables.codec import Codec, EncodedColumn
-from sfumato.tables.dates import fitting_formats, microseconds_of_cells
+from sfumato.tables.dates import fitting_formats, microseconds_of_cells, moments_of_texts
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.infer import MISSING_MARKS
 
@@ -106,7 +106,7 @@ def _dates(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array,
     if is_text(array.type):
         form = _form_of_dates(array, field, name)
         if form is None:  # fractions of a second, which no format here writes
-            array = _moments_of_texts(array)
+            array = moments_of_texts(array)
     elif pa.types.is_timestamp(array.type):
         array = array.cast(pa.timestamp("us"), safe=False)
     elif not pa.types.is_date(array.type) and not _is_empty(array):
@@ -132,15 +132,6 @@ def _form_of_dates(array: pa.Array, field: Field, name: str) -> str | None:
             f"the dates of column {field.name!r} in {name} can be read in {len(forms)} ways; write them as 2020-01-31"
         )
     return forms[0] if forms else None
-
-
-def _moments_of_texts(array: pa.Array) -> pa.Array:
-    trimmed = pc.utf8_trim_whitespace(array)
-    iso = pc.match_substring_regex(trimmed, r"^\d{4}-\d\d-\d\d([ T]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)?$")
-    try:
-        return pc.if_else(iso, trimmed, pa.scalar(None, trimmed.type)).cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:  # a day that the calendar does not have; Arrow's own words would quote it
-        return pa.nulls(len(array), pa.timestamp("us"))
 
 
 def _categories(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, _Mask, int]:

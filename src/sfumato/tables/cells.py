@@ -14,7 +14,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError
-from sfumato.tables.dates import bound_to_number, microseconds_of_cells, unit_of, write_moments
+from sfumato.tables.dates import (
+    bound_to_number,
+    is_monthly,
+    microseconds_of_cells,
+    month_starts,
+    unit_of,
+    write_moments,
+)
 from sfumato.tables.field import Category, Field, Kind
 
 __all__ = [
@@ -262,6 +269,7 @@ def write_numbers(
         return write_codes(values.astype(np.int64), absent, field, kind, gap)
     if field.kind is Kind.DATE:
         moments = np.rint(values).astype(np.int64) * unit_of(field)
+        moments = month_starts(moments) if is_monthly(field) else moments
         return _marked(write_moments(moments, absent, field, kind), absent, gap)
     if is_text(kind):
         return _marked(_number_texts(pa.array(values, mask=absent), field).cast(kind), absent, gap)

@@ -357,5 +357,5 @@ def _native_type(column: EncodedColumn) -> pa.DataType:
     if not is_text(column.kind) or column.grid is None or column.field.kind is Kind.ORDINAL:
         return column.kind
     if column.field.kind is Kind.DATE:
-        return pa.date32() if column.field.domain.step is DateStep.DAY else pa.timestamp("us")
+        return pa.date32() if column.field.domain.step in (DateStep.DAY, DateStep.MONTH) else pa.timestamp("us")
     return pa.int64() if column.field.kind is Kind.INTEGER else pa.float64()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError
-from sfumato.tables.field import Bound, DateStep, Field
+from sfumato.tables.field import Bound, DateStep, Field, Kind
 
 __all__ = [
     "DATE_UNITS",
@@ -18,7 +19,12 @@ __all__ = [
     "LAST_MOMENT",
     "bound_to_number",
     "fitting_formats",
+    "is_birth",
+    "is_monthly",
     "microseconds_of_cells",
+    "moments_of_texts",
+    "month_starts",
+    "nearest_month_starts",
     "number_to_bound",
     "step_of_moments",
     "unit_of",
@@ -27,11 +33,13 @@ __all__ = [
 
 DATE_UNITS = {
     DateStep.DAY: 86_400_000_000,
+    DateStep.HOUR: 3_600_000_000,
+    DateStep.MINUTE: 60_000_000,
     DateStep.SECOND: 1_000_000,
     DateStep.MILLISECOND: 1_000,
     DateStep.MICROSECOND: 1,
 }
-"""Microseconds in a step, the coarsest first."""
+"""Microseconds in a step, the coarsest first; months are counted in days."""
 
 DATE_FORMATS = (
     "%Y-%m-%d",
@@ -59,19 +67,74 @@ LAST_MOMENT = (datetime.datetime.max - _EPOCH) // _MICROSECOND
 _PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _LOOKS_LIKE_DATE = r"^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2})?)?$"
 _SAMPLE = 100
+_FEWEST = 20  # dates before their spread says anything
+
+
+_CALLED_BIRTH = re.compile(
+    r"birth|born|geburt|geboren|naissance|nacimiento|nascita|(^|[_\s.-])(dob|bday|geb|gebdat)([_\s.-]|$)", re.IGNORECASE
+)
+_LIFETIME = 40 * 365 * DATE_UNITS[DateStep.DAY]
+
+
+def is_birth(name: str, moments: NDArray[np.int64]) -> bool:
+    """Tell whether dates are those of births: called so, or the middle eight of ten spread over forty years.
+
+    Examples
+    --------
+    >>> is_birth("date_of_birth", np.zeros(9, dtype=np.int64)), is_birth("admission", np.zeros(9, dtype=np.int64))
+    (True, False)
+    """
+    if _CALLED_BIRTH.search(name):
+        return True
+    early, late = np.quantile(moments, (0.1, 0.9))
+    return len(moments) >= _FEWEST and bool(late - early >= _LIFETIME)
+
+
+def is_monthly(field: Field) -> bool:
+    """Tell whether the dates of a column are given to the month."""
+    return field.kind is Kind.DATE and field.domain.step is DateStep.MONTH
+
+
+def month_starts(moments: NDArray[np.int64]) -> NDArray[np.int64]:
+    """First moment of the month of each moment, in microseconds since 1970."""
+    months = np.asarray(moments, dtype=np.int64).view("datetime64[us]").astype("datetime64[M]")
+    return np.asarray(months.astype("datetime64[us]").view(np.int64))
+
+
+def nearest_month_starts(days: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """First day of a month nearest to each day since 1970, between two days.
+
+    Examples
+    --------
+    >>> nearest_month_starts(np.array([3.0, 20.0, 29.0]), 0.0, 31.0).tolist()
+    [0.0, 31.0, 31.0]
+    """
+    whole = np.floor(days)
+    months = whole.astype(np.int64).view("datetime64[D]").astype("datetime64[M]")
+    first = months.astype("datetime64[D]").view(np.int64).astype(np.float64)
+    after = (months + 1).astype("datetime64[D]").view(np.int64).astype(np.float64)
+    down = ((days - first <= after - days) | (after > high)) & ((first >= low) | (after > high))
+    return np.where(down, first, after)
 
 
 def unit_of(field: Field) -> int:
-    """Count the microseconds in the step of a date column; one where it has none."""
+    """Count the microseconds in the step of a date column, a day where it is a month; one where it has none."""
+    if is_monthly(field):
+        return DATE_UNITS[DateStep.DAY]
     return DATE_UNITS[field.domain.step] if isinstance(field.domain.step, DateStep) else 1
 
 
 def bound_to_number(bound: Bound, field: Field, *, upwards: bool = False) -> float:
-    """A bound of a domain as the column's numbers count; a date between two steps moves down, or upwards."""
+    """A bound of a domain as the column's numbers count; a date between two steps moves down, or upwards.
+
+    A column by months has those of its bounds.
+    """
     if not isinstance(bound, datetime.datetime):
         return float(bound)
     micro = (bound - _EPOCH) // _MICROSECOND
     unit = unit_of(field)
+    if is_monthly(field):
+        return float(int(month_starts(np.array([micro]))[0]) // unit)
     return float(-(-micro // unit) if upwards else micro // unit)
 
 
@@ -90,7 +153,8 @@ def microseconds_of_cells(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Read the cells of a date column in microseconds since 1970, and tell which are not dates.
 
-    Texts are read by the field's format. A moment finer than a microsecond or outside the years 1 to 9999 is none.
+    Texts are read by the field's format; of a column by months, all days of a month are its first. A moment
+    finer than a microsecond or outside the years 1 to 9999 is none.
     """
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         array = _parsed(pc.utf8_trim_whitespace(array), field.format or DATE_FORMATS[0])
@@ -107,7 +171,24 @@ def microseconds_of_cells(
         known &= (counts >= FIRST_MOMENT // size) & (counts <= LAST_MOMENT // size)
         moments = np.where(known, counts, 0) * size
     known &= (moments >= FIRST_MOMENT) & (moments <= LAST_MOMENT)
-    return np.where(known, moments, 0), ~known & ~absent
+    moments = np.where(known, moments, 0)
+    return month_starts(moments) if is_monthly(field) else moments, ~known & ~absent
+
+
+def moments_of_texts(texts: pa.Array) -> pa.Array:
+    """Moments of texts such as 2020-01-31 or 2020-01-31 10:00:00.5; nulls where one is of another form.
+
+    Examples
+    --------
+    >>> moments_of_texts(pa.array(["2020-01-31T10:00", "soon"])).is_valid().to_pylist()
+    [True, False]
+    """
+    trimmed = pc.utf8_trim_whitespace(texts)
+    iso = pc.match_substring_regex(trimmed, r"^\d{4}-\d\d-\d\d([ T]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)?$")
+    try:
+        return pc.if_else(iso, trimmed, pa.scalar(None, trimmed.type)).cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:  # a day that the calendar does not have; Arrow's own words would quote it
+        return pa.nulls(len(texts), pa.timestamp("us"))
 
 
 def _micros_in(kind: pa.DataType) -> int:

@@ -44,9 +44,12 @@ class Role(StrEnum):
 
 
 class DateStep(StrEnum):
-    """The grid of a date column."""
+    """The grid of a date column; cells of a month stand for its first day, whatever day they were."""
 
+    MONTH = "month"
     DAY = "day"
+    HOUR = "hour"
+    MINUTE = "minute"
     SECOND = "second"
     MILLISECOND = "millisecond"
     MICROSECOND = "microsecond"

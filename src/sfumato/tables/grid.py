@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import SchemaError
 from sfumato.core.records import Extent
 from sfumato.tables.cells import EXACT, decimals_of_step
-from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, bound_to_number, unit_of
+from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, bound_to_number, is_monthly, nearest_month_starts, unit_of
 from sfumato.tables.field import Bound, Category, Field, Kind
 
 __all__ = [
@@ -49,7 +49,8 @@ class Grid:
     """The numbers that a column may take: bounds, and places ``anchor + step * i`` written with some decimals.
 
     A bound that fewer than `crowd` records hold is somebody's own value: numbers beyond it are folded back inside, so
-    that no release piles up exactly there. A shared or declared bound cuts.
+    that no release piles up exactly there. A shared or declared bound cuts. Days of a column by ``months`` are the
+    first of one.
     """
 
     low: float
@@ -59,6 +60,7 @@ class Grid:
     decimals: int
     fold_low: bool
     fold_high: bool
+    months: bool = False
 
     def to_places(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Count numbers in steps from the anchor; without a step they stay as they are."""
@@ -76,7 +78,8 @@ class Grid:
         low, high = np.ceil(low - _NEAR), np.floor(high + _NEAR)
         scale = 10.0**self.decimals
         whole = np.rint(self.anchor * scale) + np.rint(self._inside(places, low, high)) * np.rint(self.step * scale)
-        return np.asarray(whole / scale)
+        numbers = np.asarray(whole / scale)
+        return nearest_month_starts(numbers, self.low, self.high) if self.months else numbers
 
     def _inside(self, places: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
         inside = places.copy()
@@ -142,6 +145,7 @@ def fit_grid(numbers: NDArray[np.float64], field: Field, kind: pa.DataType, crow
         0 if step is None else max(decimals_of_step(step), decimals_of_step(anchor)),
         fold_low=not domain.declared and int((numbers == low).sum()) < crowd,
         fold_high=not domain.declared and int((numbers == high).sum()) < crowd,
+        months=is_monthly(field),
     )
     refuse_misfits(numbers, grid, field)
     return grid

@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 from sfumato.core.errors import SchemaError, TableError
 from sfumato.tables.cells import EXACT, MISSING_MARKS, NUMBER, absent_cells, floats, is_number, is_text, plain
 from sfumato.tables.contact import is_coordinate, private_number, private_text
-from sfumato.tables.dates import DATE_UNITS, fitting_formats, microseconds_of_cells, number_to_bound, step_of_moments
-from sfumato.tables.field import Category, Domain, Field, Kind, Role
+from sfumato.tables.dates import (
+    DATE_UNITS,
+    fitting_formats,
+    is_birth,
+    microseconds_of_cells,
+    number_to_bound,
+    step_of_moments,
+)
+from sfumato.tables.field import Category, DateStep, Domain, Field, Kind, Role
 from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
 from sfumato.tables.schema import Schema
 
@@ -142,6 +149,8 @@ def _date_field(seen: _Seen, why: str, form: str | None = None) -> Field:
         )
     step = step_of_moments(moments)
     low, high = (number_to_bound(int(edge) // DATE_UNITS[step], step) for edge in (moments.min(), moments.max()))
+    if is_birth(seen.name, moments):
+        step, why = DateStep.MONTH, f"{why}, given to the month as dates of birth"
     return seen.field(Kind.DATE, why, Domain(low=low, high=high, step=step), form)
 
 

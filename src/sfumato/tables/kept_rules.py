@@ -28,6 +28,7 @@ from sfumato.tables.rules import (
     broken_rows,
     cells_of_column,
     decimals_of_field,
+    is_kept_by_months,
     pairs_below,
     period_of,
     rules_within,
@@ -139,6 +140,11 @@ def _check(rules: Sequence[Rule], schema: Schema) -> None:
         }[rule.form]
         if not fits:
             raise SchemaError(f"the rule '{rule}' does not go with the kinds of its columns; change one of them")
+        if not is_kept_by_months(rule, schema):
+            raise SchemaError(
+                f"the rule '{rule}' needs days, and one of its columns is given to the month; leave the rule out, or "
+                'write step = "day" in the schema'
+            )
         if rule.form == "<=":
             continue
         follows = schema[rule.follows]

@@ -25,7 +25,17 @@ from sfumato.tables.field import Field, Kind
 if TYPE_CHECKING:
     from sfumato.tables.schema import Schema
 
-__all__ = ["Cells", "Rule", "broken_rows", "cells_of_column", "find_rules", "pairs_below", "read_rules", "rules_within"]
+__all__ = [
+    "Cells",
+    "Rule",
+    "broken_rows",
+    "cells_of_column",
+    "find_rules",
+    "is_kept_by_months",
+    "pairs_below",
+    "read_rules",
+    "rules_within",
+]
 
 _MOST_RULES = 1_000
 _LONGEST = 1_000  # characters of a rule
@@ -159,6 +169,12 @@ def rules_within(schema: Schema) -> tuple[Rule, ...]:
     return tuple(rule for rule in read_rules(schema.rules, schema.names) if encoded.issuperset(rule.columns))
 
 
+def is_kept_by_months(rule: Rule, schema: Schema) -> bool:
+    """Tell whether a rule can be kept although days of its columns are taken away; earlier is always possible."""
+    monthly = [name in schema.monthly for name in rule.columns]
+    return monthly != [False, True] if rule.form == "<=" else not any(monthly)
+
+
 def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = None) -> Mask:
     """Rows that do not obey a rule; an order says nothing of missing cells, and a sum lacks where a part lacks.
 
@@ -253,7 +269,7 @@ def find_rules(table: pa.Table, schema: Schema) -> tuple[str, ...]:
     made = {rule.follows for rule in decided}
     orders = [rule for rule in _orders(fields, cells) if not made & set(rule.columns) and rule.follows != target]
     found = (*_least_orders(orders), *decided)
-    return tuple(str(rule) for rule in found if _is_readable(rule, schema.names))
+    return tuple(str(rule) for rule in found if _is_readable(rule, schema.names) and is_kept_by_months(rule, schema))
 
 
 def _is_readable(rule: Rule, names: Sequence[str]) -> bool:

@@ -223,6 +223,21 @@ class Schema:
         return tuple(field for field in self.fields if field.role in (*_ENCODED, Role.PUBLIC))
 
     @property
+    def monthly(self) -> tuple[str, ...]:
+        """Released columns whose dates are given to the month."""
+        return tuple(
+            field.name for field in self.encoded if field.kind is Kind.DATE and field.domain.step is DateStep.MONTH
+        )
+
+    def by_days(self, *but: str) -> Schema:
+        """Schema whose columns by months, but for some, have the step of their cells."""
+        days = {name: dataclasses.replace(self[name].domain, step=None) for name in self.monthly if name not in but}
+        fields = (
+            dataclasses.replace(field, domain=days[field.name]) if field.name in days else field for field in self
+        )
+        return dataclasses.replace(self, fields=tuple(fields))
+
+    @property
     def target(self) -> Field | None:
         """The class or response, if one is marked."""
         return next((field for field in self.fields if field.role is Role.TARGET), None)

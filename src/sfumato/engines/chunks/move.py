@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.engines.chunks.source import Source
 from sfumato.mechanisms.geometry.key import Key, Mult
 from sfumato.mechanisms.geometry.move import Spacing
 from sfumato.mechanisms.geometry.transformations import hybrid
-from sfumato.tables.cells import absent_cells, is_number, is_text, numbers_of_cells, plain
+from sfumato.tables.cells import absent_cells, is_number, is_text, numbers_of_cells, plain, write_numbers
 from sfumato.tables.field import DateStep, Domain, Field, Kind, Role
 from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
 from sfumato.tables.infer import MISSING_MARKS, infer_field
@@ -246,8 +247,12 @@ class Mover:
 
     def _pass(self, column: pa.ChunkedArray, field: Field, order: NDArray[np.int64] | None) -> pa.Array:
         array = plain(column)
-        if absent_cells(array, field.missing).any():
+        absent = absent_cells(array, field.missing)
+        if absent.any():
             self.gaps.add(field.name)
+        if field.name in self.plan.schema.monthly:
+            moments, _ = numbers_of_cells(column, field)
+            array = pc.if_else(pa.array(absent), array, write_numbers(moments, absent, field, array.type))
         return array if order is None else array.take(pa.array(order))
 
     def _mean(self, name: str) -> float:

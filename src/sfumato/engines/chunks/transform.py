@@ -30,6 +30,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import check_target, replacing_target
 from sfumato.engines.chunks.move import ColumnPlan, Mover, plan_columns
 from sfumato.engines.chunks.source import Source, form_of, open_source
+from sfumato.engines.plan import coarsened_facts
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import CsvWriter, FileForm, FileFormat
@@ -263,7 +264,8 @@ def _write(
 
 
 def _around(plan: ColumnPlan, randomness: Randomness) -> tuple[Fact, ...]:
-    return Drawn(randomness.mode.value, randomness.algorithm), ColumnsDropped(plan.dropped, ())
+    drawn = Drawn(randomness.mode.value, randomness.algorithm)
+    return drawn, ColumnsDropped(plan.dropped, ()), *coarsened_facts(plan.schema)
 
 
 def _facts_of_moving(plan: ColumnPlan, key: Key, mover: Mover, sizes: list[int], *, shuffled: bool) -> tuple[Fact, ...]:
