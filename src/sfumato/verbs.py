@@ -36,7 +36,7 @@ def inspect(table: Any, *, identifiers: Iterable[str] = (), target: str | None =
 
     Parameters
     ----------
-    table : pandas, polars or pyarrow table
+    table : pandas, polars or pyarrow table, or path
     identifiers : iterable of str
         Columns to drop.
     target : str, optional

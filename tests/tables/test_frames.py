@@ -15,7 +15,7 @@ from sfumato.tables.frames import restore, to_arrow
 from tests.tables.columns import confidential, roundtrip
 
 
-@pytest.mark.parametrize("thing", [[1, 2], {"a": [1]}, "table.csv", None, np.zeros((2, 2)), pd.Series([1, 2])])
+@pytest.mark.parametrize("thing", [[1, 2], {"a": [1]}, b"table.csv", None, np.zeros((2, 2)), pd.Series([1, 2])])
 def test_what_is_not_a_table_is_refused_by_its_type(thing: Any) -> None:
     with pytest.raises(TableError, match=rf"a {type(thing).__name__} is not a table that can be read"):
         to_arrow(thing)

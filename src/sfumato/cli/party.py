@@ -32,7 +32,13 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
 @click.option("--config", type=FILE, help="Settings of this party (party.toml).")
 @options("output", "encoding", seed="Rehearse, if all parties do with the same number.")
 @options(recipe="Run owner/recipe.toml again, at all.")
-@click.option("--format", "form", type=click.Choice(["csv", "parquet", "arrow"]), default="csv", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "parquet", "arrow", "xlsx", "sqlite"]),
+    default="csv",
+    show_default=True,
+)
 @options(no_report="Do not measure this owner's part.", policy="What the report on this owner's part must meet.")
 @options("overwrite", sign="This owner's private key (Ed25519) to sign with.")
 @verb

@@ -318,7 +318,7 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, sign
             console.say(f"Outsourcing obfuscation: reversible by anyone who knows {known}.")
         elif isinstance(fact, TargetMoved):
             console.say(f"The target {fact.column!r} was moved like every other number; --public leaves it as it is.")
-        if isinstance(fact, FormulaTexts) and not fact.quoted:
+        if isinstance(fact, FormulaTexts) and not fact.quoted and form.format.value == "csv":
             console.say(
                 f"{fact.cells} cells and {fact.names} column names begin as formulas of a spreadsheet do; "
                 "--spreadsheet-safe writes them as text."

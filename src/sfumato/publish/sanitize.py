@@ -62,7 +62,7 @@ def sanitize(
 
     Parameters
     ----------
-    table : pandas, polars or pyarrow table
+    table : pandas, polars or pyarrow table, or path
     mechanism : Mechanism, optional
         In place of a method and its parameters.
     method : str, optional

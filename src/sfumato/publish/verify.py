@@ -14,7 +14,7 @@ from sfumato.core.documents import read_bytes, read_text
 from sfumato.core.errors import BadInput, OptionError, SfumatoError, TableError, shown
 from sfumato.core.facts import ColumnRulesKept, DatesCoarsened, FormulaTexts, is_quoted
 from sfumato.core.randomness import Mode
-from sfumato.engines.chunks.source import open_source
+from sfumato.engines.chunks.source import Source, open_source
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
 from sfumato.publish.agreement import Check, agreement_checks, columns_check
 from sfumato.publish.folder import sha256_of
@@ -22,10 +22,13 @@ from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
 from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain
 from sfumato.tables.dates import microseconds_of_cells, moments_of_texts, month_starts
 from sfumato.tables.field import Domain, Field, Kind
+from sfumato.tables.files import read_file
 from sfumato.tables.infer import complete_field
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, read_rules
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
+from sfumato.tables.sqlite import SQLITE
+from sfumato.tables.workbook import WORKBOOKS
 
 __all__ = ["MOST_BYTES", "Check", "LookedAt", "Verification", "certificate_beside", "look_at_table", "verify_release"]
 
@@ -35,6 +38,7 @@ MOST_BYTES = 1 << 36
 _FREE = 1 << 26  # bytes that any table may unpack to
 _CELL = 1 << 10  # bytes of a cell, on average, beyond which a table is not what was certified
 _BATCH_CELLS = 1 << 20
+_WHOLE = 1 << 29  # bytes that a table may unpack to whose format is read whole
 _FEWEST_ROWS = 1 << 10
 
 
@@ -74,7 +78,7 @@ def look_at_table(
     TableError
         Where it cannot be read, or unpacks to more than ``most_bytes``, by default to more than as many rows need.
     """
-    source = open_source(file)
+    source = _opened(file, most_bytes)
     written = source.schema.names
     names = unquoted_names(written) if quoted else tuple(written)
     allowed = min(MOST_BYTES, _FREE + rows * len(names) * _CELL) if most_bytes is None else most_bytes
@@ -105,6 +109,14 @@ def look_at_table(
                 outside[field.name] = None
     broken = tuple(str(check.rule) for check in ruled if not check.holds)
     return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken, tuple(sorted(days)))
+
+
+def _opened(file: Path, most_bytes: int | None) -> Source:
+    """A released table to be read in batches; a workbook and an SQLite file are read whole, within bounds."""
+    if not file.name.lower().endswith((*WORKBOOKS, *SQLITE)):
+        return open_source(file)
+    table, form = read_file(file, most_bytes=most_bytes or _WHOLE)
+    return Source(file, form, table.schema, table.num_rows, table=table)
 
 
 class _RuleCheck:
@@ -144,7 +156,7 @@ class _RuleCheck:
 def _with_moments(batch: pa.Table, schema: Schema) -> pa.Table:
     """Rows whose moments, which CSV writes as 2020-01-31 10:00:00, are read where all of a column can be."""
     for field in schema:
-        if field.kind is not Kind.DATE or field.format or field.name not in batch.column_names:
+        if field.kind is not Kind.DATE or field.name not in batch.column_names:
             continue
         cells = plain(batch.column(field.name))
         if not is_text(cells.type):

@@ -29,8 +29,8 @@ from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text
 from sfumato.tables.numerals import Numerals, plain_numerals
 from sfumato.tables.spreadsheet import quote_formulas
-from sfumato.tables.sqlite import SQLITE, read_sqlite
-from sfumato.tables.workbook import WORKBOOKS, Sheet, read_workbook
+from sfumato.tables.sqlite import SQLITE, read_sqlite, write_sqlite
+from sfumato.tables.workbook import WORKBOOKS, Sheet, read_workbook, write_workbook
 
 __all__ = [
     "ENDINGS",
@@ -43,6 +43,7 @@ __all__ = [
     "read_file",
     "read_numerals",
     "read_sql",
+    "read_table",
     "write_file",
 ]
 
@@ -55,6 +56,8 @@ class FileFormat(StrEnum):
     CSV = "csv"
     PARQUET = "parquet"
     ARROW = "arrow"
+    XLSX = "xlsx"
+    SQLITE = "sqlite"
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ def read_file(
             raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {known}")
         if workbook:
             if path.name.lower().endswith(SQLITE):
-                names, columns, found = read_sqlite(path, sheet)
+                names, columns, found = read_sqlite(path, sheet, most_bytes=most_bytes)
             else:
                 names, columns, found = read_workbook(path, sheet, most_bytes=most_bytes)
             check_names(names, shown(path))
@@ -165,6 +168,12 @@ def read_numerals(table: pa.Table, form: FileForm, decimal: str | None = None) -
     likely = "," if form.delimiter == ";" else None
     table, numerals = plain_numerals(table, MISSING_MARKS, decimal=decimal, likely=likely)
     return table, replace(form, numerals=numerals)
+
+
+def read_table(source: str | Path) -> pa.Table:
+    """A table in a file, as people write it: of CSV also numbers with decimal commas or marks between thousands."""
+    table, form = read_file(source)
+    return read_numerals(table, form)[0] if form.format is FileFormat.CSV else table
 
 
 def ending_of(path: Path) -> str | None:
@@ -351,6 +360,10 @@ def write_file(table: pa.Table, path: Path, form: FileForm, *, spreadsheet_safe:
         pa.parquet.write_table(table, str(path))
     elif form.format is FileFormat.ARROW:
         pa.feather.write_feather(table, str(path), compression="uncompressed")
+    elif form.format is FileFormat.XLSX:
+        write_workbook(table, path)
+    elif form.format is FileFormat.SQLITE:
+        write_sqlite(table, path)
     else:
         columns = [_looked_up(column.combine_chunks()) for column in table.columns]
         plainly = pa.table(columns, names=table.column_names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -40,6 +41,7 @@ class Origin:
 def to_arrow(frame: Any) -> tuple[pa.Table, Origin]:
     """Turn a pandas, polars or pyarrow table into an Arrow table; an index is left behind.
 
+    A file is read as on the command line, numbers such as 1.234,50 among its cells too.
     An enumeration of polars becomes a dictionary without an order: listing the words is not ranking them.
 
     Raises
@@ -47,6 +49,10 @@ def to_arrow(frame: Any) -> tuple[pa.Table, Origin]:
     TableError
         For anything else, for names that stand twice or are not text, and for columns of mixed types.
     """
+    if isinstance(frame, str | Path):
+        from sfumato.tables.files import read_table
+
+        frame = read_table(frame)
     wrapped = _wrapped(frame)
     library = wrapped.implementation.value
     if library == "pyarrow":

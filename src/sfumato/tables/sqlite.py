@@ -1,10 +1,13 @@
-"""Tables of SQLite files: opened for reading alone, and read within bounds."""
+"""Tables of SQLite files: opened for reading alone and read within bounds, or written as a new file."""
 
 from __future__ import annotations
 
+import datetime
 import sqlite3
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -12,7 +15,7 @@ import pyarrow as pa
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.workbook import MOST_CELLS, Sheet, column_of_cells
 
-__all__ = ["SQLITE", "read_sqlite"]
+__all__ = ["SQLITE", "read_sqlite", "write_sqlite"]
 
 SQLITE = (".sqlite", ".sqlite3", ".db")
 """Endings of SQLite files that are read."""
@@ -21,10 +24,13 @@ _LONGEST = 1 << 24  # bytes of a cell
 _ROWS = 10_000  # fetched at once
 
 
-def read_sqlite(path: Path, name: str | None = None) -> tuple[list[str], list[pa.Array], Sheet]:
+def read_sqlite(
+    path: Path, name: str | None = None, *, most_bytes: int | None = None
+) -> tuple[list[str], list[pa.Array], Sheet]:
     """Names, columns and name of a table in an SQLite file; without a name, its only one.
 
-    Columns of one type keep it, others are texts. Views and virtual tables are not read: they are programs of the file.
+    Columns of one type keep it, others are texts; ``most_bytes`` is what their cells may come to. Views
+    and virtual tables are not read: they are programs of the file.
 
     Raises
     ------
@@ -43,11 +49,18 @@ def read_sqlite(path: Path, name: str | None = None) -> tuple[list[str], list[pa
             found = connection.execute(f'select * from "{wanted}"')  # noqa: S608 (a name of the file's own, quoted)
             names = [column[0] for column in found.description]
             rows: list[tuple[object, ...]] = []
-            while part := found.fetchmany(_ROWS):
-                rows += part
+            size = 0
+            for row in found:  # one at a time: a row is as long as a cell may be
+                rows.append(row)
+                size += sum(len(cell) if isinstance(cell, str | bytes) else 8 for cell in row)
                 if len(rows) * len(names) > MOST_CELLS:
                     raise TableError(
                         f"a table of {shown(path)} has more than {MOST_CELLS} cells; use a URL with --query"
+                    )
+                if most_bytes is not None and size > most_bytes:
+                    raise TableError(
+                        f"a table of {shown(path)} has more than {max(1, most_bytes >> 20)} MiB; if that is right, "
+                        "grant it more with --most-bytes"
                     )
     except (sqlite3.Error, UnicodeError, OverflowError, MemoryError):  # their own words may quote a cell
         raise TableError(f"{shown(path)} is not a readable SQLite file; it may be damaged or misnamed") from None
@@ -80,3 +93,42 @@ def _chosen(connection: sqlite3.Connection, name: str | None, path: Path) -> She
         raise OptionError(f"there is no table {shown(name)}; there are {known}")
     chosen = tables[0] if name is None else name
     return Sheet(chosen, tuple(other for other in tables if other != chosen), "Table")
+
+
+def write_sqlite(table: pa.Table, path: Path) -> None:
+    """Write a table as the only one, ``released``, of a new SQLite file.
+
+    Numbers keep their type, true and false are 1 and 0, lengths of time are counted in seconds, and dates and times are
+    texts such as 2020-01-31 10:00:00.
+    """
+    names = [name.replace('"', '""') for name in table.column_names]
+    kinds = [_kind_of(column.type) for column in table.columns]
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in zip(names, kinds, strict=True))
+    marks = ", ".join("?" * len(names))
+    try:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(f"create table released ({columns})")
+            for part in table.to_batches(max_chunksize=_ROWS):
+                cells = [map(_stored, column.to_pylist()) for column in part.columns]
+                connection.executemany(f"insert into released values ({marks})", zip(*cells, strict=True))  # noqa: S608
+    except (sqlite3.Error, OverflowError) as error:  # their own words may quote a cell
+        raise OptionError(
+            f"SQLite cannot hold this table of {table.num_columns} columns ({type(error).__name__}); choose another "
+            "--format"
+        ) from None
+
+
+def _kind_of(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return "integer"
+    return "real" if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else "text"
+
+
+def _stored(cell: Any) -> Any:
+    if isinstance(cell, datetime.timedelta):
+        return cell.total_seconds()
+    if isinstance(cell, datetime.datetime):
+        return cell.isoformat(sep=" ")
+    if isinstance(cell, datetime.date | datetime.time):
+        return cell.isoformat()
+    return float(cell) if isinstance(cell, Decimal) else cell

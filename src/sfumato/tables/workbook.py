@@ -1,4 +1,4 @@
-"""Sheets of workbooks, .xlsx and .ods: unpacked within bounds before the library that knows them sees a byte."""
+"""Sheets of workbooks: .xlsx and .ods are unpacked within bounds before a library sees a byte; .xlsx is written."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.core.errors import BadInput, OptionError, TableError, shown
 
-__all__ = ["MOST_CELLS", "WORKBOOKS", "Sheet", "column_of_cells", "read_workbook"]
+__all__ = ["MOST_CELLS", "WORKBOOKS", "Sheet", "column_of_cells", "read_workbook", "write_workbook"]
 
 WORKBOOKS = (".xlsx", ".ods")
 """Endings of workbooks that are read."""
@@ -28,6 +30,9 @@ MOST_BYTES = 1 << 29
 _MOST_PARTS = 2_000
 _BLOCK = 1 << 20
 _EXACT = 2**53
+_MOST_ROWS, _MOST_COLUMNS, _LONGEST = 1_048_575, 16_384, 32_767  # of a sheet, below its header; characters of a cell
+_FIRST_YEAR = 1901  # earlier days have no number that all programs agree on
+_WRITTEN = datetime.datetime(2000, 1, 1)  # in place of the day of writing, so that equal tables give equal files
 _REFUSED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, OSError)
 
 
@@ -234,3 +239,90 @@ def _text(cell: Any) -> str:
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < _EXACT:
         return str(int(cell))
     return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else str(cell)
+
+
+def write_workbook(table: pa.Table, path: Path) -> None:
+    """Write a table as the only sheet of an .xlsx file, without a cell that could be run: texts stay texts.
+
+    Numbers, true and false, and dates keep their types; whole numbers beyond 2^53, days before 1901 and moments finer
+    than a millisecond are texts, and lengths of time are counted in seconds.
+
+    Raises
+    ------
+    OptionError
+        For a table that no sheet can hold: too many rows or columns, a text too long, or a row without any value.
+    """
+    try:
+        import xlsxwriter
+    except ImportError:
+        raise OptionError("writing .xlsx needs XlsxWriter; install sfumato[excel]") from None
+    _refuse_unfit(table)
+    plainly = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
+    with xlsxwriter.Workbook(path, {**plainly, "constant_memory": True, "in_memory": False}) as book:
+        book.set_properties({"created": _WRITTEN})
+        sheet = book.add_worksheet("table")
+        forms = {kind: book.add_format({"num_format": form}) for kind, form in _NUMBER_FORMS.items()}
+        for place, name in enumerate(table.column_names):
+            sheet.write_string(0, place, name)
+        row = 0
+        for part in table.to_batches(max_chunksize=_BATCH):
+            columns = [column.to_pylist() for column in part.columns]
+            for cells in zip(*columns, strict=True):
+                row += 1
+                for place, cell in enumerate(cells):
+                    _write_cell(sheet, row, place, cell, forms)
+
+
+_BATCH = 1_000
+_NUMBER_FORMS: dict[type, str] = {
+    datetime.date: "yyyy-mm-dd",
+    datetime.datetime: "yyyy-mm-dd hh:mm:ss.000",
+    datetime.time: "hh:mm:ss",
+}
+
+
+def _write_cell(sheet: Any, row: int, place: int, cell: Any, forms: dict[type, Any]) -> None:
+    if cell is None or cell != cell:
+        return
+    if isinstance(cell, datetime.timedelta):
+        cell = cell.total_seconds()
+    if isinstance(cell, bool):
+        sheet.write_boolean(row, place, cell)
+    elif isinstance(cell, int | float | Decimal) and -_EXACT < cell < _EXACT:
+        sheet.write_number(row, place, cell)
+    elif type(cell) in forms and _is_day_of_sheets(cell):
+        sheet.write_datetime(row, place, cell, forms[type(cell)])
+    else:
+        sheet.write_string(row, place, cell if isinstance(cell, str) else _text(cell))
+
+
+def _is_day_of_sheets(cell: Any) -> bool:
+    finer = getattr(cell, "microsecond", 0) % 1_000
+    return not finer and getattr(cell, "tzinfo", None) is None and getattr(cell, "year", _FIRST_YEAR) >= _FIRST_YEAR
+
+
+def _refuse_unfit(table: pa.Table) -> None:
+    if table.num_rows > _MOST_ROWS or table.num_columns > _MOST_COLUMNS:
+        raise OptionError(
+            f"a sheet holds {_MOST_ROWS} rows of {_MOST_COLUMNS} columns and the table has {table.num_rows} of "
+            f"{table.num_columns}; choose another --format"
+        )
+    empty = None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        gone = pc.is_null(column, nan_is_null=True)
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            texts = column.cast(kind)
+            longer = pc.sum(pc.greater(pc.utf8_length(texts), _LONGEST)).as_py()
+            if longer:
+                raise OptionError(
+                    f"column {name!r} holds {longer} texts longer than the {_LONGEST} characters of a sheet's cell; "
+                    "choose another --format"
+                )
+            gone = pc.or_kleene(gone, pc.equal(texts, ""))
+        empty = gone if empty is None else pc.and_(empty, gone)
+    lost = 0 if empty is None else pc.sum(empty).as_py()
+    if lost:
+        raise OptionError(
+            f"{lost} rows have no value at all, which a sheet cannot tell from none; choose another --format"
+        )

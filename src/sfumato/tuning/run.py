@@ -68,7 +68,7 @@ def tune(
 
     Parameters
     ----------
-    table : pandas, polars or pyarrow table
+    table : pandas, polars or pyarrow table, or path
     target : str, optional
         The class or response that will be mined; without one utility is how well covariances are kept.
     method : {"classwise", "condense"}, optional

@@ -31,7 +31,7 @@ class Source:
     """A file whose rows come in batches.
 
     ``schema`` names columns and types; all are texts in CSV, as everywhere in this package. ``rows`` is None where the
-    format does not say.
+    format does not say. A file that cannot be read in parts comes as a ``table``.
     """
 
     path: Path
@@ -39,10 +39,14 @@ class Source:
     schema: pa.Schema
     rows: int | None
     encoding: str = "utf-8"
+    table: pa.Table | None = None
 
     def batches(self, columns: Sequence[str], rows: int, *, threads: bool = True) -> Iterator[pa.RecordBatch]:
         """Read some columns from the first row to the last; batches of Parquet have so many rows."""
         names = list(columns)
+        if self.table is not None:
+            yield from self.table.select(names).to_batches(max_chunksize=rows)
+            return
         with _plain_errors(self.path):
             if self.form.format is FileFormat.PARQUET:
                 yield from self._parquet(names, rows, threads=threads)
