@@ -25,13 +25,22 @@ from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.infer import MISSING_MARKS
-from sfumato.tables.persons import propose_person
+from sfumato.tables.persons import persons_of_table, propose_person
+from sfumato.tables.rare import share_values
+from sfumato.tables.rules import find_rules
 from sfumato.tables.schema import Role, Schema
 
 __all__ = ["Stream", "inspect", "reconstruct", "stream"]
 
 
-def inspect(table: Any, *, identifiers: Iterable[str] = (), target: str | None = None) -> Schema:
+def inspect(
+    table: Any,
+    *,
+    identifiers: Iterable[str] = (),
+    target: str | None = None,
+    person: str | None = None,
+    k: int = 10,
+) -> Schema:
     """What each column is taken for and what will happen to it, to be printed and edited.
 
     Parameters
@@ -41,6 +50,10 @@ def inspect(table: Any, *, identifiers: Iterable[str] = (), target: str | None =
         Columns to drop.
     target : str, optional
         The class or response that will be mined.
+    person : str, optional
+        Column that says who a row is about; one that seems to is proposed.
+    k : int
+        Fewest persons who hold a category that leaves, as a run with that k has it.
 
     Examples
     --------
@@ -51,14 +64,42 @@ def inspect(table: Any, *, identifiers: Iterable[str] = (), target: str | None =
     name    identifier    nominal  dropped       text with 3 categories; identifier, as told
     """
     arrow = to_arrow(table)[0]
-    schema = Schema.infer(arrow, identifiers=tuple(identifiers), target=target)
+    identifiers = tuple(identifiers)
+    dropped = identifiers if person is None else (*identifiers, person)
+    schema = Schema.infer(arrow, identifiers=dropped, target=target)
+    if person is not None:
+        return _with_rare(arrow, schema.with_role(Role.PERSON, person), k)
     proposed = propose_person(arrow, schema)
     if proposed is None or proposed.column == target:
-        return schema
+        return _with_rare(arrow, schema, k)
     whose = dataclasses.replace(schema[proposed.column], role=Role.PERSON, reason=f"{proposed}; proposed as the person")
-    return dataclasses.replace(
-        schema, fields=tuple(whose if field.name == proposed.column else field for field in schema)
-    )
+    fields = tuple(whose if field.name == proposed.column else field for field in schema)
+    return _with_rare(arrow, dataclasses.replace(schema, fields=fields), k)
+
+
+def _with_rare(arrow: pa.Table, schema: Schema, k: int) -> Schema:
+    """Schema that says of each column what becomes of its rare values, with the rules that hold after that."""
+    persons = persons_of_table(arrow, schema)
+    people = arrow.num_rows if persons is None else int(persons.max()) + 1
+    if people < k or not schema.encoded:
+        return schema
+    rng = Randomness(0).generator("inspect")
+    shared = share_values(arrow, schema.without_target(), k=k, way="lift", persons=persons, rng=rng)
+    if shared.changed:
+        target = () if schema.target is None else (schema.target.name,)
+        after = shared.schema.with_role(Role.TARGET, *(name for name in target if name in _names(shared.schema)))
+        schema = dataclasses.replace(schema, rules=find_rules(shared.table, after))
+    fields = []
+    for field in schema:
+        words = shared.words(field.name)
+        if words and field.role is Role.TARGET:
+            words = f"a class that fewer than {k} persons hold: say with --rare what becomes of it"
+        fields.append(dataclasses.replace(field, reason=f"{field.reason}; {words}") if words else field)
+    return dataclasses.replace(schema, fields=tuple(fields))
+
+
+def _names(schema: Schema) -> set[str]:
+    return {field.name for field in schema.encoded}
 
 
 def reconstruct(

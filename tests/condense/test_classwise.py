@@ -283,5 +283,5 @@ def test_the_whole_job_gives_the_classes_back_and_certifies_l_1() -> None:
 def test_no_message_holds_a_value_of_the_class() -> None:
     table = pa.table({"x": np.arange(60.0), "class": ["secret"] * 57 + ["rare"] * 3})
     with pytest.raises(LevelError) as caught:
-        sfumato.sanitize(table, ClasswiseCondensation(k=5), target="class", seed=1, report=False)
+        sfumato.sanitize(table, ClasswiseCondensation(k=5), target="class", rare="keep", seed=1, report=False)
     assert not re.search("secret|rare", str(caught.value))

@@ -124,7 +124,7 @@ def test_levels_above_the_number_of_persons_are_refused() -> None:
 def test_strata_with_too_few_persons_are_refused() -> None:
     table = visits(12, 60)
     table = table.set_column(2, "sex", pa.array(["m"] * 3 + ["f"] * 57))
-    with pytest.raises(LevelError, match="fewer persons than the highest privacy level"):
+    with pytest.raises(LevelError, match="have fewer persons than the highest privacy level, 5"):
         sf.sanitize(table, k=5, person="patient", strata="sex", report=False)
 
 

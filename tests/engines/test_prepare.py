@@ -21,7 +21,9 @@ def people() -> pa.Table:
 
 def grid_of(mechanism: Mechanism, level: str | int | None) -> Grid:
     table = people()
-    job = prepare(table, Plan(mechanism, Schema.infer(table, target="kind"), level, randomness=Randomness(1)))
+    job = prepare(
+        table, Plan(mechanism, Schema.infer(table, target="kind"), level, randomness=Randomness(1), rare="keep")
+    )
     found = job.codec.columns[0].grid
     assert found is not None
     return found

@@ -31,6 +31,7 @@ from sfumato.core.facts import (
     PersonsApart,
     PersonsBounded,
     Randomized,
+    RareValues,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -104,6 +105,7 @@ def condensed(draw: Any) -> Facts:
     persons = draw(st.integers(max(grouped.smallest, grouped.asked_max), grouped.records))
     return (
         *draw(around()),
+        *draw(rare_values(grouped.asked_max)),
         *draw(maybe(PersonsApart(persons, draw(st.integers(0, 2))))),
         *draw(maybe(Stratified(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)), draw(st.booleans())))),
         *draw(maybe(ClassPure(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3))))),
@@ -113,6 +115,25 @@ def condensed(draw: Any) -> Facts:
         Shuffled(grouped.records),
         *draw(maybe(rules)),
     )
+
+
+@st.composite
+def rare_values(draw: Any, least: int) -> Facts:
+    """Draw what became of rare values, if they were counted."""
+    way = draw(st.sampled_from(("pool", "lift", "keep")))
+    counts = [0, 0, 0] if way == "keep" else [draw(st.integers(0, 2)) for _ in range(3)]
+    fact = RareValues(
+        way,
+        max(2, least),
+        draw(st.integers(1, 4)),
+        counts[0],
+        counts[0] + counts[1],
+        counts[2],
+        draw(st.integers(0, 2)),
+        () if way == "keep" else draw(st.sampled_from(((), ("gone",), ("gone", "it's gone")))),
+        draw(st.booleans()),
+    )
+    return tuple(draw(maybe(fact)))
 
 
 @st.composite
@@ -142,7 +163,8 @@ def chained(draw: Any) -> Facts:
     strata = Stratified(draw(st.sampled_from(columns)), draw(st.integers(1, 2)), draw(st.booleans()))
     rules = ColumnRulesKept(("age <= pay",), draw(st.integers(0, 1)))
     persons = PersonsBounded(draw(st.integers(max(*smallest, asked), rows)), draw(st.integers(0, rows)))
-    return (*draw(around()), *draw(maybe(strata)), fact, Shuffled(rows), *draw(maybe(persons)), *draw(maybe(rules)))
+    more = (*draw(maybe(persons)), *draw(maybe(rules)))
+    return (*draw(around()), *draw(rare_values(k)), *draw(maybe(strata)), fact, Shuffled(rows), *more)
 
 
 @st.composite

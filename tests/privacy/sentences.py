@@ -35,6 +35,7 @@ from sfumato.core.facts import (
     PersonsApart,
     PersonsBounded,
     Randomized,
+    RareValues,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -240,6 +241,11 @@ CLAIMS = (
         r"No number that fewer than (?P<k>\d+) (original records|(?P<persons>persons of the table)) hold was copied\.",
         lambda facts, said: (
             int(said["k"]) == the(facts, Chained).k > 1 and (said["persons"] is not None) == has(facts, PersonsBounded)
+            if has(facts, Chained)
+            else has(facts, Synthesized)
+            and said["persons"] is not None
+            and int(said["k"]) == the(facts, Grouped).smallest > 1
+            and all(fact.rare_pairs == 0 for fact in every(facts, ColumnRulesKept))
         ),
     ),
     Sentence(
@@ -247,10 +253,20 @@ CLAIMS = (
         r"No category that fewer than (?P<k>\d+) (original records|(?P<persons>persons of the table)) hold appears in "
         r"the release\.",
         lambda facts, said: (
-            int(said["k"]) == the(facts, Chained).k > 1
+            said["persons"] is not None
+            and int(said["k"]) == the(facts, RareValues).k > 1
+            and the(facts, RareValues).shown == 0
+            and not has(facts, Maintained)
+            if has(facts, RareValues)
+            else int(said["k"]) == the(facts, Chained).k > 1
             and not has(facts, CountsKept)
             and (said["persons"] is not None) == has(facts, PersonsBounded)
         ),
+    ),
+    Sentence(
+        "columns of one value",
+        r"The release does not hold the columns with less than two values that (?P<k>\d+) persons hold \(.*\)\.",
+        lambda facts, said: int(said["k"]) == the(facts, RareValues).k and bool(the(facts, RareValues).dropped),
     ),
     Sentence(
         "pure classes",
@@ -527,7 +543,19 @@ REFUSED = (
     Sentence(
         "rare",
         r"Rare categories are hidden\.",
-        lambda facts, said: has(facts, CountsKept) or has(facts, Maintained),
+        lambda facts, said: (
+            (has(facts, CountsKept) and all(fact.shown for fact in every(facts, RareValues))) or has(facts, Maintained)
+        ),
+    ),
+    Sentence(
+        "rare in a group",
+        r"Every category of a group is shared by several of its members\.",
+        lambda facts, said: has(facts, CountsKept) and the(facts, RareValues).shown == 0,
+    ),
+    Sentence(
+        "rare left",
+        r"No category that fewer than (?P<k>\d+) persons of the table hold appears in the release\.",
+        lambda facts, said: int(said["k"]) == the(facts, RareValues).k and the(facts, RareValues).shown > 0,
     ),
     Sentence(
         "order known",

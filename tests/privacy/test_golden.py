@@ -26,6 +26,7 @@ from sfumato.core.facts import (
     Noised,
     Opened,
     PersonsBounded,
+    RareValues,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -47,6 +48,22 @@ BLUR = ComponentNoise("laplace", 0.2, 3, "component", 0.001, 2.0**-20)
 LEDGER = Opened("group sums", "the sum of the rows of each group", "sum", ("bank", "clinic", "shop"), 54, 1)
 METHODS: dict[str, tuple[Fact, ...]] = {
     "condense": (*AROUND, HeldOut(7), GROUPED, DRAWN, CountsKept(2, 1), Shuffled(100)),
+    "condense-rare-pooled": (
+        *AROUND,
+        RareValues("pool", 12, 3, 40, 71, 2, 0, ("smoker",), True),
+        GROUPED,
+        DRAWN,
+        CountsKept(2, 1),
+        Shuffled(100),
+    ),
+    "condense-rare-kept": (
+        *AROUND,
+        RareValues("keep", 12, 3, shown=40),
+        GROUPED,
+        DRAWN,
+        CountsKept(2, 1),
+        Shuffled(100),
+    ),
     "condense-equal-rows": (
         *AROUND,
         Stratified("town", 3, False),

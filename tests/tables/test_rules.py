@@ -146,7 +146,7 @@ def test_a_pair_that_few_hold_makes_no_rule_but_of_the_owners_word() -> None:
     table = pa.table({"city": [*cells["city"], rare[0]], "state": [*cells["state"], rare[1]], "n": [*range(200), 7]})
     assert sf.inspect(table).rules == ()
     schema = Schema(Schema.infer(table).fields, ("city -> state",))
-    release = sf.sanitize(table, k=5, seed=1, schema=schema, report=False)
+    release = sf.sanitize(table, k=5, seed=1, schema=schema, rare="keep", report=False)
     assert broken(release.table, release.schema) == 0
     assert ColumnRulesKept(("city -> state",), 1) in release.certificate.facts
     assert any("1 pair is held by fewer" in refused.because for refused in release.certificate.refused)
@@ -154,7 +154,7 @@ def test_a_pair_that_few_hold_makes_no_rule_but_of_the_owners_word() -> None:
 
 def test_a_found_pair_that_fewer_than_k_hold_is_not_kept() -> None:
     table = pa.table(visits(np.random.default_rng(5)))
-    release = sf.sanitize(table, k=50, seed=1, report=False)
+    release = sf.sanitize(table, k=50, seed=1, rare="keep", report=False)
     assert set(release.schema.rules) == RULES - {"city -> state"}
 
 

@@ -71,6 +71,10 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "policy": ("What the release must meet: trusted, research, public, or a file.", {"metavar": "NAME|FILE"}),
     "public": ("A column to pass through; repeatable.", {"multiple": True, "metavar": "COL"}),
     "query": ("SQL to run, where INPUT is a database URL.", {}),
+    "rare": (
+        "Categories that fewer than k persons hold: pool, lift in their hierarchy, or keep.  [default: lift or pool]",
+        {"type": click.Choice(["pool", "lift", "keep"])},
+    ),
     "recipe": ("Replay owner/recipe.toml of a run.", {"type": FILE}),
     "rows_are_people": ("Each row is a person, although a column looks like a key of persons.", _FLAG),
     "schema": ("Schema written by inspect.", {"type": FILE}),

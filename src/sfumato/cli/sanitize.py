@@ -22,6 +22,7 @@ from sfumato.cli.options import (
 from sfumato.core.errors import OptionError
 
 if TYPE_CHECKING:
+    from sfumato.core.facts import RareValues
     from sfumato.engines.recipe import Recipe
     from sfumato.mechanisms.methods import Parameter
     from sfumato.publish import Release, Signer
@@ -149,7 +150,7 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
 )
 @click.option("--key", type=FILE, help="Key of a geometric method.")
 @click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")
-@options("level", "strata", "target", "identifier", "person", "rows_are_people", "public", "schema", "no_rules")
+@options("level", "strata", "target", "identifier", "person", "rows_are_people", "public", "schema", "no_rules", "rare")
 @options("holdout", "recipe", "seed", "form")
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
 @options("no_report", "sign", "overwrite")
@@ -208,7 +209,7 @@ def sanitize(
                 "--chunked reads plain CSV; leave out --delimiter, --decimal and --sheet, or leave out --chunked"
             )
         _refuse_in_chunks(source, form, chunked=chunked, query=query, needs={**run, "holdout": holdout})
-        del run["level"], run["strata"], run["no_rules"], run["person"], run["rows_are_people"]
+        del run["level"], run["strata"], run["no_rules"], run["person"], run["rows_are_people"], run["rare"]
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
                 source, output, new_key=new_key, batch_rows=batch_rows, encoding=encoding, sign=signer,
@@ -276,7 +277,7 @@ def _refuse_in_chunks(
         raise OptionError("--batch-rows is for files that go through in batches; add --chunked or leave it out")
     if source == "-" or "://" in source or query is not None:
         raise OptionError("--chunked reads a file, some of it twice; write standard input or the query to a file first")
-    for name in ("holdout", "level", "strata", "person"):
+    for name in ("holdout", "level", "strata", "person", "rare"):
         if needs[name] is not None or getattr(needs["recipe"], name, None) is not None:
             raise OptionError(f"--{name} needs all rows at once; leave it out, or leave out --chunked")
     read = form_of(Path(source))
@@ -284,6 +285,18 @@ def _refuse_in_chunks(
         raise OptionError("--spreadsheet-safe is for CSV; convert the file first, or leave it out")
     if form not in (None, read.format.value):
         raise OptionError("--chunked writes the format that it reads; leave out --format, or convert the file first")
+
+
+def rare_words(fact: RareValues) -> str:
+    """Say what became of categories that few hold."""
+    who = f"fewer than {fact.k} persons"
+    if fact.shown:
+        return f"Rare values: {fact.shown} categories that {who} hold are left as they are."
+    gone = f", {len(fact.dropped)} columns left with less than two were dropped" if fact.dropped else ""
+    filled = f", {fact.filled} missing cells of {who} took another record's value" if fact.filled else ""
+    return (
+        f"Rare values: {fact.categories} categories that {who} hold became others ({fact.cells} cells){gone}{filled}."
+    )
 
 
 def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
@@ -296,7 +309,7 @@ def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
 
 
 def _tell(console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None) -> None:
-    from sfumato.core.facts import Chained, FormulaTexts, Randomized, Synthesized, TargetMoved, Transformed
+    from sfumato.core.facts import Chained, FormulaTexts, Randomized, RareValues, Synthesized, TargetMoved, Transformed
 
     certificate = release.certificate
     verdict = None if release.report is None else release.report.verdict
@@ -318,6 +331,8 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, sign
             console.say(f"Outsourcing obfuscation: reversible by anyone who knows {known}.")
         elif isinstance(fact, TargetMoved):
             console.say(f"The target {fact.column!r} was moved like every other number; --public leaves it as it is.")
+        elif isinstance(fact, RareValues):
+            console.say(rare_words(fact))
         if isinstance(fact, FormulaTexts) and not fact.quoted and form.format.value == "csv":
             console.say(
                 f"{fact.cells} cells and {fact.names} column names begin as formulas of a spreadsheet do; "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, tell_error, verb
-from sfumato.cli.options import FILE, check_new, options, read_people, reading_words, write_private
+from sfumato.cli.options import COUNT, FILE, check_new, options, read_people, reading_words, usual, write_private
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +75,9 @@ def patients() -> pa.Table:
 
 @click.command()
 @click.argument("source", metavar="INPUT")
-@options("identifier", "target", output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
+@options("identifier", "target", "person")
+@usual("--k", default=10, type=COUNT, words="Fewest persons who hold a category that leaves.")
+@options(output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
 @options("encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def inspect(
@@ -84,6 +86,8 @@ def inspect(
     output: Path | None,
     identifiers: tuple[str, ...],
     target: str | None,
+    person: str | None,
+    k: int,
     overwrite: bool,
     **reading: Any,
 ) -> None:
@@ -97,7 +101,7 @@ def inspect(
 
     check_new(output, overwrite=overwrite)
     table, form = read_people(source, **reading)
-    schema = sf.inspect(table, identifiers=identifiers, target=target)
+    schema = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k)
     console.say(f"{table.num_rows} rows, {table.num_columns} columns")
     console.say(f"{reading_words(source, form)}\n")
     console.say(schema.describe(domains=True))
@@ -134,7 +138,14 @@ def _jsonable(value: Any) -> Any:
 @click.option("--holdout", type=float, default=0.1, show_default=True, help="Share of the rows held out in a split.")
 @click.option("--k", type=int, help="Smallest group size that is tried.  [default: 5]")
 @options(
-    "level", "strata", "identifier", "person", "rows_are_people", "schema", seed="Repeat the same splits and draws."
+    "level",
+    "strata",
+    "identifier",
+    "person",
+    "rows_are_people",
+    "schema",
+    "rare",
+    seed="Repeat the same splits and draws.",
 )
 @options("encoding", "delimiter", "decimal", "sheet", "query", overwrite="Replace an earlier tuning of that name.")
 @verb

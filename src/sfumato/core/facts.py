@@ -38,6 +38,7 @@ __all__ = [
     "PersonsApart",
     "PersonsBounded",
     "Randomized",
+    "RareValues",
     "RowsKept",
     "Shuffled",
     "ShuffledWithin",
@@ -410,6 +411,29 @@ class DatesCoarsened(Fact):
     fact: ClassVar[str] = "dates-coarsened"
     columns: tuple[str, ...]
     to: Literal["month"] = "month"
+
+
+@dataclass(frozen=True)
+class RareValues(Fact):
+    """What became of categories that fewer than ``k`` persons of the table hold, before anything else was done.
+
+    ``way`` is "pool" or "lift" where ``categories`` of them, that stand in so many ``cells``, became others, and "keep"
+    where they were left; ``columns`` hold categories. ``filled`` cells that fewer persons lack took the value of
+    another record. ``shown`` counts the categories that fewer hold and that the release may show; ``dropped`` are
+    columns that would have been left with one category, or in which fewer persons have a value. Persons are counted
+    ``by_person`` where a column says who a row is about, and else by row.
+    """
+
+    fact: ClassVar[str] = "rare-values"
+    way: str
+    k: int
+    columns: int
+    categories: int = 0
+    cells: int = 0
+    filled: int = 0
+    shown: int = 0
+    dropped: tuple[str, ...] = ()
+    by_person: bool = False
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
         released = kept.whole(drawn, native=codec.decode(records.values, native=True) if native else None)
     job = _in_groups(job, sanitized.workings)
     return Outcome(
-        recipe=plan.recipe(schema),
+        recipe=plan.recipe(dataclasses.replace(job.told, rules=schema.rules)),
         table=_beside(released, job, sanitized.workings),
         rows_in=job.original.num_rows,
         rows_out=released.num_rows,
@@ -59,12 +59,18 @@ def _rules(job: Prepared, plan: Plan) -> KeptRules | None:
     """Rules that rows made anew are to obey; rows that descend from others obey what their numbers let them."""
     if not plan.mechanism.traits.synthetic or not job.codec.schema.rules:
         return None
-    return keep_rules(job.original, job.codec, crowd=_crowd(job, plan), found=plan.found_rules)
+    return keep_rules(
+        job.original,
+        job.codec,
+        crowd=_crowd(job, plan),
+        found=plan.found_rules,
+        persons=job.records.persons,
+    )
 
 
 def _seen(kept: KeptRules, job: Prepared, plan: Plan) -> tuple[Codec, Records]:
     """What a mechanism sees of rows that obey rules, and how that is read."""
-    codec = Codec.fit(kept.table, kept.schema, crowd=_crowd(job, plan))
+    codec = Codec.fit(kept.table, kept.schema, crowd=_crowd(job, plan), persons=job.records.persons)
     records = codec.encode(kept.table, levels=job.records.levels, strata=job.records.strata)
     return codec, dataclasses.replace(records, persons=job.records.persons)
 

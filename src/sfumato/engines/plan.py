@@ -25,6 +25,8 @@ from sfumato.tables.codec import Codec, check_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.persons import persons_of_table, propose_person
+from sfumato.tables.rare import Shared, Way, check_way, share_values
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, rules_within
 from sfumato.tables.schema import Field, Role, Schema
 from sfumato.version import __version__
 
@@ -50,6 +52,8 @@ class Plan:
         Rules between columns need not hold in rows that are made anew.
     found_rules : bool
         The rules were found in the table, and not told by its owner.
+    rare : {"pool", "lift", "keep"}, optional
+        What becomes of categories that fewer persons hold than the highest level; see `sfumato.tables.rare`.
     """
 
     mechanism: Mechanism
@@ -60,9 +64,19 @@ class Plan:
     randomness: Randomness = dataclasses.field(default_factory=Randomness)
     no_rules: bool = False
     found_rules: bool = False
+    rare: Way | None = None
 
     def __post_init__(self) -> None:
         _check_choices(self.mechanism)
+        if self.rare in ("pool", "lift") and self._holders is None:
+            raise OptionError(
+                f"{self.mechanism.method!r} has no level that rare values could be counted by; leave out --rare"
+            )
+
+    @property
+    def _holders(self) -> int | None:
+        traits = self.mechanism.traits
+        return traits.floor if traits.holders is None else traits.holders
 
     def __repr__(self) -> str:
         return f"Plan({self.mechanism.method}, {len(self.schema)} columns)"
@@ -81,18 +95,23 @@ class Plan:
             seed,
             __version__,
             no_rules=self.no_rules,
+            rare=self.rare,
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prepared:
-    """What a mechanism and the measuring after it work on."""
+    """What a mechanism and the measuring after it work on.
+
+    ``told`` is the schema of the table as it came, before rare values became others.
+    """
 
     original: pa.Table
     outside: pa.Table | None
     codec: Codec
     records: Records
     facts: tuple[Fact, ...]
+    told: Schema
     public: pa.Table | None = None
 
 
@@ -111,6 +130,7 @@ def settle(
     holdout: float | Any | None = None,
     seed: int | None = None,
     no_rules: bool = False,
+    rare: str | None = None,
 ) -> Plan:
     """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
     found = schema is None
@@ -124,7 +144,7 @@ def settle(
             "beside them it would be wrong or identify people; drop it or sanitize it"
         )
     schema = schema.without_rules() if no_rules else schema
-    return Plan(mechanism, schema, level, strata, holdout, Randomness(seed), no_rules, found)
+    return Plan(mechanism, schema, level, strata, holdout, Randomness(seed), no_rules, found, check_way(rare))
 
 
 def check_people(arrow: pa.Table, schema: Schema, *, person: str | None, rows_are_people: bool) -> None:
@@ -161,15 +181,74 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
             "; condense them, or bring one row of each person"
         )
     original = arrow.take(pa.array(kept)) if len(kept) < arrow.num_rows else arrow
-    codec = Codec.fit(original, schema, crowd=crowd)
-    records = codec.encode(original, levels=asked[kept], strata=codes[kept])
+    whose = None if persons is None else persons[kept]
+    shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose)
+    codes = codes[kept] if strata not in shared.changed else _strata(shared.table, shared.schema, strata)
+    codec = Codec.fit(shared.table, shared.schema, crowd=crowd, persons=whose)
+    records = codec.encode(shared.table, levels=asked[kept], strata=codes)
     if persons is not None:
-        records = dataclasses.replace(records, persons=persons[kept])
-    names = [field.name for field in schema.encoded]
-    facts = _facts(arrow, schema, strata, codes[kept], outside if isinstance(plan.holdout, float) else None, randomness)
+        records = dataclasses.replace(records, persons=whose)
+    drawn_out = outside if isinstance(plan.holdout, float) else None
+    facts = _facts(arrow, schema, shared.schema, strata, codes, drawn_out, randomness)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
-    public = original.select(passed) if passed else None
-    return Prepared(original.select(names), outside, codec, records, facts, public)
+    return Prepared(
+        shared.table.select([field.name for field in shared.schema.encoded]),
+        None if outside is None else shared.like(outside),
+        codec,
+        records,
+        facts if shared.fact is None else (*facts, shared.fact),
+        dataclasses.replace(shared.told if shared.changed else codec.schema, rules=shared.schema.rules),
+        original.select(passed) if passed else None,
+    )
+
+
+def _share(original: pa.Table, schema: Schema, plan: Plan, level: int, persons: NDArray[np.int64] | None) -> Shared:
+    """The table with its rare values hidden, as far as the method has a level to count them by."""
+    holders = plan._holders
+    if holders is None:
+        return Shared(original, schema, schema)
+    rng = plan.randomness.generator("rare values")
+    shared = share_values(original, schema, k=max(level, holders), way=plan.rare, persons=persons, rng=rng)
+    if not shared.schema.encoded:
+        raise PrivacyRefusal(
+            f"in none of the {len(schema.encoded)} columns two values are held by {max(level, holders)} persons each; "
+            "lower the level"
+        )
+    if shared.fact is not None and plan.strata in shared.fact.dropped:
+        raise LevelError(
+            f"column {plan.strata!r} keeps groups apart, and all its strata but one have fewer persons than the "
+            f"highest privacy level, {shared.fact.k}; pool small strata, or lower the level"
+        )
+    if shared.fact is not None and shared.fact.dropped:
+        names = shared.fact.dropped
+        warnings.warn(
+            UserWarning(
+                f"columns with less than two values that {shared.fact.k} persons hold were dropped: {len(names)}, the "
+                f"first is {shown(names[0])}"
+            ),
+            stacklevel=2,
+        )
+    if not shared.changed or plan.no_rules or not plan.mechanism.traits.synthetic:
+        return shared
+    rules = find_rules(shared.table, shared.schema) if plan.found_rules else _rules_left(original, shared)
+    return dataclasses.replace(shared, schema=dataclasses.replace(shared.schema, rules=rules))
+
+
+def _rules_left(original: pa.Table, shared: Shared) -> tuple[str, ...]:
+    """Rules that the owner wrote down, less those that rows obeyed only before their rare values became others."""
+    broken = {str(rule) for rule in rules_within(shared.schema) if _breaks(rule, shared.table, shared.schema)}
+    lost = {str(rule) for rule in rules_within(shared.told) if str(rule) in broken}
+    lost -= {str(rule) for rule in rules_within(shared.told) if _breaks(rule, original, shared.told)}
+    if lost:
+        warnings.warn(
+            UserWarning(f"rules that do not hold once rare values are pooled were left out: {len(lost)}"), stacklevel=3
+        )
+    return tuple(text for text in shared.schema.rules if text not in lost)
+
+
+def _breaks(rule: Rule, table: pa.Table, schema: Schema) -> bool:
+    cells = {name: cells_of_column(table.column(name), schema[name]) for name in rule.columns}
+    return bool(broken_rows(rule, cells).any())
 
 
 def schema_of(
@@ -276,12 +355,13 @@ def _hold_out(
 def _facts(
     arrow: pa.Table,
     schema: Schema,
+    left: Schema,
     strata: str | None,
     codes: NDArray[np.int64],
     held_out: pa.Table | None,
     randomness: Randomness,
 ) -> tuple[Fact, ...]:
-    """State what was done around the mechanism."""
+    """State what was done around the mechanism; columns of rare values are not ``left``."""
     dropped = [field for field in schema if field.role in (Role.IDENTIFIER, Role.PERSON)]
     empty = tuple(field.name for field in dropped if _is_empty(arrow.column(field.name), field))
     facts: list[Fact] = [
@@ -292,7 +372,7 @@ def _facts(
             empty,
         ),
     ]
-    facts.extend(coarsened_facts(schema))
+    facts.extend(coarsened_facts(left))
     if held_out is not None:
         facts.append(HeldOut(held_out.num_rows))
     if strata is not None:

@@ -41,6 +41,7 @@ class Recipe:
     sfumato: str = ""
     policy: str | None = None
     no_rules: bool = False
+    rare: str | None = None
 
     def __repr__(self) -> str:
         return f"Recipe({self.method}, {len(self.schema)} columns)"
@@ -52,6 +53,8 @@ class Recipe:
         told = {key: getattr(self, key) for key in _TOLD}
         if self.no_rules:
             told["no_rules"] = True
+        if self.rare is not None:
+            told["rare"] = self.rare
         if self.schema.rules:
             told["rules"] = list(self.schema.rules)
         columns = [field_to_document(column) for column in self.schema]
@@ -60,7 +63,7 @@ class Recipe:
     @classmethod
     def from_toml(cls, text: str) -> Recipe:
         """Read a recipe from TOML."""
-        known = (*_TOLD, "no_rules", "rules", "parameters", "column")
+        known = (*_TOLD, "no_rules", "rare", "rules", "parameters", "column")
         document = toml_entries(text, "recipe", "use the one that sanitize wrote", known)
         rules = rules_from_document(document.pop("rules", []))
         schema = Schema(fields_from_document(document.pop("column", [])), rules)

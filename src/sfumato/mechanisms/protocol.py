@@ -26,6 +26,8 @@ class Traits:
         No released row descends from one original row, so that nothing can be passed through beside it.
     floor : int, optional
         Fewest records of any group, whatever levels ask for; None where it makes no groups, or chooses from the data.
+    holders : int, optional
+        Fewest persons who hold a category that may leave, whatever levels ask for; by default as many as ``floor``.
     level_1 : bool
         A record may ask to stand alone.
     keyed : bool
@@ -39,6 +41,7 @@ class Traits:
     level_1: bool = False
     keyed: bool = False
     row_is_person: bool = False
+    holders: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import Chained, ColumnRulesKept, Fact, PersonsBounded
-from sfumato.privacy.grouped import asked_levels
+from sfumato.core.facts import Chained, ColumnRulesKept, Fact, PersonsBounded, RareValues
+from sfumato.privacy.grouped import asked_levels, of_filled
 from sfumato.privacy.statements import Claim, Refused, Statements, counted
 
 __all__ = ["of_bounded_persons", "of_chain"]
@@ -15,7 +15,7 @@ _EACH_ROW, _PERSON_COLUMN = "one row is one person", "the person column tells wh
 def of_chain(fact: Chained, facts: tuple[Fact, ...] = ()) -> Statements:
     """Say what each cell was drawn from, and what a chain does not promise although a group would.
 
-    Where rows obey rules, some cells are made from others by a rule, and were not drawn.
+    Where rules between columns were kept, some cells are made from others, and were not drawn.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def of_chain(fact: Chained, facts: tuple[Fact, ...] = ()) -> Statements:
         raise PrivacyRefusal(f"{who} in leaves below their privacy level; nothing is certified")
     bounded = next((other for other in facts if isinstance(other, PersonsBounded)), None)
     yield _of_leaves(fact, bounded, ruled=any(isinstance(other, ColumnRulesKept) for other in facts))
-    yield from _of_rare_values(fact, bounded)
+    yield from _of_rare_values(fact, bounded, next((other for other in facts if isinstance(other, RareValues)), None))
     yield Refused(
         f"A combination of values in a released row is shared by {fact.k} people.",
         "each cell comes from a leaf of its own, so that a row joins values of many people, and a combination may be "
@@ -80,7 +80,7 @@ def _of_leaves(fact: Chained, bounded: PersonsBounded | None, *, ruled: bool) ->
     )
 
 
-def _of_rare_values(fact: Chained, bounded: PersonsBounded | None) -> Statements:
+def _of_rare_values(fact: Chained, bounded: PersonsBounded | None, rare: RareValues | None) -> Statements:
     who, assumed = ("original records", _EACH_ROW) if bounded is None else ("persons of the table", _PERSON_COLUMN)
     yield Claim(
         f"No number that fewer than {fact.k} {who} hold was copied.",
@@ -88,16 +88,17 @@ def _of_rare_values(fact: Chained, bounded: PersonsBounded | None) -> Statements
         f"{counted(fact.moved, 'drawn number was', 'drawn numbers were')} of that kind, and each was moved by chance "
         f"towards another value of its leaf; {counted(fact.kept, 'other is', 'others are')} as at least {fact.k} "
         f"{'records' if bounded is None else 'persons'} have them.",
-        f"{assumed}; a moved number may still come to lie on an original one, at most where that is dense: see the "
-        "report",
+        f"{assumed}{of_filled(rare)}; a moved number may still come to lie on an original one, at most where that is "
+        "dense: see the report",
     )
-    yield Claim(
-        f"No category that fewer than {fact.k} {who} hold appears in the release.",
-        "proved",
-        f"{counted(fact.joined, 'cell', 'cells')} of that kind, or missing as few are, counted as others before "
-        "anything was drawn.",
-        assumed,
-    )
+    if rare is None:
+        yield Claim(
+            f"No category that fewer than {fact.k} {who} hold appears in the release.",
+            "proved",
+            f"{counted(fact.joined, 'cell', 'cells')} of that kind, or missing as few are, counted as others before "
+            "anything was drawn.",
+            assumed,
+        )
 
 
 def of_bounded_persons(fact: PersonsBounded, facts: tuple[Fact, ...]) -> Statements:

@@ -30,6 +30,7 @@ from sfumato.core.facts import (
     PersonsApart,
     PersonsBounded,
     Randomized,
+    RareValues,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -109,11 +110,9 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
         case Drawn():
             yield from _of_randomness(fact)
         case CountsKept():
-            yield Refused(
-                "Rare categories are hidden.",
-                "each group keeps the exact counts of its categories and missing cells, so a category that one "
-                "person has appears once in the release",
-            )
+            yield _of_counts(facts)
+        case RareValues():
+            yield from _of_rare(fact)
         case ShuffledWithin():
             yield from of_runs(fact)
         case Noised():
@@ -217,6 +216,49 @@ def _of_columns(fact: ColumnsDropped) -> Statements:
         "They were dropped before anything was computed, privacy levels after the groups were made.",
         "the columns were given their roles correctly",
     )
+
+
+def _of_counts(facts: tuple[Fact, ...]) -> Refused:
+    if any(isinstance(other, RareValues) and not other.shown for other in facts):
+        return Refused(
+            "Every category of a group is shared by several of its members.",
+            "each group keeps the exact counts of its categories and missing cells, so a category that enough people "
+            "of the table have may stand once inside a group",
+        )
+    return Refused(
+        "Rare categories are hidden.",
+        "each group keeps the exact counts of its categories and missing cells, so a category that one person has "
+        "appears once in the release",
+    )
+
+
+def _of_rare(fact: RareValues) -> Statements:
+    hidden = f"No category that fewer than {fact.k} persons of the table hold appears in the release."
+    if fact.shown:
+        yield Refused(
+            hidden,
+            f"{counted(fact.shown, 'such category is', 'such categories are')} left as in the table, by the owner's "
+            "decision",
+        )
+        return
+    became = "wider ones of their hierarchy or one named other" if fact.way == "lift" else "one named other"
+    yield Claim(
+        hidden,
+        "proved",
+        f"Persons were counted in {counted(fact.columns, 'column', 'columns')} of categories before anything was "
+        f"drawn: {counted(fact.categories, 'category', 'categories')} in {counted(fact.cells, 'cell', 'cells')} became "
+        f"{became}, or a neighbour in order, that at least as many hold."
+        + (f" {counted(fact.filled, 'cell', 'cells')} that fewer lack took another record's." if fact.filled else ""),
+        "the person column tells who each row is about" if fact.by_person else "one row is one person",
+    )
+    if fact.dropped:
+        yield Claim(
+            f"The release does not hold the columns with less than two values that {fact.k} persons hold "
+            f"({quoted(fact.dropped)}).",
+            "proved",
+            "They were dropped before anything was drawn.",
+            "the person column tells who each row is about" if fact.by_person else "one row is one person",
+        )
 
 
 def _of_rules(fact: ColumnRulesKept) -> Statements:

@@ -30,6 +30,7 @@ from sfumato.core.facts import (
     PersonsApart,
     PersonsBounded,
     Randomized,
+    RareValues,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -62,6 +63,7 @@ _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
     Maintained: {"split": frozenset({"paper", "strict"})},
     Joint: {"centres": frozenset({"", "last", "each"}), "noise": frozenset({"", "each", "split"})},
     DespitePolicy: {"outcome": frozenset({"does-not-meet", "cannot-tell"})},
+    RareValues: {"way": frozenset({"pool", "lift", "keep"})},
     Opened: {"action": frozenset({"opened", "sum", "told"})},
 }
 """Texts of facts that sentences are made of: no others are known here."""
@@ -132,6 +134,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return bool(fact.columns) and len(set(fact.columns)) == len(fact.columns)
         case ColumnRulesKept():
             return bool(fact.rules) and len(set(fact.rules)) == len(fact.rules)
+        case RareValues():
+            return _is_count_of_rare(fact)
         case Transformed():
             return bool(fact.columns) and bool(fact.operations) and set(fact.operations) <= {"add", "mult", "rotate"}
         case RowsKept():
@@ -156,6 +160,19 @@ def _are_groups(fact: Grouped) -> bool:
         and (fact.smallest == 1) == (fact.alone > 0)
         and (fact.smallest <= _TINY) == (fact.tiny > 0)
         and fact.alone <= alike <= fact.records
+    )
+
+
+def _is_count_of_rare(fact: RareValues) -> bool:
+    """Tell whether rare values were either left or became others, no fewer cells than categories."""
+    done = fact.categories + fact.cells + fact.filled + len(fact.dropped)
+    return (
+        fact.k >= 2
+        and fact.columns + done > 0
+        and (fact.way != "keep" or not done)
+        and fact.categories <= fact.cells
+        and (fact.columns > 0 or not fact.categories + fact.shown)
+        and len(set(fact.dropped)) == len(fact.dropped)
     )
 
 
@@ -210,12 +227,16 @@ def _names_agree(facts: Sequence[Fact]) -> bool:
     named = {fact.column for fact in facts if isinstance(fact, ClassPure | Stratified | TargetMoved)}
     observed = {name for fact in _all(DomainsObserved, facts) for name in fact.columns}
     named |= {name for fact in _all(BoundsKept, facts) for name in fact.columns}
-    named |= {name for fact in _all(DatesCoarsened, facts) for name in fact.columns}
     chained = {name for fact in _all(Chained, facts) for name in fact.columns}
     if chained and not named <= chained:
         return False
-    named |= chained
+    named |= chained  # a column that a rule makes is none of these
+    named |= {name for fact in _all(DatesCoarsened, facts) for name in fact.columns}
     dropped = {name for fact in _all(ColumnsDropped, facts) for name in fact.names}
+    few = {name for fact in _all(RareValues, facts) for name in fact.dropped}
+    if few & dropped:
+        return False
+    dropped |= few
     return (
         not dropped & (named | observed | {*randomized, *moved})
         and len(set(randomized)) == len(randomized)

@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import EpochPublished, Fact, Grouped, Maintained, PersonsApart, RowsKept, Synthesized
+from sfumato.core.facts import (
+    ColumnRulesKept,
+    EpochPublished,
+    Fact,
+    Grouped,
+    Maintained,
+    PersonsApart,
+    RareValues,
+    RowsKept,
+    Synthesized,
+)
 from sfumato.privacy.statements import Claim, Refused, Statements, counted
 
-__all__ = ["asked_levels", "check_levels", "of_drawn_rows", "of_groups", "of_kept_rows", "of_persons", "of_stream"]
+__all__ = [
+    "asked_levels",
+    "check_levels",
+    "of_drawn_rows",
+    "of_filled",
+    "of_groups",
+    "of_kept_rows",
+    "of_persons",
+    "of_stream",
+]
 
 
 def check_levels(fact: Grouped) -> None:
@@ -151,6 +170,8 @@ def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
             basis,
             near,
         )
+    if groups is not None and groups.smallest > 1 and not _copies_pairs(facts):
+        yield _of_numbers(groups, facts)
     if same:
         yield Refused(
             "No released row is an original record.",
@@ -158,6 +179,33 @@ def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
             "other column, such as records alone or all the same: what is drawn from these are the records as "
             "they are",
         )
+
+
+def _copies_pairs(facts: tuple[Fact, ...]) -> bool:
+    """Whether a rule of the owner's may look up a number that few records hold."""
+    return any(isinstance(other, ColumnRulesKept) and other.rare_pairs > 0 for other in facts)
+
+
+def of_filled(fact: RareValues | None) -> str:
+    """What is taken for held where cells that few lack were filled."""
+    if fact is None or not fact.filled:
+        return ""
+    which = "cell filled from another record counts" if fact.filled == 1 else "cells filled from other records count"
+    return f"; {fact.filled} {which} as held"
+
+
+def _of_numbers(fact: Grouped, facts: tuple[Fact, ...]) -> Claim:
+    persons = any(isinstance(other, PersonsApart) for other in facts)
+    rare = next((other for other in facts if isinstance(other, RareValues)), None)
+    return Claim(
+        f"No number that fewer than {fact.smallest} persons of the table hold was copied.",
+        "proved",
+        "Numbers and dates were drawn from the spread of a group, or made from such by rules; where all records of a "
+        f"group hold one number, that is drawn, and each group has at least {fact.smallest}.",
+        ("the person column tells who each row is about" if persons else "one row is one person")
+        + of_filled(rare)
+        + "; a drawn number may still come to lie on an original one, above all where a column has few: see the report",
+    )
 
 
 def of_stream(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:

@@ -34,6 +34,7 @@ from sfumato.core.facts import (
     PersonsApart,
     PersonsBounded,
     Randomized,
+    RareValues,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -58,15 +59,15 @@ F = TypeVar("F", bound=Fact)
 _AROUND: Kinds = (Drawn, ColumnsDropped)
 _OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
-_DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart)
+_DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart, RareValues)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _DRAWN)
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
 _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "condense": _CONDENSED,
     "condense-paper": _CONDENSED,
     "classwise": ((ClassPure, Grouped, Synthesized, Shuffled), _DRAWN),
-    "chain": ((Chained, Shuffled), (HeldOut, Stratified, ColumnRulesKept, PersonsBounded)),
-    "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept)),
+    "chain": ((Chained, Shuffled), (HeldOut, Stratified, ColumnRulesKept, PersonsBounded, RareValues)),
+    "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept, RareValues)),
     "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut, BoundsKept)),
     "translate": _MOVED,
     "scale": _MOVED,
@@ -112,6 +113,9 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
 
     mechanism = make_mechanism(method, parameters)
     if mechanism.method != method or not _is_told(mechanism, parameters):
+        return False
+    least = mechanism.traits.floor if mechanism.traits.holders is None else mechanism.traits.holders
+    if any(least is None or fact.k < least for fact in _all(RareValues, facts)):
         return False
     match method:
         case "condense" | "condense-paper" | "classwise":
@@ -306,6 +310,8 @@ def columns_check(certificate: Certificate, names: Sequence[str]) -> Check:
     for fact in certificate.facts:
         if isinstance(fact, ColumnsDropped):
             dropped.update(fact.names)
+        elif isinstance(fact, RareValues):
+            dropped.update(fact.dropped)
     most = max(_column_counts(certificate), default=0)
     detail = f"{len(named)} columns that facts name are in the table, {len(dropped)} that were dropped are not"
     if not named <= released:

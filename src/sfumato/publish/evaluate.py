@@ -17,7 +17,7 @@ from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
-from sfumato.core.facts import ColumnsDropped, DatesCoarsened, is_quoted
+from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, is_quoted
 from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import schema_of
 from sfumato.privacy.certificate import Certificate
@@ -109,6 +109,7 @@ def dropped_columns(certificate: Certificate | None, names: list[str]) -> list[s
     """Those of the names that were left out on purpose, as a certificate says."""
     facts = () if certificate is None else certificate.facts
     told = {name for fact in facts if isinstance(fact, ColumnsDropped) for name in fact.names}
+    told |= {name for fact in facts if isinstance(fact, RareValues) for name in fact.dropped}
     return [name for name in names if name in told]
 
 

@@ -25,7 +25,17 @@ from sfumato.assess.findings import Tries
 from sfumato.assess.intervals import difference_interval, exact_interval
 from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import Chained, CountsKept, DespitePolicy, DomainsObserved, Fact, Grouped, Maintained, Untouched
+from sfumato.core.facts import (
+    Chained,
+    CountsKept,
+    DespitePolicy,
+    DomainsObserved,
+    Fact,
+    Grouped,
+    Maintained,
+    RareValues,
+    Untouched,
+)
 from sfumato.publish.policy import Policy, what_to_try
 
 if TYPE_CHECKING:
@@ -258,20 +268,22 @@ def _smallest_group(facts: Sequence[Fact]) -> int | None:
 def _shows_rare(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool | None:
     """Whether a category that fewer people have than a group must shows in the release; None where nobody knows.
 
-    It is hidden where no category leaves as it is, whatever stands in the table, and where the rarest that does is held
-    by enough people.
+    It is hidden where no category leaves as it is, whatever stands in the table, where as many persons were counted for
+    each before anything was drawn, and where the rarest that does is held by enough people.
     """
     as_they_are = any(
         isinstance(fact, DomainsObserved)
         or (isinstance(fact, CountsKept | Maintained | Untouched) and fact.category_columns > 0)
         for fact in facts
     )
-    if facts and not as_they_are:
+    least = int(policy.require.get("persons_per_group", _USUAL_PERSONS))
+    counted = any(isinstance(fact, RareValues) and not fact.shown and fact.k >= least for fact in facts)
+    if facts and (counted or not as_they_are):
         return False
     rarest = next((finding for finding in report.findings if finding.name == _RAREST), None)
     if rarest is None or (rarest.value is None and rarest.applies):
         return True if facts else None
-    return rarest.value is not None and rarest.value < int(policy.require.get("persons_per_group", _USUAL_PERSONS))
+    return rarest.value is not None and rarest.value < least
 
 
 # ------------------------------------------------------------------------------------------- before anything is written

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from sfumato.core.errors import OptionError, SfumatoError, shown
 from sfumato.core.replacing import reason
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
 from sfumato.engines.chunks.source import form_of
 from sfumato.engines.memory import run_in_memory
-from sfumato.engines.outcome import Apart
+from sfumato.engines.outcome import Apart, Outcome
 from sfumato.engines.plan import settle
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.geometry.key import Key
@@ -24,6 +26,7 @@ from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.publish.release import Release, check_budget, publish, signer_of
 from sfumato.publish.signature import Signer
+from sfumato.tables.cells import is_text
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.schema import Schema
 
@@ -49,6 +52,7 @@ def sanitize(
     holdout: float | Any | None = None,
     seed: int | None = None,
     no_rules: bool = False,
+    rare: str | None = None,
     report: bool = True,
     budget: float | None = None,
     native: bool = False,
@@ -92,6 +96,10 @@ def sanitize(
         Makes a rehearsal: reproducible and marked as not for release.
     no_rules : bool
         Let rows that are made anew break the rules between columns that the schema lists or that every row obeys.
+    rare : {"pool", "lift", "keep"}, optional
+        What becomes of categories that fewer persons hold than the highest privacy level: one named other, a wider one
+        of the column's hierarchy, or nothing. By default they are lifted where there is a hierarchy and pooled
+        elsewhere, and a rare class of the target is refused.
     report : bool
         Whether to measure.
     budget : float, optional
@@ -139,6 +147,7 @@ def sanitize(
         "holdout": holdout,
         "seed": seed,
         "no_rules": no_rules or None,
+        "rare": rare,
     }
     chosen, told, policy = _as_told(mechanism, method, parameters, told, recipe, policy)
     told["no_rules"] = bool(told["no_rules"])
@@ -160,8 +169,19 @@ def sanitize(
         release = dataclasses.replace(release, report=dataclasses.replace(release.report, frame=origin.kind))
     if native or isinstance(outcome.comparison, Apart):
         return release
-    free = outcome.comparison.codec.retyped(outcome.comparison.released)
+    free = outcome.comparison.codec.retyped(outcome.comparison.released) | _relabelled(outcome, arrow)
     return dataclasses.replace(release, table=restore(release.table, origin, free))
+
+
+def _relabelled(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
+    """Columns with a category that their old type may not know, as that of what was pooled."""
+    before = outcome.recipe.schema
+    return frozenset(
+        field.name
+        for field in outcome.schema.encoded
+        if not is_text(arrow.schema.field(field.name).type)
+        and not set(field.domain.categories or ()) <= set(before[field.name].domain.categories or ())
+    )
 
 
 def sanitize_file(
@@ -278,7 +298,7 @@ def _as_told(
     if recipe is None:
         return _chosen(mechanism, method, parameters, told), told, policy
     recipe = load_recipe(recipe, {**parameters, **told, "mechanism": mechanism, "method": method})
-    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules"):
+    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules", "rare"):
         said = getattr(recipe, name)
         if name in told:
             told[name] = said if told[name] is None else told[name]
@@ -332,6 +352,7 @@ def load_recipe(recipe: Recipe | str | Path, told: Mapping[str, Any]) -> Recipe:
         *_COLUMNS,
         "schema",
         "no_rules",
+        "rare",
     ):
         if told.get(name) not in (None, (), []):
             option = _COLUMNS.get(name, name).replace("_", "-")

@@ -95,10 +95,11 @@ class Codec:
     columns: tuple[EncodedColumn, ...]
 
     @classmethod
-    def fit(cls, table: pa.Table, schema: Schema, *, crowd: int = 2) -> Codec:
+    def fit(cls, table: pa.Table, schema: Schema, *, crowd: int = 2, persons: NDArray[np.int64] | None = None) -> Codec:
         """Learn means, scales and grids from a table.
 
-        An observed extreme may cut the release only where ``crowd`` records hold it.
+        An observed extreme may cut the release only where ``crowd`` persons hold it; a row is a person unless
+        ``persons`` tells whom each is about.
         """
         check_columns(table, schema)
         if table.num_rows == 0:
@@ -109,7 +110,7 @@ class Codec:
         columns: list[EncodedColumn] = []
         for field in encoded:
             start = columns[-1].blocks[-1].stop if columns else 0
-            columns.append(_fit_column(table.column(field.name), field, start, crowd))
+            columns.append(_fit_column(table.column(field.name), field, start, crowd, persons))
             tell("reading columns", len(columns) / len(encoded))
         complete = {column.field.name: column.field for column in columns}
         fields = tuple(complete.get(field.name, field) for field in schema)
@@ -246,7 +247,9 @@ def _is_strict(unseen: str) -> bool:
     return unseen == "refuse"
 
 
-def _fit_column(cells: pa.ChunkedArray, field: Field, start: int, crowd: int) -> EncodedColumn:
+def _fit_column(
+    cells: pa.ChunkedArray, field: Field, start: int, crowd: int, persons: NDArray[np.int64] | None
+) -> EncodedColumn:
     field = complete_field(field, cells)
     array = plain(cells)
     if field.kind in _CATEGORICAL:
@@ -259,7 +262,7 @@ def _fit_column(cells: pa.ChunkedArray, field: Field, start: int, crowd: int) ->
         column = EncodedColumn(field, _written_type(cells.type), ())
     else:
         numbers, absent = numbers_of_cells(cells, field)
-        grid = fit_grid(numbers[~absent], field, cells.type, crowd)
+        grid = fit_grid(numbers[~absent], field, cells.type, crowd, None if persons is None else persons[~absent])
         mean, scale = mean_and_scale(numbers[~absent], grid, field)
         centre, unit = own_units(grid, mean, scale, field) or (None, None)
         within = extent_of_numbers(field, grid, mean, scale)

@@ -48,7 +48,7 @@ _SMALLEST = 1e-290  # below it, quotients do
 class Grid:
     """The numbers that a column may take: bounds, and places ``anchor + step * i`` written with some decimals.
 
-    A bound that fewer than `crowd` records hold is somebody's own value: numbers beyond it are folded back inside, so
+    A bound that fewer than `crowd` persons hold is somebody's own value: numbers beyond it are folded back inside, so
     that no release piles up exactly there. A shared or declared bound cuts. Days of a column by ``months`` are the
     first of one.
     """
@@ -113,8 +113,16 @@ def _near_whole(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(left_over <= np.maximum(_NEAR, _ROUNDING * np.abs(whole)), whole, scaled)
 
 
-def fit_grid(numbers: NDArray[np.float64], field: Field, kind: pa.DataType, crowd: int) -> Grid:
+def fit_grid(
+    numbers: NDArray[np.float64],
+    field: Field,
+    kind: pa.DataType,
+    crowd: int,
+    persons: NDArray[np.int64] | None = None,
+) -> Grid:
     """Find the grid of a column by its field, by its Arrow type and, where the field leaves it open, by its numbers.
+
+    A number is one person's, unless ``persons`` tells whose each is.
 
     Raises
     ------
@@ -143,12 +151,16 @@ def fit_grid(numbers: NDArray[np.float64], field: Field, kind: pa.DataType, crow
         anchor,
         step,
         0 if step is None else max(decimals_of_step(step), decimals_of_step(anchor)),
-        fold_low=not domain.declared and int((numbers == low).sum()) < crowd,
-        fold_high=not domain.declared and int((numbers == high).sum()) < crowd,
+        fold_low=not domain.declared and _holders(numbers == low, persons) < crowd,
+        fold_high=not domain.declared and _holders(numbers == high, persons) < crowd,
         months=is_monthly(field),
     )
     refuse_misfits(numbers, grid, field)
     return grid
+
+
+def _holders(held: NDArray[np.bool_], persons: NDArray[np.int64] | None) -> int:
+    return int(held.sum()) if persons is None else len(np.unique(persons[held]))
 
 
 def unbounded_grid(grid: Grid, field: Field, kind: pa.DataType) -> Grid:

@@ -84,11 +84,13 @@ class KeptRules:
         return table
 
 
-def keep_rules(table: pa.Table, codec: Codec, *, crowd: int, found: bool) -> KeptRules | None:
+def keep_rules(
+    table: pa.Table, codec: Codec, *, crowd: int, found: bool, persons: NDArray[np.int64] | None = None
+) -> KeptRules | None:
     """Rules of a codec's schema, ready to be kept in rows that are made anew; None where there are none.
 
-    Rules that were ``found`` and would show a pair of labels that fewer than ``crowd`` rows hold are left out; one that
-    the owner wrote down is kept, and the pairs are counted.
+    Rules that were ``found`` and would show a pair of labels that fewer than ``crowd`` persons hold are left out; one
+    that the owner wrote down is kept, and the pairs are counted. A row is a person unless ``persons`` tells otherwise.
 
     Raises
     ------
@@ -99,7 +101,7 @@ def keep_rules(table: pa.Table, codec: Codec, *, crowd: int, found: bool) -> Kep
     names = {name for rule in rules for name in rule.columns}
     cells = {name: cells_of_column(table.column(name), codec.schema[name]) for name in names}
     if found:
-        rules = tuple(rule for rule in rules if not pairs_below(rule, cells, crowd))
+        rules = tuple(rule for rule in rules if not pairs_below(rule, cells, crowd, persons))
     if not rules:
         return None
     _check(rules, codec.schema)
@@ -107,7 +109,7 @@ def keep_rules(table: pa.Table, codec: Codec, *, crowd: int, found: bool) -> Kep
         broken = int(broken_rows(rule, cells).sum())
         if broken:
             raise SchemaError(f"{broken} of {table.num_rows} rows break the rule '{rule}'; mend them, or remove it")
-    rare = sum(pairs_below(rule, cells, crowd) for rule in rules)
+    rare = sum(pairs_below(rule, cells, crowd, persons) for rule in rules)
     made = {rule.follows for rule in rules if rule.form != "<="}
     kept = KeptRules(rules, codec, table, codec.schema, rare, table, cells)
     seen, fields, anchors = table, [], {}

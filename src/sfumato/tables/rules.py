@@ -242,11 +242,17 @@ def _undecided(first: Cells, second: Cells) -> Mask:
     return np.asarray(~most[pair], dtype=np.bool_)
 
 
-def pairs_below(rule: Rule, cells: Mapping[str, Cells], least: int) -> int:
-    """Pairs of a label and what it decides that fewer than ``least`` rows hold; 0 for other rules."""
+def pairs_below(rule: Rule, cells: Mapping[str, Cells], least: int, persons: NDArray[np.int64] | None = None) -> int:
+    """Pairs of a label and what it decides that fewer than ``least`` persons hold; 0 for other rules.
+
+    A row is a person unless ``persons`` tells whom each is about.
+    """
     if rule.form != "->":
         return 0
-    return int((_pairs(cells[rule.columns[0]], cells[rule.columns[1]])[1] < least).sum())
+    _, rows, pair = _pairs(cells[rule.columns[0]], cells[rule.columns[1]])
+    if persons is not None:
+        rows = np.bincount(np.unique(persons * len(rows) + pair) % len(rows), minlength=len(rows))
+    return int((rows < least).sum())
 
 
 # --------------------------------------------------------------------------------------------------------- finding them

@@ -266,6 +266,13 @@ class Schema:
         """Schema without the reasons of its decisions, as it comes back from a file."""
         return dataclasses.replace(self, fields=tuple(dataclasses.replace(field, reason="") for field in self.fields))
 
+    def without_target(self) -> Schema:
+        """Schema in which no column is singled out to be mined."""
+        fields = (
+            dataclasses.replace(field, role=Role.CONFIDENTIAL) if field.role is Role.TARGET else field for field in self
+        )
+        return dataclasses.replace(self, fields=tuple(fields))
+
     def without_rules(self) -> Schema:
         """Schema whose rows need obey nothing."""
         return dataclasses.replace(self, rules=())

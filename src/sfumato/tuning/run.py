@@ -22,6 +22,7 @@ from sfumato.mechanisms.condense.layers import first_of_person
 from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.rare import check_way
 from sfumato.tables.schema import Schema
 from sfumato.tuning.metrics import Metric, Score, choose_metric, has_classes
 from sfumato.tuning.model import Mark, SearchPlan, Tuning
@@ -53,6 +54,7 @@ def tune(
     identifiers: Iterable[str] = (),
     person: str | None = None,
     rows_are_people: bool = False,
+    rare: str | None = None,
     k: int | None = None,
     holdout: float = _SHARE,
     repeats: int = 5,
@@ -73,7 +75,7 @@ def tune(
         The class or response that will be mined; without one utility is how well covariances are kept.
     method : {"classwise", "condense"}, optional
         By default class-wise where the target is a class.
-    schema, level, strata, identifiers, person, rows_are_people
+    schema, level, strata, identifiers, person, rows_are_people, rare
         As in `sfumato.sanitize`.
     k : int, optional
         The smallest group size that is tried; by default 5, or the highest level where that is more.
@@ -98,9 +100,13 @@ def tune(
         check_people(arrow, schema, person=person, rows_are_people=rows_are_people)
     tell(_STAGE, 0.0)
 
+    told: list[Schema] = []
+
     def split(number: int, crowd: int) -> Split:
         floor = Condensation(k=max(2, crowd))
-        job = prepare(arrow, Plan(floor, schema, level, strata, holdout, randomness), purpose=f"split {number}")
+        plan = Plan(floor, schema, level, strata, holdout, randomness, rare=check_way(rare))
+        job = prepare(arrow, plan, purpose=f"split {number}")
+        told.append(job.told)
         rng = randomness.generator(f"study {number}")
         study = study_of(job.original, job.original, job.codec, holdout=job.outside, rng=rng)
         return Split(job.codec, job.records, study)
@@ -116,7 +122,7 @@ def tune(
     marks = _search(bench, plan, sizes, choose_size(_cells(first, method), least) if method == "classwise" else None)
     trials = tuple(bench.trials[size] for size in sorted(bench.trials))
     choice = recommend(trials, chosen.words)
-    recipe = Recipe(method, {"k": choice.size}, first.codec.schema, level, strata, None, None, __version__)
+    recipe = Recipe(method, {"k": choice.size}, told[0], level, strata, None, None, __version__, rare=rare)
     original = [chosen.run(each.study) for each in bench.splits] if chosen.of != "table" else []
     baseline = float(np.mean([score.value for score in original])) if original else None
     tell(_STAGE, 1.0)

@@ -184,7 +184,7 @@ def _first_groups(
     arrow: pa.Table, schema: Schema, level: str | int | None, k: int, grouping: str, randomness: Randomness
 ) -> _Begun:
     """Condense the first records statically [AY05, sec. 2]."""
-    job = prepare(arrow, Plan(Condensation(k=k, grouping=grouping), schema, level, randomness=randomness))
+    job = prepare(arrow, Plan(Condensation(k=k, grouping=grouping), schema, level, randomness=randomness, rare="keep"))
     codec = with_indicators(job.codec)
     levels = effective_levels(job.records.levels, k, allow_level_1=False)
     values = codec.encode(job.original, levels=levels).values

@@ -59,7 +59,7 @@ class Chain:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=True, floor=max(self.k, self.leaf))
+        return Traits(synthetic=True, floor=max(self.k, self.leaf), holders=self.k)
 
     @property
     def method(self) -> str:

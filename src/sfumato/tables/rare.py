@@ -1,0 +1,369 @@
+"""Rare values of a table: what fewer than k persons hold is counted to something that more of them hold."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.facts import RareValues
+from sfumato.tables.cells import absent_cells, gap_of_cells, is_text, plain, read_codes, write_codes
+from sfumato.tables.codec import MOST_CATEGORIES
+from sfumato.tables.field import Category, Field, Kind, Role
+from sfumato.tables.grid import label_of
+from sfumato.tables.infer import complete_field
+from sfumato.tables.rules import rules_within
+from sfumato.tables.schema import Schema
+
+__all__ = ["WAYS", "Recoding", "Shared", "Way", "check_way", "count_holders", "share_values"]
+
+Way = Literal["pool", "lift", "keep"]
+WAYS: tuple[Way, ...] = ("pool", "lift", "keep")
+"""What becomes of categories that too few hold: one named other, a wider one of their hierarchy, or nothing."""
+
+_LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+_OTHER = "other"
+
+Codes = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def check_way(way: str | None) -> Way | None:
+    """The way that was told.
+
+    Raises
+    ------
+    OptionError
+        For a word that is none.
+    """
+    known: Way | None = next((each for each in WAYS if each == way), None)
+    if known is None and way is not None:
+        raise OptionError(f"there is no way {way!r} to take rare values; choose one of {', '.join(WAYS)}")
+    return known
+
+
+def count_holders(codes: Codes, size: int, persons: Codes | None) -> Codes:
+    """Persons who hold each of so many values; a code below 0 is none, and a row is a person unless told.
+
+    Examples
+    --------
+    >>> count_holders(np.array([0, 0, 1, -1]), 3, None).tolist()
+    [2, 1, 0]
+    >>> count_holders(np.array([0, 0, 1, -1]), 3, np.array([7, 7, 7, 8])).tolist()
+    [1, 1, 0]
+    """
+    there = codes >= 0
+    held = codes[there]
+    if persons is not None:
+        held = np.unique(persons[there] * size + held) % size
+    return np.bincount(held, minlength=size).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recoding:
+    """How the cells of one column of categories become others.
+
+    ``places`` says for each category before which one after it is; ``rest`` is where categories go that nobody has,
+    -1 where they become missing cells. ``joined`` counts the categories that became others, and ``cells`` theirs;
+    ``lifted`` where some became wider ones of a hierarchy. ``after`` is None where less than two would be left.
+    """
+
+    before: Field
+    after: Field | None
+    places: Codes
+    rest: int = -1
+    joined: int = 0
+    cells: int = 0
+    lifted: bool = False
+
+    def of(self, column: pa.ChunkedArray) -> pa.Array:
+        """The cells of a column, recoded; as texts where a new label is none of its type."""
+        assert self.after is not None
+        array = plain(column)
+        codes, absent = read_codes(column, self.before)
+        found = np.where(absent, -1, self.rest)
+        found[codes >= 0] = self.places[codes[codes >= 0]]
+        gap = gap_of_cells(array, absent) if absent.any() else None
+        return write_codes(np.maximum(found, 0), found < 0, self.after, self._kind(column.type), gap)
+
+    def words(self) -> str:
+        """What rare categories become."""
+        if self.before.kind is Kind.ORDINAL:
+            return "their neighbour"
+        labels = () if self.after is None else self.after.domain.categories or ()
+        return ("wider ones or " if self.lifted else "") + repr(labels[-1] if labels else _OTHER)
+
+    def _kind(self, kind: pa.DataType) -> pa.DataType:
+        own = kind.value_type if pa.types.is_dictionary(kind) else kind
+        labels = () if self.after is None else self.after.domain.categories or ()
+        texts = all(isinstance(category, str) for category in labels)
+        if texts and not is_text(own):
+            return pa.string()
+        return pa.large_string() if pa.types.is_string_view(kind) else kind
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shared:
+    """A table whose categories are each held by enough persons, its schema, and how it came about.
+
+    ``told`` is the schema before, with the categories filled in that it left open; ``filled`` counts the missing cells
+    of columns that took another record's, and ``changed`` are the columns that are not as they were, or are gone.
+    """
+
+    table: pa.Table
+    schema: Schema
+    told: Schema
+    fact: RareValues | None = None
+    recodings: tuple[Recoding, ...] = ()
+    filled: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    changed: frozenset[str] = frozenset()
+
+    def words(self, name: str) -> str:
+        """What becomes of the rare values of a column, for its owner; nothing where it has none."""
+        if self.fact is None:
+            return ""
+        few = f"fewer than {self.fact.k} persons"
+        if name in self.fact.dropped:
+            return f"less than two values that {self.fact.k} persons hold: will be dropped"
+        told = [
+            f"{each.joined} that {few} hold become {each.words()}"
+            for each in self.recodings
+            if each.before.name == name and each.joined
+        ]
+        if name in self.filled:
+            told.append(f"{self.filled[name]} missing cells of {few} take another record's value")
+        return "; ".join(told)
+
+    def like(self, other: pa.Table) -> pa.Table:
+        """Another table, such as that of people held out, with its categories counted in the same way."""
+        return _recoded(other, self.recodings)
+
+
+def _recoded(table: pa.Table, recodings: Collection[Recoding]) -> pa.Table:
+    for recoding in recodings:
+        name = recoding.before.name
+        if name in table.column_names:
+            cells = pa.chunked_array([recoding.of(table.column(name))])
+            table = table.set_column(table.column_names.index(name), name, cells)
+    return table
+
+
+def share_values(
+    table: pa.Table, schema: Schema, *, k: int, way: Way | None, persons: Codes | None, rng: np.random.Generator
+) -> Shared:
+    """A table in which at least ``k`` persons hold each category, and as many lack a cell where any does.
+
+    A category that fewer hold joins others under a name of its own; where these are still too few, the next smallest
+    joins. A place of an order becomes the nearest that enough hold. A column that would be left with one category, or
+    in which fewer than ``k`` persons have a value, is dropped. Where fewer lack a cell it is filled from another
+    record, together with the cells that rules tie to it.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    schema : Schema
+    k : int
+    way : {"pool", "lift", "keep"}, optional
+        By default as "lift", but a rare class of the target stops the run. Columns without a hierarchy are pooled.
+    persons : ndarray of shape (n,), optional
+        Whom each row is about; by default each about a person of its own.
+    rng : numpy.random.Generator
+        Draws the records that missing cells are filled from.
+
+    Raises
+    ------
+    PrivacyRefusal
+        Where a class of the target is rare and nobody said what to do, or one class would be left.
+    """
+    fields = {each.name: complete_field(each, table.column(each.name)) for each in schema.encoded}
+    told = dataclasses.replace(schema, fields=tuple(fields.get(each.name, each) for each in schema))
+    if k < 2:
+        return Shared(table, schema, told)
+    passed = [each for each in schema if each.role is Role.PUBLIC and each.kind in _LISTED]
+    listed = [each for each in fields.values() if each.kind in _LISTED]
+    fact = RareValues(way or "lift", k, len(listed) + len(passed), by_person=persons is not None)
+    if way == "keep":
+        shown = sum(_count_rare(table, each, k, persons) for each in (*listed, *passed))
+        return Shared(table, schema, told, dataclasses.replace(fact, shown=shown) if fact.columns else None)
+    absent = {name: absent_cells(plain(table.column(name)), each.missing) for name, each in fields.items()}
+    found = {each.name: _recode(table.column(each.name), each, k, persons) for each in listed}
+    dropped = {name for name, gone in absent.items() if count_holders(np.where(gone, -1, 0), 1, persons)[0] < k}
+    dropped |= {name for name, recoding in found.items() if recoding is not None and recoding.after is None}
+    _check_target(schema.target, found, dropped, k, told=way is not None)
+    recodings = [each for name, each in found.items() if each is not None and name not in dropped]
+    few = {
+        name: gone
+        for name, gone in absent.items()
+        if name not in dropped and 0 < count_holders(np.where(gone, 0, -1), 1, persons)[0] < k
+    }
+    whole, touched = _fill(_recoded(table, recodings), told, few, rng)
+    dropped |= few.keys() - touched
+    recodings = [each for each in recodings if each.before.name not in dropped]
+    filled = {name: int(gone.sum()) for name, gone in few.items() if name not in dropped}
+    fact = dataclasses.replace(
+        fact,
+        way="lift" if any(each.lifted for each in recodings) else "pool",
+        categories=sum(each.joined for each in recodings),
+        cells=sum(each.cells for each in recodings),
+        filled=sum(filled.values()),
+        shown=sum(_count_rare(table, each, k, persons) for each in passed),
+        dropped=tuple(each.name for each in schema if each.name in dropped),
+    )
+    after = {each.before.name: each.after for each in recodings if each.after is not None}
+    gone_to = {name: Field(name, fields[name].kind, Role.IDENTIFIER, missing=fields[name].missing) for name in dropped}
+    left = tuple((after | gone_to).get(each.name, each) for each in schema)
+    return Shared(
+        whole,
+        dataclasses.replace(schema, fields=left),
+        told,
+        fact if fact.columns or fact.filled or dropped else None,
+        tuple(recodings),
+        filled,
+        frozenset({*after, *touched, *dropped}),
+    )
+
+
+def _count_rare(table: pa.Table, each: Field, k: int, persons: Codes | None) -> int:
+    """Categories of a column that fewer than ``k`` persons hold."""
+    array = plain(table.column(each.name))
+    absent = absent_cells(array, each.missing)
+    encoded = pc.dictionary_encode(array)
+    codes = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    holders = count_holders(np.where(absent, -1, codes), max(1, len(encoded.dictionary)), persons)
+    return int(((holders > 0) & (holders < k)).sum())
+
+
+def _check_target(
+    target: Field | None, found: Mapping[str, Recoding | None], dropped: Collection[str], k: int, *, told: bool
+) -> None:
+    """Refuse to hide a class of the target that nobody said to hide, and to leave it with one class."""
+    if target is None:
+        return
+    recoding = found.get(target.name)
+    rare = target.name in dropped or (recoding is not None and recoding.joined)
+    if rare and not told:
+        raise PrivacyRefusal(
+            f"a class of the target {target.name!r} is held by fewer than {k} persons; add --rare pool to count it to "
+            "others, --rare keep to release it as it is, or lower the level"
+        )
+    if target.name in dropped:
+        raise PrivacyRefusal(
+            f"fewer than {k} persons hold all classes of the target {target.name!r} but one, so that one would be "
+            "left; lower the level, choose another target, or add --rare keep"
+        )
+
+
+def _recode(column: pa.ChunkedArray, each: Field, k: int, persons: Codes | None) -> Recoding | None:
+    """How a column's categories become ones that enough hold; None where all stay."""
+    codes, _ = read_codes(column, each)
+    size = len(each.domain.categories or ())
+    holders = count_holders(codes, size, persons)
+    if each.kind is Kind.NOMINAL:
+        rare = ((holders > 0) & (holders < k)).any() or size > MOST_CATEGORIES
+        return _pool(each, codes, holders, k, persons) if rare else None
+    if each.kind is Kind.BOOLEAN:
+        rare = ((holders > 0) & (holders < k)).any()
+        return Recoding(each, None, np.zeros(size, dtype=np.int64), joined=1) if rare else None
+    return _join_neighbours(each, codes, holders, k) if (holders < k).any() else None
+
+
+def _join_neighbours(each: Field, codes: Codes, holders: Codes, k: int) -> Recoding:
+    """Places of an order become the nearest that enough hold; no row that is drawn may come to lie on another."""
+    listed, left = each.domain.categories or (), np.flatnonzero(holders >= k)
+    rare = (holders > 0) & (holders < k)
+    if len(left) < 2:
+        after = each if not rare.any() else None  # one place alone
+        return Recoding(each, after, np.arange(len(listed)), joined=int(rare.sum()))
+    places = np.abs(np.arange(len(listed))[:, None] - left[None, :]).argmin(axis=1)
+    after = _with_categories(each, tuple(listed[place] for place in left))
+    return Recoding(each, after, places, joined=int(rare.sum()), cells=int(rare[codes[codes >= 0]].sum()))
+
+
+def _pool(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | None) -> Recoding:
+    """Rare categories become one named other; so do the smallest of too many."""
+    size, known = len(holders), codes[codes >= 0]
+    first = np.full(size, len(codes))
+    np.minimum.at(first, known, np.flatnonzero(codes >= 0))
+    present = np.flatnonzero(holders > 0)
+    order = present[np.lexsort((first[present], holders[present]))]  # columns that go together are cut alike
+    most = MOST_CATEGORIES if len(order) <= MOST_CATEGORIES else MOST_CATEGORIES - 1
+    count = max(int((holders[order] < k).sum()), len(order) - most)
+    who = np.empty(0, dtype=np.int64) if persons is None else persons[codes >= 0]
+    pooled = np.zeros(size, dtype=np.bool_)
+    while count < len(order):
+        pooled[order[:count]] = True
+        inside = pooled[known]
+        if not count or (int(inside.sum()) if persons is None else len(np.unique(who[inside]))) >= k:
+            return _as_other(each, pooled, holders, int(inside.sum()))
+        count += 1
+    return Recoding(each, None, np.zeros(size, dtype=np.int64), joined=count)
+
+
+def _as_other(each: Field, pooled: Mask, holders: Codes, cells: int) -> Recoding:
+    listed, declared = each.domain.categories or (), each.domain.declared and pooled.any()
+    kept = np.flatnonzero(~pooled if declared and len(listed) < MOST_CATEGORIES else ~pooled & (holders > 0))
+    labels: tuple[Category, ...] = tuple(listed[place] for place in kept)
+    places = np.full(len(listed), len(kept) if pooled.any() else -1)
+    places[kept] = np.arange(len(kept))
+    if not pooled.any():  # too many are listed, and most of them nobody has
+        return Recoding(each, _with_categories(each, labels), places)
+    if not all(isinstance(label, str) for label in labels):
+        labels = tuple(label_of(label) for label in labels)
+    taken = {*each.missing, *(label_of(category) for category in listed)}
+    after = _with_categories(each, (*labels, _free_name(taken)))
+    return Recoding(each, after, places, len(kept), int(pooled.sum()), cells)
+
+
+def _free_name(taken: Collection[str]) -> str:
+    """A name for what is pooled that nothing else has.
+
+    Examples
+    --------
+    >>> _free_name({"a"}), _free_name({"Other", "other_2"})
+    ('other', 'other_3')
+    """
+    known = {name.strip().casefold() for name in taken}
+    names = (_OTHER if number == 1 else f"{_OTHER}_{number}" for number in range(1, len(known) + 2))
+    return next(name for name in names if name not in known)
+
+
+def _with_categories(each: Field, categories: tuple[Category, ...]) -> Field:
+    return dataclasses.replace(each, domain=dataclasses.replace(each.domain, categories=categories))
+
+
+def _fill(
+    table: pa.Table, schema: Schema, few: Mapping[str, Mask], rng: np.random.Generator
+) -> tuple[pa.Table, set[str]]:
+    """Fill cells that few lack from records that have them, and tell in which columns; not where none has.
+
+    Columns that a rule ties together are filled from the same record, so that the rule goes on to hold.
+    """
+    touched: set[str] = set()
+    for names in _tied(schema, list(few)):
+        lost = np.logical_or.reduce([few[name] for name in names if name in few])
+        donors = np.flatnonzero(~lost)
+        if not len(donors):
+            continue
+        origin = np.arange(len(lost))
+        origin[lost] = rng.choice(donors, int(lost.sum()))
+        for name in names:
+            cells = table.column(name).take(pa.array(origin))
+            table = table.set_column(table.column_names.index(name), name, cells)
+        touched |= names
+    return table, touched
+
+
+def _tied(schema: Schema, names: list[str]) -> list[set[str]]:
+    """Columns in sets that rules tie together, of those sets that hold one of the names."""
+    sets: list[set[str]] = [{name} for name in names]
+    for rule in rules_within(schema):
+        joined = set(rule.columns).union(*(some for some in sets if some & set(rule.columns)))
+        sets = [*(some for some in sets if not some & joined), joined]
+    return [some for some in sets if some & set(names)]
