@@ -100,7 +100,7 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(
     )
     note = f"Measured on a sample of 120 of the {ROWS} rows of the file"
     assert done.report is not None
-    assert done.report.summary().startswith(note)
+    assert f"\n{note}" in done.report.summary()
     assert json.loads((out / "owner" / "report.json").read_text())["notes"][0].startswith(note)
     assert note in (out / "owner" / "report.html").read_text()
     assert note in (out / "release" / "report-public.html").read_text()
@@ -115,7 +115,7 @@ def test_the_folder_holds_what_a_release_holds_and_no_term_of_the_key(tmp_path: 
     files = {str(file.relative_to(out)) for file in out.rglob("*") if file.is_file()}
     assert files == {
         *(f"release/{name}" for name in ("table.parquet", "certificate.json", "schema.toml", "report-public.html")),
-        *(f"owner/{name}" for name in ("report.html", "report.json", "schema.toml", "recipe.toml")),
+        *(f"owner/{name}" for name in ("report.html", "summary.html", "report.json", "schema.toml", "recipe.toml")),
     }
     assert stat.S_IMODE((out / "owner").stat().st_mode) == 0o700
     terms = [repr(step.term) for step in Key.load(place).steps if isinstance(step, Add)]

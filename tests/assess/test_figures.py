@@ -140,9 +140,11 @@ def test_public_axes_are_labelled_with_round_numbers() -> None:
 def test_attacks_are_ranked_by_what_they_gain_over_their_control() -> None:
     figure = only(drawn_attacks(), "attacks/all", public=True)
     drawn = [text for text in texts(figure) if ":" in text]
-    assert drawn[0].startswith("Linkage by Mahalanobis' distance: 13")
+    assert drawn[0].startswith("Linked to a row, by weighted distance: 13")
     assert drawn[-1].startswith("Group linkage largest: 45")  # conceded by every certificate
-    assert "Linkage by Mahalanobis' distance with 13" in figure.alt
+    assert "Linked to a row, by weighted distance with 13" in figure.alt
+    assert not any(text.startswith("In the table or not, by a model") for text in drawn)  # a score has its own axis
+    assert "In the table or not, by a model: 0.53" in texts(only(drawn_attacks(), "attacks/scores", public=True))
     assert not any(text.startswith(("Rare combination", "Inference of the label")) for text in drawn)
 
 
@@ -157,7 +159,7 @@ def test_what_the_owner_alone_may_see_is_drawn_in_a_figure_of_its_own() -> None:
 
 def test_without_people_held_out_no_control_is_drawn() -> None:
     figure = only(attack_figures([attack("linkage-rank", 10, None, 0.1)]), "attacks/all", public=True)
-    assert "people held out" not in texts(figure)
+    assert "people not in it" not in texts(figure)
     assert "guessing" in texts(figure)
 
 

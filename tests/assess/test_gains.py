@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from sfumato.assess.findings import FALSE_ALARMS, Direction, Family, Finding, gains, is_rate
+from sfumato.assess.plain import risk_sentence
 from sfumato.assess.report import Report
-from sfumato.assess.words import measured_sentence
 from tests.assess.made_up import attack
 
 
@@ -94,31 +94,27 @@ def test_a_table_that_knows_nobody_is_accused_in_one_report_of_a_thousand_at_mos
     assert alarms <= 8
 
 
-def test_finding_the_group_is_told_and_does_not_lead() -> None:
+def test_finding_the_group_does_not_lead() -> None:
     findings = (attack("group-linkage-likelihood", 1994, None, 0.01), attack("linkage-rank", 400, 200, 0.001))
-    said = measured_sentence(findings)
-    assert "the one attack tried succeeds" in said
-    assert "linkage by ranks" in said
-    assert said.index("linkage by ranks") < said.index("a person's group is found by up to 99.7\u00a0%")
-    assert "which no claim rules out" in said
+    said = "Of 100 people in the table 20 are linked to a released row; of 100 who are not, 10."
+    assert risk_sentence(findings) == said
     assert [gain.finding.name for gain in gains(findings)] == ["linkage-rank", "group-linkage-likelihood"]
-    assert "Finding the group" not in Report(findings, (), 5, 5).summary()
+    assert said in Report(findings, (), 5, 5).summary()
 
 
 def test_finding_the_group_alone_is_no_success_of_an_attack() -> None:
     findings = (attack("group-linkage-likelihood", 1994, None, 0.01), attack("linkage-rank", 200, 200, 0.001))
-    assert "the one attack tried does not succeed" in measured_sentence(findings)
-    assert "a person's group is found" in measured_sentence(findings[:1])
-    assert "group is found" not in measured_sentence(findings[1:])
+    assert risk_sentence(findings).startswith("The one attack tried does no better on people of the table than chance")
+    assert risk_sentence(findings[:1]) == "No attack on single people was tried."
 
 
 def test_what_a_gain_stands_against_is_said() -> None:
     held = attack("linkage-rank", 400, 200, 0.001)
-    assert "against 10\u00a0% on people held out, 0.1\u00a0% by guessing" in measured_sentence([held])
+    assert risk_sentence([held]).endswith("; of 100 who are not, 10.")
     alone = dataclasses.replace(held, control=None, control_interval=None)
-    assert "against 0.1\u00a0% by guessing" in measured_sentence([alone])
+    assert risk_sentence([alone]).endswith("; by guessing, 0.1.")
     nobody = dataclasses.replace(alone, baseline=0.1, baseline_interval=(0.09, 0.11))
-    assert "against 10\u00a0% from a release that knows nobody" in measured_sentence([nobody])
+    assert risk_sentence([nobody]).endswith("; from a table that knows nobody of them, 10.")
 
 
 def test_an_attack_on_a_scale_from_0_to_1_is_a_rate() -> None:

@@ -24,12 +24,14 @@ from sfumato.assess.figures.bars import attack_figures, model_figures
 from sfumato.assess.figures.maps import association_figures
 from sfumato.assess.figures.svg import Figure, draw
 from sfumato.assess.findings import Family
+from sfumato.assess.plain import risk_sentence, risky_columns, use_sentence
 from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
+from sfumato.assess.risk.by_column import ColumnRisk
 from sfumato.assess.utility.association import AssociationMatrices
-from sfumato.assess.words import measured_sentence, spoken_name
+from sfumato.assess.words import fitting, spoken_name
 from sfumato.core.errors import OptionError
 from tests.assess.cases import ROWS, constant_table, draw_table, measure, report_of, workings
-from tests.assess.made_up import attack, attacks, findings
+from tests.assess.made_up import attack, attacks, findings, model
 from tests.examples import sized
 
 CERTIFICATE: dict[str, Any] = {
@@ -115,10 +117,12 @@ def test_headings_go_down_one_step_at_a_time(edition: str) -> None:
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_promised_comes_first_then_measured_then_what_must_not_be_said(edition: str) -> None:
+def test_what_is_seen_comes_first_then_what_is_promised_and_not_to_be_said_then_folds(edition: str) -> None:
     html = html_of(edition)
-    places = [html.index(f'<h2 id="{name}-title"') for name in ("promised", "measured", "not-said", "figures")]
+    places = [html.index(f'<h2 id="{name}-title"') for name in ("seen", "promised", "not-said", "rest")]
     assert places == sorted(places)
+    assert places[-1] < html.index("<details")
+    assert html.count('class="name"') == len(draw_table(1).column_names)  # one small picture a column
     assert "Ten together" in html
     assert "no theorem says so" in html
     assert "group condensation" in html
@@ -132,7 +136,7 @@ def test_a_rehearsal_is_marked_and_a_release_is_not() -> None:
 
 def test_without_a_certificate_nothing_is_promised() -> None:
     html = html_of("owner", certificate=None)
-    assert "nothing is on record" in html
+    assert "No certificate came with this table, so nothing is promised here" in html
     assert "measurements, not promises" in html
 
 
@@ -202,8 +206,9 @@ def test_no_planted_value_is_in_the_public_edition_in_any_rounding() -> None:
     original, released = canary_table()
     report = measure(original, released, workings=workings(20, PLANTED), holdout=draw_table(3, PLANTED).select(COLUMNS))
     public = html_of("public", report)
-    for canary in (WORD, "98765", "987,6", "76543", "765,4", "876,5", "9.9e+05", "2213"):
+    for canary in (WORD, "98765", "987,6", "76543", "765,4", "876,5", "9.9e+05"):
         assert canary not in public
+    assert not re.search(r"(?<![\d.])2213", public)  # digits of a coordinate are no year
     assert near_a_canary(public) == []
     assert WORD in html_of("owner", report)
 
@@ -315,18 +320,26 @@ def test_the_verdict_stands_first_for_the_owner_and_without_numbers_for_others()
     box = public.partition("</section>")[0]
     assert not re.search(r"0\.\d|gain|group|held|sfumato", re.sub(r"<[^>]*>", "", box))
     for words in (
-        "linkage-gain is 0.123 (0.1 to 0.15, linkage by ranks) and 0.05 is allowed",
+        "12 of 100 people (10 to 15) are linked to a released row because they are in the table; 5 are allowed",
+        "7.7 of 100 people (6 to 9) have their &#39;column 1&#39; read because they are in the table; 5 are allowed",
         "the smallest group has 5 and 10 persons a group are asked",
         "the method makes no groups and 10 persons a group are asked",
-        "no people were held out",
+        "no people were held out to compare with",
         "categories that few people have may show",
-        "membership-auc: not run, because it failed (membership told by a classifier)",
+        "who is in the table (in the table or not, by a model): not run, because it failed",
+        "Of 100 people in the table 13 are linked to a released row; of 100 who are not, 1.8.",
+        "one trained on the original for 82: it loses 2 points of 82, which may be chance.",
         "--k 40 --holdout 0.3 --overwrite",
     ):
         assert words in owner.partition("</section>")[0], words
         assert words not in public.partition("</section>")[0], words
     assert "verdict-" not in html_of("owner", dataclasses.replace(report, verdict=None)).partition("<body>")[2]
-    assert report.summary().startswith("Does not meet the policy 'research': linkage-gain is 0.123")
+    assert report.summary().startswith("Does not meet the policy 'research': 12 of 100 people (10 to 15) are linked")
+    unasked = dataclasses.replace(report, verdict=dataclasses.replace(made_up_verdict(), asked=False))
+    for edition in EDITIONS:
+        box = html_of(edition, unasked).partition("</section>")[0]
+        assert "No policy was named, so &#39;research&#39; was taken; nothing was refused for it." in box
+    assert "No policy was named; nothing was refused." in unasked.summary()
 
 
 def test_a_verdict_stays_text_whatever_it_holds() -> None:
@@ -491,7 +504,12 @@ def test_findings_of_single_columns_and_classes_are_folded_with_their_count() ->
     assert "Recall, gradient boosting, class by class (4)" in html
     folds = re.findall(r"<details>\n<summary[^>]*>(.*?)</summary>", html)
     assert len(folds) == html.count("<details") == html.count("</details>")
-    assert folds[-1] == "Not run, each with its reason (1)"
+    assert "Not run, each with its reason (1)" in folds
+    assert folds[:3] == [
+        "How to read the tables",
+        "Attacks that gain more on people in the table than chance explains (2)",
+        "Other attacks (9)",
+    ]
     assert "class by class" not in html_of("public", made_up_report())
 
 
@@ -517,25 +535,94 @@ def test_how_much_was_looked_at_is_told_and_to_the_owner_how_long_it_took() -> N
     assert "seconds" not in report.to_json()
 
 
-def test_the_measured_sentence_says_how_far_attacks_get() -> None:
-    said = measured_sentence(attacks())
-    assert "of 9 attacks tried, 2 succeed on people in the table more often than chance explains" in said
-    assert "most of all \u201clinkage by Mahalanobis' distance\u201d with 13\u00a0% against 1.8\u00a0%" in said
-    assert "a person's group is found by up to 45\u00a0%, which no claim rules out" in said
-    assert "1 attack was not run, which says nothing about safety" in said
-    alone = measured_sentence([attack("linkage-rank", 300, 20, 0.001)])
-    assert "with 15\u00a0% against 1\u00a0% on people held out, 0.1\u00a0% by guessing" in alone
+def test_the_risk_is_told_in_people() -> None:
+    said = risk_sentence(attacks())
+    assert said.startswith("Of 100 people in the table 13 are linked to a released row; of 100 who are not, 1.8.")
+    assert said.endswith("1 attack was not run, which says nothing.")
 
 
-def test_the_measured_sentence_does_not_call_chance_a_success() -> None:
-    said = measured_sentence([attack("linkage-rank", 101, 100, 0.01), attack("linkage-euclid", 90, 100, 0.01)])
-    assert "of 2 attacks tried, none succeeds on people in the table more often than chance explains" in said
-    assert "the nearest to it is \u201clinkage by ranks\u201d" in said
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("own-row-linkage-rank", "15 are linked to the row made from theirs; of 100 who are not, 1."),
+        ("linkability", "15 have two halves of their record joined through a released row"),
+        ("attribute-inference-registry", "15 have a cell read rightly by somebody who knows other cells of theirs"),
+        ("label-inference", "15 have their class told rightly"),
+        ("membership-at-1-percent", "15 are accused of being in it; of 100 who are not, 1."),
+        ("singling-out-univariate", "Of 100 descriptions read off the release 15 fit one person of the table alone"),
+        ("rare-combination-found", "Of 100 people of the rarest kinds in the table 15 have their numbers read"),
+        ("recovered-cells-digits", "15 are hit (numbers recovered from their digits alone)"),
+    ],
+)
+def test_every_kind_of_attack_has_its_sentence(name: str, words: str) -> None:
+    assert words in risk_sentence([attack(name, 300, 20, 0.001)])
 
 
-def test_without_attacks_the_sentence_is_silent_about_them() -> None:
-    assert "attack" not in measured_sentence(report_of("redraw").findings[:3])
-    assert "nothing could be compared" in measured_sentence([])
+def test_a_score_is_told_in_times_of_a_hundred() -> None:
+    scored = dataclasses.replace(attack("membership-classifier", 1800, None, 0.5), unit="")
+    assert "tells who is who 90 times of 100; a coin does 50 times." in risk_sentence([scored])
+
+
+def test_chance_is_not_called_a_success() -> None:
+    said = risk_sentence([attack("linkage-rank", 101, 100, 0.01), attack("linkage-euclid", 90, 100, 0.01)])
+    assert said.startswith("None of 2 attacks does better on people of the table than chance explains. The nearest: Of")
+
+
+def test_the_use_is_told_as_what_a_model_loses() -> None:
+    surely = dataclasses.replace(model("accuracy-boosting", 0.7, 0.92), interval=(0.69, 0.71))
+    told = use_sentence([surely, model("accuracy-1nn", 0.6, 0.8)], "pay")
+    assert told == (
+        "A model trained on it tells 'pay' rightly for 70 of 100 people, one trained on the original for 92: it loses "
+        "22 points of 92."
+    )
+    assert use_sentence([model("accuracy-1nn", 0.9, 0.8)], "pay").endswith("for 80: it loses nothing.")
+    assert "explains 0\u00a0% of the differences in 'pay'" in use_sentence(
+        [model("response-r2-x", -0.1, 0.4, "")], "pay"
+    )
+    assert "off by at most" in use_sentence(report_of("redraw").findings[:60], None)
+    assert "Nothing could be compared" in use_sentence([], None)
+
+
+def test_columns_that_carry_the_risk_are_named_with_their_reasons() -> None:
+    risks = [
+        ColumnRisk("a", 0.2, True, 0.1, 3),
+        ColumnRisk("b", 0.9, False, 0.0, 0),
+        ColumnRisk("c", None, False, 0, 1),
+    ]
+    assert [column for column, _ in risky_columns(risks)] == ["a", "c"]
+    assert risky_columns(risks)[0][1] == (
+        "of 100 people 20 more have it read because they are in the table, without it 10 of 100 fewer would be one of "
+        "a kind, 3 people hold a value that fewer than 10 have and that shows"
+    )
+    report = dataclasses.replace(made_up_report(), columns=tuple(risks))
+    assert "one of a kind" in html_of("owner", report)
+    assert "one of a kind" not in html_of("public", report)
+
+
+def test_caveats_of_many_rows_are_said_once() -> None:
+    said = "A sentence; what held-out people suffer too is no matter; less is better."
+    rows = tuple(dataclasses.replace(attack(f"linkage-{way}", 9, 5, 0.1), meaning=said) for way in ("rank", "euclid"))
+    html = html_of("public", Report(rows, (), 5, 5))
+    assert html.count("hat held-out people suffer too is no matter.") == 1
+    assert "less is better;" not in html
+    assert html.count(">A sentence.<") == 2
+
+
+def test_one_page_sums_it_up_for_whoever_signs() -> None:
+    page = made_up_report().to_summary(certificate=CERTIFICATE)
+    text = " ".join(" ".join(Page(page).text).split())
+    for words in ("Does not meet the policy 'research'", "Ten together", "Nobody can be found", "Stays with the owner"):
+        assert words in text
+    assert "sfumato verify FOLDER/release" in text
+    assert "<svg" not in page
+    assert len(text.partition("A release on one page")[2].split()) < 400
+
+
+def test_lines_keep_within_a_width_and_a_number() -> None:
+    text = made_up_report().summary(60, most=8)
+    assert all(len(line) <= 60 for line in text.splitlines() if "sfumato sanitize" not in line)
+    assert len(text.splitlines()) <= 8
+    assert fitting([(0, "a path/that/is/too/long"), (3, "b")], 8, 1) == ["a", "  path/that/is/too/long"]
 
 
 @pytest.mark.parametrize("finding", findings(), ids=lambda finding: finding.name)
@@ -561,7 +648,8 @@ def test_a_page_of_a_wide_table_stays_small() -> None:
 def test_the_summary_is_a_few_plain_lines() -> None:
     summary = report_of("redraw").summary()
     assert len(summary.splitlines()) < 15
-    assert "Smallest group: 10" in summary
+    assert "Risk: " in summary
+    assert "Use:  " in summary
     assert repr(report_of("redraw")).startswith("Report(")
 
 

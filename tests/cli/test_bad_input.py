@@ -101,7 +101,7 @@ def test_a_bad_level_column_is_refused(run: Run, tmp_path: Path, cell: str, word
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--k", "1"], ["k is 1", "no protection"]),
+        (["--k", "1"], ["k is 1", "no protection", "--allow-level-1"]),
         (["--k", "0"], ["k must be"]),
         (["--k", "41"], ["40 records", "level is 41"]),
         (["--level", "1"], ["level 1", "--allow-level-1"]),
@@ -114,6 +114,7 @@ def test_a_bad_level_column_is_refused(run: Run, tmp_path: Path, cell: str, word
         (["--level", "age > 30: lots"], ["rule number 1"]),
         (["--level", "else: 4, age > 30: 5"], ["else"]),
         (["--target", "height"], ["'height'"]),
+        (["--target", "Aeg"], ["'Aeg'", "did you mean 'age'?"]),
         (["--strata", "height"], ["'height'"]),
         (["--identifier", "height"], ["'height'"]),
         (["--public", "height"], ["'height'"]),
@@ -122,6 +123,7 @@ def test_a_bad_level_column_is_refused(run: Run, tmp_path: Path, cell: str, word
         (["--recipe", "nowhere.toml"], ["nowhere.toml"]),
         (["--recipe", "nowhere.toml", "--k", "4"], ["--recipe", "--k"]),
         (["--method", "magic"], ["'magic'", "condense-paper"]),
+        (["--method", "condens"], ["did you mean 'condense'?"]),
         (["--holdout", "1.5"], ["between 0 and 1"]),
         (["--holdout", "nowhere.csv"], ["nowhere.csv"]),
         (["--holdout", "0.9", "--k", "10"], ["4 records", "level is 10"]),
@@ -135,6 +137,13 @@ def test_a_bad_option_is_refused(run: Run, tmp_path: Path, options: list[str], w
     (tmp_path / "good.csv").write_text(GOOD)
     out = tmp_path / "out"
     expect_refusal(run("sanitize", tmp_path / "good.csv", "-o", out, *options), out, *words)
+
+
+def test_a_misspelt_verb_is_answered_with_the_one_that_was_meant(run: Run) -> None:
+    done = run("sanitise", "people.csv")
+    assert done.code == 2
+    assert "No such command 'sanitise'; did you mean 'sanitize'?" in done.err
+    assert "did you mean" not in run("frobnicate").err
 
 
 def test_an_existing_output_folder_is_refused_and_left_alone(run: Run, tmp_path: Path) -> None:

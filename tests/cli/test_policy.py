@@ -96,7 +96,7 @@ def test_a_policy_that_is_not_met_leaves_the_owners_part_alone(run: Run, people:
     assert "does not meet the policy 'research'" in done.err
     assert {file.relative_to(out).as_posix() for file in out.rglob("*")} == {
         "owner",
-        *(f"owner/{name}" for name in ("report.html", "report.json", "schema.toml", "recipe.toml")),
+        *(f"owner/{name}" for name in ("report.html", "summary.html", "report.json", "schema.toml", "recipe.toml")),
     }
     assert all(file.stat().st_mode & 0o077 == 0 for file in (out / "owner").rglob("*"))
     verdict = json.loads((out / "owner" / "report.json").read_text())["verdict"]
@@ -148,6 +148,7 @@ def test_a_policy_that_is_met_lets_the_release_leave(
     assert document["verdict"] == {
         "policy": "loose",
         "edited": False,
+        "asked": True,
         "outcome": "meets",
         "exceeded": [],
         "missing": [
@@ -254,7 +255,10 @@ def test_from_python_a_refusal_holds_the_report_and_never_the_table(people: Path
     report = sf.evaluate(table, release.table, identifiers=["id"], policy=policy, seed=1)
     assert report.verdict is not None
     assert report.verdict.outcome.value == "cannot-tell"  # of a table whose making is not known
-    assert sf.evaluate(table, release.table, identifiers=["id"], seed=1).verdict is None
+    usual = sf.evaluate(table, release.table, identifiers=["id"], seed=1).verdict
+    assert usual is not None
+    assert (usual.policy, usual.asked, usual.refuses) == ("research", False, False)
+    assert not any("--policy" in line for line in usual.to_try)
 
 
 @unmeasured

@@ -45,6 +45,7 @@ def test_a_harmless_release_meets_research() -> None:
     assert verdict.to_json() == {
         "policy": "research",
         "edited": False,
+        "asked": True,
         "outcome": "meets",
         "exceeded": [],
         "missing": [],

@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sfumato.core.errors import TableError
+from sfumato.core.errors import TableError, no_column
 from sfumato.tables.files import FileForm, FileFormat, read_file, read_sql, write_file
+from sfumato.tables.sql_errors import without_cells
 
 
 def test_csv_cells_stay_texts(tmp_path: Path) -> None:
@@ -81,3 +82,20 @@ def test_a_database_error_shows_neither_password_nor_cell(tmp_path: Path) -> Non
     assert "canary" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+    assert "(unable to open database file); check URL" in str(caught.value)
+    with pytest.raises(TableError, match=r"\(no such table: peple\)"):
+        read_sql(f"sqlite:///{tmp_path / 'new.db'}", "select 'canary' from peple")
+
+
+def test_of_what_a_database_says_only_usual_words_and_names_of_the_query_are_repeated() -> None:
+    said = 'invalid value "4711" for column age: Ada Byron (born 1815)\nDETAIL: secret'
+    assert without_cells(said, "select age from people where n = 4711") == "invalid value ... for column age: ..."
+    assert without_cells('FATAL: password authentication failed for user "root"', "select 1") == (
+        "... password authentication failed for user ..."
+    )
+    assert without_cells("Ada", "select 'Ada'") == ""
+
+
+def test_a_misspelt_column_is_answered_with_the_one_that_was_meant() -> None:
+    assert no_column("Incme", ["age", "income"]) == "there is no column 'Incme'; did you mean 'income'?"
+    assert no_column("x", ["age", "income"]) == "there is no column 'x'; the columns are 'age', 'income'"

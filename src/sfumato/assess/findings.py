@@ -6,7 +6,7 @@ The gain of an attack is what it gets beyond people held out, a release that kno
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import NormalDist
@@ -15,7 +15,19 @@ from typing import Any
 from sfumato.assess.intervals import CONFIDENCE, Tries
 from sfumato.core.documents import plain
 
-__all__ = ["FALSE_ALARMS", "Direction", "Family", "Finding", "Gain", "Tries", "gains", "is_rate", "not_run", "rank"]
+__all__ = [
+    "FALSE_ALARMS",
+    "Direction",
+    "Family",
+    "Finding",
+    "Gain",
+    "Tries",
+    "column_gains",
+    "gains",
+    "is_rate",
+    "not_run",
+    "rank",
+]
 
 FALSE_ALARMS = 0.001
 """How often any attack of a report is called a success on a release that knows nobody, at most."""
@@ -132,7 +144,15 @@ def gains(findings: Iterable[Finding]) -> tuple[Gain, ...]:
     >>> [(round(gain.excess, 2), gain.certain) for gain in gains(found)]
     [(0.28, True), (0.28, True)]
     """
-    rates = [finding for finding in findings if "/" not in finding.name and is_rate(finding)]
+    return _ranked([finding for finding in findings if "/" not in finding.name and is_rate(finding)])
+
+
+def column_gains(findings: Iterable[Finding]) -> tuple[Gain, ...]:
+    """Rank the attacks on single columns that were run, the largest gain first."""
+    return _ranked([finding for finding in findings if "/" in finding.name and is_rate(finding)])
+
+
+def _ranked(rates: Sequence[Finding]) -> tuple[Gain, ...]:
     width = _width(len(rates))
     found = (_gain(finding, width) for finding in sorted(rates, key=rank))
     return tuple(gain for gain in found if gain is not None)

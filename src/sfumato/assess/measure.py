@@ -18,6 +18,7 @@ from sfumato.assess.figures.maps import association_figures, component_figures
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding
 from sfumato.assess.report import Report
+from sfumato.assess.risk.by_column import risk_by_column
 from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
 from sfumato.assess.study import Study, held_out_notes, read_pairs, study_of
@@ -158,6 +159,8 @@ def assess(
         {**measured.seconds, "all": perf_counter() - begin},
         held_out_notes(study),
         0 if holdout is None else holdout.num_rows,
+        target=study.target,
+        columns=risk_by_column(study, findings),
     )
 
 

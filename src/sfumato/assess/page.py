@@ -1,30 +1,38 @@
-"""The report as a page: what was promised, what was measured, what must not be said."""
+"""The report as pages: the verdict first, then what is seen at one look, what was promised, and the rest folded."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.assess.figures.histograms import MOST_COLUMNS
 from sfumato.assess.figures.svg import Figure
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.words import forbidden_sentence, measured_sentence, promised_sentence, show, spoken_name
+from sfumato.assess.findings import Family, Finding, gains, rank
+from sfumato.assess.plain import risk_sentence, risky_columns, use_sentence
+from sfumato.assess.words import show, spoken_name
 
 if TYPE_CHECKING:
     import jinja2
 
     from sfumato.assess.report import Report
 
-__all__ = ["visible_figures", "write_page"]
+__all__ = ["STRIP", "visible_figures", "write_page", "write_summary"]
 
+STRIP = 12
+"""Most columns of the strip of small pictures."""
 _FAMILIES = {
+    Family.ATTACK: "How far published attacks get",
     Family.PRIVACY: "What it may give away",
     Family.UTILITY: "What it is still good for",
-    Family.ATTACK: "How far published attacks get",
 }
 _BESIDE = {"distances": Family.PRIVACY, "groups": Family.PRIVACY, "models": Family.UTILITY, "attacks": Family.ATTACK}
 """Figures that stand beside the findings of a family."""
+_FIRST = ("attacks/all", "attacks/scores")  # figures of the second screen
+_MOST_CLAIMS = 6  # of a printed page
+_ON_ONE_PAGE = ("Method", "Smallest group", "Groups")
 _SECTIONS = {
     "components": ("At one look", ""),
     "association": (
@@ -43,18 +51,13 @@ def write_page(report: Report, *, edition: Literal["owner", "public"], certifica
     """Write the page of an edition; everything in it that came from outside is escaped."""
     owner = edition == "owner"
     findings = [finding for finding in report.findings if owner or finding.public]
-    rooms = _rooms(report.figures, owner=owner)
-    document = certificate or {}
-    return _template().render(
-        owner=owner,
-        verdict=report.verdict,
-        notes=report.notes,
-        rehearsal=document.get("randomness") == "rehearsal",
-        certified=certificate is not None,
-        made=_made(report, document),
-        sentences=[promised_sentence(certificate), measured_sentence(findings), forbidden_sentence(certificate)],
-        claims=[_claim(claim) for claim in document.get("claims") or []],
-        refused=[_claim(claim) for claim in document.get("refused") or []],
+    figures = visible_figures(report.figures, owner=owner)
+    rooms = _rooms(figure for figure in figures if figure.name not in _FIRST)
+    return _template("report.html").render(
+        **_told(report, findings, certificate, owner=owner),
+        strip=_strip(figures, findings, owner=owner),
+        charts=[figure for figure in figures if figure.name in _FIRST],
+        made=_made(report, certificate or {}),
         families=_families(findings, rooms),
         looked=_looked(report, owner=owner),
         slowest=_slowest(report.seconds) if owner else [],
@@ -62,9 +65,59 @@ def write_page(report: Report, *, edition: Literal["owner", "public"], certifica
     )
 
 
+def write_summary(report: Report, *, certificate: dict[str, Any] | None) -> str:
+    """Write one page for whoever signs for a release, a data protection officer say; it stays with the owner."""
+    told = _told(report, report.findings, certificate, owner=True)
+    document = certificate or {}
+    for name in ("claims", "refused"):
+        told[f"more_{name}"] = max(0, len(told[name]) - _MOST_CLAIMS)
+        told[name] = told[name][:_MOST_CLAIMS]
+    return _template("summary.html").render(
+        **told,
+        made=[(name, value) for name, value in _made(report, document) if name in _ON_ONE_PAGE],
+        rows=(report.rows_original, report.rows_released, report.rows_held_out),
+        created=str(document.get("created", ""))[:10],
+        version=str(document.get("sfumato", "")),
+        hashed=str(document.get("table_sha256") or ""),
+    )
+
+
+def _told(
+    report: Report, findings: Sequence[Finding], certificate: dict[str, Any] | None, *, owner: bool
+) -> dict[str, Any]:
+    """What every page tells: verdict, use and risk in plain words, promises."""
+    document = certificate or {}
+    return {
+        "owner": owner,
+        "verdict": report.verdict,
+        "notes": report.notes,
+        "rehearsal": document.get("randomness") == "rehearsal",
+        "certified": certificate is not None,
+        "use": use_sentence(findings, report.target),
+        "risk": risk_sentence(findings),
+        "columns": risky_columns(report.columns) if owner else [],
+        "claims": [_claim(claim) for claim in document.get("claims") or []],
+        "refused": [_claim(claim) for claim in document.get("refused") or []],
+    }
+
+
+def _strip(figures: Sequence[Figure], findings: Sequence[Finding], *, owner: bool) -> dict[str, Any]:
+    """Small pictures of columns: for the owner those that moved most, for others the first of the table."""
+    moved = {
+        finding.name.partition("/")[2]: finding.value or 0.0
+        for finding in findings
+        if finding.name.startswith("marginal-distance/")
+    }
+    columns = [figure for figure in figures if figure.name.startswith("marginals/") and figure.small]
+    if owner:
+        columns = sorted(columns, key=lambda figure: -moved.get(figure.title, 0.0))
+    shown = [(figure.title, figure.small) for figure in columns[:STRIP]]
+    return {"tiles": shown, "left": len(columns) - len(shown)}
+
+
 @cache
-def _template() -> jinja2.Template:
-    """The page's template, compiled once for all editions and reports of a process."""
+def _template(name: str) -> jinja2.Template:
+    """A page's template, compiled once for all editions and reports of a process."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -74,7 +127,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.get_template("report.html")
+    return environment.get_template(name)
 
 
 def _made(report: Report, document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -114,32 +167,40 @@ def _claim(claim: dict[str, Any]) -> dict[str, str]:
 
 
 def _families(findings: Sequence[Finding], rooms: dict[str, list[Figure]]) -> list[dict[str, Any]]:
-    """Sort findings by family, those of single columns or classes apart, each family with its figures."""
+    """Folds of each family, what failed first: attacks that gain, then the others, single columns, what was not run."""
     families = []
     for family, title in _FAMILIES.items():
         some = [finding for finding in findings if finding.family is family]
-        measured = [finding for finding in some if finding.value is not None and "/" not in finding.name]
         if some:
             figures = [figure for room, those in rooms.items() if _BESIDE.get(room) is family for figure in those]
-            folds = _folds(some)
-            families.append({"title": title, "table": _table(measured), "folds": folds, "figures": figures})
+            families.append({"title": title, "folds": _folds(family, title, some), "figures": figures})
     return families
 
 
-def _folds(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """Fold what is measured for single columns or classes, and what was not run."""
+def _folds(family: Family, title: str, findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Tables of a family: whole ones, those of single columns or classes, and what was not run."""
+    whole = [finding for finding in findings if finding.value is not None and "/" not in finding.name]
+    parts = {title: whole}
+    if family is Family.ATTACK:
+        gaining = {gain.finding.name for gain in gains(whole) if gain.certain and not gain.conceded}
+        ranked = sorted(whole, key=rank)
+        parts = {
+            "Attacks that gain more on people in the table than chance explains": [
+                finding for finding in ranked if finding.name in gaining
+            ],
+            "Other attacks": [finding for finding in ranked if finding.name not in gaining],
+        }
+    folds = [{"title": f"{name} ({len(some)})", "open": False, **_table(some)} for name, some in parts.items() if some]
     folded: dict[str, list[Finding]] = {}
     for finding in findings:
         if "/" in finding.name and finding.value is not None:
             folded.setdefault(finding.name.partition("/")[0], []).append(finding)
-    folds = [{"title": _fold_title(name, some), "open": False, **_table(some)} for name, some in folded.items()]
+    folds += [{"title": _fold_title(name, some), "open": False, **_table(some)} for name, some in folded.items()]
     idle = [finding for finding in findings if finding.value is None]
-    alone = len(idle) == len(findings)
-    return (
-        [*folds, {"title": f"Not run, each with its reason ({len(idle)})", "open": alone, **_table(idle)}]
-        if idle
-        else folds
-    )
+    if idle:
+        alone = len(idle) == len(findings)
+        folds.append({"title": f"Not run, each with its reason ({len(idle)})", "open": alone, **_table(idle)})
+    return folds
 
 
 def _fold_title(name: str, findings: Sequence[Finding]) -> str:
@@ -149,11 +210,24 @@ def _fold_title(name: str, findings: Sequence[Finding]) -> str:
 
 
 def _table(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Make the rows of a table; it has a column for controls where a finding has one."""
+    """Rows of a table; it has a column for controls where a finding has one, and says once what many rows would."""
+    rows = [_row(finding) for finding in findings]
+    clauses = [_CLAUSE.split(row["meaning"]) for row in rows]
+    often = Counter(clause.strip(".;") for each in clauses for clause in each[1:])
+    again = [clause for clause, times in often.items() if times > 1]
+    for row, each in zip(rows, clauses, strict=True):
+        kept = [clause for place, clause in enumerate(each) if not place or clause.strip(".;") not in again]
+        row["meaning"] = f"{' '.join(kept).rstrip('.;')}."
+    caveats = [clause for clause in again if not _DIRECTION.fullmatch(clause)]  # a column of the table says it
     return {
-        "rows": [_row(finding) for finding in findings],
+        "rows": rows,
         "controlled": any(finding.control is not None for finding in findings),
+        "caveats": [f"{clause[:1].upper()}{clause[1:]}." for clause in caveats],
     }
+
+
+_CLAUSE = re.compile(r"(?<=[.;]) ")
+_DIRECTION = re.compile(r"(higher|lower|more|less|0|1) is (better|best)")
 
 
 def _row(finding: Finding) -> dict[str, str]:
@@ -209,10 +283,10 @@ def _slowest(seconds: dict[str, float]) -> list[tuple[str, str]]:
     return [(name.replace("-", " "), f"{each:.2g} s") for each, name in ranked[:5]] if len(ranked) > 1 else []
 
 
-def _rooms(figures: Iterable[Figure], *, owner: bool) -> dict[str, list[Figure]]:
-    """Choose the figures of an edition and put those together that belong together."""
+def _rooms(figures: Iterable[Figure]) -> dict[str, list[Figure]]:
+    """Put figures together that belong together."""
     rooms: dict[str, list[Figure]] = {}
-    for figure in visible_figures(figures, owner=owner):
+    for figure in figures:
         rooms.setdefault(figure.name.partition("/")[0], []).append(figure)
     return rooms
 

@@ -10,8 +10,10 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from sfumato.assess.figures.svg import Figure
-from sfumato.assess.findings import Finding, gains
-from sfumato.assess.words import measured_sentence, show, spoken_name
+from sfumato.assess.findings import Finding
+from sfumato.assess.plain import limit_words, missing_words, risk_sentence, risky_columns, use_sentence
+from sfumato.assess.risk.by_column import ColumnRisk
+from sfumato.assess.words import fitting
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
 from sfumato.tables.frames import frame_of
@@ -61,12 +63,19 @@ class Verdict:
     exceeded: tuple[Exceeded, ...] = ()  # empty unless the outcome is that the release does not meet the policy
     missing: tuple[Missing, ...] = ()
     to_try: tuple[str, ...] = ()  # command lines that may help
+    purpose: str = field(default="", compare=False)  # for whom the policy is, in a sentence
     edited: bool = False  # whether the policy has the name of one that is built in and asks for something else
+    asked: bool = True  # false where no policy was named, and it was judged by the usual one; nothing is refused then
 
     @property
     def title(self) -> str:
         """Name of the policy for readers."""
         return f"{self.policy} (edited)" if self.edited else self.policy
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the release may not leave for it."""
+        return self.asked and self.outcome is not Ruling.MEETS
 
     @property
     def heading(self) -> str:
@@ -83,9 +92,21 @@ class Verdict:
         """Why it is not met or cannot be told, and what was left out; for the owner."""
         return (*map(_exceeded_words, self.exceeded), *map(_missing_words, self.missing))
 
+    @property
+    def unasked(self) -> str:
+        """That nobody named the policy, for anybody; empty where somebody did."""
+        return "" if self.asked else f"No policy was named, so {self.title!r} was taken; nothing was refused for it."
+
     def sentence(self) -> str:
         """Verdict in one sentence, for the owner."""
         return f"{self.heading}: {'; '.join(self.reasons)}." if self.reasons else f"{self.heading}."
+
+    def short_sentence(self) -> str:
+        """Ruling with its first reason, and how many more there are; for the owner."""
+        rest = len(self.reasons) - 1
+        more = f" ({rest} more reason{'s' * (rest > 1)} in the report)" if rest > 0 else ""
+        told = f"{self.heading}: {self.reasons[0]}{more}." if self.reasons else f"{self.heading}."
+        return told if self.asked else f"{told} No policy was named; nothing was refused."
 
     def to_json(self) -> dict[str, Any]:
         """Verdict as in ``report.json``."""
@@ -93,7 +114,7 @@ class Verdict:
         return {key.removeprefix("to_"): told[key] for key in _WRITTEN}
 
 
-_WRITTEN = ("policy", "edited", "outcome", "exceeded", "missing", "to_try")
+_WRITTEN = ("policy", "edited", "asked", "outcome", "exceeded", "missing", "to_try")
 _HEADINGS = {
     Ruling.MEETS: "Meets the policy",
     Ruling.DOES_NOT_MEET: "Does not meet the policy",
@@ -109,26 +130,18 @@ _CLAUSES = {
 def _exceeded_words(each: Exceeded) -> str:
     """A limit or requirement that is not kept, in plain words."""
     if each.limit == "held_out":
-        return "no people were held out"
+        return "no people were held out to compare with"
     if each.limit == "persons_per_group":
         there = "the method makes no groups" if each.value is None else f"the smallest group has {each.value}"
         return f"{there} and {each.allowed} persons a group are asked"
     if each.limit == "rare":
         return "categories that few people have may show"
-    ends = "" if each.interval is None else f"{show(each.interval[0])} to {show(each.interval[1])}, "
-    value = show(each.value if isinstance(each.value, float) else None)
-    return f"{each.limit} is {value} ({ends}{_finding_words(each.finding)}) and {each.allowed} is allowed"
+    return limit_words(each.limit, each.finding, float(each.value or 0.0), float(each.allowed), each.interval)
 
 
 def _missing_words(each: Missing) -> str:
     """What a limit could not be judged by, in plain words."""
-    which = f" ({_finding_words(each.finding)})" if each.finding else ""
-    return f"{each.limit}: {each.because}{which}"
-
-
-def _finding_words(name: str | None) -> str:
-    words = spoken_name(name or "")
-    return words[:1].lower() + words[1:]
+    return missing_words(each.limit, each.finding, each.because)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,11 +162,15 @@ class Report:
     rows_held_out : int
         Rows of people held out whom attacks were compared with.
     verdict : Verdict or None
-        What a policy says to it; None where none was asked.
+        What a policy says to it; None where it was not judged.
     certificate : dict or None
         Document of the certificate of the release, which its pages show.
     frame : {"arrow", "pandas", "polars"}
         Kind of frame that the original came in.
+    target : str or None
+        The column that models were to predict.
+    columns : tuple of ColumnRisk
+        What each column adds to the risk, the most first; for the owner.
     """
 
     findings: tuple[Finding, ...]
@@ -167,6 +184,8 @@ class Report:
     verdict: Verdict | None = None
     certificate: dict[str, Any] | None = None
     frame: str = "arrow"
+    target: str | None = None
+    columns: tuple[ColumnRisk, ...] = ()
 
     def __repr__(self) -> str:
         return f"Report({len(self.findings)} findings, {len(self.figures)} figures)"
@@ -189,6 +208,8 @@ class Report:
             "format": _FORMAT,
             **told,
             "verdict": None if self.verdict is None else self.verdict.to_json(),
+            "target": self.target,
+            "columns": [plain(column) for column in self.columns],
             "sizes": self.sizes,
             "notes": list(self.notes),
             "findings": [finding.to_json() for finding in self.findings],
@@ -210,6 +231,18 @@ class Report:
         from sfumato.assess.page import write_page
 
         return write_page(self, edition=edition, certificate=certificate or self.certificate)
+
+    def to_summary(self, *, certificate: dict[str, Any] | None = None) -> str:
+        """Write one page that can be printed, for whoever signs for the release; it stays with the owner.
+
+        Parameters
+        ----------
+        certificate : dict, optional
+            The certificate's JSON document; by default its own.
+        """
+        from sfumato.assess.page import write_summary
+
+        return write_summary(self, certificate=certificate or self.certificate)
 
     def to_frame(self, kind: Literal["arrow", "pandas", "polars"] | None = None) -> Any:
         """The findings as a table, one a row, for the owner.
@@ -241,26 +274,33 @@ class Report:
         style = "width: 100%; height: 40rem; border: 1px solid #888"
         return f'<iframe title="sfumato report" sandbox="" style="{style}" srcdoc="{page}"></iframe>'
 
-    def summary(self) -> str:
-        """Say the most telling findings in a few lines of plain text."""
-        lines = [
-            *(() if self.verdict is None else (self.verdict.sentence(),)),
-            *self.notes,
-            f"{self.rows_original} original rows, {self.rows_released} released rows",
-            measured_sentence(self.findings),
+    def summary(self, width: int | None = None, most: int = 8) -> str:
+        """Verdict, use and risk in a few lines of plain text, for the owner.
+
+        Parameters
+        ----------
+        width : int, optional
+            Columns of the terminal, which lines keep within; by default none is broken.
+        most : int
+            Lines that there may be; what matters least is left out.
+        """
+        verdict, *rest = self.lines() if self.verdict is not None else [None, *self.lines()]
+        first = [] if verdict is None else [verdict]
+        return "\n".join(fitting([*first, *((0, note) for note in self.notes), *rest], width, most))
+
+    def lines(self) -> list[tuple[int, str]]:
+        """Verdict, risk, use, columns and what to try in a line each, for the owner; what matters least has the most.
+
+        The numbers are ranks for `sfumato.assess.words.fitting`.
+        """
+        verdict, columns = self.verdict, ", ".join(f"'{column}'" for column, _ in risky_columns(self.columns))
+        return [
+            *(() if verdict is None else ((0, verdict.short_sentence()),)),
+            (1, f"Risk: {risk_sentence(self.findings)}"),
+            (2, f"Use:  {use_sentence(self.findings, self.target)}"),
+            *(((5, f"Columns that carry most of the risk: {columns}."),) if columns else ()),
+            *(() if verdict is None else ((3, f"To try next:  {line}") for line in verdict.to_try[:1])),
         ]
-        told = [finding for finding in self.findings if finding.name in _TOLD and finding.value is not None]
-        leading = [gain.finding for gain in gains(self.findings) if not gain.conceded][:3]
-        for finding in (*told, *leading):
-            beside = [("baseline", finding.baseline), ("control", finding.control)]
-            known = ", ".join(f"{name} {show(value, finding.unit)}" for name, value in beside if value is not None)
-            way = finding.direction.value.replace("-", " ")
-            number = f"{show(finding.value, finding.unit)} ({known})" if known else show(finding.value, finding.unit)
-            lines.append(f"  {spoken_name(finding.name)}: {number}, {way}")
-        unknown = [finding for finding in self.findings if finding.value is None]
-        if unknown:
-            lines.append(f"  not run: {len(unknown)}, for reasons given in the report")
-        return "\n".join(lines)
 
 
 def _cell(document: dict[str, Any], key: str, end: int | None) -> Any:
@@ -294,12 +334,3 @@ _COLUMNS: tuple[tuple[str, str, int | None], ...] = (
 _TYPES = {"attempts": pa.int64(), "public": pa.bool_()}
 _WORDS = ("name", "family", "status", "direction", "unit", "meaning", "because")
 _SCHEMA = pa.schema([(name, _TYPES.get(name, _TEXT if name in _WORDS else _NUMBER)) for name, _, _ in _COLUMNS])
-_TOLD = (
-    "group-size-smallest",
-    "level-met",
-    "closest-record-distance",
-    "closer-than-real-neighbours",
-    "covariance-compatibility",
-    "covariance-compatibility-standardized",
-    "information-loss",
-)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import textwrap
+from collections.abc import Sequence
 
-from sfumato.assess.findings import Family, Finding, Gain, gains
-
-__all__ = ["MODELS", "forbidden_sentence", "measured_sentence", "promised_sentence", "show", "spoken_name"]
+__all__ = ["MODELS", "fitting", "show", "spoken_name"]
 
 MODELS = {
     "1nn": "nearest neighbour",
@@ -19,7 +17,6 @@ MODELS = {
 """Models by the last word of a finding's name."""
 
 _PERCENT = "\u00a0%"
-_BY_NOBODY = "from a release that knows nobody"
 
 
 def show(value: float | None, unit: str = "") -> str:
@@ -71,97 +68,26 @@ def _as_it_stands(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def measured_sentence(findings: Iterable[Finding]) -> str:
-    """What was measured, and how far the attacks get, in one sentence."""
-    all_findings = tuple(findings)
-    known = {finding.name: finding for finding in all_findings if finding.value is not None}
-    parts = []
-    for name, words in (
-        ("marginal-distance", "the columns, each taken alone, moved by {value} on average{beside}"),
-        ("association-difference", "the links between columns by {value}{beside}"),
-        ("verbatim-rows", "{value} of the released rows equal an original row{twins}"),
-    ):
-        if name in known:
-            finding = known[name]
-            base = show(finding.baseline, finding.unit)
-            parts.append(
-                words.format(
-                    value=show(finding.value, finding.unit),
-                    beside=f" (fresh rows drawn from the original: {base})",
-                    twins=f" (original rows that have a twin: {base})",
-                )
-            )
-    attacks = _attacks_told(all_findings)
-    if not parts and not attacks:
-        return "Measured: nothing could be compared; the findings say why."
-    compared = (", ".join(parts[:-1]) + ", and " if parts[:-1] else "") + parts[-1] if parts else ""
-    return "Measured: " + "; ".join(part for part in (compared, attacks) if part) + "."
+def fitting(parts: Sequence[tuple[int, str]], width: int | None, most: int) -> list[str]:
+    """Lines of a text of at most so many, broken at a width; what has the highest number is left out first.
+
+    Examples
+    --------
+    >>> fitting([(0, "one two"), (2, "three"), (1, "four")], 5, 3)
+    ['one', '  two', 'four']
+    """
+    kept = list(parts)
+    while True:
+        lines = [line for _, text in kept for line in _broken(text, width)]
+        last = max((rank for rank, _ in kept), default=0)
+        if len(lines) <= most or not last:
+            return lines
+        kept.pop(max(place for place, (rank, _) in enumerate(kept) if rank == last))
 
 
-def _attacks_told(findings: Sequence[Finding]) -> str:
-    """How many attacks succeed on people of the table, and which gains most."""
-    found = gains(findings)
-    ranked = [gain for gain in found if not gain.conceded]
-    idle = sum(f.family is Family.ATTACK and f.value is None and "/" not in f.name for f in findings)
-    unknown = f"; {_times(idle, 'attack was', 'attacks were')} not run, which says nothing about safety" if idle else ""
-    unknown = _conceded([gain for gain in found if gain.conceded and gain.certain]) + unknown
-    if not ranked:
-        return unknown.removeprefix("; ")
-    certain = [gain for gain in ranked if gain.certain]
-    tried = "the one attack tried" if len(ranked) == 1 else f"of {len(ranked)} attacks tried, "
-    if certain:
-        some = " succeeds" if len(ranked) == 1 else _times(len(certain), "succeeds", "succeed")
-        which = f", most of all {_quoted(certain[0])}" if len(certain) > 1 else f": {_quoted(certain[0])}"
-        return f"{tried}{some} on people in the table more often than chance explains{which}{unknown}"
-    none = " does not succeed" if len(ranked) == 1 else "none succeeds"
-    near = f" (the nearest to it is {_quoted(ranked[0])})"
-    return f"{tried}{none} on people in the table more often than chance explains{near}{unknown}"
-
-
-def _quoted(gain: Gain) -> str:
-    finding = gain.finding
-    words = spoken_name(finding.name)
-    told = f"\u201c{words[0].lower()}{words[1:]}\u201d with {show(finding.value, finding.unit)}"
-    against = f"{told} against {show(gain.against, finding.unit)}"
-    if not gain.controlled:
-        return f"{against} {_BY_NOBODY if finding.baseline_interval is not None else 'by guessing'}"
-    guessed = finding.baseline is not None and finding.baseline_interval is None
-    guess = f", {show(finding.baseline, finding.unit)} by guessing" if guessed else ""
-    return f"{against} on people held out{guess}"
-
-
-def _conceded(found: Sequence[Gain]) -> str:
-    """That people's groups are found, which nothing promises to prevent."""
-    if not found:
-        return ""
-    best = found[0].finding
-    return f"; a person's group is found by up to {show(best.value, best.unit)}, which no claim rules out"
-
-
-def _times(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
-
-
-def promised_sentence(certificate: dict[str, Any] | None) -> str:
-    """What was promised, in one sentence."""
-    if certificate is None:
-        return "Promised: nothing is on record, because no certificate came with this table."
-    claims = certificate.get("claims") or []
-    if not claims:
-        return "Promised: nothing, for no claim follows from what was done."
-    proved = sum(claim.get("kind") == "proved" for claim in claims)
-    first = str(claims[0].get("claim", "")).strip().rstrip(".")
-    if len(claims) == 1:
-        return f"Promised, {'proved' if proved else 'on an assumption'}: \u201c{first}\u201d."
-    assumed = len(claims) - proved
-    return f"Promised: \u201c{first}\u201d and more below: {proved} proved, {assumed} resting on assumptions."
-
-
-def forbidden_sentence(certificate: dict[str, Any] | None) -> str:
-    """What must not be said, in one sentence."""
-    refused = (certificate or {}).get("refused") or []
-    if not refused:
-        return "Not to be said: that these numbers prove protection; they are measurements, not promises."
-    first = str(refused[0].get("claim", "")).strip().rstrip(".")
-    more = f", nor what stands beside it below, {len(refused)} claims in all" if len(refused) > 1 else ""
-    return f"Not to be said: \u201c{first}\u201d{more}."
+def _broken(text: str, width: int | None) -> list[str]:
+    """Lines that a text takes; a word that is longer than a line, such as a path, stays whole."""
+    if width is None or len(text) <= width:
+        return [text]
+    room = textwrap.TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return room.wrap(text)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from types import FrameType
@@ -22,6 +23,7 @@ from sfumato.core.progress import listening
 __all__ = ["Console", "tell_error", "verb"]
 
 _LONGEST = 4_000
+_MOST_LINES = 10
 _BEYOND_ASCII = re.compile(r"[^\n\x20-\x7e]")
 
 P = ParamSpec("P")
@@ -38,6 +40,13 @@ class Console:
         """Tell the reader something, unless it was asked to be quiet or to speak JSON."""
         if not self.quiet and not self.as_json:
             click.echo(printable(text, lines=True))
+
+    def tell(self, parts: Sequence[tuple[int, str]]) -> None:
+        """Tell the reader lines with their ranks: ten at most, as wide as the terminal; off one they stay unbroken."""
+        from sfumato.assess.words import fitting
+
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        self.say("\n".join(fitting(parts, width, _MOST_LINES)))
 
     def note(self, text: str) -> None:
         """Tell the person at the terminal something that is not a result."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +84,7 @@ def evaluate(
             evaluation.save(output, overwrite=overwrite)
     _tell(console, evaluation, output)
     verdict = evaluation.report.verdict
-    if verdict is not None and verdict.outcome.value != "meets" and not despite_policy:
+    if verdict is not None and verdict.refuses and not despite_policy:
         raise PrivacyRefusal(f"{verdict.clause}; the report says why, and what to try")
 
 
@@ -108,14 +107,16 @@ def _tell(console: Console, evaluation: Evaluation, folder: Path | None) -> None
     report = evaluation.report
     for note in evaluation.notes:
         console.note(f"Note: {note}.")
-    console.say(dataclasses.replace(report, notes=()).summary())  # the notes were warnings already
+    parts = report.lines()
     if (words := budget_words(report)) is not None:
-        console.say(words)
+        parts.append((5, words))
     if evaluation.certificate is None:
-        console.say("No certificate came with the released table: these are measurements, and nothing is promised.")
+        none = "No certificate came with the released table: these are measurements, and nothing is promised."
+        parts.append((1, none))
     if folder is not None:
-        console.say(f"What stays:   {folder / 'report.html'} (the one to read first) and {folder / 'report.json'}")
-        console.say(f"What may leave:  {folder / 'report-public.html'}")
+        stays = f"What stays:   {folder / 'report.html'} (the one to read first) and {folder / 'report.json'}"
+        parts += [(0, stays), (0, f"What may leave:  {folder / 'report-public.html'}")]
+    console.tell(parts)
     console.result(
         {
             **evaluation.to_json(),

@@ -10,6 +10,7 @@ import rich_click as click
 
 from sfumato import __version__
 from sfumato.cli.console import tell_error
+from sfumato.core.errors import closest_name, shown
 
 __all__ = ["app", "main"]
 
@@ -35,6 +36,13 @@ class _Verbs(click.RichGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(_VERBS)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the verb; of a misspelt one say which was probably meant."""
+        meant = None if not args or args[0] in _VERBS else closest_name(args[0], _VERBS)
+        if meant is not None:
+            ctx.fail(f"No such command {shown(args[0])}; did you mean {meant!r}?")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name not in _VERBS:

@@ -111,10 +111,8 @@ def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> It
         yield
     except PolicyNotMet as refused:
         refused.save_owner(folder, overwrite=overwrite)
-        console.say(refused.verdict.sentence())
-        for line in refused.verdict.to_try:
-            console.say(f"To try next:  {line}")
-        console.say(f"What stays:   {folder / 'owner'} (report.html is the one to read first)")
+        stays = f"What stays:   {folder / 'owner'} (report.html is the one to read first)"
+        console.tell([*refused.report.lines(), (0, stays)])
         console.result({"folder": str(folder), "table": None, "verdict": refused.verdict.to_json()})
         raise
 

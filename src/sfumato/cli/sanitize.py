@@ -315,46 +315,52 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, sign
     verdict = None if release.report is None else release.report.verdict
     rehearsal = certificate.randomness != "release"
     levels = certificate.levels
+    parts = [] if release.report is None else release.report.lines()
     if levels:
         kind = "synthetic " if any(isinstance(fact, Chained | Synthesized) for fact in certificate.facts) else ""
-        parts = "leaves" if any(isinstance(fact, Chained) for fact in certificate.facts) else "groups"
-        console.say(
-            f"{certificate.rows_in} records in, {certificate.rows_out} {kind}rows out; {levels['groups']} {parts}, "
+        groups = "leaves" if any(isinstance(fact, Chained) for fact in certificate.facts) else "groups"
+        told = (
+            f"{certificate.rows_in} records in, {certificate.rows_out} {kind}rows out; {levels['groups']} {groups}, "
             f"the smallest of {levels['smallest_group']}; levels {levels['asked_min']} to {levels['asked_max']}, all "
             "met."
         )
     else:
-        console.say(f"{certificate.rows_in} records in, {certificate.rows_out} rows out; no groups, no privacy level.")
+        told = f"{certificate.rows_in} records in, {certificate.rows_out} rows out; no groups, no privacy level."
+    parts.append((4, told))
     for fact in certificate.facts:
         if isinstance(fact, Transformed):
             known = "1 row" if fact.known_rows == 1 else f"{fact.known_rows} rows"
-            console.say(f"Outsourcing obfuscation: reversible by anyone who knows {known}.")
+            parts.append((0, f"Outsourcing obfuscation: reversible by anyone who knows {known}."))
         elif isinstance(fact, TargetMoved):
-            console.say(f"The target {fact.column!r} was moved like every other number; --public leaves it as it is.")
+            moved = f"The target {fact.column!r} was moved like every other number; --public leaves it as it is."
+            parts.append((3, moved))
         elif isinstance(fact, RareValues):
-            console.say(rare_words(fact))
+            parts.append((3, rare_words(fact)))
         if isinstance(fact, FormulaTexts) and not fact.quoted and form.format.value == "csv":
-            console.say(
+            formulas = (
                 f"{fact.cells} cells and {fact.names} column names begin as formulas of a spreadsheet do; "
                 "--spreadsheet-safe writes them as text."
             )
+            parts.append((1, formulas))
     spent = [fact.epsilon for fact in certificate.facts if isinstance(fact, Randomized)]
     if spent:
         bounded = [epsilon for epsilon in spent if epsilon is not None]
         total = f"local epsilon {sum(bounded):.3g} for a whole row" if len(bounded) == len(spent) else "no bound"
-        console.say(f"{len(spent)} columns randomized cell by cell: {total}. The certificate holds their laws.")
+        many = f"{len(spent)} columns randomized cell by cell: {total}. The certificate holds their laws."
+        parts.append((3, many))
     if release.report is not None:
-        console.say(release.report.summary())
+        parts += [(1, note) for note in release.report.notes]
         if (words := budget_words(release.report)) is not None:
-            console.say(words)
+            parts.append((5, words))
     if signer is not None:
-        console.say(f"Signed with the key {signer.fingerprint} (certificate.sig).")
+        parts.append((3, f"Signed with the key {signer.fingerprint} (certificate.sig)."))
     if rehearsal:
-        console.say("REHEARSAL: made with a seed, not for release.")
+        parts.append((0, "REHEARSAL: made with a seed, not for release."))
     page = "" if release.report is None else ", report-public.html"
-    console.say(f"What leaves:  {folder / 'release'} (table.{form.format.value}, certificate.json{page})")
+    parts.append((0, f"What leaves:  {folder / 'release'} (table.{form.format.value}, certificate.json{page})"))
     stays = "recipe.toml runs it again" if release.report is None else "report.html is the one to read first"
-    console.say(f"What stays:   {folder / 'owner'} ({stays})")
+    parts.append((0, f"What stays:   {folder / 'owner'} ({stays})"))
+    console.tell(parts)
     console.result(
         {
             "folder": str(folder),

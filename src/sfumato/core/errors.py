@@ -17,7 +17,9 @@ Every message names a column or a count, never a cell, and ends with what to do.
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
@@ -30,6 +32,8 @@ __all__ = [
     "SfumatoError",
     "TableError",
     "TooFew",
+    "closest_name",
+    "no_column",
     "printable",
     "shown",
 ]
@@ -122,3 +126,24 @@ def shown(name: Any) -> str:
     text = str(name)
     quarter = _LONGEST // 4
     return repr(text if len(text) <= _LONGEST else f"{text[:quarter]}...{text[-quarter:]}")
+
+
+def closest_name(name: str, names: Iterable[str]) -> str | None:
+    """The one of the names that was probably meant, whatever its case; None where none is near.
+
+    Examples
+    --------
+    >>> closest_name("Incme", ["age", "income"]), closest_name("x", ["age", "income"])
+    ('income', None)
+    """
+    plain = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name.lower(), plain, n=1, cutoff=0.65)
+    return plain[near[0]] if near else None
+
+
+def no_column(name: str, names: Iterable[str]) -> str:
+    """Say that there is no such column, and which was probably meant, or which there are."""
+    known = list(names)
+    meant = closest_name(name, known)
+    told = f"did you mean {shown(meant)}?" if meant is not None else f"the columns are {', '.join(map(shown, known))}"
+    return f"there is no column {shown(name)}; {told}"

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError, TableError, shown
+from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError, TableError, no_column, shown
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
@@ -313,8 +313,7 @@ def _infer_rest(arrow: pa.Table, identifiers: tuple[str, ...], public: tuple[str
     """Infer all columns; names that were told are checked first, so that a misspelt one is the error."""
     unknown = [name for name in (*identifiers, *public) if name not in arrow.column_names]
     if unknown:
-        names = ", ".join(map(repr, arrow.column_names))
-        raise OptionError(f"there is no column {unknown[0]!r}; the columns are {names}")
+        raise OptionError(no_column(unknown[0], arrow.column_names))
     return Schema.infer(arrow, identifiers=identifiers, target=target if target in arrow.column_names else None)
 
 

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from sfumato.core.errors import OptionError
+from sfumato.core.errors import OptionError, closest_name, shown
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
 from sfumato.mechanisms.condense.mechanism import Condensation
@@ -113,7 +113,9 @@ def parameters_of_method(method: str) -> dict[str, Parameter]:
     Parameter(name='degrees', kind=<class 'float'>, values=2, by_column=False, several=False)
     """
     if method not in METHODS:
-        raise OptionError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
+        meant = closest_name(method, METHODS)
+        told = f"choose one of {', '.join(METHODS)}" if meant is None else f"did you mean {meant!r}?"
+        raise OptionError(f"there is no method {shown(method)}; {told}")
     hints = get_type_hints(_maker(method))
     names = [name for name in inspect.signature(_maker(method)).parameters if not isinstance(hints[name], InitVar)]
     return {name: _parameter(name, hints[name]) for name in names}

@@ -274,8 +274,8 @@ def evaluate(
     seed : int, optional
         Makes the samples and redraws of the measuring reproducible.
     policy : Policy, str or path, optional
-        What the release is judged by: a policy, the name of one that is built in, or a file. The report holds the
-        verdict.
+        What the release is judged by: a policy, the name of one that is built in, or a file; by default
+        ``"research"``. The report holds the verdict.
 
     Warns
     -----
@@ -314,7 +314,7 @@ def compare_tables(
     policy: Policy | str | Path | None = None,
     encoding: str = "utf-8",
     most_bytes: int | None = None,
-    command: Sequence[str] = ("sfumato", "evaluate", "ORIGINAL", "RELEASED", "--policy", "POLICY"),
+    command: Sequence[str] = (),
 ) -> Evaluation:
     """Measure as `evaluate` does, with what the certificate of the released table says; give the notes too."""
     check_budget(budget)
@@ -344,8 +344,8 @@ def compare_tables(
     )
     document = None if certificate is None else certificate.to_document()
     report = dataclasses.replace(evaluation.report, certificate=document, frame=origin.kind)
-    if asked is not None:
-        report = judge_report(report, facts, asked, command=command)
+    words = ("sfumato", "evaluate", "ORIGINAL", "RELEASED", *(() if asked is None else ("--policy", "POLICY")))
+    report = judge_report(report, facts, asked, command=command or words)
     notes = (*(() if why_not is None else (UserWarning(why_not),)), *evaluation.notes)
     return dataclasses.replace(evaluation, report=report, notes=notes)
 

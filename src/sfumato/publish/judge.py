@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.assess.findings import Tries
 from sfumato.assess.intervals import difference_interval, exact_interval
+from sfumato.assess.plain import hundred
 from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import (
@@ -36,7 +37,7 @@ from sfumato.core.facts import (
     RareValues,
     Untouched,
 )
-from sfumato.publish.policy import Policy, what_to_try
+from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL, Policy, what_to_try
 
 if TYPE_CHECKING:
     from sfumato.publish.release import Release
@@ -67,6 +68,7 @@ _OWN_ROW = "own-row-linkage-"
 _SINGLING = "singling-out-"
 _SCORES = ("membership-auc", "membership-tpr")
 _TPR = "membership-tpr"
+_FALSE_ALARMS, _LEAST_ALLOWED = 0.01, 0.001
 
 _FAMILIES: dict[str, Callable[[str], bool]] = {
     "linkage-gain": lambda name: name.startswith(("linkage-", _OWN_ROW, "linkability")) and "/" not in name,
@@ -106,18 +108,20 @@ class _Stake:
         return low - against, high - against
 
 
-def judge(report: Report, policy: Policy, facts: Sequence[Fact] = (), *, command: Sequence[str] = ()) -> Verdict:
-    """Verdict of a policy on a release.
+def judge(
+    report: Report, policy: Policy, facts: Sequence[Fact] = (), *, command: Sequence[str] = (), asked: bool = True
+) -> Verdict:
+    """Verdict of a policy on a release; of limits that are exceeded the worst stands first, beside what it allows.
 
     *Does not meet* where a limit is exceeded or a requirement not met, else *cannot tell* where something lacks, else
     *meets*. ``facts`` are empty where they are not known, as of a table of another tool; ``command`` are the words that
-    made or measured the table, for what to try next.
+    made or measured the table, for what to try next. ``asked`` is false where the owner named no policy.
     """
     stakes, missing = _stakes(report, policy)
     exceeded, unsure = _limits(stakes, policy)
     unmet, unknown = _requirements(report, policy, facts)
     missing = [*missing, *unsure, *unknown]
-    found = (*exceeded, *unmet)
+    found = (*sorted(exceeded, key=_severity, reverse=True), *unmet)
     outcome = Ruling.MEETS
     if found:
         outcome = Ruling.DOES_NOT_MEET
@@ -130,9 +134,17 @@ def judge(report: Report, policy: Policy, facts: Sequence[Fact] = (), *, command
         tuple(missing),
         ()
         if outcome is Ruling.MEETS
-        else what_to_try(report, policy, facts, found, unsure=bool(unsure), command=command),
+        else what_to_try(report, policy, facts, found, unsure=bool(unsure), command=command, asked=asked),
+        purpose=PURPOSES.get(policy.title, ""),
         edited=policy.title != policy.name,
+        asked=asked,
     )
+
+
+def _severity(each: Exceeded) -> float:
+    """How many times what the policy allows beyond a coin, or beyond the false alarms, was found."""
+    nothing = {"membership-auc": 0.5, _TPR: _FALSE_ALARMS}.get(each.limit, 0.0)
+    return (float(each.value or 0.0) - nothing) / max(float(each.allowed) - nothing, _LEAST_ALLOWED)
 
 
 def _stakes(report: Report, policy: Policy) -> tuple[list[_Stake], list[Missing]]:
@@ -229,8 +241,8 @@ def _limits(stakes: Sequence[_Stake], policy: Policy) -> tuple[list[Exceeded], l
         if open_:
             stake, (low, high) = max(open_, key=lambda each: each[1][1])
             told = (
-                f"it may lie between {low:.3g} and {high:.3g}, and the limit of {allowed:g} lies between; with more "
-                "people held out or attacked it could be told"
+                f"it may be {hundred(max(low, 0.0))} to {hundred(high)} of 100, and {hundred(allowed)} are allowed; "
+                "with more people held out or attacked it could be told"
             )
             unsure.append(Missing(limit, stake.finding, told))
     return exceeded, unsure
@@ -326,9 +338,9 @@ def asked_policy(policy: Policy | str | Path | None, *, report: bool = True, des
 
 
 def judge_report(
-    report: Report | None, facts: Sequence[Fact], policy: Policy, *, command: Sequence[str] = ()
+    report: Report | None, facts: Sequence[Fact], policy: Policy | None, *, command: Sequence[str] = ()
 ) -> Report:
-    """Report with the verdict of a policy on it.
+    """Report with the verdict of a policy on it; of the usual one where none was asked for, which refuses nothing.
 
     Raises
     ------
@@ -337,19 +349,21 @@ def judge_report(
     """
     if report is None:
         raise PrivacyRefusal("nothing was measured that a policy could judge, so nothing leaves; leave the policy out")
-    return dataclasses.replace(report, verdict=judge(report, policy, facts, command=command))
+    asked = policy is not None
+    verdict = judge(report, policy or BUILT_IN[USUAL], facts, command=command, asked=asked)
+    return dataclasses.replace(report, verdict=verdict)
 
 
 def despite_facts(report: Report | None, *, despite: bool) -> tuple[Fact, ...]:
     """What the certificate must say of a release that leaves although it was not found to meet its policy."""
     verdict = None if report is None else report.verdict
-    if verdict is None or verdict.outcome is Ruling.MEETS or not despite:
+    if verdict is None or not verdict.refuses or not despite:
         return ()
     return (DespitePolicy(verdict.title, verdict.outcome.value),)
 
 
 def refuse_unmet(release: Release, *, despite: bool) -> Release:
-    """The release, if it meets its policy, has none, or is let go despite it.
+    """The release, if it meets its policy, was asked to meet none, or is let go despite it.
 
     Raises
     ------
@@ -357,6 +371,6 @@ def refuse_unmet(release: Release, *, despite: bool) -> Release:
         Else.
     """
     verdict = None if release.report is None else release.report.verdict
-    if verdict is None or verdict.outcome is Ruling.MEETS or despite:
+    if verdict is None or not verdict.refuses or despite:
         return release
     raise PolicyNotMet(release)

@@ -21,7 +21,7 @@ from sfumato.core.facts import Chained, Fact, Grouped, Joint, Maintained
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.methods import all_parameters
 
-__all__ = ["BUILT_IN", "KEEP", "LIMITS", "PURPOSES", "REQUIRE", "Policy", "what_to_try", "words_of"]
+__all__ = ["BUILT_IN", "KEEP", "LIMITS", "PURPOSES", "REQUIRE", "USUAL", "Policy", "what_to_try", "words_of"]
 
 _FORMAT = 1
 _MOST_BYTES = 1 << 16
@@ -219,6 +219,8 @@ for _name, _gain, _auc, _tpr, _persons, _loss in (
         {"prediction-loss": _loss},
     )
 
+USUAL = "research"
+"""Policy that a report is judged by where none is named; nothing is refused then."""
 
 _HOLD_OUT, _HOLD_OUT_MORE = 0.3, 0.5
 _STEPS = (4, 10)  # by how much larger groups are tried
@@ -233,25 +235,27 @@ def what_to_try(
     *,
     unsure: bool,
     command: Sequence[str],
+    asked: bool = True,
 ) -> tuple[str, ...]:
     """Command lines that may help: people held out, larger groups, a method with groups, more people held out.
 
     ``unsure`` says that some interval holds its limit; ``command`` are the words that made or measured the table, empty
-    where they are not known.
+    where they are not known; where nobody ``asked`` for the policy it is not named, for it would refuse what it is not
+    met by.
     """
-    told = _option_of(policy)
+    told = ("--policy", _option_of(policy)) if asked else ()
     if any(isinstance(fact, Joint) for fact in facts):
         return ()  # the owners have to agree on anything else
     if any(isinstance(fact, Maintained) for fact in facts):
-        line = ["sfumato", "stream", "publish", "--state", "STATE", "-o", "FOLDER", "--policy", told]
+        line = ["sfumato", "stream", "publish", "--state", "STATE", "-o", "FOLDER", *told]
         return () if report.rows_held_out else (shlex.join([*line, "--measure-key", "FILE"]),)
-    words = list(command) or ["sfumato", "sanitize", "INPUT", "-o", "FOLDER", "--policy", told]
+    words = list(command) or ["sfumato", "sanitize", "INPUT", "-o", "FOLDER", *told]
     made_here = words[1:2] == ["sanitize"]
     compared = bool(report.rows_held_out)
     stronger = any(each.limit in policy.limits or each.limit == "persons_per_group" for each in exceeded)
     lines = []
     if stronger:
-        base = words if made_here else ["sfumato", "sanitize", words[2], "-o", "FOLDER", "--policy", told]
+        base = words if made_here else ["sfumato", "sanitize", words[2], "-o", "FOLDER", *told]
         if not compared or not made_here:
             base = _with(base, "--holdout", f"{_HOLD_OUT:g}")
         sizes = _sizes(report, policy, facts, gained=any(each.limit in policy.limits for each in exceeded))
@@ -259,6 +263,8 @@ def what_to_try(
     elif not compared:
         lines.append(_with(words, "--holdout", f"{_HOLD_OUT:g}" if made_here else "FILE"))
     elif unsure and made_here:
+        if not asked and report.sizes.get("attempts", 0) < report.rows_original:  # with a policy more are attacked
+            lines.append(_with(words, "--policy", _option_of(policy)))
         if _value(words, "--holdout") != f"{_HOLD_OUT_MORE:g}" and report.rows_held_out < report.rows_original:
             lines.append(_with(words, "--holdout", f"{_HOLD_OUT_MORE:g}"))
         if "--budget" in words:
@@ -271,7 +277,7 @@ def what_to_try(
     return tuple(shlex.join(_replacing(line)) for line in lines)
 
 
-def words_of(recipe: Recipe, policy: Policy) -> tuple[str, ...]:
+def words_of(recipe: Recipe, policy: Policy | None) -> tuple[str, ...]:
     """Words of a command that does what a recipe says, as far as the command line can say it shortly."""
     told = {
         "--method": recipe.method,
@@ -280,7 +286,7 @@ def words_of(recipe: Recipe, policy: Policy) -> tuple[str, ...]:
         "--strata": recipe.strata,
         "--target": None if recipe.schema.target is None else recipe.schema.target.name,
         "--holdout": recipe.holdout,
-        "--policy": _option_of(policy),
+        "--policy": None if policy is None else _option_of(policy),
     }
     words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
     return ("sfumato", "sanitize", "INPUT", "-o", "FOLDER", *words)

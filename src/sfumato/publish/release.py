@@ -180,8 +180,9 @@ class Release:
                 "apostrophes before formulas are for CSV; write it so, or make it without spreadsheet_safe"
             )
         certificate = self._write_release(work / "release", form, signer)
-        self._write_owner(work / "owner")
-        return dataclasses.replace(self, certificate=certificate)
+        done = dataclasses.replace(self, certificate=certificate)
+        done._write_owner(work / "owner")
+        return done
 
     def _write_release(self, folder: Path, form: FileForm, signer: Signer | None) -> Certificate:
         folder.mkdir(exist_ok=True)
@@ -218,6 +219,8 @@ class Release:
             write_text(folder / "report.json", write_json(self.report.to_json(), "pretty"), mode=0o600)
             page = self.report.to_html(edition="owner", certificate=self.certificate.to_document())
             write_text(folder / "report.html", page, mode=0o600)
+            summary = self.report.to_summary(certificate=self.certificate.to_document())
+            write_text(folder / "summary.html", summary, mode=0o600)
 
 
 def form_named(form: FileForm | str) -> FileForm:
@@ -263,8 +266,9 @@ def publish(
     recipe, randomness = outcome.recipe, Randomness(outcome.recipe.seed)
     measured = _measure(outcome, budget, randomness, judged=policy is not None) if report else None
     if policy is not None:
-        measured = judge_report(measured, outcome.facts, policy, command=command or words_of(recipe, policy))
         recipe = dataclasses.replace(recipe, policy=policy.title)
+    if report or policy is not None:
+        measured = judge_report(measured, outcome.facts, policy, command=command or words_of(recipe, policy))
     unmeasured = () if report else (Unmeasured(),)
     despite = despite_facts(measured, despite=despite_policy)
     certificate = certify(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.core.errors import OptionError, SfumatoError, shown
+from sfumato.core.errors import LevelError, OptionError, SfumatoError, shown
 from sfumato.core.replacing import reason
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
 from sfumato.engines.chunks.source import form_of
@@ -325,6 +325,8 @@ def _chosen(
     if method in ("condense", "condense-paper") and settled.get("k") is None:
         allow_level_1 = settled.get("allow_level_1") is True
         settled["k"] = _usual_k(told.get("level"), told["schema"], allow_level_1=allow_level_1)
+    if settled.get("k") == 1 and settled.get("allow_level_1") is None and "allow_level_1" in all_parameters():
+        raise LevelError("k is 1, which is no protection; take --k 2 or more, or say --allow-level-1 as well")
     return make_mechanism(method, settled)
 
 

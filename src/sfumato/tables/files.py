@@ -29,6 +29,7 @@ from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text
 from sfumato.tables.numerals import Numerals, plain_numerals
 from sfumato.tables.spreadsheet import quote_formulas
+from sfumato.tables.sql_errors import without_cells
 from sfumato.tables.sqlite import SQLITE, read_sqlite, write_sqlite
 from sfumato.tables.workbook import WORKBOOKS, Sheet, read_workbook, write_workbook
 
@@ -332,9 +333,9 @@ def read_sql(url: str, query: str) -> tuple[pa.Table, FileForm]:
             names = [str(name) for name in result.keys()]  # noqa: SIM118 (a result, not a dict)
             columns = list(zip(*result.fetchall(), strict=True)) or [()] * len(names)
     except (sqlalchemy.exc.SQLAlchemyError, ImportError) as error:  # its own words may hold a password or a cell
-        raise TableError(
-            f"the database could not answer ({type(error).__name__}); check URL, driver and query"
-        ) from None
+        said = without_cells(str(getattr(error, "orig", None) or ""), query)
+        told = f"the database could not answer ({said or type(error).__name__})"
+        raise TableError(f"{told}; check URL, driver and query") from None
     check_names(names, "the query's result")
     return _checked(pa.table(_arrays(names, columns), names=names), "the query's result"), FileForm(FileFormat.CSV)
 

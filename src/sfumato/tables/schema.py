@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.core.documents import Inline, Misfit, Noted, plain, read_text, toml_entries, typed, write_toml
-from sfumato.core.errors import OptionError, SchemaError, printable, shown
+from sfumato.core.errors import OptionError, SchemaError, no_column, printable, shown
 from sfumato.core.notebook import html_table
 from sfumato.tables.field import FATE, Bound, Category, DateStep, Domain, Field, Kind, Role
 
@@ -199,7 +199,7 @@ class Schema:
         for field in self.fields:
             if field.name == name:
                 return field
-        raise OptionError(f"there is no column {name!r}; the columns are {', '.join(map(repr, self.names))}")
+        raise OptionError(no_column(name, self.names))
 
     def __repr__(self) -> str:
         return f"Schema({len(self)} columns)"

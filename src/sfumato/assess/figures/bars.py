@@ -14,9 +14,10 @@ import numpy as np
 from sfumato.assess.catalogue import declared
 from sfumato.assess.figures.svg import BASE, BASE_FILL, INK, MAIN, MAIN_FILL, Axes, Figure, draw, label
 from sfumato.assess.findings import Family, Finding, is_rate, rank
+from sfumato.assess.plain import attack_name, hundred
 from sfumato.assess.words import show, spoken_name
 
-__all__ = ["MOST_ROWS", "attack_figures", "model_figures"]
+__all__ = ["MOST_ATTACKS", "MOST_ROWS", "attack_figures", "model_figures"]
 
 MOST_ROWS = 24
 """Most rows of a figure."""
@@ -27,10 +28,16 @@ _KINDS = {
     "models/response-correlation": ("Numbers: correlation of answer and truth", "correlation"),
     "models/response-r2": ("Numbers: share of the variance explained, R\u00b2", "R\u00b2"),
 }
+MOST_ATTACKS = 12
+"""Most attacks of the figure of all."""
 _ATTACKS = (
-    "What an attack gets on people in the table (bar), by guessing or from a release that knows nobody (upright mark) "
-    "and on people held out (circle); lines are 95 % intervals. A bar that reaches beyond the circle is what being in "
-    "the table cost; at the top the attack that gains most, at the end what no claim rules out."
+    "Bar: of 100 people in the table, how many each attack hits. Circle: of 100 people who are not in it. What the bar "
+    "has beyond the circle is the price of being in the table; the highest price stands first. An upright mark, where "
+    "there is no circle: a table that knows nobody, or guessing. Thin lines: where the number may lie, 95 times of 100."
+)
+_SCORES = (
+    "How sure an attacker can be of who is in the table: at 0.5 he knows no more than a coin, at 1 he is always right. "
+    "Circle or mark: knowing nothing."
 )
 _MODELS = (
     "Both were tested on the same real rows that neither had seen; lines are 95 % intervals. Where the mark reaches "
@@ -50,11 +57,12 @@ class _Row:
     control_interval: _Interval
 
 
-def _row_of(finding: Finding, name: str) -> _Row:
-    """A line of a finding that has a value."""
+def _row_of(finding: Finding, name: str, *, attack: bool = False) -> _Row:
+    """A line of a finding that has a value; of an attack so many of 100."""
     assert finding.value is not None
+    number = hundred(finding.value) if attack and finding.unit == "share" else show(finding.value, finding.unit)
     return _Row(
-        f"{label(name, 44)}: {show(finding.value, finding.unit)}",
+        f"{label(name, 44)}: {number}",
         finding.value,
         finding.interval,
         finding.baseline,
@@ -68,15 +76,16 @@ def _size(rows: Sequence[_Row]) -> tuple[float, float]:
 
 
 def attack_figures(findings: Sequence[Finding]) -> tuple[Figure, ...]:
-    """All attacks drawn, and each attack on single columns; where the owner may see more, twice."""
+    """Attacks that hit people, attacks that score, and each on single columns; where the owner may see more, twice."""
     shown = [finding for finding in findings if is_rate(finding)]
     groups: dict[str, list[Finding]] = {}
     for finding in shown:
         first, slash, _ = finding.name.partition("/")
-        groups.setdefault(first if slash else "", []).append(finding)
+        kind = first if slash else "all" if finding.unit == "share" else "scores"
+        groups.setdefault(kind, []).append(finding)
     figures: list[Figure] = []
-    for name, some in sorted(groups.items(), key=lambda pair: pair[0] != ""):
-        if name and len(some) < 2:
+    for name, some in sorted(groups.items(), key=lambda pair: (pair[0] != "all", pair[0] != "scores")):
+        if name not in ("all", "scores") and len(some) < 2:
             continue
         public = [finding for finding in some if finding.public]
         if public:
@@ -88,17 +97,21 @@ def attack_figures(findings: Sequence[Finding]) -> tuple[Figure, ...]:
 
 def _attack_figure(name: str, findings: Sequence[Finding], *, public: bool) -> Figure:
     ranked = sorted(findings, key=rank)
-    top = ranked[0]
-    rows = [_row_of(finding, _title(finding)) for finding in ranked[:MOST_ROWS]]
-    left = f" Drawn are {MOST_ROWS} of {len(ranked)}." if len(ranked) > MOST_ROWS else ""
-    title = f"{spoken_name(name)}, column by column" if name else "Attacks"
-    beside = "" if top.control is None else f", against {show(top.control, top.unit)} on people held out"
+    top, most = ranked[0], MOST_ATTACKS if name == "all" else MOST_ROWS
+    rows = [_row_of(finding, _title(finding), attack=True) for finding in ranked[:most]]
+    left = f" Drawn are {most} of {len(ranked)}." if len(ranked) > most else ""
+    told = {"all": ("How far attackers get", _ATTACKS), "scores": ("How sure attackers can be", _SCORES)}
+    usual = (f"{spoken_name(name)}, column by column", "Bars, marks and circles as in the figure of all attacks.")
+    title, caption = told.get(name, usual)
+    beside = (
+        "" if top.control is None else f", against {show(top.control, top.unit)} on people who are not in the table"
+    )
     return draw(
-        f"attacks/{name or 'all'}",
+        f"attacks/{name}",
         lambda axes: _paint_rates(axes, rows, scores=any(finding.unit != "share" for finding in findings)),
         size=_size(rows),
         title=title,
-        caption=("Bars, marks and circles as in the figure of all attacks." if name else _ATTACKS) + left,
+        caption=caption + left,
         alt=f"{title}: {len(rows)} bars. First stands {_title(top)} with {show(top.value, top.unit)}{beside}.",
         public=public,
     )
@@ -106,13 +119,16 @@ def _attack_figure(name: str, findings: Sequence[Finding], *, public: bool) -> F
 
 def _paint_rates(axes: Axes, rows: Sequence[_Row], *, scores: bool) -> None:
     _paint_attacks(axes, rows)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
-    axes.set_xlabel("attempts that succeed" + (", or score in % of the worst" if scores else ""))
+    if scores:
+        axes.set_xlabel("score")
+        return
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}")
+    axes.set_xlabel("of 100")
 
 
 def _title(finding: Finding) -> str:
     column = finding.name.partition("/")[2]
-    return column or spoken_name(finding.name)
+    return column or attack_name(finding.name)
 
 
 def model_figures(findings: Sequence[Finding]) -> tuple[Figure, ...]:
@@ -161,7 +177,11 @@ def _paint_attacks(axes: Axes, rows: Sequence[_Row]) -> None:
     """Draws the success of attacks as bars, with guessing and the control as marks."""
     places = np.arange(len(rows), dtype=np.float64)
     axes.barh(places, [row.value for row in rows], 0.34, color=MAIN_FILL, edgecolor=MAIN, linewidth=0.8)
-    guessed = [(row.baseline, place) for place, row in zip(places, rows, strict=True) if row.baseline is not None]
+    guessed = [
+        (row.baseline, place)
+        for place, row in zip(places, rows, strict=True)
+        if row.baseline is not None and row.control is None  # one comparison a row
+    ]
     controlled = [row for row in rows if row.control is not None]
     for place, row in zip(places, rows, strict=True):
         _whisker(axes, place, row.interval, MAIN)
@@ -173,7 +193,7 @@ def _paint_attacks(axes: Axes, rows: Sequence[_Row]) -> None:
         axes.plot(*zip(*guessed, strict=True), linestyle="", markersize=15, **guess)
     marks = {"people in the table": _patch(MAIN_FILL, MAIN)}
     if controlled:
-        marks["people held out"] = _mark(color=BASE, marker="o", markerfacecolor="none", markersize=4.5)
+        marks["people not in it"] = _mark(color=BASE, marker="o", markerfacecolor="none", markersize=4.5)
     if guessed:
         marks["guessing"] = _mark(linestyle="", markersize=9, **guess)
     _finish(axes, rows, marks)

@@ -6,9 +6,12 @@ public the released columns alone are drawn.
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import math
 from collections.abc import Sequence
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -29,6 +32,8 @@ _FIRST_DAY, _LAST_DAY = FIRST_MOMENT / _DAY, LAST_MOMENT // _DAY + 0.999  # of t
 _SIZE = (3.6, 2.5)
 _LARGE = (5.2, 3.2)
 _MOST = 40
+_BROAD, _TALL = 120, 40  # of a small picture
+_CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 _SECOND = 1_000_000  # microseconds
 _CLOCK = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200)  # seconds
 
@@ -47,23 +52,64 @@ def _figure(field: Field, original: Column | None, released: Column) -> Figure:
     gone = "" if original is None else f"{100 * original.absent.mean():.1f} % in the original, "
     any_missing = released.absent.any() or (original is not None and original.absent.any())
     caption = f"Missing cells: {gone}{100 * released.absent.mean():.1f} % in the released table."
-    return draw(
+    alt = f"Distribution of column {label(field.name, 60)} in the {both}."
+    drawn = draw(
         f"marginals/{field.name}",
         lambda axes: _paint(axes, field, original, released),
         size=_SIZE,
         title=field.name,
         caption=caption if any_missing else "No cell is missing.",
-        alt=f"Distribution of column {label(field.name, 60)} in the {both}.",
+        alt=alt,
         public=original is None,
     )
+    return dataclasses.replace(drawn, small=_small(field, _sides(original, released), alt))
+
+
+def _sides(original: Column | None, released: Column) -> list[Matrix]:
+    return [cells.present for cells in (original, released) if cells is not None]
+
+
+def _small(field: Field, sides: list[Matrix], alt: str) -> str:
+    """The distribution as a picture of the size of a thumb: area of the original, line of the released table."""
+    if not sum(map(len, sides)):
+        return ""
+    if field.kind in _CATEGORIES:
+        counts = [np.bincount(values.astype(np.int64), minlength=1) for values in sides]
+        width = max(map(len, counts))
+        counts = [np.pad(count, (0, width - len(count))) for count in counts]
+        there = np.sum(counts, axis=0) > 0  # what stands in neither table must not leave a gap
+        counts, width = [count[there] for count in counts], int(there.sum())
+        order = np.arange(width) if field.kind is Kind.ORDINAL else np.argsort(-counts[0], kind="stable")
+        counts = [count[order][:_MOST] for count in counts]
+    else:
+        edges = bin_edges(np.concatenate(sides), field)
+        counts = [np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] for values in sides]
+    shares = [count / max(1, len(values)) for count, values in zip(counts, sides, strict=True)]
+    scale = (_TALL - 2) / (max(float(share.max()) for share in shares) or 1.0)
+    paths = [_steps(scale * share) for share in shares]
+    area = ("base", "base-fill") if len(sides) == 2 else ("main", "main-fill")
+    lines = [f'<path d="{paths[0]}" style="fill: var(--{area[1]}); stroke: var(--{area[0]}); stroke-width: .8"/>']
+    lines += [f'<path d="{path}" style="fill: none; stroke: var(--main); stroke-width: 1.6"/>' for path in paths[1:]]
+    name = hashlib.sha256(f"small\0{field.name}\0{len(sides)}".encode()).hexdigest()[:10]
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_BROAD} {_TALL}" role="img" aria-labelledby="s{name}">'
+    )
+    return f'{head}<title id="s{name}">{escape(alt)}</title>{"".join(lines)}</svg>'
+
+
+def _steps(heights: Matrix) -> str:
+    """The outline of bars side by side, from the floor to the floor."""
+    step = _BROAD / len(heights)
+    tops = (f"V{_TALL - height:.1f}H{step * (place + 1):.1f}" for place, height in enumerate(heights))
+    return f"M0 {_TALL}{''.join(tops)}V{_TALL}"
 
 
 def _paint(axes: Axes, field: Field, original: Column | None, released: Column) -> None:
-    sides = [cells.present for cells in (original, released) if cells is not None]
+    sides = _sides(original, released)
     if not sum(len(values) for values in sides):
         axes.text(0.5, 0.5, "no value in the released table", ha="center", va="center", transform=axes.transAxes)
         axes.set_axis_off()
-    elif field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
+    elif field.kind in _CATEGORIES:
         _bars(axes, field, sides)
     else:
         _histogram(axes, field, sides)

@@ -83,6 +83,7 @@ class Figure:
     alt: str
     svg: str  # the drawing as an ``<svg>`` element
     public: bool  # whether it may leave with the release: only where the released table alone determines it
+    small: str = ""  # the same as a small ``<svg>`` element without letters, of the distribution of a column
 
     def __repr__(self) -> str:
         return f"Figure({self.name!r})"

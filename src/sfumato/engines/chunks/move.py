@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
+from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, no_column
 from sfumato.engines.chunks.source import Source
 from sfumato.mechanisms.geometry.key import Key, Mult
 from sfumato.mechanisms.geometry.move import Spacing
@@ -111,8 +111,7 @@ def plan_columns(
 def _check_known(names: Sequence[str], source: Source) -> None:
     unknown = [name for name in names if name not in source.schema.names]
     if unknown:
-        known = ", ".join(map(repr, source.schema.names))
-        raise OptionError(f"there is no column {unknown[0]!r}; the columns are {known}")
+        raise OptionError(no_column(unknown[0], source.schema.names))
 
 
 def _infer(source: Source, numbers: Sequence[str], identifiers: Sequence[str], public: Sequence[str]) -> Schema:

@@ -1,0 +1,234 @@
+"""The first screen in plain words: what a release is good for, what it costs people, which columns carry it.
+
+People are counted in hundreds, and nobody has to know what a control or a baseline is. Every sentence is a function of
+findings and says no more than they do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sfumato.assess.findings import Family, Finding, Gain, gains
+from sfumato.assess.risk.by_column import FEW, ColumnRisk
+from sfumato.assess.words import show, spoken_name
+
+__all__ = [
+    "attack_name",
+    "hundred",
+    "limit_words",
+    "missing_words",
+    "risk_sentence",
+    "risky_columns",
+    "use_sentence",
+]
+
+_MOST_COLUMNS = 3
+_LEAST = 0.005  # a share of people that is worth a word
+_WAYS = {"euclid": "by distance", "mahalanobis": "by weighted distance", "rank": "by ranks"}
+_NAMES = {
+    "linkability": "Two halves of a record joined",
+    "linkability-near": "Two halves of a record nearly joined",
+    "singling-out-univariate": "Singled out by one value",
+    "singling-out-multivariate": "Singled out by a few values",
+    "attribute-inference-neighbour": "A cell read by who knows 3 columns",
+    "attribute-inference-registry": "A cell read by who knows half",
+    "attribute-inference-insider": "A cell read by who knows the rest",
+    "label-inference": "The target told from the rest",
+    "label-inference-boosting": "The target told by a strong model",
+    "membership-distance": "In the table or not, by distance",
+    "membership-distance-relative": "In the table or not, by likeness",
+    "membership-classifier": "In the table or not, by a model",
+    "membership-at-1-percent": "Accused of being in, 1\u00a0% wrongly",
+    "rare-combination-found": "Numbers of people of rare kinds read",
+    "expected-reidentification": "Picked out of their group",
+}
+_DONE = {
+    "linkage": "are linked to a released row",
+    "own-row-linkage": "are linked to the row made from theirs",
+    "linkability": "have two halves of their record joined through a released row",
+    "attribute-inference": "have a cell read rightly by somebody who knows other cells of theirs",
+    "label-inference": "have their class told rightly by somebody who knows the rest",
+    "membership-at": "are accused of being in it",
+}
+_LIMITS = {
+    "linkage-gain": "links to people",
+    "attribute-gain": "cells read",
+    "singling-gain": "people singled out",
+    "membership-auc": "who is in the table",
+    "membership-tpr": "people accused of being in it",
+    "persons_per_group": "people in a group",
+    "rare": "rare categories",
+}
+
+
+def hundred(share: float) -> str:
+    """So many of 100, with one decimal where there are few.
+
+    Examples
+    --------
+    >>> hundred(0.724), hundred(0.0123), hundred(0.0004), hundred(0.998), hundred(0.0), hundred(0.05)
+    ('72', '1.2', 'fewer than 0.1', 'more than 99', '0', '5')
+    """
+    value = 100 * share
+    if 0 < abs(value) < 0.1:
+        return "fewer than 0.1"
+    if 99 < value < 100:
+        return "more than 99"
+    return f"{value:.0f}" if abs(value) >= 9.95 else f"{value:.1f}".removesuffix(".0")
+
+
+def attack_name(name: str) -> str:
+    """An attack in a few plain words; one that has none is named as it is everywhere.
+
+    Examples
+    --------
+    >>> attack_name("linkage-rank"), attack_name("ica-correlation")
+    ('Linked to a row, by ranks', 'Columns recovered by independent components')
+    """
+    for start, words in (("own-row-linkage-", "Linked to their own row"), ("linkage-", "Linked to a row")):
+        way = name.removeprefix(start)
+        if name.startswith(start) and way in _WAYS:
+            return f"{words}, {_WAYS[way]}"
+    return _NAMES.get(name) or spoken_name(name)
+
+
+# ------------------------------------------------------------------------------------------------------------------ use
+
+
+def use_sentence(findings: Sequence[Finding], target: str | None) -> str:
+    """What the release is still good for: the best model on real people, else how columns moved."""
+    known = {finding.name: finding for finding in findings if finding.value is not None}
+    column = "the target" if target is None else f"'{target}'"
+    classes = _best(known, "accuracy-", "share")
+    if classes is not None:
+        told = f"A model trained on it tells {column} rightly for {hundred(classes[0])} of 100 people"
+        return f"{told}, one trained on the original for {hundred(classes[1])}: {_lost(*classes)}."
+    numbers = _best(known, "response-r2-", "")
+    if numbers is not None:
+        told = f"A model trained on it explains {hundred(max(0.0, numbers[0]))}\u00a0% of the differences in {column}"
+        return f"{told}, one trained on the original {hundred(max(0.0, numbers[1]))}\u00a0%: {_lost(*numbers)}."
+    moved = known.get("marginal-distance")
+    if moved is None or moved.value is None:
+        return "Nothing could be compared with the original; the tables below say why."
+    chance = "" if moved.baseline is None else f" ({hundred(moved.baseline)} by chance alone)"
+    most = hundred(moved.value)
+    told = f"Counts of rows up to any value of a column are off by at most {most} of 100, on average{chance}."
+    aim = "Name the column that will be predicted (--target)" if target is None else "Hold people out (--holdout)"
+    return f"{told} {aim} to see what a model loses."
+
+
+def _best(known: dict[str, Finding], start: str, unit: str) -> tuple[float, float, bool] | None:
+    """What the model that learns most from the original reaches on the release and there, and whether that differs."""
+    some = [
+        finding
+        for name, finding in known.items()
+        if name.startswith(start) and "smallest-class" not in name and "/" not in name and finding.unit == unit
+        if finding.baseline is not None
+    ]
+    if not some:
+        return None
+    best = max(some, key=lambda finding: (finding.baseline or 0.0, finding.value or 0.0))
+    assert best.value is not None
+    assert best.baseline is not None
+    low, high = best.interval or (best.value, best.value)
+    return best.value, best.baseline, not low <= best.baseline <= high
+
+
+def _lost(value: float, original: float, differs: bool) -> str:
+    lost = original - value
+    if lost <= 0:
+        return "it loses nothing"
+    told = f"it loses {hundred(lost)} points of {hundred(max(original, 0.0))}"
+    return told if differs else f"{told}, which may be chance"
+
+
+# ----------------------------------------------------------------------------------------------------------------- risk
+
+
+def risk_sentence(findings: Iterable[Finding]) -> str:
+    """What the attack that gains most does to people of the table, beside people who are not in it."""
+    some = tuple(findings)
+    ranked = [gain for gain in gains(some) if not gain.conceded]
+    idle = sum(f.family is Family.ATTACK and f.value is None and f.applies and "/" not in f.name for f in some)
+    unknown = "" if not idle else f" {idle} attack{' was' if idle == 1 else 's were'} not run, which says nothing."
+    if not ranked:
+        return f"No attack on single people was tried.{unknown}"
+    certain = [gain for gain in ranked if gain.certain]
+    if certain:
+        return f"{_people(certain[0])}{unknown}"
+    few = "The one attack tried does" if len(ranked) == 1 else f"None of {len(ranked)} attacks does"
+    none = "no better" if len(ranked) == 1 else "better"
+    return f"{few} {none} on people of the table than chance explains. The nearest: {_people(ranked[0])}{unknown}"
+
+
+def _people(gain: Gain) -> str:
+    """One attack, counted in people."""
+    finding = gain.finding
+    assert finding.value is not None
+    name, here, there = finding.name, hundred(finding.value), hundred(gain.against)
+    other = "of 100 who are not" if gain.controlled else None
+    if finding.unit != "share":
+        if name.startswith("membership-"):
+            told = "Shown one person of the table and one who is not in it, an attacker tells who is who"
+            return f"{told} {here} times of 100; a coin does 50 times."
+        return f"{attack_name(name)}: {show(finding.value)}, where {show(gain.against)} would be nothing."
+    if name.startswith("singling-out"):
+        told = f"Of 100 descriptions read off the release {here} fit one person of the table alone"
+        return f"{told}; {'of people who are not in it' if gain.controlled else 'by chance'}, {there}."
+    if name.startswith("rare-combination"):
+        kind = f"Of 100 people of the rarest kinds in the table {here} have their numbers read"
+        return f"{kind}; {'of 100 such who are not' if gain.controlled else 'by guessing'}, {there}."
+    done = next((words for start, words in _DONE.items() if name.startswith(start)), None)
+    if done is None:
+        done = f"are hit ({attack_name(name)[:1].lower()}{attack_name(name)[1:]})"
+    if other is None:
+        other = "from a table that knows nobody of them" if finding.baseline_interval is not None else "by guessing"
+    return f"Of 100 people in the table {here} {done}; {other}, {there}."
+
+
+def risky_columns(columns: Sequence[ColumnRisk]) -> list[tuple[str, str]]:
+    """The columns that carry most of the risk, each with its reason; none where none stands out."""
+    told = [(risk.column, ", ".join(_reasons(risk))) for risk in columns]
+    return [(column, reasons) for column, reasons in told if reasons][:_MOST_COLUMNS]
+
+
+def _reasons(risk: ColumnRisk) -> list[str]:
+    reasons = []
+    if risk.certain and risk.gain is not None and risk.gain >= _LEAST:
+        reasons.append(f"of 100 people {hundred(risk.gain)} more have it read because they are in the table")
+    if risk.alone >= _LEAST:
+        reasons.append(f"without it {hundred(risk.alone)} of 100 fewer would be one of a kind")
+    if risk.rare:
+        people = "1 person holds" if risk.rare == 1 else f"{risk.rare} people hold"
+        reasons.append(f"{people} a value that fewer than {FEW} have and that shows")
+    return reasons
+
+
+# -------------------------------------------------------------------------------------------------------------- verdict
+
+
+def limit_words(
+    limit: str, finding: str | None, value: float, allowed: float, interval: tuple[float, float] | None
+) -> str:
+    """A limit that is exceeded, counted in people."""
+    here, most = hundred(value), hundred(allowed)
+    ends = "" if interval is None else f" ({hundred(interval[0])} to {hundred(interval[1])})"
+    column = (finding or "").partition("/")[2]
+    if limit == "linkage-gain":
+        told = f"{here} of 100 people{ends} are linked to a released row because they are in the table"
+    elif limit == "attribute-gain":
+        cell = f"their '{column}'" if column else "a cell"
+        told = f"{here} of 100 people{ends} have {cell} read because they are in the table"
+    elif limit == "singling-gain":
+        told = f"{here} of 100 descriptions{ends} fit one person alone because that person is in the table"
+    elif limit == "membership-auc":
+        told = f"who is in the table is told rightly {here} times of 100{ends}, where a coin does 50"
+    else:
+        told = f"{here} of 100 people{ends} are rightly accused of being in the table, with 1 of 100 wrongly accused"
+    return f"{told}; {most} {'is' if most == '1' else 'are'} allowed"
+
+
+def missing_words(limit: str, finding: str | None, because: str) -> str:
+    """What a limit could not be judged by."""
+    which = "" if finding is None else f" ({attack_name(finding)[:1].lower()}{attack_name(finding)[1:]})"
+    return f"{_LIMITS.get(limit, limit)}{which}: {because}"
