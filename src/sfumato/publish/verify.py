@@ -20,7 +20,7 @@ from sfumato.publish.agreement import Check, agreement_checks, columns_check
 from sfumato.publish.folder import sha256_of
 from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
 from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain
-from sfumato.tables.dates import microseconds_of_cells, moments_of_texts, month_starts
+from sfumato.tables.dates import microseconds_of_cells, moments_of_texts, month_starts, times_of_texts
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.files import read_file
 from sfumato.tables.infer import complete_field
@@ -40,6 +40,7 @@ _CELL = 1 << 10  # bytes of a cell, on average, beyond which a table is not what
 _BATCH_CELLS = 1 << 20
 _WHOLE = 1 << 29  # bytes that a table may unpack to whose format is read whole
 _FEWEST_ROWS = 1 << 10
+_MEASURED = (Kind.DATE, Kind.INTEGER, Kind.CONTINUOUS)
 
 
 @dataclass(frozen=True)
@@ -154,16 +155,16 @@ class _RuleCheck:
 
 
 def _with_moments(batch: pa.Table, schema: Schema) -> pa.Table:
-    """Rows whose moments, which CSV writes as 2020-01-31 10:00:00, are read where all of a column can be."""
+    """Rows whose moments and times of day, which CSV writes as texts, are read where all of a column can be."""
     for field in schema:
-        if field.kind is not Kind.DATE or field.name not in batch.column_names:
+        if field.kind not in _MEASURED or field.name not in batch.column_names:
             continue
         cells = plain(batch.column(field.name))
         if not is_text(cells.type):
             continue
-        moments = moments_of_texts(cells)
+        moments = moments_of_texts(cells) if field.kind is Kind.DATE else times_of_texts(cells)
         absent = absent_cells(cells, _with_gap(batch.column(field.name), field).missing)
-        if not moments.filter(pa.array(~absent)).null_count:
+        if not absent.all() and not moments.filter(pa.array(~absent)).null_count:
             batch = batch.set_column(batch.column_names.index(field.name), field.name, moments)
     return batch
 

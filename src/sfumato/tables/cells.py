@@ -28,6 +28,7 @@ __all__ = [
     "EXACT",
     "MISSING_MARKS",
     "NUMBER",
+    "TICKS",
     "Gap",
     "absent_cells",
     "bound_to_number",
@@ -36,6 +37,7 @@ __all__ = [
     "floats",
     "gap_of_cells",
     "is_number",
+    "is_span",
     "is_text",
     "numbers_of_cells",
     "plain",
@@ -72,13 +74,25 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
+TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""How often an Arrow type counts in a second, by its unit."""
+
+
+def is_span(kind: pa.DataType) -> bool:
+    """Tell whether cells of this Arrow type are times of day or durations, which are counted in seconds."""
+    return bool(pa.types.is_time(kind) or pa.types.is_duration(kind))
+
+
 def plain(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array, dictionaries looked up and texts as the kernels know them."""
+    """A column as one array, dictionaries looked up, texts as the kernels know them, times and durations in seconds."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if is_span(array.type):
+        counts = array.cast(pa.int32() if pa.types.is_time32(array.type) else pa.int64())
+        return pc.divide(counts.cast(pa.float64(), safe=False), float(TICKS[array.type.unit]))
     return array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array
 
 
@@ -273,6 +287,13 @@ def write_numbers(
         return _marked(write_moments(moments, absent, field, kind), absent, gap)
     if is_text(kind):
         return _marked(_number_texts(pa.array(values, mask=absent), field).cast(kind), absent, gap)
+    if is_span(kind):
+        ticks = np.rint(np.where(absent, 0.0, values) * TICKS[kind.unit]).astype(np.int64)
+        if pa.types.is_time(kind):
+            ticks = np.clip(ticks, 0, 86_400 * TICKS[kind.unit] - 1)
+        return (
+            pa.array(ticks, pa.int64(), mask=absent).cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
+        )
     numbers = pa.array(values, mask=absent)
     whole = numbers.cast(pa.int64()) if pa.types.is_integer(kind) else numbers
     return _marked(whole.cast(kind), absent, gap)

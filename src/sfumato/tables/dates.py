@@ -15,18 +15,21 @@ from sfumato.tables.field import Bound, DateStep, Field, Kind
 
 __all__ = [
     "DATE_UNITS",
+    "DAY",
     "FIRST_MOMENT",
     "LAST_MOMENT",
     "bound_to_number",
     "fitting_formats",
     "is_birth",
     "is_monthly",
+    "is_time_of_day",
     "microseconds_of_cells",
     "moments_of_texts",
     "month_starts",
     "nearest_month_starts",
     "number_to_bound",
     "step_of_moments",
+    "times_of_texts",
     "unit_of",
     "write_moments",
 ]
@@ -41,20 +44,31 @@ DATE_UNITS = {
 }
 """Microseconds in a step, the coarsest first; months are counted in days."""
 
+DAY = DATE_UNITS[DateStep.DAY]
+
 DATE_FORMATS = (
     "%Y-%m-%d",
     "%Y-%m-%d %H:%M:%S",
     "%Y-%m-%dT%H:%M:%S",
     "%Y-%m-%d %H:%M",
     "%d.%m.%Y",
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
     "%Y/%m/%d",
     "%d/%m/%Y",
     "%m/%d/%Y",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
     "%d-%m-%Y",
     "%m-%d-%Y",
     "%-d.%-m.%Y",
     "%-d/%-m/%Y",
     "%-m/%-d/%Y",
+    "%H:%M",
+    "%H:%M:%S",
+    "%-H:%M",
 )
 """Ways of writing a date; ``%-d`` and ``%-m`` are written without a leading zero."""
 
@@ -65,7 +79,7 @@ LAST_MOMENT = (datetime.datetime.max - _EPOCH) // _MICROSECOND
 """Microseconds since 1970 of the years 1 to 9999: outside them there is no calendar to write."""
 
 _PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_LOOKS_LIKE_DATE = r"^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2})?)?$"
+_LOOKS_LIKE_DATE = r"^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2})?)?$|^\d{1,2}:\d{2}(:\d{2})?$"
 _SAMPLE = 100
 _FEWEST = 20  # dates before their spread says anything
 
@@ -93,6 +107,17 @@ def is_birth(name: str, moments: NDArray[np.int64]) -> bool:
 def is_monthly(field: Field) -> bool:
     """Tell whether the dates of a column are given to the month."""
     return field.kind is Kind.DATE and field.domain.step is DateStep.MONTH
+
+
+def is_time_of_day(field: Field) -> bool:
+    """Tell whether the texts of a column say an hour and no day; they are moments of the first of January 1970."""
+    return field.kind is Kind.DATE and field.format is not None and _is_time_form(field.format)
+
+
+def _is_time_form(form: str) -> bool:
+    return not any(
+        mark in form.replace("%-", "%") for mark in ("%Y", "%y", "%m", "%d", "%j", "%s", "%D", "%F", "%c", "%x")
+    )
 
 
 def month_starts(moments: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -191,6 +216,15 @@ def moments_of_texts(texts: pa.Array) -> pa.Array:
         return pa.nulls(len(texts), pa.timestamp("us"))
 
 
+def times_of_texts(texts: pa.Array) -> pa.Array:
+    """Times of day of texts such as 10:30:00.5; nulls where one is of another form."""
+    trimmed = pc.utf8_trim_whitespace(texts)
+    timed = pc.match_substring_regex(trimmed, r"^([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?$")
+    known = pc.if_else(timed, trimmed, pa.scalar(None, trimmed.type))
+    moments = pc.binary_join_element_wise(pa.scalar("1970-01-01", known.type), known, " ").cast(pa.timestamp("ns"))
+    return moments.cast(pa.time64("ns"))
+
+
 def _micros_in(kind: pa.DataType) -> int:
     if pa.types.is_date(kind):
         return DATE_UNITS[DateStep.DAY] if pa.types.is_date32(kind) else DATE_UNITS[DateStep.MILLISECOND]
@@ -198,7 +232,11 @@ def _micros_in(kind: pa.DataType) -> int:
 
 
 def _parsed(texts: pa.Array, form: str) -> pa.Array:
-    return pc.strptime(texts, format=form.replace("%-", "%"), unit="s", error_is_null=True)
+    form = form.replace("%-", "%")
+    if _is_time_form(form):
+        texts = pc.binary_join_element_wise(pa.scalar("1970-01-01", texts.type), texts, " ")
+        form = f"%Y-%m-%d {form}"
+    return pc.strptime(texts, format=form, unit="s", error_is_null=True)
 
 
 def _rewritten(parsed: pa.Array, form: str) -> pa.Array:

@@ -26,7 +26,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from sfumato.core.errors import OptionError, TableError, shown
-from sfumato.tables.cells import MISSING_MARKS, is_text
+from sfumato.tables.cells import MISSING_MARKS, is_text, plain
 from sfumato.tables.numerals import Numerals, plain_numerals
 from sfumato.tables.spreadsheet import quote_formulas
 from sfumato.tables.sql_errors import without_cells
@@ -373,6 +373,11 @@ def write_file(table: pa.Table, path: Path, form: FileForm, *, spreadsheet_safe:
 
 
 def _looked_up(cells: pa.Array) -> pa.Array:
+    """Cells as CSV writes them: of a dictionary its words, of durations their seconds, of times of day their digits."""
+    if pa.types.is_duration(cells.type):
+        return plain(cells)
+    if pa.types.is_time(cells.type):
+        return cells.cast(pa.string())
     return pc.cast(cells, cells.type.value_type) if pa.types.is_dictionary(cells.type) else cells
 
 

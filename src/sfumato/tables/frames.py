@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sfumato.core.documents import Unparsable, parse_json, write_json
 from sfumato.core.errors import TableError
 
 __all__ = ["Origin", "frame_of", "restore", "to_arrow"]
@@ -22,12 +23,14 @@ __all__ = ["Origin", "frame_of", "restore", "to_arrow"]
 class Origin:
     """Where a table came from: an empty frame of the same kind, with the same column types.
 
-    ``gaps`` says how a pandas column of plain objects writes a missing cell: None, NaN, NaT or NA.
+    ``gaps`` says how a pandas column of plain objects writes a missing cell: None, NaN, NaT or NA. ``note`` is what
+    pandas left beside an Arrow table, by which its types come back.
     """
 
     empty: Any
     library: str
     gaps: dict[str, Any] = dataclasses.field(default_factory=dict)
+    note: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Origin({self.library})"
@@ -57,9 +60,41 @@ def to_arrow(frame: Any) -> tuple[pa.Table, Origin]:
     library = wrapped.implementation.value
     if library == "pyarrow":
         fields = [field.remove_metadata() for field in frame.schema]
-        return frame, Origin(pa.schema(fields).empty_table(), library)
-    gaps = _object_gaps(frame) if library == "pandas" else {}
-    return _columns_to_arrow(wrapped), Origin(frame[:0], library, gaps)
+        return frame, Origin(pa.schema(fields).empty_table(), library, note=_types_noted(frame.schema.metadata))
+    table = _columns_to_arrow(wrapped)
+    if library != "pandas":
+        return table, Origin(frame[:0], library)
+    note = _types_noted(pa.Schema.from_pandas(frame[:0], preserve_index=False).metadata)
+    return _with_note(table, note), Origin(frame[:0], library, _object_gaps(frame))
+
+
+_NOTED = ("name", "field_name", "pandas_type", "numpy_type")
+
+
+def _types_noted(metadata: dict[bytes, bytes] | None) -> dict[str, dict[str, Any]]:
+    """Types of columns that pandas noted; of all else that may stand there, indexes and attributes, nothing."""
+    try:
+        document = parse_json((metadata or {}).get(b"pandas", b"{}").decode("utf-8"))
+        columns = document["columns"] if isinstance(document, dict) else []
+        return {
+            str(column["name"]): {key: column[key] for key in _NOTED} | {"metadata": _zone_noted(column["metadata"])}
+            for column in columns
+            if all(isinstance(column[key], str) for key in _NOTED)
+        }
+    except (Unparsable, UnicodeDecodeError, KeyError, TypeError):
+        return {}
+
+
+def _zone_noted(told: Any) -> dict[str, Any] | None:
+    return {"timezone": str(told["timezone"])} if isinstance(told, dict) and "timezone" in told else None
+
+
+def _with_note(table: pa.Table, note: dict[str, dict[str, Any]]) -> pa.Table:
+    columns = [note[name] for name in table.column_names if name in note]
+    if not columns:
+        return table
+    document = {"index_columns": [], "column_indexes": [], "columns": columns}
+    return table.replace_schema_metadata({b"pandas": write_json(document, "canonical").encode("utf-8")})
 
 
 def _wrapped(frame: Any) -> Any:
@@ -121,7 +156,8 @@ def restore(table: pa.Table, origin: Origin, free: frozenset[str] = frozenset())
     """
     if origin.library == "pyarrow":
         fields = (table.schema if name in free else origin.empty.schema for name in table.column_names)
-        return table.cast(pa.schema([of.field(name) for of, name in zip(fields, table.column_names, strict=True)]))
+        table = table.cast(pa.schema([of.field(name) for of, name in zip(fields, table.column_names, strict=True)]))
+        return _with_note(table, {name: told for name, told in origin.note.items() if name not in free})
     if origin.library == "polars":
         frame = frame_of(table, "polars")
         kinds = origin.empty.schema

@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError
 from sfumato.core.records import Extent
-from sfumato.tables.cells import EXACT, decimals_of_step
-from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, bound_to_number, is_monthly, nearest_month_starts, unit_of
+from sfumato.tables.cells import EXACT, TICKS, decimals_of_step
+from sfumato.tables.dates import (
+    DAY,
+    FIRST_MOMENT,
+    LAST_MOMENT,
+    bound_to_number,
+    is_monthly,
+    is_time_of_day,
+    nearest_month_starts,
+    unit_of,
+)
 from sfumato.tables.field import Bound, Category, Field, Kind
 
 __all__ = [
@@ -276,6 +285,8 @@ def _range_of(kind: pa.DataType, field: Field, step: float | None) -> tuple[floa
         first, last = FIRST_MOMENT, LAST_MOMENT
         if pa.types.is_timestamp(kind) and kind.unit == "ns":
             first, last = -(2**63) // 1_000 + 1, 2**63 // 1_000 - 1
+        elif is_time_of_day(field):
+            first, last = 0, DAY - 1
         unit = unit_of(field)
         return max(-widest, float(-(-first // unit))), min(widest, float(last // unit))
     if pa.types.is_boolean(kind):
@@ -284,6 +295,10 @@ def _range_of(kind: pa.DataType, field: Field, step: float | None) -> tuple[floa
         widest = min(widest, float(np.nextafter(10.0 ** (kind.precision - kind.scale), 0.0)))
     elif pa.types.is_float32(kind) or pa.types.is_float16(kind):
         widest = min(widest, float(np.finfo(kind.to_pandas_dtype()).max))
+    elif pa.types.is_duration(kind):
+        widest = min(widest, (2.0**63 - 2.0**11) / TICKS[kind.unit])
+    elif pa.types.is_time(kind):
+        return 0.0, 86_400.0 - max(1.0 / TICKS[kind.unit], 1e-6 * (step or 0.0))  # midnight is the next day's
     elif pa.types.is_integer(kind):
         limits = np.iinfo(kind.to_pandas_dtype())
         return max(-widest, float(limits.min)), min(widest, float(limits.max))

@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError, TableError
-from sfumato.tables.cells import EXACT, MISSING_MARKS, NUMBER, absent_cells, floats, is_number, is_text, plain
+from sfumato.tables.cells import EXACT, MISSING_MARKS, NUMBER, absent_cells, floats, is_number, is_span, is_text, plain
 from sfumato.tables.contact import is_coordinate, private_number, private_text
 from sfumato.tables.dates import (
     DATE_UNITS,
     fitting_formats,
     is_birth,
+    is_time_of_day,
     microseconds_of_cells,
     number_to_bound,
     step_of_moments,
@@ -79,7 +80,7 @@ def infer_field(name: str, column: pa.ChunkedArray) -> Field:
     """Propose kind, role and domain of one column."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     dated = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-    known = is_text(kind) or is_number(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
+    known = is_text(kind) or is_number(kind) or is_span(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
     if not known and (not dated or pa.types.is_dictionary(column.type)) and column.null_count < len(column):
         raise SchemaError(f"column {name!r} is of type {column.type}, which has no kind here; convert it or drop it")
     array = plain(column)
@@ -95,6 +96,9 @@ def infer_field(name: str, column: pa.ChunkedArray) -> Field:
         return seen.field(Kind.BOOLEAN, "true or false", Domain(declared=True, categories=(False, True)))
     if dated:
         return _date_field(seen, "dates")
+    if is_span(kind):
+        words = "times of day" if pa.types.is_time(kind) else "durations"
+        return _number_field(dataclasses.replace(seen, note=f", {words} counted in seconds{seen.note}"), listed=False)
     return _text_field(seen) if is_text(kind) else _number_field(seen)
 
 
@@ -168,9 +172,11 @@ def _text_field(seen: _Seen) -> Field:
     elif _all_match(trimmed, _NUMBER_OR_INFINITE) and pc.any(pc.match_substring_regex(trimmed, NUMBER)).as_py():
         _refuse_infinite(seen.name, floats(pc.utf8_trim_whitespace(seen.present).cast(pa.float64())))
     forms = fitting_formats(pc.unique(trimmed))
-    if forms:
+    timed = forms and is_time_of_day(Field(seen.name, Kind.DATE, format=forms[0]))
+    if forms and not (timed and len(distinct) < _ENOUGH):  # few times are shifts
         doubt = f" ({forms[1]} would fit too: check it)" if len(forms) > 1 else ""
-        return _date_field(seen, f"dates written as {forms[0]}{doubt}", forms[0])
+        what = "times of day" if timed else "dates"
+        return _date_field(seen, f"{what} written as {forms[0]}{doubt}", forms[0])
     if why := _why_text_id(seen, len(distinct)):
         return seen.identifier(Kind.NOMINAL, f"text, {why}{extra}")
     alike = len(distinct) - len(pc.unique(pc.utf8_lower(trimmed)))
@@ -216,7 +222,9 @@ def _fixed_decimals(distinct: pa.Array) -> str | None:
     return "0." + "0" * lengths[0].as_py() if len(lengths) == 1 else None
 
 
-def _number_field(seen: _Seen, numbers: pa.Array | None = None, form: str | None = None) -> Field:
+def _number_field(
+    seen: _Seen, numbers: pa.Array | None = None, form: str | None = None, *, listed: bool = True
+) -> Field:
     cells = seen.present if numbers is None else numbers
     if pa.types.is_integer(cells.type):
         edges = pc.min_max(cells)
@@ -225,7 +233,7 @@ def _number_field(seen: _Seen, numbers: pa.Array | None = None, form: str | None
     values = floats(cells)
     _refuse_infinite(seen.name, values)
     distinct = np.unique(values)
-    if len(distinct) == 2 and (distinct == np.rint(distinct)).all() and form is None:
+    if len(distinct) == 2 and (distinct == np.rint(distinct)).all() and form is None and listed:
         return _two_valued_field(seen, distinct)
     decimals = decimals_of_numbers(distinct)
     if decimals == 0 and distinct[-1] - distinct[0] >= WIDEST:
