@@ -32,6 +32,7 @@ from sfumato.core.facts import (
     PersonsBounded,
     Randomized,
     RareValues,
+    RowsDrawn,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -103,6 +104,8 @@ def condensed(draw: Any) -> Facts:
     grouped = draw(groups())
     rules = ColumnRulesKept(("age <= pay", "town -> class")[: draw(st.integers(1, 2))], draw(st.integers(0, 2)))
     persons = draw(st.integers(max(grouped.smallest, grouped.asked_max), grouped.records))
+    asked = draw(maybe(RowsDrawn(grouped.records, draw(st.integers(1, 90)))))
+    rows = asked[0].rows if asked else grouped.records
     return (
         *draw(around()),
         *draw(rare_values(grouped.asked_max)),
@@ -110,9 +113,10 @@ def condensed(draw: Any) -> Facts:
         *draw(maybe(Stratified(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)), draw(st.booleans())))),
         *draw(maybe(ClassPure(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3))))),
         grouped,
-        Synthesized("mean and covariance", "uniform along eigenvectors", grouped.records),
+        Synthesized("mean and covariance", "uniform along eigenvectors", rows),
         *draw(maybe(CountsKept(1, draw(st.integers(0, 2))))),
-        Shuffled(grouped.records),
+        Shuffled(rows),
+        *asked,
         *draw(maybe(rules)),
     )
 
@@ -144,27 +148,32 @@ def chained(draw: Any) -> Facts:
     rows, columns = draw(st.integers(16, 40)), COLUMNS[: draw(st.integers(1, 4))]
     smallest = tuple(draw(st.integers(max(leaf, asked), rows)) for _ in columns)
     leaves = tuple(draw(st.integers(1, rows // least)) for least in smallest)
+    wanted = draw(
+        maybe(RowsDrawn(rows, draw(st.integers(20, 90)), draw(st.sampled_from(("", "age > 3", "age == 'It'")))))
+    )
+    out = wanted[0].rows if wanted else rows
     fact = Chained(
         columns=columns,
         leaves=leaves,
         smallest=smallest,
         alike=tuple(draw(st.integers(0, count)) for count in leaves),
-        rows=rows,
+        records=rows,
+        rows=out,
         k=k,
         leaf=leaf,
         asked_min=draw(st.integers(k, asked)),
         asked_max=asked,
         violations=0,
-        kept=draw(st.integers(0, rows // 2)),
-        moved=draw(st.integers(0, rows // 2)),
+        kept=draw(st.integers(0, out // 2)),
+        moved=draw(st.integers(0, out // 2)),
         joined=draw(st.integers(0, rows)),
         regressed=columns[1 : draw(st.integers(1, len(columns)))],
     )
     strata = Stratified(draw(st.sampled_from(columns)), draw(st.integers(1, 2)), draw(st.booleans()))
     rules = ColumnRulesKept(("age <= pay",), draw(st.integers(0, 1)))
     persons = PersonsBounded(draw(st.integers(max(*smallest, asked), rows)), draw(st.integers(0, rows)))
-    more = (*draw(maybe(persons)), *draw(maybe(rules)))
-    return (*draw(around()), *draw(rare_values(k)), *draw(maybe(strata)), fact, Shuffled(rows), *more)
+    more = (*wanted, *draw(maybe(persons)), *draw(maybe(rules)))
+    return (*draw(around()), *draw(rare_values(k)), *draw(maybe(strata)), fact, Shuffled(out), *more)
 
 
 @st.composite

@@ -36,6 +36,7 @@ from sfumato.core.facts import (
     PersonsBounded,
     Randomized,
     RareValues,
+    RowsDrawn,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -210,6 +211,17 @@ CLAIMS = (
             copied(facts) == int(said["rows"]) - int(said["drawn"]) > 0
             and int(said["rows"]) == the(facts, Synthesized).rows > int(said["rows"]) - int(said["drawn"])
         ),
+    ),
+    Sentence(
+        "rows of groups that differ",
+        r"Every released row of a group whose records differ was drawn at random from its mean and covariance; none of "
+        r"these was copied from an original record\.",
+        lambda facts, said: has(facts, RowsDrawn) and bool(copied(facts)),
+    ),
+    Sentence(
+        "chosen rows",
+        r"Every released row fulfils the rule (?P<rule>'.*'|\".*\"), by which the owner chose what to draw\.",
+        lambda facts, said: repr(the(facts, RowsDrawn).where) == said["rule"] and has(facts, Chained),
     ),
     Sentence(
         "drawn",
@@ -484,8 +496,13 @@ REFUSED = (
         lambda facts, said: (
             the(facts, PersonsApart).persons < the(facts, Grouped).records
             if has(facts, PersonsApart)
-            else the(facts, PersonsBounded).persons < the(facts, Chained).rows
+            else the(facts, PersonsBounded).persons < the(facts, Chained).records
         ),
+    ),
+    Sentence(
+        "more rows",
+        r"More rows than there are records give away no more than as many would\.",
+        lambda facts, said: the(facts, RowsDrawn).rows > the(facts, RowsDrawn).records,
     ),
     Sentence("anonymous", r"The table is anonymous\.", lambda facts, said: True),
     Sentence(

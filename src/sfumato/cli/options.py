@@ -76,6 +76,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         {"type": click.Choice(["pool", "lift", "keep"])},
     ),
     "recipe": ("Replay owner/recipe.toml of a run.", {"type": FILE}),
+    "rows": ("Rows to make anew, of methods that do.  [default: as many as records]", {"type": COUNT, "metavar": "N"}),
     "rows_are_people": ("Each row is a person, although a column looks like a key of persons.", _FLAG),
     "schema": ("Schema written by inspect.", {"type": FILE}),
     "seed": ("Rehearse: reproducible, and marked as not for release.", {"type": SEED}),
@@ -83,6 +84,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "sign": ("Private key (Ed25519) to sign the certificate with.", {"type": FILE}),
     "strata": ("Groups never cross this column; makes its value certain.", {"metavar": "COL"}),
     "target": ("The class or response that will be mined.", {"metavar": "COL"}),
+    "where": ("chain: make only rows that fulfil 'age > 60 and sex == F'.", {"metavar": "RULE"}),
 }
 """Options that mean the same whatever verb has them: help, and how they are read."""
 

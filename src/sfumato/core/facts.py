@@ -39,6 +39,7 @@ __all__ = [
     "PersonsBounded",
     "Randomized",
     "RareValues",
+    "RowsDrawn",
     "RowsKept",
     "Shuffled",
     "ShuffledWithin",
@@ -160,12 +161,26 @@ class PersonsBounded(Fact):
 
 @dataclass(frozen=True)
 class Synthesized(Fact):
-    """Every released row was drawn from a group's statistics, as many rows as the group has records."""
+    """Every released row was drawn from a group's statistics: as many as it has records, or as `RowsDrawn` says."""
 
     fact: ClassVar[str] = "synthesized"
     statistics: str
     law: str
     rows: int
+
+
+@dataclass(frozen=True)
+class RowsDrawn(Fact):
+    """The owner asked for so many rows of so many records, or for rows that fulfil a rule ``where``; "" is none.
+
+    More rows are drawn from the same statistics again, of fewer those that leave are chosen by chance; rows that do not
+    fulfil the rule were drawn and left out.
+    """
+
+    fact: ClassVar[str] = "rows-drawn"
+    records: int
+    rows: int
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -186,6 +201,7 @@ class Chained(Fact):
     leaves: tuple[int, ...]
     smallest: tuple[int, ...]
     alike: tuple[int, ...]
+    records: int
     rows: int
     k: int
     leaf: int
@@ -200,7 +216,7 @@ class Chained(Fact):
 
 @dataclass(frozen=True)
 class CountsKept(Fact):
-    """Within each group, category counts and missing cells are exactly those of its records."""
+    """Within each group, category counts and missing cells are those of its records; of all rows that were drawn."""
 
     fact: ClassVar[str] = "counts-kept"
     category_columns: int

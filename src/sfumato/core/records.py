@@ -8,10 +8,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["CATEGORY_SCALE", "Block", "BlockKind", "Extent", "Grids", "Layout", "Records", "width"]
+__all__ = ["CATEGORY_SCALE", "Block", "BlockKind", "Extent", "Grids", "Layout", "Records", "Wanted", "width"]
 
 CATEGORY_SCALE = 0.5**0.5
 """Value of the one non-zero coordinate of a category: two different categories lie at distance 1."""
@@ -84,6 +86,23 @@ def width(layout: Layout) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Wanted:
+    """Which rows are wanted of a mechanism that makes them anew.
+
+    ``rows`` is how many. Where a rule ``where`` is to be fulfilled, ``columns`` are those that it speaks of, and
+    ``meets`` tells it of rows of coordinates, whatever their other columns hold.
+    """
+
+    rows: int
+    where: str = ""
+    columns: tuple[str, ...] = ()
+    meets: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None
+
+    def __repr__(self) -> str:
+        return f"Wanted(rows={self.rows})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Records:
     """The records of a table as a mechanism sees them.
 
@@ -109,6 +128,8 @@ class Records:
         that would move their mean. Type, step and declared bounds stay.
     persons : ndarray of shape (n,), optional
         Whom each record is about; None where each is about a person of its own.
+    wanted : Wanted, optional
+        Rows that are to be made of them; None where as many as there are records.
     """
 
     values: NDArray[np.float64]
@@ -120,6 +141,7 @@ class Records:
     grids: Grids = ()
     unbounded: frozenset[str] = frozenset()
     persons: NDArray[np.int64] | None = None
+    wanted: Wanted | None = None
 
     def __post_init__(self) -> None:
         n, d = self.values.shape

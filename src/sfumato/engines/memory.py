@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 from time import perf_counter
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from sfumato.core.errors import PrivacyRefusal
+from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import ColumnRulesKept, Fact
-from sfumato.core.records import Records
+from sfumato.core.records import Records, Wanted
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.plan import Plan, Prepared, prepare
 from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.kept_rules import KeptRules, keep_rules
+from sfumato.tables.levels import meets_all, parse_conditions
 from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.schema import Schema
 
@@ -26,6 +29,7 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
     job = prepare(arrow, plan)
     kept = _rules(job, plan)
     codec, seen = (job.codec, job.records) if kept is None else _seen(kept, job, plan)
+    seen = _with_wanted(seen, job, plan, codec, kept)
     begin = perf_counter()
     sanitized = plan.mechanism.sanitize(seen, rng=plan.randomness.generator("sanitize"))
     seconds = perf_counter() - begin
@@ -37,6 +41,8 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
     else:
         drawn = codec.decode(records.values)
         released = kept.whole(drawn, native=codec.decode(records.values, native=True) if native else None)
+    if seen.wanted is not None and seen.wanted.where:
+        _check_where(released, job, plan)
     job = _in_groups(job, sanitized.workings)
     return Outcome(
         recipe=plan.recipe(dataclasses.replace(job.told, rules=schema.rules)),
@@ -49,6 +55,50 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
         comparison=Comparison(job.original, released, job.codec, job.records, job.outside),
         seconds=seconds,
     )
+
+
+def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: KeptRules | None) -> Records:
+    """Records with the rows that are wanted of them.
+
+    Raises
+    ------
+    PrivacyRefusal
+        Where fewer persons fulfil the rule than a cell must come from.
+    """
+    if plan.rows is None and plan.where is None:
+        return seen
+    rows = len(seen) if plan.rows is None else plan.rows
+    if plan.where is None:
+        return dataclasses.replace(seen, wanted=Wanted(rows))
+    conditions = parse_conditions(plan.where)
+    columns = tuple(dict.fromkeys(job.codec.schema[name].name for name, _, _ in conditions))
+    gone = [name for name in columns if name not in job.original.column_names]
+    if gone:
+        raise OptionError(f"column {gone[0]!r} is not released, so no row can be chosen by it; leave it out of --where")
+    met = meets_all(conditions, job.original, job.codec.schema)
+    people = int(met.sum()) if seen.persons is None else len(np.unique(seen.persons[met]))
+    if people < _crowd(job, plan):
+        raise PrivacyRefusal(
+            f"{people} persons fulfil the rule of --where and at least {_crowd(job, plan)} must; take a wider rule"
+        )
+    drawn = {block.column for block in seen.layout} - (set() if kept is None else kept.placed)
+    if not set(columns) <= drawn:
+        made = next(name for name in columns if name not in drawn)
+        raise OptionError(
+            f"column {made!r} is made by a rule between columns; leave it out of --where or add --no-rules"
+        )
+
+    def meets(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return meets_all(conditions, codec.decode(values), job.codec.schema)
+
+    return dataclasses.replace(seen, wanted=Wanted(rows, plan.where, columns, meets))
+
+
+def _check_where(released: pa.Table, job: Prepared, plan: Plan) -> None:
+    """Fail closed if a row does not fulfil the rule."""
+    wrong = int((~meets_all(parse_conditions(plan.where or ""), released, job.codec.schema)).sum())
+    if wrong:
+        raise PrivacyRefusal(f"{wrong} rows do not fulfil the rule of --where; nothing is released. Please report this")
 
 
 def _crowd(job: Prepared, plan: Plan) -> int:

@@ -23,7 +23,7 @@ from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import Codec, check_columns
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.levels import levels_of_table
+from sfumato.tables.levels import levels_of_table, parse_conditions
 from sfumato.tables.persons import persons_of_table, propose_person
 from sfumato.tables.rare import Shared, Way, check_way, share_values
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, rules_within
@@ -54,6 +54,10 @@ class Plan:
         The rules were found in the table, and not told by its owner.
     rare : {"pool", "lift", "keep"}, optional
         What becomes of categories that fewer persons hold than the highest level; see `sfumato.tables.rare`.
+    rows : int, optional
+        How many rows to make anew; by default as many as there are records.
+    where : str, optional
+        Rule that rows which are made anew are to fulfil.
     """
 
     mechanism: Mechanism
@@ -65,9 +69,12 @@ class Plan:
     no_rules: bool = False
     found_rules: bool = False
     rare: Way | None = None
+    rows: int | None = None
+    where: str | None = None
 
     def __post_init__(self) -> None:
         _check_choices(self.mechanism)
+        _check_wanted(self.mechanism, self.rows, self.where)
         if self.rare in ("pool", "lift") and self._holders is None:
             raise OptionError(
                 f"{self.mechanism.method!r} has no level that rare values could be counted by; leave out --rare"
@@ -96,6 +103,8 @@ class Plan:
             __version__,
             no_rules=self.no_rules,
             rare=self.rare,
+            rows=self.rows,
+            where=self.where,
         )
 
 
@@ -131,6 +140,8 @@ def settle(
     seed: int | None = None,
     no_rules: bool = False,
     rare: str | None = None,
+    rows: int | None = None,
+    where: str | None = None,
 ) -> Plan:
     """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
     found = schema is None
@@ -144,7 +155,9 @@ def settle(
             "beside them it would be wrong or identify people; drop it or sanitize it"
         )
     schema = schema.without_rules() if no_rules else schema
-    return Plan(mechanism, schema, level, strata, holdout, Randomness(seed), no_rules, found, check_way(rare))
+    return Plan(
+        mechanism, schema, level, strata, holdout, Randomness(seed), no_rules, found, check_way(rare), rows, where
+    )
 
 
 def check_people(arrow: pa.Table, schema: Schema, *, person: str | None, rows_are_people: bool) -> None:
@@ -382,6 +395,18 @@ def _facts(
 def coarsened_facts(schema: Schema) -> tuple[Fact, ...]:
     """State which dates were given to the month; nothing where none was."""
     return (DatesCoarsened(schema.monthly),) if schema.monthly else ()
+
+
+def _check_wanted(mechanism: Mechanism, rows: int | None, where: str | None) -> None:
+    """Refuse to choose the rows of a method that does not make them anew."""
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+        raise OptionError("rows is a whole number of at least 1; say how many to make, or leave it out")
+    if rows is not None and not mechanism.traits.synthetic:
+        raise OptionError(f"{mechanism.method!r} releases a row for each record; leave out --rows, or take condense")
+    if where is not None and not mechanism.traits.conditional:
+        raise OptionError(f"{mechanism.method!r} cannot draw rows that fulfil a rule; leave out --where, or take chain")
+    if where is not None and not parse_conditions(where):
+        raise OptionError("the rule of --where is not of the form 'column > value and other == text'; mend it")
 
 
 def _check_choices(mechanism: Mechanism) -> None:

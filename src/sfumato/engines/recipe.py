@@ -21,6 +21,7 @@ _RUNS = {
 """What runs a recipe again, where it is not sanitize."""
 
 _TOLD = ("sfumato", "method", "level", "strata", "holdout", "seed", "policy")
+_AT_TIMES = ("rare", "rows", "where")  # written where they are told
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +43,8 @@ class Recipe:
     policy: str | None = None
     no_rules: bool = False
     rare: str | None = None
+    rows: int | None = None
+    where: str | None = None
 
     def __repr__(self) -> str:
         return f"Recipe({self.method}, {len(self.schema)} columns)"
@@ -53,8 +56,7 @@ class Recipe:
         told = {key: getattr(self, key) for key in _TOLD}
         if self.no_rules:
             told["no_rules"] = True
-        if self.rare is not None:
-            told["rare"] = self.rare
+        told |= {key: value for key in _AT_TIMES if (value := getattr(self, key)) is not None}
         if self.schema.rules:
             told["rules"] = list(self.schema.rules)
         columns = [field_to_document(column) for column in self.schema]
@@ -63,7 +65,7 @@ class Recipe:
     @classmethod
     def from_toml(cls, text: str) -> Recipe:
         """Read a recipe from TOML."""
-        known = (*_TOLD, "no_rules", "rare", "rules", "parameters", "column")
+        known = (*_TOLD, *_AT_TIMES, "no_rules", "rules", "parameters", "column")
         document = toml_entries(text, "recipe", "use the one that sanitize wrote", known)
         rules = rules_from_document(document.pop("rules", []))
         schema = Schema(fields_from_document(document.pop("column", [])), rules)

@@ -6,14 +6,14 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from sfumato.core.facts import Fact
+from sfumato.core.facts import Fact, RowsDrawn
 from sfumato.core.records import Records
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Mechanism", "Sanitized", "Traits", "Workings", "parameters_of"]
+__all__ = ["Mechanism", "Sanitized", "Traits", "Workings", "parameters_of", "rows_drawn"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Traits:
         Rows are moved one by one, by a secret key.
     row_is_person : bool
         What is claimed holds for a row, so that a person with several rows would get less than it says.
+    conditional : bool
+        It can draw rows that fulfil a rule.
     """
 
     synthetic: bool
@@ -42,6 +44,7 @@ class Traits:
     keyed: bool = False
     row_is_person: bool = False
     holders: int | None = None
+    conditional: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,3 +106,9 @@ class Mechanism(Protocol):
 def parameters_of(mechanism: Mechanism) -> dict[str, Any]:
     """Parameters by name, as certificates and recipes have them; a secret key is none of them."""
     return dataclasses.asdict(mechanism)
+
+
+def rows_drawn(records: Records) -> tuple[RowsDrawn, ...]:
+    """State that other rows were drawn than one for each record; nothing where that is so."""
+    wanted = records.wanted
+    return () if wanted is None else (RowsDrawn(len(records), wanted.rows, wanted.where),)

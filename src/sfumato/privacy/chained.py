@@ -103,7 +103,7 @@ def _of_rare_values(fact: Chained, bounded: PersonsBounded | None, rare: RareVal
 
 def of_bounded_persons(fact: PersonsBounded, facts: tuple[Fact, ...]) -> Statements:
     """Say what several records of a person give away."""
-    records = next(other.rows for other in facts if isinstance(other, Chained))
+    records = next(other.records for other in facts if isinstance(other, Chained))
     if fact.persons < records:
         yield Refused(
             "A person's several records give away no more than one of them does.",

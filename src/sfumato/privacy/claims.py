@@ -31,6 +31,7 @@ from sfumato.core.facts import (
     PersonsBounded,
     Randomized,
     RareValues,
+    RowsDrawn,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -43,7 +44,7 @@ from sfumato.core.facts import (
 )
 from sfumato.privacy.chained import of_bounded_persons, of_chain
 from sfumato.privacy.coherence import check_facts
-from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_persons, of_stream
+from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_persons, of_stream, of_wanted_rows
 from sfumato.privacy.joint import of_joint
 from sfumato.privacy.perturbed import (
     is_noised_by_group,
@@ -99,6 +100,8 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_persons(fact, facts)
         case Synthesized():
             yield from of_drawn_rows(fact, facts)
+        case RowsDrawn():
+            yield from of_wanted_rows(fact)
         case Stratified():
             yield from _of_strata(fact)
         case ClassPure():
@@ -219,16 +222,18 @@ def _of_columns(fact: ColumnsDropped) -> Statements:
 
 
 def _of_counts(facts: tuple[Fact, ...]) -> Refused:
+    counts = "each group keeps the exact counts of its categories and missing cells"
+    if any(isinstance(other, RowsDrawn) for other in facts):
+        counts = "rows are drawn with the counts of categories and missing cells of each group"
     if any(isinstance(other, RareValues) and not other.shown for other in facts):
         return Refused(
             "Every category of a group is shared by several of its members.",
-            "each group keeps the exact counts of its categories and missing cells, so a category that enough people "
-            "of the table have may stand once inside a group",
+            f"{counts}, so a category that enough people of the table have may stand once inside a group",
         )
+    once = "may appear" if counts.startswith("rows") else "appears once"
     return Refused(
         "Rare categories are hidden.",
-        "each group keeps the exact counts of its categories and missing cells, so a category that one person has "
-        "appears once in the release",
+        f"{counts}, so a category that one person has {once} in the release",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from sfumato.core.errors import PrivacyRefusal
@@ -31,6 +31,7 @@ from sfumato.core.facts import (
     PersonsBounded,
     Randomized,
     RareValues,
+    RowsDrawn,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -92,7 +93,7 @@ def check_facts(facts: Sequence[Fact]) -> None:
         raise PrivacyRefusal("the facts contradict each other about persons, so nothing can be certified")
     if not _names_agree(facts):
         raise PrivacyRefusal("the facts contradict each other about a column, so nothing can be certified")
-    if len(set(_row_counts(facts))) > 1:
+    if not _counts_agree(facts):
         raise PrivacyRefusal("the facts contradict each other about the number of rows, so nothing can be certified")
 
 
@@ -142,6 +143,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return not (fact.forgotten and fact.rows)
         case ClassPure():
             return fact.classes >= 1
+        case RowsDrawn():
+            return min(fact.records, fact.rows) >= 1
         case Stratified():
             return fact.strata >= 1
         case _:
@@ -186,15 +189,15 @@ def _is_chain(fact: Chained) -> bool:
         and len(set(fact.regressed)) == len(fact.regressed)
         and all(len(counts) == len(fact.columns) for counts in per_column)
         and all(
-            0 <= alike <= leaves and leaves >= 1 and smallest >= 1 and leaves * smallest <= fact.rows
+            0 <= alike <= leaves and leaves >= 1 and smallest >= 1 and leaves * smallest <= fact.records
             for leaves, smallest, alike in zip(*per_column, strict=True)
         )
         and 2 <= fact.k <= min(fact.leaf, fact.asked_min)
         and fact.asked_min <= fact.asked_max
         and (fact.violations > 0 or max(fact.leaf, fact.asked_min) <= min(fact.smallest))
-        and max(fact.leaf, fact.asked_max) <= fact.rows
+        and max(fact.leaf, fact.asked_max) <= fact.records
         and fact.kept + fact.moved <= fact.rows * len(fact.columns)
-        and fact.joined <= fact.rows * len(fact.columns)
+        and fact.joined <= fact.records * len(fact.columns)
     )
 
 
@@ -213,8 +216,8 @@ def _persons_agree(facts: Sequence[Fact]) -> bool:
         and bool(grouped)
     )
     in_leaves = not bounded or all(
-        max(*fact.smallest, fact.asked_max) <= bounded[0].persons <= fact.rows
-        and bounded[0].left_out <= fact.rows * len(fact.columns)
+        max(*fact.smallest, fact.asked_max) <= bounded[0].persons <= fact.records
+        and bounded[0].left_out <= fact.records * len(fact.columns)
         for fact in chained
     )
     return in_groups and in_leaves and (not bounded or bool(chained))
@@ -246,10 +249,14 @@ def _names_agree(facts: Sequence[Fact]) -> bool:
     )
 
 
-def _row_counts(facts: Sequence[Fact]) -> Iterator[int]:
-    """Rows of the release, as each fact has them: every method gives back as many rows as it was given records."""
-    yield from (fact.records for fact in _all(Grouped, facts))
-    yield from (fact.rows for fact in _all(Synthesized, facts))
-    yield from (fact.rows for fact in _all(Chained, facts))
-    yield from (fact.rows for fact in _all(Shuffled, facts))
-    yield from (fact.rows for fact in _all(EpochPublished, facts)[-1:])
+def _counts_agree(facts: Sequence[Fact]) -> bool:
+    """Tell whether all facts have the same rows, and records; and both are equal unless other rows were asked for."""
+    records = {fact.records for fact in facts if isinstance(fact, Grouped | Chained)}
+    rows = {fact.rows for fact in facts if isinstance(fact, Synthesized | Chained | Shuffled)}
+    rows |= {fact.rows for fact in _all(EpochPublished, facts)[-1:]}
+    asked = _all(RowsDrawn, facts)
+    if not asked:
+        return len(records | rows) <= 1
+    made = any(isinstance(fact, Synthesized | Chained) for fact in facts)
+    made = made and (not asked[0].where or any(isinstance(fact, Chained) for fact in facts))
+    return made and records == {asked[0].records} and rows == {asked[0].rows}

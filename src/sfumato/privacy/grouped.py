@@ -11,6 +11,7 @@ from sfumato.core.facts import (
     Maintained,
     PersonsApart,
     RareValues,
+    RowsDrawn,
     RowsKept,
     Synthesized,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "of_kept_rows",
     "of_persons",
     "of_stream",
+    "of_wanted_rows",
 ]
 
 
@@ -162,6 +164,14 @@ def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
             basis,
             near,
         )
+    elif any(isinstance(other, RowsDrawn) for other in facts):
+        yield Claim(
+            f"Every released row of a group whose records differ was drawn at random from its {fact.statistics}; none "
+            "of these was copied from an original record.",
+            "proved",
+            basis,
+            near,
+        )
     elif same < fact.rows:
         yield Claim(
             f"{fact.rows - same} of the {fact.rows} released rows were drawn at random from the {fact.statistics} "
@@ -173,9 +183,12 @@ def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
     if groups is not None and groups.smallest > 1 and not _copies_pairs(facts):
         yield _of_numbers(groups, facts)
     if same:
+        where = counted(same, "row comes", "rows come")
+        if any(isinstance(other, RowsDrawn) for other in facts):
+            where = f"what is drawn for {counted(same, 'record', 'records')} comes"
         yield Refused(
             "No released row is an original record.",
-            f"{counted(same, 'row comes', 'rows come')} from groups that vary in no number and at most in one "
+            f"{where} from groups that vary in no number and at most in one "
             "other column, such as records alone or all the same: what is drawn from these are the records as "
             "they are",
         )
@@ -206,6 +219,23 @@ def _of_numbers(fact: Grouped, facts: tuple[Fact, ...]) -> Claim:
         + of_filled(rare)
         + "; a drawn number may still come to lie on an original one, above all where a column has few: see the report",
     )
+
+
+def of_wanted_rows(fact: RowsDrawn) -> Statements:
+    """Say which rows the owner asked for, and what more rows than records give away."""
+    if fact.where:
+        yield Claim(
+            f"Every released row fulfils the rule {fact.where!r}, by which the owner chose what to draw.",
+            "proved",
+            "Rows that do not were drawn and left out before their other columns were drawn; all rows were checked.",
+            "nothing; the released table shows it",
+        )
+    if fact.rows > fact.records:
+        yield Refused(
+            "More rows than there are records give away no more than as many would.",
+            f"{fact.rows} rows were drawn from the same statistics of {fact.records} records: the more rows, the "
+            "closer a reader comes to these statistics",
+        )
 
 
 def of_stream(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:

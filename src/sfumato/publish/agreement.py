@@ -35,6 +35,7 @@ from sfumato.core.facts import (
     PersonsBounded,
     Randomized,
     RareValues,
+    RowsDrawn,
     RowsKept,
     Shuffled,
     ShuffledWithin,
@@ -47,6 +48,7 @@ from sfumato.core.facts import (
 )
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
+from sfumato.tables.levels import parse_conditions
 
 if TYPE_CHECKING:
     from sfumato.engines.parties.plan import JointPlan
@@ -59,14 +61,14 @@ F = TypeVar("F", bound=Fact)
 _AROUND: Kinds = (Drawn, ColumnsDropped)
 _OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
-_DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart, RareValues)
+_DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _DRAWN)
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
 _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "condense": _CONDENSED,
     "condense-paper": _CONDENSED,
     "classwise": ((ClassPure, Grouped, Synthesized, Shuffled), _DRAWN),
-    "chain": ((Chained, Shuffled), (HeldOut, Stratified, ColumnRulesKept, PersonsBounded, RareValues)),
+    "chain": ((Chained, Shuffled), (HeldOut, Stratified, ColumnRulesKept, PersonsBounded, RareValues, RowsDrawn)),
     "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept, RareValues)),
     "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut, BoundsKept)),
     "translate": _MOVED,
@@ -121,7 +123,7 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
         case "condense" | "condense-paper" | "classwise":
             return _fits_groups(mechanism, _the(Grouped, facts))
         case "chain":
-            return _fits_chain(mechanism, _the(Chained, facts))
+            return _fits_chain(mechanism, facts)
         case "laplace-pca":
             return _fits_components(mechanism, facts)
         case "noise":
@@ -162,9 +164,11 @@ def _fits_groups(mechanism: Any, grouped: Grouped) -> bool:
     return algorithm in known and least >= traits.floor and (least > 1 or traits.level_1)
 
 
-def _fits_chain(mechanism: Any, chained: Chained) -> bool:
-    head = mechanism.order or ()
-    return (
+def _fits_chain(mechanism: Any, facts: Sequence[Fact]) -> bool:
+    where = "".join(fact.where for fact in _all(RowsDrawn, facts))
+    named = dict.fromkeys(name for name, _, _ in (parse_conditions(where) if where else ()))
+    chained, head = _the(Chained, facts), tuple(dict.fromkeys([*named, *(mechanism.order or ())]))
+    return bool(
         chained.k == mechanism.k
         and chained.leaf == max(mechanism.leaf, mechanism.k)
         and chained.columns[: len(head)] == head
@@ -360,13 +364,19 @@ def _claims(certificate: Certificate) -> Check:
 
 
 def _levels(certificate: Certificate) -> Check:
-    """Compare the counts of records, groups and rows; every method releases as many rows as it was given records."""
-    rows = {certificate.rows_in, certificate.rows_out}
+    """Compare the counts of records, groups and rows: as many rows as records unless others were asked for."""
+    rows = {certificate.rows_out}
     rows |= {fact.rows for fact in certificate.facts if isinstance(fact, Chained | Shuffled | Synthesized)}
+    records = {certificate.rows_in}
+    records |= {fact.records for fact in certificate.facts if isinstance(fact, Chained | Grouped)}
+    asked = _all(RowsDrawn, certificate.facts)
+    agree = len(records | rows) == 1
+    if asked:
+        agree = records == {asked[0].records} and rows == {asked[0].rows}
     chained = next((fact for fact in certificate.facts if isinstance(fact, Chained)), None)
     if chained is not None:
         smallest = min(chained.smallest, default=0)
-        holds = len(rows) == 1 and chained.violations == 0 and max(chained.leaf, chained.asked_min) <= smallest
+        holds = agree and chained.violations == 0 and max(chained.leaf, chained.asked_min) <= smallest
         detail = (
             f"levels {chained.asked_min} to {chained.asked_max}, smallest of {sum(chained.leaves)} leaves {smallest}"
         )
@@ -378,12 +388,12 @@ def _levels(certificate: Certificate) -> Check:
             f"levels {kept.k} to {kept.asked_max}, smallest of {kept.groups} groups {kept.smallest}; {kept.pseudo} "
             f"were cut out of statistics, {kept.short} of them smaller than a level inside"
         )
-        return _counted(len(rows) == 1 and kept.groups * kept.smallest <= certificate.rows_out, detail)
+        return _counted(agree and len(rows) == 1 and kept.groups * kept.smallest <= certificate.rows_out, detail)
     fact = next((fact for fact in certificate.facts if isinstance(fact, Grouped)), None)
     if fact is None:
-        return _counted(len(rows) == 1, "this method makes no groups")
+        return _counted(agree, "this method makes no groups")
     holds = (
-        rows == {fact.records}
+        agree
         and fact.violations == 0
         and fact.asked_min <= fact.smallest
         and fact.asked_max <= fact.records

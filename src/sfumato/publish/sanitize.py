@@ -53,6 +53,8 @@ def sanitize(
     seed: int | None = None,
     no_rules: bool = False,
     rare: str | None = None,
+    rows: int | None = None,
+    where: str | None = None,
     report: bool = True,
     budget: float | None = None,
     native: bool = False,
@@ -100,6 +102,10 @@ def sanitize(
         What becomes of categories that fewer persons hold than the highest privacy level: one named other, a wider one
         of the column's hierarchy, or nothing. By default they are lifted where there is a hierarchy and pooled
         elsewhere, and a rare class of the target is refused.
+    rows : int, optional
+        How many rows to make anew, more or fewer than there are records.
+    where : str, optional
+        Make only rows that fulfil a rule such as ``"age > 60 and sex == F"``; for the chain.
     report : bool
         Whether to measure.
     budget : float, optional
@@ -148,6 +154,8 @@ def sanitize(
         "seed": seed,
         "no_rules": no_rules or None,
         "rare": rare,
+        "rows": rows,
+        "where": where,
     }
     chosen, told, policy = _as_told(mechanism, method, parameters, told, recipe, policy)
     told["no_rules"] = bool(told["no_rules"])
@@ -298,7 +306,7 @@ def _as_told(
     if recipe is None:
         return _chosen(mechanism, method, parameters, told), told, policy
     recipe = load_recipe(recipe, {**parameters, **told, "mechanism": mechanism, "method": method})
-    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules", "rare"):
+    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules", "rare", "rows", "where"):
         said = getattr(recipe, name)
         if name in told:
             told[name] = said if told[name] is None else told[name]
@@ -355,6 +363,8 @@ def load_recipe(recipe: Recipe | str | Path, told: Mapping[str, Any]) -> Recipe:
         "schema",
         "no_rules",
         "rare",
+        "rows",
+        "where",
     ):
         if told.get(name) not in (None, (), []):
             option = _COLUMNS.get(name, name).replace("_", "-")

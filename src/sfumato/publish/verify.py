@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sfumato.core.documents import read_bytes, read_text
 from sfumato.core.errors import BadInput, OptionError, SfumatoError, TableError, shown
-from sfumato.core.facts import ColumnRulesKept, DatesCoarsened, FormulaTexts, is_quoted
+from sfumato.core.facts import ColumnRulesKept, DatesCoarsened, FormulaTexts, RowsDrawn, is_quoted
 from sfumato.core.randomness import Mode
 from sfumato.engines.chunks.source import Source, open_source
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
@@ -24,6 +24,7 @@ from sfumato.tables.dates import microseconds_of_cells, moments_of_texts, month_
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.files import read_file
 from sfumato.tables.infer import complete_field
+from sfumato.tables.levels import Condition, meets_all, parse_conditions
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, read_rules
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
@@ -48,7 +49,8 @@ class LookedAt:
     """What is in the file of a table; ``rows`` stops one batch after those that were certified.
 
     ``declared`` counts the columns of declared domain and ``outside`` names those of them that leave it; ``broken`` are
-    the rules that a row does not obey, ``days`` the columns given to the month that hold another day than its first.
+    the rules that a row does not obey, ``days`` the columns given to the month that hold another day than its first,
+    and ``astray`` counts the rows that do not fulfil what they were chosen by.
     """
 
     names: tuple[str, ...]
@@ -58,6 +60,7 @@ class LookedAt:
     formulas: FormulaCount
     broken: tuple[str, ...] = ()
     days: tuple[str, ...] = ()
+    astray: int = 0
 
 
 def look_at_table(
@@ -69,6 +72,7 @@ def look_at_table(
     quoted: bool = False,
     rules: tuple[str, ...] = (),
     monthly: tuple[str, ...] = (),
+    where: str = "",
 ) -> LookedAt:
     """Read a released table once and compare it with the declared domains of its schema.
 
@@ -88,7 +92,8 @@ def look_at_table(
     formulas = FormulaCount(names)
     ruled = [_RuleCheck(rule, schema) for rule in read_rules(rules, names)]
     months, days = {name for name in monthly if name in names and name in schema.names}, set[str]()
-    seen = size = 0
+    conditions = parse_conditions(where) if where else ()
+    seen = size = astray = 0
     for part in source.batches(written, max(_FEWEST_ROWS, _BATCH_CELLS // len(names)), threads=False):
         seen += len(part)
         size += part.nbytes
@@ -105,11 +110,12 @@ def look_at_table(
         for check in ruled:
             check.add(batch)
         days.update(name for name in months - days if _has_days(batch.column(name), schema[name]))
+        astray += _astray(conditions, batch, schema)
         for field in declared:
             if field.name not in outside and _leaves(batch.column(field.name), field):
                 outside[field.name] = None
     broken = tuple(str(check.rule) for check in ruled if not check.holds)
-    return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken, tuple(sorted(days)))
+    return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken, tuple(sorted(days)), astray)
 
 
 def _opened(file: Path, most_bytes: int | None) -> Source:
@@ -118,6 +124,17 @@ def _opened(file: Path, most_bytes: int | None) -> Source:
         return open_source(file)
     table, form = read_file(file, most_bytes=most_bytes or _WHOLE)
     return Source(file, form, table.schema, table.num_rows, table=table)
+
+
+def _astray(conditions: tuple[Condition, ...], batch: pa.Table, schema: Schema) -> int:
+    """Count the rows that do not meet the conditions; all of them where the cells cannot be compared."""
+    try:
+        fields = {name: _with_gap(batch.column(name), schema[name]) for name, _, _ in conditions}
+        parts = Schema(tuple(fields.values()))
+        fulfilled = int(meets_all(conditions, batch, parts).sum()) if conditions else len(batch)
+    except (SfumatoError, KeyError, pa.ArrowException):
+        fulfilled = 0
+    return len(batch) - fulfilled
 
 
 class _RuleCheck:
@@ -379,9 +396,11 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         quoted = is_quoted(certificate.facts)
         rules = tuple(rule for fact in certificate.facts if isinstance(fact, ColumnRulesKept) for rule in fact.rules)
         months = tuple(name for fact in certificate.facts if isinstance(fact, DatesCoarsened) for name in fact.columns)
+        where = "".join(fact.where for fact in certificate.facts if isinstance(fact, RowsDrawn))
         table = look_at_table(
-            path / name, schema, certificate.rows_out, most_bytes, quoted=quoted, rules=rules, monthly=months
-        )
+            path / name, schema, certificate.rows_out, most_bytes,
+            quoted=quoted, rules=rules, monthly=months, where=where,
+        )  # fmt: skip
     except SfumatoError as error:
         return [Check("table readable", False, str(error))]
     more = table.rows > certificate.rows_out
@@ -399,6 +418,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         Check("domains", not table.outside, domains),
         *_rules(rules, table.broken),
         *_months(months, table.days),
+        *_where(where, table.astray),
         *_formulas(certificate, table.formulas.facts(quoted=quoted)),
     ]
 
@@ -417,6 +437,14 @@ def _months(columns: tuple[str, ...], days: tuple[str, ...]) -> list[Check]:
         return []
     kept = f"the dates of {len(columns)} columns are given to the month"
     return [Check("months", not days, f"the dates of {len(days)} columns tell days" if days else kept)]
+
+
+def _where(where: str, astray: int) -> list[Check]:
+    """Compare the rows with the rule that the owner chose them by; nothing where there is none."""
+    if not where:
+        return []
+    told = f"{astray} rows do not fulfil the rule that they were chosen by"
+    return [Check("where", not astray, told if astray else "every row fulfils the rule that rows were chosen by")]
 
 
 def _formulas(certificate: Certificate, found: tuple[FormulaTexts, ...]) -> list[Check]:

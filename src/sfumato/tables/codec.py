@@ -47,6 +47,8 @@ from sfumato.tables.schema import Schema, check_columns, check_extra, check_lack
 
 __all__ = ["MOST_CATEGORIES", "CellsRead", "Codec", "EncodedColumn", "Unseen", "check_columns"]
 
+_ROUNDING = 2.0**-46
+
 MOST_CATEGORIES = 200
 """Most categories of a nominal column: each is a coordinate, and groups keep their products."""
 
@@ -341,6 +343,7 @@ def _decode_column(
         return write_moved(numbers, absent, column.field, kind, grid, column.gap)
     with np.errstate(over="ignore"):  # what overflows lies beyond every bound, and is brought inside
         places = values[:, block.start] * column.scale + column.mean
+    places[np.abs(places) <= _ROUNDING * (abs(column.scale) + abs(column.mean))] = 0.0  # a heap at nought stays there
     return write_numbers(column.grid.to_numbers(places), absent, column.field, kind, column.gap)
 
 

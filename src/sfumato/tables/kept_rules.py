@@ -59,6 +59,11 @@ class KeptRules:
     cells: Mapping[str, Cells]
     anchors: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def placed(self) -> set[str]:
+        """Columns whose cells are not those that were drawn: made from others, or put after or before them."""
+        return {name for rule in self.rules for name in (rule.columns if rule.form == "<=" else (rule.follows,))}
+
     def whole(self, seen: pa.Table, *, native: pa.Table | None = None) -> pa.Table:
         """Whole rows of rows that were drawn; in types of their own where ``native`` holds the same rows so.
 

@@ -17,7 +17,7 @@ from sfumato.core.errors import LevelError, OptionError
 from sfumato.tables.cells import absent_cells, bound_to_number, numbers_of_cells, plain
 from sfumato.tables.schema import Field, Kind, Role, Schema
 
-__all__ = ["Rule", "levels_of_table", "parse_rules"]
+__all__ = ["Condition", "Rule", "levels_of_table", "meets_all", "parse_conditions", "parse_rules"]
 
 _COMPARE = {
     "==": operator.eq,
@@ -33,11 +33,15 @@ _CONDITION = re.compile(
 _OUTSIDE_QUOTES = r"(?=(?:[^\"']*[\"'][^\"']*[\"'])*[^\"']*$)"
 
 
+Condition = tuple[str, str, str]
+"""Column, comparison and value, as in ``age > 60``."""
+
+
 @dataclass(frozen=True)
 class Rule:
-    """Records that meet every condition (column, comparison, value) have this level."""
+    """Records that meet every condition have this level."""
 
-    conditions: tuple[tuple[str, str, str], ...]
+    conditions: tuple[Condition, ...]
     level: int
 
 
@@ -63,15 +67,34 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
                 raise LevelError("the level rule 'else' must be the last one")
             rules.append(Rule((), int(level.strip())))
             continue
-        conditions = []
-        for piece in re.split(r"\s+and\s+" + _OUTSIDE_QUOTES, condition):
-            match = _CONDITION.match(piece)
-            if match is None:
-                raise LevelError(f"level rule number {place} has no comparison; write 'column > value: level'")
-            name = match["quoted"] or match["plain"]
-            conditions.append((name, match["op"], match["value"].strip("\"'")))
-        rules.append(Rule(tuple(conditions), int(level.strip())))
+        conditions = parse_conditions(condition)
+        if not conditions:
+            raise LevelError(f"level rule number {place} has no comparison; write 'column > value: level'")
+        rules.append(Rule(conditions, int(level.strip())))
     return tuple(rules)
+
+
+def parse_conditions(text: str) -> tuple[Condition, ...]:
+    """Read conditions such as ``sex == F and age < 30``; none where a piece is no comparison.
+
+    Examples
+    --------
+    >>> parse_conditions("sex == F and age < 30")
+    (('sex', '==', 'F'), ('age', '<', '30'))
+    """
+    matches = [_CONDITION.match(piece) for piece in re.split(r"\s+and\s+" + _OUTSIDE_QUOTES, text)]
+    found = [
+        (match["quoted"] or match["plain"], match["op"], match["value"].strip("\"'")) for match in matches if match
+    ]
+    return tuple(found) if len(found) == len(matches) else ()
+
+
+def meets_all(conditions: tuple[Condition, ...], table: pa.Table, schema: Schema) -> NDArray[np.bool_]:
+    """Which rows meet every condition; a missing cell meets none."""
+    met = np.ones(table.num_rows, dtype=np.bool_)
+    for name, comparison, value in conditions:
+        met &= _meets(table.column(schema[name].name), schema[name], comparison, value)
+    return met
 
 
 def levels_of_table(
@@ -143,9 +166,7 @@ def _levels_of_rules(rules: tuple[Rule, ...], table: pa.Table, schema: Schema) -
     levels = np.zeros(table.num_rows, dtype=np.int64)
     open_ = np.ones(table.num_rows, dtype=np.bool_)
     for rule in rules:
-        met = open_.copy()
-        for name, comparison, value in rule.conditions:
-            met &= _meets(table.column(schema[name].name), schema[name], comparison, value)
+        met = open_ & meets_all(rule.conditions, table, schema)
         levels[met] = rule.level
         open_ &= ~met
     return levels
@@ -156,7 +177,7 @@ def _meets(cells: pa.ChunkedArray, field: Field, comparison: str, value: str) ->
     compare = _COMPARE[comparison]
     if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
         if comparison not in ("==", "!="):
-            raise LevelError(f"column {field.name!r} is {field.kind.value}: a level rule can only use == and != on it")
+            raise LevelError(f"column {field.name!r} is {field.kind.value}: a rule can only use == and != on it")
         array = plain(cells)
         absent = absent_cells(array, field.missing)
         texts = np.array([str(cell) for cell in array.to_pylist()], dtype=object)
@@ -173,5 +194,5 @@ def _rule_number(value: str, field: Field) -> float:
             bound = bound.astimezone(datetime.UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):  # or a moment that no calendar has
         wanted = "a date such as 2020-01-31" if field.kind is Kind.DATE else "a number"
-        raise OptionError(f"the level rule on column {field.name!r} does not compare with {wanted}") from None
+        raise OptionError(f"the rule on column {field.name!r} does not compare with {wanted}") from None
     return bound_to_number(bound, field)

@@ -44,7 +44,7 @@ def group_sizes(workings: Workings | None, facts: Sequence[Fact] = ()) -> Iterat
             bounds = (1.0, float(fact.records))
             yield "group-size-smallest", Values(float(fact.smallest), baseline=float(fact.asked_min), range=bounds)
         for chain in [fact for fact in facts if isinstance(fact, Chained)]:
-            bounds = (1.0, float(chain.rows))
+            bounds = (1.0, float(chain.records))
             yield "group-size-smallest", Values(float(min(chain.smallest)), baseline=float(chain.leaf), range=bounds)
         raise NotRun(Need.GROUPS.value)
     bounds = (1.0, float(len(got)))

@@ -1,4 +1,4 @@
-"""Rows drawn column by column: each cell from the leaf of a tree that its row falls into by the columns before."""
+"""How a column is drawn: each cell from the leaf of a tree that its row falls into by the columns before."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.chain.columns import Column, count_persons
-from sfumato.mechanisms.chain.trees import grow_tree
+from sfumato.mechanisms.chain.trees import Tree, grow_tree
 
-__all__ = ["DrawnColumn", "draw_column", "regress"]
+__all__ = ["Cells", "LeafCounts", "People", "Step", "prepare_step"]
 
 _EXPLAINED = 0.25  # share of a column's variance from which a regression is worth while
 _MOST_REGRESSORS = 50
@@ -19,22 +19,33 @@ _LEAST_GAIN = 3.0  # chosen on Adult and Abalone: with less leaves remember peop
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnColumn:
-    """Cells that were drawn for a column, and the leaves that they came from.
+class People:
+    """What is asked for the records that columns are drawn from.
 
-    ``smallest`` are the persons of the smallest leaf; ``short`` records are in leaves below their level, ``alike``
-    leaves hold one value alone. ``kept`` drawn numbers are as people have them, ``moved`` ones are not. ``left_out``
-    cells were not drawn from, since their persons supply enough of their leaves without them.
+    ``codes`` are the bins of their cells, column after column; ``persons`` tells whom each is about, from 0, and is
+    None where each is about a person of its own. ``k`` is how far a rare number moves, ``leaf`` the fewest persons of a
+    leaf.
     """
 
+    codes: NDArray[np.uint8]
+    levels: NDArray[np.int64]
+    strata: NDArray[np.int64]
+    persons: NDArray[np.int64] | None
+    k: int
+    leaf: int
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Drawn cells of a column: of numbers, ``copied`` ones are as people have them and ``moved`` ones are not."""
+
     cells: NDArray[np.float64]
-    leaves: int
-    smallest: int
-    short: int
-    alike: int
-    kept: int
-    moved: int
-    left_out: int
+    copied: NDArray[np.bool_]
+    moved: NDArray[np.bool_]
+
+    def take(self, rows: NDArray[np.int64]) -> Cells:
+        """Some of them."""
+        return Cells(self.cells[rows], self.copied[rows], self.moved[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +59,98 @@ class _Leaves:
     sizes: NDArray[np.int64]
 
 
-def regress(
-    column: Column, before: Sequence[Column], drawn: Sequence[NDArray[np.float64]]
-) -> tuple[Column, NDArray[np.float64]] | None:
-    """What people have beyond a linear regression on the columns before, and the regression at the drawn cells.
+@dataclass(frozen=True, eq=False)
+class _Regression:
+    """A linear regression of a column on some of those before it."""
+
+    before: tuple[tuple[int, Column], ...]
+    centre: float
+    mean: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+
+    def at(self, drawn: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """What it says at drawn cells of the columns before."""
+        x = np.hstack([column.design(drawn[place]) for place, column in self.before])
+        return np.asarray(self.centre + (x - self.mean) @ self.slopes)
+
+
+@dataclass(frozen=True)
+class LeafCounts:
+    """What is told of the leaves of a column.
+
+    ``smallest`` are the persons of the smallest of its ``leaves``; ``short`` records are in leaves below their level,
+    ``alike`` leaves hold one value alone. ``left_out`` cells are not drawn from, since their persons supply enough of
+    their leaves without them. ``regressed`` tells whether what is drawn is how far people lie from a regression.
+    """
+
+    leaves: int
+    smallest: int
+    short: int
+    alike: int
+    left_out: int
+    regressed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one column is drawn from: leaves, and the regression that is added to what is drawn, if there is one."""
+
+    column: Column
+    tree: Tree
+    supply: _Leaves
+    regression: _Regression | None
+    k: int
+    counts: LeafCounts
+
+    def draw(
+        self,
+        drawn: Sequence[NDArray[np.float64]],
+        codes: NDArray[np.uint8],
+        strata: NDArray[np.int64],
+        rng: np.random.Generator,
+    ) -> Cells:
+        """One cell for each row that has cells of the columns before, and their bins."""
+        leaves = self.tree.leaves_of(codes, strata)
+        chosen = self.supply.first[leaves] + rng.integers(0, self.supply.sizes[leaves])
+        cells, moves = self.supply.cells[chosen].copy(), self.supply.rare[chosen]
+        if moves.any():
+            cells[moves] = _moved(self.supply, chosen[moves], self.k, rng)
+        present = ~np.isnan(cells) & self.column.is_number
+        if self.regression is not None:
+            cells = np.nan_to_num(cells) + self.regression.at(drawn)
+        return Cells(cells, present & ~moves, present & moves)
+
+
+def prepare_step(column: Column, before: Sequence[Column], people: People, rng: np.random.Generator) -> Step:
+    """What a column is drawn from, given the columns before it."""
+    regressed = _regress(column, before)
+    beyond, regression = (column, None) if regressed is None else regressed
+    bins = np.array([each.bins for each in before], dtype=np.int64)
+    nominal = np.array([not each.is_number for each in before], dtype=np.bool_)
+    score, classes = beyond.score()
+    tree = grow_tree(
+        people.codes, bins, nominal, score, classes, people.levels, people.strata, people.persons,
+        leaf=people.leaf, least_gain=_LEAST_GAIN,
+    )  # fmt: skip
+    labels = tree.labels
+    supplies = None if people.persons is None else _bounded(labels, people.persons, people.leaf, rng)
+    supply = _sort_into_leaves(beyond, labels, len(tree.nodes), supplies)
+    used = supply.sizes > 0
+    size = count_persons(labels, people.persons)[labels]
+    low, high = supply.cells[supply.first[used]], supply.cells[supply.first[used] + supply.sizes[used] - 1]
+    counts = LeafCounts(
+        leaves=int(used.sum()),
+        smallest=int(size.min()),
+        short=int((size < np.maximum(people.levels, people.leaf)).sum()),
+        alike=int(((low == high) | (np.isnan(low) & np.isnan(high))).sum()),
+        left_out=0 if supplies is None else int((~supplies).sum()),
+        regressed=regression is not None,
+    )
+    return Step(column, tree, supply, regression, people.k, counts)
+
+
+def _regress(column: Column, before: Sequence[Column]) -> tuple[Column, _Regression] | None:
+    """What people have beyond a linear regression on the columns before, and the regression.
 
     None where the column has heaps or missing cells, or the regression explains less than a fourth of its variance.
     """
@@ -67,9 +166,9 @@ def regress(
     rest = y - x @ slopes
     if rest @ rest > (1 - _EXPLAINED) * (y @ y):
         return None
-    at = np.hstack([before[place].design(drawn[place]) for place in chosen])
     everyone = np.ones(len(rest), dtype=np.bool_)
-    return replace(column, cells=rest, rare=everyone), centre + (at - mean) @ slopes
+    regression = _Regression(tuple((place, before[place]) for place in chosen), float(centre), mean, slopes)
+    return replace(column, cells=rest, rare=everyone), regression
 
 
 def _most_telling(before: Sequence[Column], y: NDArray[np.float64]) -> list[int]:
@@ -82,68 +181,6 @@ def _most_telling(before: Sequence[Column], y: NDArray[np.float64]) -> list[int]
         x = x - x.mean(axis=0)
         telling.append(float(((y @ x) ** 2 / np.maximum((x * x).sum(axis=0), 1e-300)).sum()))
     return sorted(np.argsort(-np.array(telling), kind="stable")[:_MOST_REGRESSORS].tolist())
-
-
-def draw_column(
-    column: Column,
-    before: Sequence[Column],
-    codes: NDArray[np.uint8],
-    drawn: NDArray[np.uint8],
-    levels: NDArray[np.int64],
-    strata: NDArray[np.int64],
-    drawn_strata: NDArray[np.int64],
-    persons: NDArray[np.int64] | None = None,
-    *,
-    k: int,
-    leaf: int,
-    rng: np.random.Generator,
-) -> DrawnColumn:
-    """Draw one cell for each row.
-
-    Parameters
-    ----------
-    column : Column
-        What is drawn.
-    before : sequence of Column
-        What was drawn before.
-    codes, drawn : ndarray of shape (n, columns)
-        Bins of the people and of the rows that are being drawn; the first columns are those before.
-    levels, strata : ndarray of shape (n,)
-        Of the people.
-    drawn_strata : ndarray of shape (n,)
-        Of the rows.
-    persons : ndarray of shape (n,), optional
-        Whom each record is about, from 0; without it each is a person of its own.
-    k, leaf : int
-        How far a rare number moves, and the fewest persons of a leaf.
-    rng : numpy.random.Generator
-    """
-    bins = np.array([each.bins for each in before], dtype=np.int64)
-    nominal = np.array([not each.is_number for each in before], dtype=np.bool_)
-    score, classes = column.score()
-    tree = grow_tree(codes, bins, nominal, score, classes, levels, strata, persons, leaf=leaf, least_gain=_LEAST_GAIN)
-    labels, supplies = tree.labels, None if persons is None else _bounded(tree.labels, persons, leaf, rng)
-    leaves = _sort_into_leaves(column, labels, len(tree.nodes), supplies)
-    asked = tree.leaves_of(drawn, drawn_strata)
-    chosen = leaves.first[asked] + rng.integers(0, leaves.sizes[asked])
-    cells, moves = leaves.cells[chosen].copy(), leaves.rare[chosen]
-    if moves.any():
-        cells[moves] = _moved(leaves, chosen[moves], k, rng)
-    used = leaves.sizes > 0
-    people = np.bincount(labels) if persons is None else count_persons(labels, persons)
-    kept = int((~np.isnan(cells) & ~moves).sum()) if column.is_number else 0
-    ends = leaves.first[used] + leaves.sizes[used] - 1
-    low, high = leaves.cells[leaves.first[used]], leaves.cells[ends]
-    return DrawnColumn(
-        cells=cells,
-        leaves=int(used.sum()),
-        smallest=int(people[labels].min()),
-        short=int((people[labels] < np.maximum(levels, leaf)).sum()),
-        alike=int(((low == high) | (np.isnan(low) & np.isnan(high))).sum()),
-        kept=kept,
-        moved=int((moves & ~np.isnan(cells)).sum()),
-        left_out=0 if supplies is None else int((~supplies).sum()),
-    )
 
 
 def _bounded(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, Fact, PersonsBounded, Shuffled
-from sfumato.core.records import BlockKind, Records
+from sfumato.core.records import BlockKind, Records, Wanted
 from sfumato.mechanisms.condense.mechanism import check_k, effective_levels
-from sfumato.mechanisms.protocol import Sanitized, Traits
+from sfumato.mechanisms.protocol import Sanitized, Traits, rows_drawn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ class Chain:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=True, floor=max(self.k, self.leaf), holders=self.k)
+        return Traits(synthetic=True, floor=max(self.k, self.leaf), holders=self.k, conditional=True)
 
     @property
     def method(self) -> str:
@@ -67,59 +67,58 @@ class Chain:
         return "chain"
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
-        """Replace the records by as many rows, drawn column by column."""
+        """Replace the records by as many rows, or by those that are wanted, drawn column by column."""
         import numpy as np
 
         from sfumato.mechanisms.chain.columns import read_columns
-        from sfumato.mechanisms.chain.draw import draw_column, regress
+        from sfumato.mechanisms.chain.draw import People, prepare_step
+        from sfumato.mechanisms.chain.rows import begin_rows, draw_head
 
-        n = len(records)
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
         leaf = max(self.leaf, self.k)
         strata = np.unique(records.strata, return_inverse=True)[1].astype(np.int64)
         persons = None if records.persons is None else np.unique(records.persons, return_inverse=True)[1]
         _check_enough(levels, strata, persons, leaf)
         by_name = {column.name: column for column in read_columns(records, self.k, rng)}
-        names = _sequence(records, self.order)
+        wanted = records.wanted or Wanted(len(records))
+        names = _sequence(records, (*wanted.columns, *(self.order or ())))
         columns = [by_name[name] for name in names]
-        codes, drawn = (np.empty((n, len(columns)), dtype=np.uint8) for _ in range(2))
-        values, done, regressed = np.zeros(records.values.shape), [], []
-        cells: list[np.ndarray] = []
+        codes = np.empty((len(records), len(columns)), dtype=np.uint8)
+        people = People(codes, levels, strata, persons, self.k, leaf)
+        counts, head, rows = [], [], begin_rows(strata, wanted.rows, len(columns), rng)
         for place, column in enumerate(columns):
-            beyond = regress(column, columns[:place], cells)
-            made = draw_column(
-                column if beyond is None else beyond[0], columns[:place], codes, drawn, levels, strata, strata, persons,
-                k=self.k, leaf=leaf, rng=rng,
-            )  # fmt: skip
-            cells.append(made.cells if beyond is None else np.nan_to_num(made.cells) + beyond[1])
-            if beyond is not None:
-                regressed.append(column.name)
-            codes[:, place], drawn[:, place] = column.codes(column.cells), column.codes(cells[-1])
-            column.write(cells[-1], values)
-            done.append(made)
-        values = values[rng.permutation(n)]
-        nothing = np.zeros(n, dtype=np.int64)
+            step = prepare_step(column, columns[:place], people, rng)
+            codes[:, place] = column.codes(column.cells)
+            counts.append(step.counts)
+            if place >= len(wanted.columns):
+                rows.add(step, rng)
+                continue
+            head.append(step)
+            if place + 1 == len(wanted.columns):
+                rows = draw_head(head, strata, wanted, (len(columns), records.values.shape[1]), rng)
+        values = rows.values(records.values.shape[1])[rng.permutation(len(rows))]
+        nothing = np.zeros(len(rows), dtype=np.int64)
         released = Records(values, records.layout, nothing, nothing.copy(), records.target)
         chained = Chained(
             columns=names,
-            leaves=tuple(made.leaves for made in done),
-            smallest=tuple(made.smallest for made in done),
-            alike=tuple(made.alike for made in done),
-            rows=n,
+            leaves=tuple(each.leaves for each in counts),
+            smallest=tuple(each.smallest for each in counts),
+            alike=tuple(each.alike for each in counts),
+            records=len(records),
+            rows=len(rows),
             k=self.k,
             leaf=leaf,
             asked_min=int(levels.min()),
             asked_max=int(levels.max()),
-            violations=sum(made.short for made in done),
-            kept=sum(made.kept for made in done),
-            moved=sum(made.moved for made in done),
+            violations=sum(each.short for each in counts),
+            kept=rows.copied,
+            moved=rows.moved,
             joined=sum(column.joined for column in columns),
-            regressed=tuple(regressed),
+            regressed=tuple(name for name, each in zip(names, counts, strict=True) if each.regressed),
         )
-        facts: tuple[Fact, ...] = (chained, Shuffled(rows=n))
+        facts: tuple[Fact, ...] = (chained, Shuffled(rows=len(rows)), *rows_drawn(records))
         if persons is not None:
-            bounded = PersonsBounded(int(persons.max()) + 1, sum(made.left_out for made in done))
-            facts = (*facts, bounded)
+            facts = (*facts, PersonsBounded(int(persons.max()) + 1, sum(each.left_out for each in counts)))
         return Sanitized(released, facts, None)
 
 
@@ -145,11 +144,11 @@ def _check_enough(
         )
 
 
-def _sequence(records: Records, order: tuple[str, ...] | None) -> tuple[str, ...]:
+def _sequence(records: Records, order: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the columns in the order in which they are drawn."""
     names = [block.column for block in records.layout if block.kind is not BlockKind.MISSING]
-    unknown = [name for name in order or () if name not in names]
+    unknown = [name for name in order if name not in names]
     if unknown:
         raise OptionError(f"the order names {unknown[0]!r}, which is no column that is drawn; name one that is")
-    head = [*(order or ()), *([] if records.target is None else [records.target])]
+    head = [*order, *([] if records.target is None else [records.target])]
     return tuple(dict.fromkeys([*head, *names]))

@@ -11,7 +11,7 @@ from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.core.facts import CountsKept, Fact, Grouped, PersonsApart, Shuffled, Synthesized
 from sfumato.core.groups import columns_of_blocks, count_alike, redraw
 from sfumato.core.records import BlockKind, Records
-from sfumato.mechanisms.protocol import Sanitized, Workings
+from sfumato.mechanisms.protocol import Sanitized, Workings, rows_drawn
 
 __all__ = ["synthesize"]
 
@@ -28,7 +28,9 @@ def synthesize(
     shared: slice | None = None,
     kept: NDArray[np.int64] | None = None,
 ) -> Sanitized:
-    """Draw as many rows as each group has records, in random order, and state what was done.
+    """Draw as many rows as each group has records, or as are wanted, in random order, and state what was done.
+
+    More rows are drawn by going through the groups again; of the last time those that leave are chosen by chance.
 
     Parameters
     ----------
@@ -49,23 +51,35 @@ def synthesize(
     if kept is not None:
         records, levels = records.take(kept), levels[kept]
     sizes = np.bincount(labels)
-    values = redraw(records.values, labels, records.layout, rng)
-    drawn_from = np.repeat(np.arange(len(sizes)), sizes)
+    rows = len(records) if records.wanted is None else records.wanted.rows
+    times = -(-rows // len(records))
+    drawn = [redraw(records.values, labels, records.layout, rng) for _ in range(times)]
+    values = drawn[0] if times == 1 else np.concatenate(drawn)
+    drawn_from = np.tile(np.repeat(np.arange(len(sizes)), sizes), times)
     if shared is not None:
         anyone = np.unique(labels, return_index=True)[1]
         values[:, shared] = records.values[anyone, shared][drawn_from]
-    order = rng.permutation(len(values))
+    order = np.arange(rows)
+    if rows < len(values):
+        before = len(values) - len(records)
+        order[before:] = before + rng.permutation(len(records))[: rows - before]
+    order = order[rng.permutation(rows)]
     values, drawn_from = values[order], drawn_from[order]
     nothing = np.zeros(len(values), dtype=np.int64)
     released = Records(values, records.layout, nothing, nothing.copy(), records.target)
-    facts = _facts(algorithm, records, sizes, levels, labels)
+    facts = (*_facts(algorithm, records, sizes, levels, labels, rows), *rows_drawn(records))
     if records.persons is not None:
         facts = (*facts, PersonsApart(len(np.unique(records.persons)), whole - len(records)))
     return Sanitized(released, facts, Workings(labels, levels, drawn_from, kept=kept))
 
 
 def _facts(
-    algorithm: str, records: Records, sizes: NDArray[np.int64], levels: NDArray[np.int64], labels: NDArray[np.int64]
+    algorithm: str,
+    records: Records,
+    sizes: NDArray[np.int64],
+    levels: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    rows: int,
 ) -> tuple[Fact, ...]:
     """State what was done; warn where groups are so small that their statistics are their members."""
     tiny = int((sizes <= _TINY).sum())
@@ -90,6 +104,6 @@ def _facts(
         alone=int((sizes == 1).sum()),
         alike=count_alike(columns_of_blocks(records.values, records.layout), labels),
     )
-    drawn = Synthesized(statistics="mean and covariance", law="uniform along eigenvectors", rows=len(labels))
+    drawn = Synthesized(statistics="mean and covariance", law="uniform along eigenvectors", rows=rows)
     kept = (CountsKept(categories, missing),) if categories or missing else ()
-    return (grouped, drawn, *kept, Shuffled(rows=len(labels)))
+    return (grouped, drawn, *kept, Shuffled(rows=rows))
