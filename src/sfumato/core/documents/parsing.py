@@ -214,14 +214,16 @@ def _check_values(document: Any) -> None:
     for _ in range(DEEPEST + 1):
         inside: list[Any] = []
         for value in level:
-            if isinstance(value, dict):
+            kind = type(value)  # parsers make plain values only
+            if kind is str:
+                if not value.isascii():
+                    _check_text(value)
+            elif kind is dict:
                 inside.extend(value)
                 inside.extend(value.values())
-            elif isinstance(value, list):
+            elif kind is list:
                 inside.extend(value)
-            elif isinstance(value, str):
-                _check_text(value)
-            elif isinstance(value, int) and abs(value) > sys.float_info.max:
+            elif kind is int and abs(value) > sys.float_info.max:
                 raise Unparsable("a number out of range")
         level = inside
         if not level:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
@@ -16,6 +16,9 @@ __all__ = ["UNLESS_DEFAULT", "Misfit", "fits", "from_json", "plain", "typed"]
 
 T = TypeVar("T")
 Path = tuple[str | int, ...]
+Reader = Callable[[Any], Any]
+
+_PLAIN = frozenset((str, int, float, bool, NoneType))
 
 UNLESS_DEFAULT: Mapping[str, bool] = {"unless default": True}
 """Metadata of a dataclass field that is written only where it is not its default."""
@@ -29,15 +32,30 @@ class Misfit(Unparsable):
     is the type that was wanted.
     """
 
-    def __init__(self, problem: str, path: Path, entry: str | None = None, hint: Any = None) -> None:
-        names = [name for name in path if isinstance(name, str)]
+    def __init__(self, problem: str, path: Path = (), entry: str | None = None, hint: Any = None) -> None:
+        super().__init__()
         self.problem, self.path, self.hint = problem, path, hint
-        self.entry = entry if entry is not None else names[-1] if names else ""
-        where = ".".join(names)
-        told = f"an entry {where!r} that is not of type {_named(hint)}" if where else f"no {_named(hint)}"
+        self._entry = entry
+
+    @property
+    def entry(self) -> str:
+        """What is unknown or missing, or the last name of the path."""
+        return self._entry if self._entry is not None else (self._names or [""])[-1]
+
+    @property
+    def _names(self) -> list[str]:
+        return [name for name in self.path if isinstance(name, str)]
+
+    def __str__(self) -> str:
+        where = ".".join(self._names)
+        told = f"an entry {where!r} that is not of type {_named(self.hint)}" if where else f"no {_named(self.hint)}"
         inside = f" in {where!r}" if where else ""
         words = {"unknown": "other entries than it should", "missing": "fewer entries than it should"}
-        super().__init__(words[problem] + inside if problem in words else told)
+        return words[self.problem] + inside if self.problem in words else told
+
+    def within(self, name: str | int) -> Misfit:
+        """The same, told from the table or list that has it under that name or at that place."""
+        return Misfit(self.problem, (name, *self.path), self._entry, self.hint)
 
 
 def from_json(shape: type[T], text: str | bytes, *, most: int | None = None) -> T:
@@ -72,7 +90,7 @@ def typed(shape: type[T], document: object) -> T:
     >>> typed(Point, {"x": 1, "names": ["a"]})
     Point(x=1, names=('a',))
     """
-    return cast(T, _value(shape, document, ()))
+    return cast(T, _reader(shape)(document))
 
 
 def fits(shape: Any, document: object) -> bool:
@@ -83,7 +101,7 @@ def fits(shape: Any, document: object) -> bool:
             name in hints and fits(hints[name], value) for name, value in document.items()
         )
     try:
-        _value(shape, document, ())
+        _reader(shape)(document)
     except Misfit:
         return False
     return True
@@ -101,6 +119,8 @@ def plain(value: Any) -> Any:
     >>> plain([Point(1.0), Point(2.0, ("a",))])
     [{'x': 1.0}, {'x': 2.0, 'names': ['a']}]
     """
+    if type(value) in _PLAIN:
+        return value
     if dataclasses.is_dataclass(value):
         return {
             field.name: plain(getattr(value, field.name))
@@ -121,10 +141,10 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 @cache
-def _entries(shape: type) -> dict[str, tuple[Any, bool]]:
-    """Type of every entry of a dataclass, and whether it must be there."""
+def _entries(shape: type) -> dict[str, tuple[Reader, bool]]:
+    """Reader of every entry of a dataclass, and whether it must be there."""
     hints, fields = _hints(shape), (field for field in dataclasses.fields(shape) if field.init)
-    return {field.name: (hints[field.name], _default(field) is dataclasses.MISSING) for field in fields}
+    return {field.name: (_reader(hints[field.name]), _default(field) is dataclasses.MISSING) for field in fields}
 
 
 @cache
@@ -133,68 +153,120 @@ def _hints(shape: type) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(shape)}
 
 
-def _value(hint: Any, value: object, path: Path) -> Any:
+@cache
+def _reader(hint: Any) -> Reader:
+    """What reads a value of a type: the type is looked at once, not for every value."""
     if hint is Any or hint is object:
-        return value
+        return lambda value: value
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return _shape(hint, value, path)
+        return lambda value: _shape(hint, value)
     kind, inside = get_origin(hint), get_args(hint)
     if kind in (Union, UnionType):
-        return _choice(hint, [each for each in inside if each is not NoneType or value is None], value, path)
-    if kind in (tuple, list, Sequence) and isinstance(value, list | tuple):
-        alike = len(inside) == 1 or inside[1:] == (...,)
-        if alike or len(inside) == len(value):
-            hints = [inside[0]] * len(value) if alike else inside
-            pairs = enumerate(zip(hints, value, strict=True))
-            try:
-                read = [_value(each, item, (*path, place)) for place, (each, item) in pairs]
-            except Misfit as wrong:
-                if len(wrong.path) > len(path) + 1 or wrong.problem != "wrong":
-                    raise
-                raise Misfit("wrong", path, hint=hint) from None
-            return read if kind is list else tuple(read)
-    elif kind in (dict, Mapping) and isinstance(value, Mapping):
-        if all(isinstance(key, str) for key in value):
-            return {key: _value(inside[1], item, path) for key, item in value.items()}
-    elif kind is Literal:
-        if any(value == each and type(value) is type(each) for each in inside):
-            return value
-    elif hint in (int, float):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if whole or (hint is float and isinstance(value, float) and math.isfinite(value)):
-            return value
-    elif isinstance(hint, type) and issubclass(hint, Enum):
-        if isinstance(value, str) and any(value == each.value for each in hint):
-            return hint(value)
-    elif isinstance(hint, type) and kind is None and isinstance(value, hint):
+        return _choice(hint, inside)
+    if kind in (tuple, list, Sequence):
+        return _items(hint, list if kind is list else tuple, inside)
+    if kind in (dict, Mapping):
+        return _named_items(hint, _reader(inside[1]))
+    if kind is Literal:
+        return _checked(hint, lambda value: any(value == each and type(value) is type(each) for each in inside))
+    if hint is int:
+        return _checked(hint, _is_whole)
+    if hint is float:
+        return _checked(hint, lambda value: _is_whole(value) or (isinstance(value, float) and math.isfinite(value)))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _of_enumeration(hint)
+    return _checked(hint, lambda value: isinstance(hint, type) and kind is None and isinstance(value, hint))
+
+
+def _checked(hint: Any, holds: Callable[[Any], bool]) -> Reader:
+    def read(value: Any) -> Any:
+        if not holds(value):
+            raise Misfit("wrong", hint=hint)
         return value
-    raise Misfit("wrong", path, hint=hint)
+
+    return read
 
 
-def _choice(hint: Any, kinds: list[Any], value: object, path: Path) -> Any:
-    if len(kinds) == 1:  # or None, which it is not: what is wrong inside is told
-        return _value(kinds[0], value, path)
-    for kind in kinds:
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _of_enumeration(hint: type[Enum]) -> Reader:
+    known = {each.value: each for each in hint if isinstance(each.value, str)}
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str) or value not in known:
+            raise Misfit("wrong", hint=hint)
+        return known[value]
+
+    return read
+
+
+def _items(hint: Any, kind: type[list[Any]] | type[tuple[Any, ...]], inside: tuple[Any, ...]) -> Reader:
+    alike = len(inside) == 1 or inside[1:] == (...,)
+    readers = [_reader(each) for each in (inside[:1] if alike else inside)]
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, list | tuple) or (not alike and len(readers) != len(value)):
+            raise Misfit("wrong", hint=hint)
+        place = 0
+        found = list(value)
         try:
-            return _value(kind, value, path)
-        except Misfit:
-            continue
-    raise Misfit("wrong", path, hint=hint)
+            for place, item in enumerate(value):
+                found[place] = readers[0 if alike else place](item)
+        except Misfit as wrong:
+            if wrong.path or wrong.problem != "wrong":
+                raise wrong.within(place) from None
+            raise Misfit("wrong", hint=hint) from None
+        return found if kind is list else tuple(found)
+
+    return read
 
 
-def _shape(shape: type, document: object, path: Path) -> Any:
+def _named_items(hint: Any, item: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+            raise Misfit("wrong", hint=hint)
+        return {key: item(each) for key, each in value.items()}
+
+    return read
+
+
+def _choice(hint: Any, inside: tuple[Any, ...]) -> Reader:
+    optional = NoneType in inside
+    readers = [_reader(each) for each in inside if each is not NoneType]
+
+    def read(value: Any) -> Any:
+        if optional and value is None:
+            return None
+        if len(readers) == 1:  # or None, which it is not: what is wrong inside is told
+            return readers[0](value)
+        for each in readers:
+            try:
+                return each(value)
+            except Misfit:
+                continue
+        raise Misfit("wrong", hint=hint)
+
+    return read
+
+
+def _shape(shape: type, document: object) -> Any:
     if not isinstance(document, Mapping):
-        raise Misfit("wrong", path, hint=shape)
+        raise Misfit("wrong", hint=shape)
     entries = _entries(shape)
     unknown = next((name for name in document if name not in entries), None)
     if unknown is not None:
-        raise Misfit("unknown", path, str(unknown), shape)
+        raise Misfit("unknown", (), str(unknown), shape)
     given = {}
-    for name, (hint, needed) in entries.items():
+    for name, (read, needed) in entries.items():
         if name in document:
-            given[name] = _value(hint, document[name], (*path, name))
+            try:
+                given[name] = read(document[name])
+            except Misfit as wrong:
+                raise wrong.within(name) from None
         elif needed:
-            raise Misfit("missing", path, name, shape)
+            raise Misfit("missing", (), name, shape)
     return shape(**given)
 
 
