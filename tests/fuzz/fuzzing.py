@@ -28,10 +28,12 @@ GOLDENS = Path(__file__).parent.parent / "goldens" / "folders"
 """Texts of the release and the owner's folder of many runs."""
 
 _SEEDS = Path(__file__).parent / "seeds"
+_EXAMPLES = 2_000
 _SECONDS = 30.0  # of processor time, where a thousandth is usual
 _MEGABYTES = 512
 _LONGEST_MESSAGE = 1_500
 _NAMING = ("name", "column", "columns", "method", "me", "run", "target", "strata", "level", "key", "address", "units")
+_CHOSEN = "parameters"  # of a mechanism: what its owner typed, and no cell
 _SOURCES = str(Path(sfumato.__file__).parent)
 
 
@@ -49,8 +51,6 @@ class Parser:
         Writes again what was read, which then reads the same.
     refuses : tuple of exception types
         How it may refuse; errors of the house have messages that people read.
-    examples : int
-        Fixed inputs that are tried; fewer where a reader does the work of several that are here by themselves.
     golden : str, optional
         Pattern of the golden files that it reads.
     """
@@ -59,7 +59,6 @@ class Parser:
     read: Callable[[bytes], Any]
     write: Callable[[Any], bytes] | None = None
     refuses: tuple[type[Exception], ...] = (BadInput, PrivacyRefusal)
-    examples: int = 2_000
     golden: str | None = None
 
     @property
@@ -86,7 +85,7 @@ def fuzz(parser: Parser, rng: random.Random) -> None:
     for seed in seeds:
         _try(parser, seed)
     with _bounded_memory(parser.name):
-        for _ in range(parser.examples):
+        for _ in range(_EXAMPLES):
             _try(parser, mutator.draw(rng))
 
 
@@ -99,7 +98,7 @@ def fuzz_guided(parser: Parser, rng: random.Random) -> None:
         with _lines(reached):
             _try(parser, seed)
     with _bounded_memory(parser.name):
-        for _ in range(10 * parser.examples):
+        for _ in range(10 * _EXAMPLES):
             data, before = mutator.draw(rng), len(reached)
             with _lines(reached):
                 _try(parser, data)
@@ -151,15 +150,15 @@ def _shown(data: bytes) -> str:
     return text.splitlines()[0] if text.strip() else ""
 
 
-def _names(value: Any, *, named: bool) -> Iterator[str]:
+def _names(value: Any, *, named: bool, chosen: bool = False) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inside in value.items():
             yield key
-            yield from _names(inside, named=key in _NAMING)
+            yield from _names(inside, named=key in _NAMING, chosen=chosen or key == _CHOSEN)
     elif isinstance(value, list):
         for inside in value:
-            yield from _names(inside, named=named)
-    elif named:
+            yield from _names(inside, named=named, chosen=chosen)
+    elif named or chosen:
         yield str(value)
 
 

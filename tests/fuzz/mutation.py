@@ -41,6 +41,7 @@ _HOSTILE = tuple(
     )
 )
 _DEEP = (3, 40, 3000)
+_WINDOW = 600  # bytes that are taken apart into words at once: the rest of a long input stays as it is
 _LONG = "9" * 5000
 
 
@@ -55,8 +56,7 @@ class Mutator:
 
     def __init__(self, seeds: Sequence[bytes]) -> None:
         self.seeds = list(seeds)
-        self._split = {seed: _WORDS.findall(seed) for seed in seeds}
-        words = {word for found in self._split.values() for word in found if len(word) < 200}
+        words = {word for seed in seeds for word in _WORDS.findall(seed) if len(word) < 200}
         self._words = sorted(words)
         self._ways: tuple[Callable[[random.Random, bytes], bytes], ...] = (
             self._flip,
@@ -98,31 +98,26 @@ class Mutator:
         start, end = _span(rng, len(data))
         return data[:end] + data[start:end] * rng.choice((1, 1, 2, 20)) + data[end:]
 
-    def _words_of(self, data: bytes) -> list[bytes]:
-        """The words, which of seeds are known."""
-        known = self._split.get(data)
-        return _WORDS.findall(data) if known is None else list(known)
-
     def _replace(self, rng: random.Random, data: bytes) -> bytes:
-        words = self._words_of(data)
+        before, words, after = _around(rng, data)
         for _ in range(20 if words else 0):  # until it is no blank
             place = rng.randrange(len(words))
             if not words[place].isspace():
                 words[place] = self._word(rng)
                 break
-        return b"".join(words)
+        return b"".join((before, *words, after))
 
     def _insert(self, rng: random.Random, data: bytes) -> bytes:
-        words = self._words_of(data)
+        before, words, after = _around(rng, data)
         words.insert(rng.randint(0, len(words)), self._word(rng))
-        return b"".join(words)
+        return b"".join((before, *words, after))
 
     def _swap(self, rng: random.Random, data: bytes) -> bytes:
-        words = self._words_of(data)
+        before, words, after = _around(rng, data)
         if len(words) > 1:
             left, right = rng.randrange(len(words)), rng.randrange(len(words))
             words[left], words[right] = words[right], words[left]
-        return b"".join(words)
+        return b"".join((before, *words, after))
 
     def _splice(self, rng: random.Random, data: bytes) -> bytes:
         other = rng.choice(self.seeds)
@@ -137,11 +132,19 @@ class Mutator:
         return b"".join(lines)
 
     def _nest(self, rng: random.Random, data: bytes) -> bytes:
-        words = self._words_of(data) or [b""]
+        before, words, after = _around(rng, data)
+        words = words or [b""]
         place, deep = rng.randrange(len(words)), rng.choice(_DEEP if rng.random() < 0.1 else _DEEP[:2])
         left, right = rng.choice(((b"[", b"]"), (b'{"a":', b"}"), (b"(", b")"), (b"a.", b""), (b"not ", b"")))
         words[place] = left * deep + words[place] + right * deep
-        return b"".join(words)
+        return b"".join((before, *words, after))
+
+
+def _around(rng: random.Random, data: bytes) -> tuple[bytes, list[bytes], bytes]:
+    """The words around a place, which may begin and end within one, and what is before and after them."""
+    start = max(0, rng.randint(-_WINDOW // 2, len(data)) - _WINDOW // 2) if len(data) > _WINDOW else 0
+    end = min(len(data), start + _WINDOW)
+    return data[:start], _WORDS.findall(data, start, end), data[end:]
 
 
 def _span(rng: random.Random, length: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import islice
@@ -85,7 +86,7 @@ def _key() -> Path:
 def _body(text: str) -> bytes:
     if not text.startswith("hex:"):
         return text.encode()
-    digits = "".join(letter for letter in text[4:] if letter in "0123456789abcdef")
+    digits = re.sub("[^0-9a-f]", "", text[4:])
     return bytes.fromhex(digits[: len(digits) // 2 * 2])
 
 
@@ -178,8 +179,8 @@ def _redis(data: bytes) -> Any:
 
 
 STATES = (
-    Parser("stream-state", _state, examples=300),
-    Parser("stream-file", as_file("state", _file_of_state), examples=300),
+    Parser("stream-state", _state),
+    Parser("stream-file", as_file("state", _file_of_state)),
     Parser("stream-head", lambda data: Head.from_body(data, "state"), lambda head: head.to_entry().body),
     Parser("stream-settings", _settings(StreamSettings), _entry),
     Parser("stream-progress", _settings(Progress), _entry),

@@ -90,7 +90,8 @@ def typed(shape: type[T], document: object) -> T:
     >>> typed(Point, {"x": 1, "names": ["a"]})
     Point(x=1, names=('a',))
     """
-    return cast(T, _reader(shape)(document))
+    reader: Reader = _reader(cast(Any, shape))
+    return cast(T, reader(document))
 
 
 def fits(shape: Any, document: object) -> bool:
