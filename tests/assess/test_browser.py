@@ -6,6 +6,7 @@ Driven by Playwright with the Chromium of this machine (SFUMATO_CHROMIUM names a
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +56,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         written[edition] = folder / f"{edition}.html"
         html = report.to_html(edition="owner" if edition == "owner" else "public", certificate=CERTIFICATE)
         written[edition].write_text(html, encoding="utf-8")
+    written["summary"] = folder / "summary.html"
+    written["summary"].write_text(report.to_summary(certificate=CERTIFICATE), encoding="utf-8")
     written["figure"] = folder / "figure.svg"
     written["figure"].write_text(report.plot("attacks/all").to_svg(), encoding="utf-8")
     written["notebook"] = folder / "notebook.html"
@@ -125,6 +128,13 @@ def test_every_figure_is_drawn_and_no_letter_is_cut(look: Look) -> None:
         assert box["cut"] == [], box["title"]
 
 
+def test_a_few_screens_come_before_the_folds(look: Look) -> None:
+    top, width = look.page.evaluate(
+        "[document.querySelector('#rest').getBoundingClientRect().top + scrollY, document.documentElement.clientWidth]"
+    )
+    assert top <= (5 if width > 1_000 else 10) * 900
+
+
 def test_nothing_has_to_be_scrolled_sideways(look: Look) -> None:
     look.open_all()
     wide, seen = look.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
@@ -188,6 +198,18 @@ def test_paper_shows_what_is_folded_in_dark_ink_on_white(
         paper = seen.page.pdf(path=tmp_path / "page.pdf", format="A4", print_background=True)
         assert paper.startswith(b"%PDF")
         assert seen.said == []
+
+
+def test_one_sheet_holds_the_summary_and_two_hold_the_recipients_page(browser: Any, pages: dict[str, Path]) -> None:
+    for name, sheets in (("summary", 1), ("public", 2)):
+        with Look(browser, pages[name], width=1280 if name == "public" else 360) as seen:
+            if name == "summary":
+                found = axe_api.Axe().run(seen.page).response["violations"]
+                assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+                assert seen.page.evaluate("document.documentElement.scrollWidth") <= 360
+            paper = seen.page.pdf(format="A4", print_background=True)
+            assert len(re.findall(rb"/Type\s*/Page\b", paper)) <= sheets
+            assert seen.said == []
 
 
 def test_a_notebook_keeps_its_own_style(browser: Any, pages: dict[str, Path]) -> None:

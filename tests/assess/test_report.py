@@ -328,7 +328,7 @@ def test_the_verdict_stands_first_for_the_owner_and_without_numbers_for_others()
         "categories that few people have may show",
         "who is in the table (in the table or not, by a model): not run, because it failed",
         "Of 100 people in the table 13 are linked to a released row; of 100 who are not, 1.8.",
-        "one trained on the original for 82: it loses 2 points of 82, which may be chance.",
+        "A model trained on it loses 2 of 82 points (or none: it may be chance) in telling the target: of 100 people",
         "--k 40 --holdout 0.3 --overwrite",
     ):
         assert words in owner.partition("</section>")[0], words
@@ -339,7 +339,7 @@ def test_the_verdict_stands_first_for_the_owner_and_without_numbers_for_others()
     for edition in EDITIONS:
         box = html_of(edition, unasked).partition("</section>")[0]
         assert "No policy was named, so &#39;research&#39; was taken; nothing was refused for it." in box
-    assert "No policy was named; nothing was refused." in unasked.summary()
+    assert "(none was named, and nothing is refused)" in unasked.summary()
 
 
 def test_a_verdict_stays_text_whatever_it_holds() -> None:
@@ -572,11 +572,14 @@ def test_the_use_is_told_as_what_a_model_loses() -> None:
     surely = dataclasses.replace(model("accuracy-boosting", 0.7, 0.92), interval=(0.69, 0.71))
     told = use_sentence([surely, model("accuracy-1nn", 0.6, 0.8)], "pay")
     assert told == (
-        "A model trained on it tells 'pay' rightly for 70 of 100 people, one trained on the original for 92: it loses "
-        "22 points of 92."
+        "A model trained on it loses 22 of 92 points in telling 'pay': of 100 people it tells 70 rightly, one trained "
+        "on the original 92."
     )
-    assert use_sentence([model("accuracy-1nn", 0.9, 0.8)], "pay").endswith("for 80: it loses nothing.")
-    assert "explains 0\u00a0% of the differences in 'pay'" in use_sentence(
+    assert use_sentence([surely], "pay", short=True) == (
+        "A model trained on it loses 22 of 92 points in telling 'pay'."
+    )
+    assert "loses none of 80 points" in use_sentence([model("accuracy-1nn", 0.9, 0.8)], "pay")
+    assert "it explains 0\u00a0% of the differences, one" in use_sentence(
         [model("response-r2-x", -0.1, 0.4, "")], "pay"
     )
     assert "off by at most" in use_sentence(report_of("redraw").findings[:60], None)
@@ -622,6 +625,9 @@ def test_lines_keep_within_a_width_and_a_number() -> None:
     text = made_up_report().summary(60, most=8)
     assert all(len(line) <= 60 for line in text.splitlines() if "sfumato sanitize" not in line)
     assert len(text.splitlines()) <= 8
+    assert fitting([(0, "To try next:  sfumato sanitize in.csv"), (1, "b")], 20, 2) == [
+        "To try next:  sfumato sanitize in.csv"
+    ]
     assert fitting([(0, "a path/that/is/too/long"), (3, "b")], 8, 1) == ["a", "  path/that/is/too/long"]
 
 

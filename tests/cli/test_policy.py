@@ -107,9 +107,9 @@ def test_a_policy_that_is_not_met_leaves_the_owners_part_alone(run: Run, people:
     assert f"To try next:  {line}" in done.out
     assert 'policy = "research"' in (out / "owner" / "recipe.toml").read_text()
     assert line in (out / "owner" / "report.html").read_text()
-    again = run(*shlex.split(line)[1:], "--json")  # what was left is replaced, and the two requirements are met
+    again = run(*shlex.split(line)[1:], "--json")  # what was left is replaced, and the requirements are met
     assert again.code == 3
-    assert [each["limit"] for each in json.loads(again.out)["verdict"]["exceeded"]] == ["rare"]
+    assert json.loads(again.out)["verdict"]["exceeded"] == []  # without attacks it cannot be told
     assert json.loads(again.out)["table"] is None
 
 

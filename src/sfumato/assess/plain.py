@@ -95,18 +95,22 @@ def attack_name(name: str) -> str:
 # ------------------------------------------------------------------------------------------------------------------ use
 
 
-def use_sentence(findings: Sequence[Finding], target: str | None) -> str:
-    """What the release is still good for: the best model on real people, else how columns moved."""
+def use_sentence(findings: Sequence[Finding], target: str | None, *, short: bool = False) -> str:
+    """What the release is still good for: what the best model loses on real people, else how columns moved.
+
+    ``short`` leaves out what it is reckoned from.
+    """
     known = {finding.name: finding for finding in findings if finding.value is not None}
     column = "the target" if target is None else f"'{target}'"
-    classes = _best(known, "accuracy-", "share")
+    classes, numbers = _best(known, "accuracy-", "share"), _best(known, "response-r2-", "")
     if classes is not None:
-        told = f"A model trained on it tells {column} rightly for {hundred(classes[0])} of 100 people"
-        return f"{told}, one trained on the original for {hundred(classes[1])}: {_lost(*classes)}."
-    numbers = _best(known, "response-r2-", "")
+        here, there = (_points(share) for share in classes[:2])
+        told = f"of 100 people it tells {here} rightly, one trained on the original {there}"
+        return f"A model trained on it {_lost(*classes)} in telling {column}{'' if short else f': {told}'}."
     if numbers is not None:
-        told = f"A model trained on it explains {hundred(max(0.0, numbers[0]))}\u00a0% of the differences in {column}"
-        return f"{told}, one trained on the original {hundred(max(0.0, numbers[1]))}\u00a0%: {_lost(*numbers)}."
+        here, there = (_points(max(0.0, share)) for share in numbers[:2])
+        told = f"it explains {here}\u00a0% of the differences, one trained on the original {there}\u00a0%"
+        return f"A model trained on it {_lost(*numbers)} in telling {column}{'' if short else f': {told}'}."
     moved = known.get("marginal-distance")
     if moved is None or moved.value is None:
         return "Nothing could be compared with the original; the tables below say why."
@@ -114,7 +118,7 @@ def use_sentence(findings: Sequence[Finding], target: str | None) -> str:
     most = hundred(moved.value)
     told = f"Counts of rows up to any value of a column are off by at most {most} of 100, on average{chance}."
     aim = "Name the column that will be predicted (--target)" if target is None else "Hold people out (--holdout)"
-    return f"{told} {aim} to see what a model loses."
+    return told if short else f"{told} {aim} to see what a model loses."
 
 
 def _best(known: dict[str, Finding], start: str, unit: str) -> tuple[float, float, bool] | None:
@@ -135,11 +139,14 @@ def _best(known: dict[str, Finding], start: str, unit: str) -> tuple[float, floa
 
 
 def _lost(value: float, original: float, differs: bool) -> str:
-    lost = original - value
+    lost, of = original - value, _points(max(original, 0.0))
     if lost <= 0:
-        return "it loses nothing"
-    told = f"it loses {hundred(lost)} points of {hundred(max(original, 0.0))}"
-    return told if differs else f"{told}, which may be chance"
+        return f"loses none of {of} points"
+    return f"loses {_points(lost)} of {of} points{'' if differs else ' (or none: it may be chance)'}"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:.1f}".removesuffix(".0")
 
 
 # ----------------------------------------------------------------------------------------------------------------- risk

@@ -103,10 +103,10 @@ class Verdict:
 
     def short_sentence(self) -> str:
         """Ruling with its first reason, and how many more there are; for the owner."""
+        aside = "" if self.asked else " (none was named, and nothing is refused)"
         rest = len(self.reasons) - 1
-        more = f" ({rest} more reason{'s' * (rest > 1)} in the report)" if rest > 0 else ""
-        told = f"{self.heading}: {self.reasons[0]}{more}." if self.reasons else f"{self.heading}."
-        return told if self.asked else f"{told} No policy was named; nothing was refused."
+        more = f"; {rest} more reason{'s' * (rest > 1)}" if rest > 0 else ""
+        return f"{self.heading}{aside}: {self.reasons[0]}{more}." if self.reasons else f"{self.heading}{aside}."
 
     def to_json(self) -> dict[str, Any]:
         """Verdict as in ``report.json``."""
@@ -297,7 +297,7 @@ class Report:
         return [
             *(() if verdict is None else ((0, verdict.short_sentence()),)),
             (1, f"Risk: {risk_sentence(self.findings)}"),
-            (2, f"Use:  {use_sentence(self.findings, self.target)}"),
+            (2, f"Use:  {use_sentence(self.findings, self.target, short=True)}"),
             *(((5, f"Columns that carry most of the risk: {columns}."),) if columns else ()),
             *(() if verdict is None else ((3, f"To try next:  {line}") for line in verdict.to_try[:1])),
         ]

@@ -17,6 +17,7 @@ MODELS = {
 """Models by the last word of a finding's name."""
 
 _PERCENT = "\u00a0%"
+_TO_TRY = "To try next:"
 
 
 def show(value: float | None, unit: str = "") -> str:
@@ -79,15 +80,16 @@ def fitting(parts: Sequence[tuple[int, str]], width: int | None, most: int) -> l
     kept = list(parts)
     while True:
         lines = [line for _, text in kept for line in _broken(text, width)]
+        taken = sum(-(-len(line) // width) if width else 1 for line in lines)  # the terminal breaks a command itself
         last = max((rank for rank, _ in kept), default=0)
-        if len(lines) <= most or not last:
+        if taken <= most or not last:
             return lines
         kept.pop(max(place for place, (rank, _) in enumerate(kept) if rank == last))
 
 
 def _broken(text: str, width: int | None) -> list[str]:
-    """Lines that a text takes; a word that is longer than a line, such as a path, stays whole."""
-    if width is None or len(text) <= width:
+    """Lines that a text takes; a command stays whole, to be copied, and so does a word longer than a line."""
+    if width is None or len(text) <= width or text.startswith(_TO_TRY):
         return [text]
     room = textwrap.TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return room.wrap(text)

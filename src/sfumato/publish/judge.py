@@ -120,7 +120,7 @@ def judge(
     stakes, missing = _stakes(report, policy)
     exceeded, unsure = _limits(stakes, policy)
     unmet, unknown = _requirements(report, policy, facts)
-    missing = [*missing, *unsure, *unknown]
+    missing = sorted([*unsure, *missing, *unknown], key=lambda each: not each.needed)
     found = (*sorted(exceeded, key=_severity, reverse=True), *unmet)
     outcome = Ruling.MEETS
     if found:
