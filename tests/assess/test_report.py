@@ -24,7 +24,7 @@ from sfumato.assess.figures.bars import attack_figures, model_figures
 from sfumato.assess.figures.maps import association_figures
 from sfumato.assess.figures.svg import Figure, draw
 from sfumato.assess.findings import Family
-from sfumato.assess.plain import risk_sentence, risky_columns, use_sentence
+from sfumato.assess.plain import risk_sentence, risky_columns, risky_kinds, use_sentence
 from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.assess.risk.by_column import ColumnRisk
 from sfumato.assess.utility.association import AssociationMatrices
@@ -538,7 +538,7 @@ def test_how_much_was_looked_at_is_told_and_to_the_owner_how_long_it_took() -> N
 def test_the_risk_is_told_in_people() -> None:
     said = risk_sentence(attacks())
     assert said.startswith("Of 100 people in the table 13 are linked to a released row; of 100 who are not, 1.8.")
-    assert said.endswith("1 attack was not run, which says nothing.")
+    assert said.endswith("1 attack could not be run: nothing is known of that.")
 
 
 @pytest.mark.parametrize(
@@ -594,9 +594,16 @@ def test_columns_that_carry_the_risk_are_named_with_their_reasons() -> None:
     ]
     assert [column for column, _ in risky_columns(risks)] == ["a", "c"]
     assert risky_columns(risks)[0][1] == (
-        "of 100 people 20 more have it read because they are in the table, without it 10 of 100 fewer would be one of "
-        "a kind, 3 people hold a value that fewer than 10 have and that shows"
+        "of 100 people 20 more have it read because they are in the table, it makes 10 of 100 one of a kind, 3 people "
+        "hold a value that fewer than 10 have and that stands in the release too"
     )
+    assert risky_kinds([attack("rare-combination-found", 300, 20, 0.001), attack("linkability", 300, 20, 0.001)]) == [
+        (
+            "Rare combinations of categories",
+            "of 100 15 give away the numbers beside them; of 100 of people not in the table, 1",
+        )
+    ]
+    assert risky_kinds(attacks()) == []
     report = dataclasses.replace(made_up_report(), columns=tuple(risks))
     assert "one of a kind" in html_of("owner", report)
     assert "one of a kind" not in html_of("public", report)

@@ -19,6 +19,7 @@ __all__ = [
     "missing_words",
     "risk_sentence",
     "risky_columns",
+    "risky_kinds",
     "use_sentence",
 ]
 
@@ -157,7 +158,9 @@ def risk_sentence(findings: Iterable[Finding]) -> str:
     some = tuple(findings)
     ranked = [gain for gain in gains(some) if not gain.conceded]
     idle = sum(f.family is Family.ATTACK and f.value is None and f.applies and "/" not in f.name for f in some)
-    unknown = "" if not idle else f" {idle} attack{' was' if idle == 1 else 's were'} not run, which says nothing."
+    unknown = (
+        "" if not idle else f" {idle} attack{'' if idle == 1 else 's'} could not be run: nothing is known of that."
+    )
     if not ranked:
         return f"No attack on single people was tried.{unknown}"
     certain = [gain for gain in ranked if gain.certain]
@@ -204,11 +207,31 @@ def _reasons(risk: ColumnRisk) -> list[str]:
     if risk.certain and risk.gain is not None and risk.gain >= _LEAST:
         reasons.append(f"of 100 people {hundred(risk.gain)} more have it read because they are in the table")
     if risk.alone >= _LEAST:
-        reasons.append(f"without it {hundred(risk.alone)} of 100 fewer would be one of a kind")
+        reasons.append(f"it makes {hundred(risk.alone)} of 100 one of a kind")
     if risk.rare:
         people = "1 person holds" if risk.rare == 1 else f"{risk.rare} people hold"
-        reasons.append(f"{people} a value that fewer than {FEW} have and that shows")
+        reasons.append(f"{people} a value that fewer than {FEW} have and that stands in the release too")
     return reasons
+
+
+def risky_kinds(findings: Iterable[Finding]) -> list[tuple[str, str]]:
+    """Kinds of people who are hit because they are in the table: with rare combinations, with extreme values."""
+    found = {gain.finding.name: gain for gain in gains(findings) if gain.certain}
+    told = []
+    for name, (kind, done) in _KINDS.items():
+        if name in found:
+            gain = found[name]
+            beside = "of 100 of people not in the table" if gain.controlled else "by guessing"
+            told.append(
+                (kind, f"of 100 {hundred(gain.finding.value or 0.0)} {done}; {beside}, {hundred(gain.against)}")
+            )
+    return told
+
+
+_KINDS = {
+    "rare-combination-found": ("Rare combinations of categories", "give away the numbers beside them"),
+    "singling-out-univariate": ("Extreme and unique values", "fit one person alone"),
+}
 
 
 # -------------------------------------------------------------------------------------------------------------- verdict
@@ -237,5 +260,7 @@ def limit_words(
 
 def missing_words(limit: str, finding: str | None, because: str) -> str:
     """What a limit could not be judged by."""
-    which = "" if finding is None else f" ({attack_name(finding)[:1].lower()}{attack_name(finding)[1:]})"
+    column = (finding or "").partition("/")[2]
+    name = attack_name(finding or "")
+    which = f" ('{column}')" if column else f" ({name[:1].lower()}{name[1:]})" if finding else ""
     return f"{_LIMITS.get(limit, limit)}{which}: {because}"

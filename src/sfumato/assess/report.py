@@ -93,6 +93,12 @@ class Verdict:
         return (*map(_exceeded_words, self.exceeded), *map(_missing_words, self.missing))
 
     @property
+    def hint(self) -> str:
+        """How more could be told; empty where everything was."""
+        unsure = any(each.because.startswith("it may be") for each in self.missing)
+        return "With more people held out or attacked this could be told." if unsure else ""
+
+    @property
     def unasked(self) -> str:
         """That nobody named the policy, for anybody; empty where somebody did."""
         return "" if self.asked else f"No policy was named, so {self.title!r} was taken; nothing was refused for it."
