@@ -41,6 +41,7 @@ from sfumato.publish.signature import Signature, Signer, Verifier
 from sfumato.publish.verify import verify_release
 from sfumato.sklearn.dynamic import read_snapshot
 from sfumato.tables.files import read_file, read_numerals
+from sfumato.tables.hierarchies import read_hierarchy
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.schema import Schema
 from tests.fuzz.fuzzing import GOLDENS, Parser, golden_bytes
@@ -99,6 +100,11 @@ def _cells(path: Path) -> Any:
 
 def _numerals(path: Path) -> Any:
     return read_numerals(*read_file(path))[0].to_pylist()
+
+
+def _hierarchy(path: Path) -> Any:
+    found = read_hierarchy(path)
+    return [found.label(value, level) for value in found.rows for level in range(1, (found.levels or 0) + 1)]
 
 
 def _workbook(name: str, part: str) -> Callable[[bytes], Any]:
@@ -282,6 +288,7 @@ PARSERS = (
     Parser("noise-spec", as_text(_spec), as_bytes(NoiseSpec.to_toml)),
     Parser("noise-spec-json", as_file("spec.json", NoiseSpec.read), as_bytes(lambda spec: spec.canonical)),
     Parser("csv", as_file("table.csv", _cells)),
+    Parser("hierarchy", as_file("hierarchy.csv", _hierarchy)),
     Parser("csv-numerals", as_file("numerals.csv", _numerals)),
     Parser("xlsx", as_file("table.xlsx", _cells_within)),
     Parser("sqlite", as_file("table.sqlite", _cells_within)),

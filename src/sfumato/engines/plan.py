@@ -21,6 +21,7 @@ from sfumato.core.records import Records
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
+from sfumato.tables.coarsened import coarsen
 from sfumato.tables.codec import Codec, check_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions
@@ -145,7 +146,7 @@ def settle(
 ) -> Plan:
     """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
     found = schema is None
-    schema = schema_of(arrow, schema, target, identifiers, public, person=person)
+    schema = schema_of(arrow, schema, target, identifiers, public, person=person, coarsens=True)
     if found:
         check_people(arrow, schema, person=person, rows_are_people=rows_are_people)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
@@ -176,11 +177,14 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
     """Read levels and strata, hold rows out, and encode the rest; ``purpose`` names the chance that holds out."""
     traits, strata, randomness = plan.mechanism.traits, plan.strata, plan.randomness
     asked, schema = levels_of_table(plan.level, arrow, plan.schema, allow_level_1=traits.level_1)
+    before, (arrow, schema) = schema, coarsen(arrow, schema)
     codes = _strata(arrow, schema, strata)
     persons = persons_of_table(arrow, plan.schema)
     if persons is not None and schema != plan.schema and persons_of_table(arrow, schema) is None:
         raise OptionError("one column says who a row is about and which level it asks for; take another for the level")
     kept, outside = _hold_out(arrow, plan.holdout, randomness, purpose, persons)
+    if outside is not None and not isinstance(plan.holdout, float):
+        outside = coarsen(outside, before)[0]
     crowd = max(int(asked[kept].max(initial=0)), 2 if traits.floor is None else traits.floor)
     people = len(kept) if persons is None else len(np.unique(persons[kept]))
     if people < crowd:
@@ -195,7 +199,7 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
         )
     original = arrow.take(pa.array(kept)) if len(kept) < arrow.num_rows else arrow
     whose = None if persons is None else persons[kept]
-    shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose)
+    shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose, _coarse(before))
     codes = codes[kept] if strata not in shared.changed else _strata(shared.table, shared.schema, strata)
     codec = Codec.fit(shared.table, shared.schema, crowd=crowd, persons=whose)
     records = codec.encode(shared.table, levels=asked[kept], strata=codes)
@@ -210,12 +214,25 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
         codec,
         records,
         facts if shared.fact is None else (*facts, shared.fact),
-        dataclasses.replace(shared.told if shared.changed else codec.schema, rules=shared.schema.rules),
+        _as_told(before, shared.told if shared.changed else codec.schema, shared.schema.rules),
         original.select(passed) if passed else None,
     )
 
 
-def _share(original: pa.Table, schema: Schema, plan: Plan, level: int, persons: NDArray[np.int64] | None) -> Shared:
+def _as_told(before: Schema, settled: Schema, rules: tuple[str, ...]) -> Schema:
+    """Schema of the table as it came, with what a codec settled; coarsened columns are as before."""
+    fields = (old if old.coarsened else new for old, new in zip(before, settled, strict=True))
+    return dataclasses.replace(settled, fields=tuple(fields), rules=rules)
+
+
+def _share(
+    original: pa.Table,
+    schema: Schema,
+    plan: Plan,
+    level: int,
+    persons: NDArray[np.int64] | None,
+    coarse: frozenset[str],
+) -> Shared:
     """The table with its rare values hidden, as far as the method has a level to count them by."""
     holders = plan._holders
     if holders is None:
@@ -241,20 +258,26 @@ def _share(original: pa.Table, schema: Schema, plan: Plan, level: int, persons: 
             ),
             stacklevel=2,
         )
-    if not shared.changed or plan.no_rules or not plan.mechanism.traits.synthetic:
+    if not (shared.changed or coarse) or plan.no_rules or not plan.mechanism.traits.synthetic:
         return shared
-    rules = find_rules(shared.table, shared.schema) if plan.found_rules else _rules_left(original, shared)
+    rules = find_rules(shared.table, shared.schema) if plan.found_rules else _rules_left(original, shared, coarse)
     return dataclasses.replace(shared, schema=dataclasses.replace(shared.schema, rules=rules))
 
 
-def _rules_left(original: pa.Table, shared: Shared) -> tuple[str, ...]:
-    """Rules that the owner wrote down, less those that rows obeyed only before their rare values became others."""
-    broken = {str(rule) for rule in rules_within(shared.schema) if _breaks(rule, shared.table, shared.schema)}
-    lost = {str(rule) for rule in rules_within(shared.told) if str(rule) in broken}
-    lost -= {str(rule) for rule in rules_within(shared.told) if _breaks(rule, original, shared.told)}
+def _coarse(schema: Schema) -> frozenset[str]:
+    return frozenset(field.name for field in schema.encoded if field.coarsened)
+
+
+def _rules_left(original: pa.Table, shared: Shared, coarse: frozenset[str]) -> tuple[str, ...]:
+    """Rules that the owner wrote down, less those that held only before values became others or wider."""
+    rules = rules_within(shared.schema)
+    lost = {str(rule) for rule in rules if rule.form != "->" and coarse & set(rule.columns)}
+    broken = {str(rule) for rule in rules if str(rule) not in lost and _breaks(rule, shared.table, shared.schema)}
+    lost |= broken - {str(rule) for rule in rules if str(rule) in broken and _breaks(rule, original, shared.told)}
     if lost:
         warnings.warn(
-            UserWarning(f"rules that do not hold once rare values are pooled were left out: {len(lost)}"), stacklevel=3
+            UserWarning(f"rules that hold only before values are pooled or coarsened were left out: {len(lost)}"),
+            stacklevel=3,
         )
     return tuple(text for text in shared.schema.rules if text not in lost)
 
@@ -273,8 +296,11 @@ def schema_of(
     *,
     person: str | None = None,
     keep_empty: bool = False,
+    coarsens: bool = False,
 ) -> Schema:
     """The given schema, its file read, or an inferred one; with the roles that were told.
+
+    Columns that are to be coarsened are refused unless the caller ``coarsens`` them.
 
     Columns without any value are dropped with a word, unless they are kept because other owners may have values.
     """
@@ -286,6 +312,11 @@ def schema_of(
     elif not isinstance(schema, Schema):
         schema = Schema.load(schema)
     check_columns(arrow, schema)
+    if not coarsens and (wide := _coarse(schema)):
+        raise OptionError(
+            f"column {min(wide)!r} is to be coarsened, which is done for tables in memory alone; leave that out of the "
+            "schema"
+        )
     order = {name: place for place, name in enumerate(arrow.column_names)}
     schema = dataclasses.replace(schema, fields=tuple(sorted(schema.fields, key=lambda field: order[field.name])))
     schema = schema.with_role(Role.IDENTIFIER, *identifiers).with_role(Role.PUBLIC, *public)

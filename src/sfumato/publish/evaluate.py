@@ -27,9 +27,11 @@ from sfumato.publish.policy import Policy
 from sfumato.publish.release import check_budget
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.align import Aligned, align
+from sfumato.tables.coarsened import coarsen
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.rare import like_released, recode
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import unquote_formulas
 
@@ -129,6 +131,13 @@ def measure_released(
     The facts of its certificate choose the attacks; where a policy is judged by it, more people are attacked.
     """
     notes = _notes_of_columns(original, released, schema)
+    holdout = None if holdout is None else coarsen(holdout, schema)[0]
+    original, schema = coarsen(original, schema)
+    recodings = like_released(original, released, schema)
+    after = {each.before.name: each.after for each in recodings if each.after is not None}
+    schema = dataclasses.replace(schema, fields=tuple(after.get(field.name, field) for field in schema))
+    original, released = recode(original, recodings), recode(released, recodings)
+    holdout = None if holdout is None else recode(holdout, recodings)
     codec = Codec.fit(original, schema)
     aligned = align(released, codec, _RELEASED)
     notes += _notes_of_reading(aligned, _RELEASED)
@@ -330,7 +339,7 @@ def compare_tables(
     dropped = dropped_columns(certificate, before.column_names)
     facts = () if certificate is None else certificate.facts
     months = [name for fact in facts if isinstance(fact, DatesCoarsened) for name in fact.columns]
-    told = schema_of(before, schema, target, [*identifiers, *dropped], public)
+    told = schema_of(before, schema, target, [*identifiers, *dropped], public, coarsens=True)
     told = told.by_days(*months) if schema is None else told  # another tool may have released days
     evaluation = measure_released(
         before,

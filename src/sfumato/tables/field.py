@@ -8,12 +8,14 @@ import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sfumato.core.documents import UNLESS_DEFAULT
 from sfumato.core.errors import SchemaError
+from sfumato.tables.hierarchies import parse_hierarchy
 
 __all__ = ["FATE", "Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role"]
 
@@ -155,6 +157,11 @@ class Field:
         Texts that mean a missing cell; real nulls always do.
     format : str, optional
         How cells are written as text: a date format, or ``"0.00"`` for a fixed number of decimals.
+    hierarchy : str, optional
+        Wider labels of its values: ``"prefix"``, ``"icd10"``, ``"calendar"``, ``"intervals 10 50"`` or
+        ``"file NAME"``, see `sfumato.tables.hierarchies`.
+    coarsened : int
+        Level of the hierarchy that the column is released at; 0 leaves values as they are.
     reason : str
         Why the column was taken so.
 
@@ -171,6 +178,8 @@ class Field:
     missing: tuple[str, ...] = dataclasses.field(default=(), metadata=UNLESS_DEFAULT)
     format: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
     reason: str = dataclasses.field(default="", metadata=UNLESS_DEFAULT)
+    hierarchy: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
+    coarsened: int = dataclasses.field(default=0, metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -179,6 +188,7 @@ class Field:
         _check_step(self)
         _check_categories(self)
         _check_format(self)
+        _check_hierarchy(self)
 
     def __repr__(self) -> str:
         return f"Field({self.name!r}, {self.kind.value}, {self.role.value})"
@@ -242,6 +252,17 @@ def _check_format(field: Field) -> None:
         raise SchemaError(f"the format of the date column {field.name!r} is not one; write it as %Y-%m-%d")
     if field.kind in _NUMERIC and not _FIXED_DECIMALS.fullmatch(field.format):
         raise SchemaError(f"the format of column {field.name!r} is not a number of decimals; write it as 0.00")
+
+
+def _check_hierarchy(field: Field) -> None:
+    if field.hierarchy is None:
+        if field.coarsened:
+            raise SchemaError(f"column {field.name!r} is coarsened by no hierarchy; give it one")
+        return
+    found = parse_hierarchy(field.hierarchy, field.kind.value, field.name)
+    most = None if isinstance(found, Path) else found.levels
+    if not isinstance(field.coarsened, int) or field.coarsened < 0 or (most is not None and field.coarsened > most):
+        raise SchemaError(f"column {field.name!r} is coarsened to a level that its hierarchy does not have; lower it")
 
 
 def _is_number(value: Any) -> bool:

@@ -26,6 +26,7 @@ from sfumato.tables.dates import (
 )
 from sfumato.tables.field import Category, DateStep, Domain, Field, Kind, Role
 from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
+from sfumato.tables.hierarchies import is_icd10
 from sfumato.tables.schema import Schema
 
 __all__ = ["MISSING_MARKS", "complete_field", "infer_field", "infer_schema", "is_named_id", "is_named_like_id"]
@@ -35,6 +36,8 @@ _NUMBER_OR_INFINITE = rf"{NUMBER}|^[+-]?([iI]nf|INF|[iI]nfinity|INFINITY)$"
 _ENOUGH = 20  # distinct values before uniqueness means anything
 _FEW = 200  # distinct values that can still be categories
 _SAMPLE = 1_000
+_MOSTLY = 0.95  # share of texts of a form that a column is of
+_POSTCODE = re.compile(r"post|zip|plz", re.IGNORECASE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -182,8 +185,23 @@ def _text_field(seen: _Seen) -> Field:
     alike = len(distinct) - len(pc.unique(pc.utf8_lower(trimmed)))
     if alike:
         extra += f", {alike} of them differ from another only in case or spaces: check them"
-    why = f"text with {len(distinct)} categories{extra}"
-    return seen.field(Kind.NOMINAL, why, Domain(categories=_categories(distinct)))
+    hierarchy, form = _hierarchy(seen.name, trimmed)
+    field = seen.field(
+        Kind.NOMINAL, f"text with {len(distinct)} categories{extra}{form}", Domain(categories=_categories(distinct))
+    )
+    return dataclasses.replace(field, hierarchy=hierarchy)
+
+
+def _hierarchy(name: str, distinct: pa.Array) -> tuple[str | None, str]:
+    """The hierarchy that texts have by their form, and a word on it: diagnoses of ICD-10, and postcodes."""
+    if len(distinct) < _ENOUGH:
+        return None, ""
+    texts = distinct.slice(0, _SAMPLE).to_pylist()
+    if sum(map(is_icd10, texts)) >= _MOSTLY * len(texts):
+        return "icd10", ", diagnoses of ICD-10"
+    if _POSTCODE.search(name) and len({len(text) for text in texts}) == 1 and _all_match(distinct, r"^\d{4,6}$"):
+        return "prefix", ", postcodes"
+    return None, ""
 
 
 def _why_text_id(seen: _Seen, count: int) -> str:

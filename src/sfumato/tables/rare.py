@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -15,21 +16,23 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RareValues
 from sfumato.tables.cells import absent_cells, gap_of_cells, is_text, plain, read_codes, write_codes
+from sfumato.tables.coarsened import hierarchy_of
 from sfumato.tables.codec import MOST_CATEGORIES
-from sfumato.tables.field import Category, Field, Kind, Role
+from sfumato.tables.field import Category, Domain, Field, Kind, Role
 from sfumato.tables.grid import label_of
+from sfumato.tables.hierarchies import MOST_LEVELS
 from sfumato.tables.infer import complete_field
 from sfumato.tables.rules import rules_within
 from sfumato.tables.schema import Schema
 
-__all__ = ["WAYS", "Recoding", "Shared", "Way", "check_way", "count_holders", "share_values"]
+__all__ = ["WAYS", "Recoding", "Shared", "Way", "check_way", "count_holders", "like_released", "recode", "share_values"]
 
 Way = Literal["pool", "lift", "keep"]
 WAYS: tuple[Way, ...] = ("pool", "lift", "keep")
 """What becomes of categories that too few hold: one named other, a wider one of their hierarchy, or nothing."""
 
 _LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
-_OTHER = "other"
+_OTHER, _REST = "other", "*"
 
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -98,7 +101,8 @@ class Recoding:
         if self.before.kind is Kind.ORDINAL:
             return "their neighbour"
         labels = () if self.after is None else self.after.domain.categories or ()
-        return ("wider ones or " if self.lifted else "") + repr(labels[-1] if labels else _OTHER)
+        other = [] if self.rest < 0 else [repr(labels[self.rest])]
+        return " or ".join([*(["wider ones"] if self.lifted else []), *other])
 
     def _kind(self, kind: pa.DataType) -> pa.DataType:
         own = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -143,10 +147,11 @@ class Shared:
 
     def like(self, other: pa.Table) -> pa.Table:
         """Another table, such as that of people held out, with its categories counted in the same way."""
-        return _recoded(other, self.recodings)
+        return recode(other, self.recodings)
 
 
-def _recoded(table: pa.Table, recodings: Collection[Recoding]) -> pa.Table:
+def recode(table: pa.Table, recodings: Collection[Recoding]) -> pa.Table:
+    """A table whose categories became others, as far as it has these columns."""
     for recoding in recodings:
         name = recoding.before.name
         if name in table.column_names:
@@ -193,7 +198,7 @@ def share_values(
         shown = sum(_count_rare(table, each, k, persons) for each in (*listed, *passed))
         return Shared(table, schema, told, dataclasses.replace(fact, shown=shown) if fact.columns else None)
     absent = {name: absent_cells(plain(table.column(name)), each.missing) for name, each in fields.items()}
-    found = {each.name: _recode(table.column(each.name), each, k, persons) for each in listed}
+    found = {each.name: _recode(table.column(each.name), each, k, way, persons) for each in listed}
     dropped = {name for name, gone in absent.items() if count_holders(np.where(gone, -1, 0), 1, persons)[0] < k}
     dropped |= {name for name, recoding in found.items() if recoding is not None and recoding.after is None}
     _check_target(schema.target, found, dropped, k, told=way is not None)
@@ -203,7 +208,7 @@ def share_values(
         for name, gone in absent.items()
         if name not in dropped and 0 < count_holders(np.where(gone, 0, -1), 1, persons)[0] < k
     }
-    whole, touched = _fill(_recoded(table, recodings), told, few, rng)
+    whole, touched = _fill(recode(table, recodings), told, few, rng)
     dropped |= few.keys() - touched
     recodings = [each for each in recodings if each.before.name not in dropped]
     filled = {name: int(gone.sum()) for name, gone in few.items() if name not in dropped}
@@ -240,6 +245,47 @@ def _count_rare(table: pa.Table, each: Field, k: int, persons: Codes | None) -> 
     return int(((holders > 0) & (holders < k)).sum())
 
 
+def like_released(original: pa.Table, released: pa.Table, schema: Schema) -> tuple[Recoding, ...]:
+    """How texts of an original are counted as a release has them, to compare the two.
+
+    A category that the release lacks is its wider one there, or what was pooled there, if the release has such. Of more
+    categories than are handled the smallest become one. To be applied to both tables.
+    """
+    found = []
+    for each in schema.encoded:
+        both = (original.column(each.name), released.column(each.name))
+        if each.kind is not Kind.NOMINAL or not all(is_text(plain(column).type) for column in both):
+            continue
+        each = complete_field(each, both[0])
+        known = [label_of(category) for category in each.domain.categories or ()]
+        theirs = set(pc.unique(plain(both[1]).drop_null()).to_pylist())
+        extra = sorted(theirs - set(known) - set(each.missing))
+        labels = [label if label in theirs else _wider(label, each, extra) for label in known] + extra
+        if labels == known + extra and len(labels) <= MOST_CATEGORIES:
+            continue
+        domain = Domain(each.domain.declared, categories=tuple(known + extra))
+        before = dataclasses.replace(each, domain=domain, hierarchy=None)
+        codes, _ = read_codes(both[0], before)
+        names, inside = _coded(labels, codes)
+        between = dataclasses.replace(before, domain=Domain(categories=tuple(names)))
+        holders = np.maximum(count_holders(inside, len(names), None), 1)
+        rest = _pool(between, inside, holders, 1, None)
+        if rest.after is not None:
+            places = rest.places[np.array([names[label] for label in labels])]
+            found.append(Recoding(before, rest.after, places, rest.rest, 1))
+    return tuple(found)
+
+
+def _wider(label: str, each: Field, extra: Collection[str]) -> str:
+    """What a release that lacks a category may have in its place; the category where it has nothing."""
+    if each.hierarchy is not None and extra:
+        hierarchy = hierarchy_of(each)
+        for level in range(1, MOST_LEVELS + 1):
+            if (wider := hierarchy.label(label, level)) in extra:
+                return wider
+    return next((other for other in extra if re.fullmatch(rf"{_OTHER}(_\d+)?", other)), label)
+
+
 def _check_target(
     target: Field | None, found: Mapping[str, Recoding | None], dropped: Collection[str], k: int, *, told: bool
 ) -> None:
@@ -260,14 +306,17 @@ def _check_target(
         )
 
 
-def _recode(column: pa.ChunkedArray, each: Field, k: int, persons: Codes | None) -> Recoding | None:
+def _recode(column: pa.ChunkedArray, each: Field, k: int, way: Way | None, persons: Codes | None) -> Recoding | None:
     """How a column's categories become ones that enough hold; None where all stay."""
     codes, _ = read_codes(column, each)
     size = len(each.domain.categories or ())
     holders = count_holders(codes, size, persons)
     if each.kind is Kind.NOMINAL:
         rare = ((holders > 0) & (holders < k)).any() or size > MOST_CATEGORIES
-        return _pool(each, codes, holders, k, persons) if rare else None
+        if not rare:
+            return None
+        lifts = each.hierarchy is not None and way != "pool"
+        return _lift(each, codes, holders, k, persons) if lifts else _pool(each, codes, holders, k, persons)
     if each.kind is Kind.BOOLEAN:
         rare = ((holders > 0) & (holders < k)).any()
         return Recoding(each, None, np.zeros(size, dtype=np.int64), joined=1) if rare else None
@@ -306,6 +355,41 @@ def _pool(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | No
     return Recoding(each, None, np.zeros(size, dtype=np.int64), joined=count)
 
 
+def _lift(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | None) -> Recoding:
+    """Rare categories become wider ones of the hierarchy, level by level; what is still rare is pooled."""
+    hierarchy, listed = hierarchy_of(each), [label_of(category) for category in each.domain.categories or ()]
+    labels, rare = list(listed), (holders > 0) & (holders < k)
+    moved = np.zeros(len(listed), dtype=np.bool_)
+    for level in range(1, MOST_LEVELS + 1):
+        lifted = [hierarchy.label(listed[place], level) for place in np.flatnonzero(rare)]
+        for place, label in zip(np.flatnonzero(rare), lifted, strict=True):
+            labels[place] = _REST if label in each.missing else label
+        moved |= rare
+        names, inside = _coded(labels, codes)
+        places = np.array([names[label] for label in labels])
+        rare = moved & (holders > 0) & (count_holders(inside, len(names), persons)[places] < k)
+        if all(labels[place] == _REST for place in np.flatnonzero(rare)):
+            break
+    between = Field(
+        each.name, Kind.NOMINAL, each.role, Domain(categories=tuple(names)), each.missing, reason=each.reason
+    )
+    rest = _pool(between, inside, count_holders(inside, len(names), persons), k, persons)
+    if rest.after is None:
+        return Recoding(each, None, np.zeros(len(listed), dtype=np.int64), joined=int(moved.sum()))
+    places = rest.places[places]
+    gone = moved | ((places == rest.rest) & (holders > 0))
+    wider = bool((moved & (places != rest.rest)).any())
+    cells = int(gone[codes[codes >= 0]].sum())
+    return Recoding(each, rest.after, places, rest.rest, int(gone.sum()), cells, lifted=wider)
+
+
+def _coded(labels: list[str], codes: Codes) -> tuple[dict[str, int], Codes]:
+    """Places of different labels, and that of each cell."""
+    names = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    places = np.array([names[label] for label in labels])
+    return names, np.where(codes >= 0, places[codes], -1)
+
+
 def _as_other(each: Field, pooled: Mask, holders: Codes, cells: int) -> Recoding:
     listed, declared = each.domain.categories or (), each.domain.declared and pooled.any()
     kept = np.flatnonzero(~pooled if declared and len(listed) < MOST_CATEGORIES else ~pooled & (holders > 0))
@@ -335,7 +419,7 @@ def _free_name(taken: Collection[str]) -> str:
 
 
 def _with_categories(each: Field, categories: tuple[Category, ...]) -> Field:
-    return dataclasses.replace(each, domain=dataclasses.replace(each.domain, categories=categories))
+    return dataclasses.replace(each, domain=dataclasses.replace(each.domain, categories=categories), hierarchy=None)
 
 
 def _fill(

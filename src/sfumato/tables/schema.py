@@ -46,6 +46,9 @@ domain: source = "declared" is public knowledge (you say so) and leaves with the
         source = "observed" was read off the data and stays with the owner.
         low, high, step, units for numbers and dates; categories for the rest, in order where ordinal.
 missing: texts that mean a missing cell. format: a date format, or "0.00" for a fixed number of decimals."""
+_HIERARCHY_NOTE = """
+hierarchy: wider labels for rare values, or for all with coarsened = 1, 2, ...: "prefix", "prefix 3 2", "icd10" or
+        "file NAME" for categories, "calendar" for dates, "intervals 10 50" for numbers."""
 _RULES_NOTE = """rules that every row obeys: "a <= b", "c = a + b", "c = a - b", "a -> b" (a decides b).
 They are kept in rows that are made anew; take out those that hold by accident."""
 
@@ -53,6 +56,7 @@ _WRONG = {
     "kind": f"column {{0}} has no known kind; choose one of {', '.join(Kind)}",
     "role": f"column {{0}} has no known role; choose one of {', '.join(Role)}",
     "step": f"column {{0}} has no known step; choose one of {', '.join(DateStep)}",
+    "coarsened": "'coarsened' of column {0} is not a whole number; write the level of its hierarchy",
     "missing": "'missing' of column {0} is not a list of texts; write it as [\"?\"]",
     "domain": "the domain of column {0} is not a table; write it as {{ low = 0, high = 1 }}",
     "source": "the domain of column {0} has an unknown source; say 'declared' or 'observed'",
@@ -82,6 +86,8 @@ class _Column:
     role: Role = Role.CONFIDENTIAL
     missing: tuple[str, ...] = ()
     format: str | None = None
+    hierarchy: str | None = None
+    coarsened: int = 0
     reason: str = ""
     domain: _Values | None = None
 
@@ -93,7 +99,8 @@ def fields_to_toml(fields: Iterable[Field], rules: Sequence[str] = ()) -> str:
     listed = [role for role in Role if role is not Role.PERSON or any(field.role is role for field in fields)]
     roles = ", ".join(f"{role.value} ({FATE[role].split(';')[0]})" for role in listed)
     columns = [_column(field_to_document(field)) for field in fields]
-    head = write_toml({}, _NOTE.format(kinds=kinds, roles=roles))
+    note = _NOTE + (_HIERARCHY_NOTE if any(field.hierarchy for field in fields) else "")
+    head = write_toml({}, note.format(kinds=kinds, roles=roles))
     told = {"rules": Noted(list(rules), _RULES_NOTE)} if rules else {}
     return f"{head}\n{write_toml({'format': _FORMAT, **told, 'column': columns})}"
 
@@ -281,7 +288,13 @@ class Schema:
         """What leaves with the release: released columns with declared domains only."""
         return Schema(
             tuple(
-                dataclasses.replace(field, domain=field.domain if field.domain.declared else Domain(), reason="")
+                dataclasses.replace(
+                    field,
+                    domain=field.domain if field.domain.declared else Domain(),
+                    hierarchy=None,
+                    coarsened=0,
+                    reason="",
+                )
                 for field in self.released
             )
         )

@@ -95,7 +95,7 @@ def tune(
     arrow, _ = to_arrow(table)
     randomness = Randomness(seed)
     found = schema is None
-    schema = schema_of(arrow, schema, target, identifiers, person=person)
+    schema = schema_of(arrow, schema, target, identifiers, person=person, coarsens=True)
     if found:
         check_people(arrow, schema, person=person, rows_are_people=rows_are_people)
     tell(_STAGE, 0.0)

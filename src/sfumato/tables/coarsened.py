@@ -1,0 +1,87 @@
+"""Columns that are released at a level of their hierarchy: all their values become wider labels."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.core.errors import SchemaError
+from sfumato.tables.cells import absent_cells, gap_of_cells, is_text, numbers_of_cells, plain
+from sfumato.tables.dates import microseconds_of_cells
+from sfumato.tables.field import Domain, Field, Kind
+from sfumato.tables.grid import label_of
+from sfumato.tables.hierarchies import Hierarchy, parse_hierarchy, read_hierarchy
+from sfumato.tables.schema import Schema
+
+__all__ = ["coarsen", "hierarchy_of"]
+
+
+def hierarchy_of(field: Field) -> Hierarchy:
+    """The hierarchy of a column that has one, its file read."""
+    assert field.hierarchy is not None
+    found = parse_hierarchy(field.hierarchy, field.kind.value, field.name)
+    return read_hierarchy(found) if isinstance(found, Path) else found
+
+
+def coarsen(table: pa.Table, schema: Schema) -> tuple[pa.Table, Schema]:
+    """A table whose columns stand at the level of their hierarchy that the schema says, and its schema.
+
+    Categories stay categories; dates and numbers become places of an order, as many as there are labels. Columns that
+    the table lacks are left out.
+    """
+    fields = []
+    for field in schema:
+        if not field.coarsened or field not in schema.encoded:
+            fields.append(field)
+            continue
+        labels = _labels(table.column(field.name), field) if field.name in table.column_names else {}
+        kind = Kind.NOMINAL if field.kind is Kind.NOMINAL else Kind.ORDINAL
+        ordered = tuple(dict.fromkeys(labels.values()))
+        domain = Domain(categories=ordered) if kind is Kind.ORDINAL and ordered else Domain()
+        fields.append(Field(field.name, kind, field.role, domain, field.missing, reason=field.reason))
+        if labels:
+            cells = _write(table.column(field.name), field, labels)
+            table = table.set_column(table.column_names.index(field.name), field.name, cells)
+    return table, dataclasses.replace(schema, fields=tuple(fields))
+
+
+def _labels(column: pa.ChunkedArray, field: Field) -> dict[Any, str]:
+    """Labels of the different values of a column, in the order of the values."""
+    hierarchy = hierarchy_of(field)
+    if hierarchy.levels is not None and field.coarsened > hierarchy.levels:
+        raise SchemaError(
+            f"column {field.name!r} is coarsened to level {field.coarsened} and its hierarchy has {hierarchy.levels}; "
+            "lower it"
+        )
+    values = sorted(set(_values(column, field)) - {None})
+    return {value: hierarchy.label(label_of(value) if field.kind is Kind.NOMINAL else value, field.coarsened)
+            for value in values}  # fmt: skip
+
+
+def _values(column: pa.ChunkedArray, field: Field) -> list[Any]:
+    """Cells of a column as its hierarchy reads them; None where one is missing."""
+    array = plain(column)
+    absent = absent_cells(array, field.missing)
+    if field.kind is Kind.NOMINAL:
+        return [None if gone else cell for cell, gone in zip(array.to_pylist(), absent, strict=True)]
+    if field.kind is Kind.DATE:
+        moments, strange = microseconds_of_cells(array, absent, field)
+        if strange.any():
+            raise SchemaError(f"column {field.name!r} holds {int(strange.sum())} cells that are not dates; mend them")
+        return list(pa.array(moments, mask=absent).view(pa.timestamp("us")).to_pylist())
+    numbers, absent = numbers_of_cells(column, field)
+    return [None if gone else number for number, gone in zip(numbers.tolist(), absent, strict=True)]
+
+
+def _write(column: pa.ChunkedArray, field: Field, labels: dict[Any, str]) -> pa.ChunkedArray:
+    array = plain(column)
+    texts = pa.array([labels.get(value) for value in _values(column, field)], pa.string())
+    gap = gap_of_cells(array, np.asarray(texts.is_null())) if texts.null_count else None
+    if isinstance(gap, str) and is_text(array.type):
+        texts = pc.fill_null(texts, gap)
+    return pa.chunked_array([texts])

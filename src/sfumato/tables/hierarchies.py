@@ -1,0 +1,247 @@
+"""Hierarchies: wider and wider labels of a column's values, by prefix, calendar, intervals, ICD-10, or a file.
+
+A schema says them as a text: ``prefix``, ``prefix 3 2`` (characters that stay), ``icd10``, ``calendar``,
+``intervals 10 50`` (widths), ``file codes.csv`` (as ARX writes them: value;label;wider label).
+"""
+
+from __future__ import annotations
+
+import bisect
+import csv
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.documents import read_text
+from sfumato.core.errors import SchemaError, shown
+
+__all__ = [
+    "MOST_LEVELS",
+    "Calendar",
+    "Hierarchy",
+    "Icd10",
+    "Intervals",
+    "Listed",
+    "Prefix",
+    "is_icd10",
+    "parse_hierarchy",
+    "read_hierarchy",
+]
+
+_LONGEST = 1_000  # characters of a text that says a hierarchy
+_MOST_BYTES = 1 << 26
+MOST_LEVELS = 32
+"""Most levels of a hierarchy."""
+_MOST_PREFIX = 100
+_REST = "*"
+_CODE = re.compile(r"[A-Z]\d[0-9A-Z](\.?[0-9A-Z]{1,4}|\.-)?[*+!]?")
+_CHAPTERS = (
+    "A00-B99", "C00-D48", "D50-D90", "E00-E90", "F00-F99", "G00-G99", "H00-H59", "H60-H95", "I00-I99", "J00-J99",
+    "K00-K93", "L00-L99", "M00-M99", "N00-N99", "O00-O99", "P00-P96", "Q00-Q99", "R00-R99", "S00-T98", "U00-U99",
+    "V01-Y98", "Z00-Z99",
+)  # fmt: skip
+_FIRSTS = [chapter[:3] for chapter in _CHAPTERS]
+
+
+class Hierarchy:
+    """Wider labels of values; level 0 is the value itself."""
+
+    levels: int | None = None
+    """How many levels there are above the values; None where that depends on them."""
+
+    def label(self, value: Any, level: int) -> str:
+        """The label of a value at a level from 1 on; beyond the last level one for all."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Prefix(Hierarchy):
+    """Texts of which fewer and fewer characters stay.
+
+    Examples
+    --------
+    >>> Prefix().label("01067", 2), Prefix((3, 1)).label("01067", 1)
+    ('010**', '010**')
+    """
+
+    lengths: tuple[int, ...] = ()
+
+    def label(self, value: Any, level: int) -> str:
+        """The first characters, and a star for each of the others."""
+        text = str(value)
+        if self.lengths:
+            kept = self.lengths[level - 1] if level <= len(self.lengths) else 0
+        else:
+            kept = max(0, len(text) - level)
+        return text if kept >= len(text) else (text[:kept] + _REST * (len(text) - kept) if kept else _REST)
+
+
+@dataclass(frozen=True)
+class Icd10(Hierarchy):
+    """Diagnoses: the category of three characters, then the chapter.
+
+    Examples
+    --------
+    >>> Icd10().label("C34.1", 1), Icd10().label("C34.1", 2), Icd10().label("unknown", 1)
+    ('C34.-', 'C00-D48', '*')
+    """
+
+    levels: int | None = 2
+
+    def label(self, value: Any, level: int) -> str:
+        """The category or the chapter of a code; a star for what is none."""
+        code = str(value).strip().upper()
+        if level > 2 or not _CODE.fullmatch(code):
+            return _REST
+        if level == 1:
+            return f"{code[:3]}.-"
+        return _CHAPTERS[max(0, bisect.bisect_right(_FIRSTS, code[:3]) - 1)]
+
+
+@dataclass(frozen=True)
+class Calendar(Hierarchy):
+    """Dates: the month, the quarter, the year.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> [Calendar().label(datetime.date(2024, 5, 7), level) for level in (1, 2, 3)]
+    ['2024-05', '2024-Q2', '2024']
+    """
+
+    levels: int | None = 3
+
+    def label(self, value: Any, level: int) -> str:
+        """The month, quarter or year of a date."""
+        if level > 3:
+            return _REST
+        year, month = value.year, value.month
+        return (f"{year:04d}-{month:02d}", f"{year:04d}-Q{(month + 2) // 3}", f"{year:04d}")[level - 1]
+
+
+@dataclass(frozen=True)
+class Intervals(Hierarchy):
+    """Numbers: intervals of some width that begin at its multiples, then wider ones.
+
+    Examples
+    --------
+    >>> Intervals((10.0, 50.0)).label(37, 1), Intervals((10.0, 50.0)).label(-3, 2)
+    ('[30, 40)', '[-50, 0)')
+    """
+
+    widths: tuple[float, ...]
+
+    def label(self, value: Any, level: int) -> str:
+        """The interval that a number lies in, its end not included."""
+        if level > len(self.widths):
+            return _REST
+        width = self.widths[level - 1]
+        place = math.floor(float(value) / width)
+        return f"[{place * width:.12g}, {(place + 1) * width:.12g})"
+
+
+@dataclass(frozen=True, repr=False)
+class Listed(Hierarchy):
+    """Values whose labels a file lists; a value that it does not list has the widest.
+
+    Examples
+    --------
+    >>> Listed({"Bonn": ("NW", "west")}, 2).label("Bonn", 1)
+    'NW'
+    """
+
+    rows: dict[str, tuple[str, ...]]
+    levels: int | None
+
+    def label(self, value: Any, level: int) -> str:
+        """The label that the file gives a value."""
+        labels = self.rows.get(str(value).strip(), ())
+        return labels[level - 1] if level <= len(labels) else _REST
+
+
+def is_icd10(value: str) -> bool:
+    """Tell whether a text has the form of a diagnosis of ICD-10 with at least one place after the category.
+
+    Examples
+    --------
+    >>> is_icd10("C34.1"), is_icd10("C341"), is_icd10("A4"), is_icd10("B12")
+    (True, False, False, False)
+    """
+    return re.fullmatch(r"[A-Z]\d[0-9A-Z]\.[0-9A-Z]{1,4}[*+!]?", value.strip()) is not None
+
+
+def parse_hierarchy(text: str, kind: str, name: str) -> Hierarchy | Path:
+    """The hierarchy that a schema's text says of a column of some kind, or the file that lists it.
+
+    Raises
+    ------
+    SchemaError
+        For a text that is none, or none of that kind.
+    """
+    word, *rest = (text.split() if len(text) <= _LONGEST else []) or [""]
+    found: Hierarchy | Path | None = None
+    if word == "file" and rest and kind == "nominal":
+        found = Path(text.strip()[len("file") :].strip())
+    elif word == "icd10" and not rest and kind == "nominal":
+        found = Icd10()
+    elif word == "calendar" and not rest and kind == "date":
+        found = Calendar()
+    elif word == "prefix" and kind == "nominal":
+        lengths = [int(each) for each in rest if each.isascii() and each.isdigit() and len(each) <= 3]
+        falling = all(one > two for one, two in itertools.pairwise(lengths))
+        if len(lengths) == len(rest) and falling and all(0 < each <= _MOST_PREFIX for each in lengths):
+            found = Prefix(tuple(lengths))
+    elif word == "intervals" and rest and kind in ("integer", "continuous"):
+        found = _intervals(rest)
+    if found is None or "\0" in text:
+        raise SchemaError(
+            f"the hierarchy of the {kind} column {name!r} is none; write 'prefix', 'prefix 3 2', 'icd10' or 'file "
+            "NAME' for categories, 'calendar' for dates, 'intervals 10 50' for numbers"
+        )
+    return found
+
+
+def _intervals(texts: Sequence[str]) -> Intervals | None:
+    try:
+        widths = [float(each) for each in texts]
+    except ValueError:
+        return None
+    if len(widths) > MOST_LEVELS or not all(math.isfinite(width) and 1e-300 < width < 1e300 for width in widths):
+        return None
+    parts = [wider / width for width, wider in itertools.pairwise(widths)]
+    nested = all(part > 1.5 and abs(part - round(part)) < 1e-9 * part for part in parts)
+    return Intervals(tuple(widths)) if nested else None
+
+
+def read_hierarchy(path: str | Path) -> Listed:
+    """Labels of values from a CSV file as ARX writes it: value;label;wider label, semicolons between.
+
+    Raises
+    ------
+    SchemaError
+        For a file that lists a value twice, rows of different lengths, or too much.
+    """
+    do = "write value;label;wider label in each line"
+    text = read_text(path, "hierarchy file", do, most=_MOST_BYTES)
+    rows: dict[str, tuple[str, ...]] = {}
+    where, wide = f"the hierarchy file {shown(path)}", 0
+    try:
+        for line in csv.reader(text.removeprefix("\ufeff").splitlines(), delimiter=";", strict=True):
+            cells = [cell.strip() for cell in line]
+            if not any(cells):
+                continue
+            wide = wide or len(cells)
+            if not 2 <= len(cells) <= MOST_LEVELS + 1 or len(cells) != wide or not all(cells):
+                raise SchemaError(f"row {len(rows) + 1} of {where} is not like the others; {do}")
+            if cells[0] in rows:
+                raise SchemaError(f"row {len(rows) + 1} of {where} lists a value for the second time; list each once")
+            rows[cells[0]] = tuple(cells[1:])
+    except csv.Error:  # its own words would quote a cell
+        raise SchemaError(f"row {len(rows) + 1} of {where} cannot be read; {do}") from None
+    if not rows:
+        raise SchemaError(f"{where} is empty; {do}")
+    return Listed(rows, wide - 1)
