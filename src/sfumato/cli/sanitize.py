@@ -145,8 +145,8 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
 @click.option(
     "--method",
     metavar="NAME",
-    help="condense (default), condense-paper, classwise, chain; noise, laplace-pca, randomize; "
-    "translate, scale, rotate, hybrid.",
+    help="chain (default; condense below 200 rows), condense, condense-paper, classwise; noise, laplace-pca, "
+    "randomize; translate, scale, rotate, hybrid.",
 )
 @click.option("--key", type=FILE, help="Key of a geometric method.")
 @click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")

@@ -5,21 +5,16 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import rich_click as click
 
 from sfumato.cli.console import Console, tell_error, verb
 from sfumato.cli.options import COUNT, FILE, check_new, options, read_people, reading_words, usual, write_private
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = ["demo", "inspect", "policy", "tune", "verify"]
 
-__all__ = ["demo", "inspect", "patients", "policy", "tune", "verify"]
-
-_LEVELS = "age > 60: 10, else: 5"
-_NAMES = {"bp": "blood_pressure", "s1": "cholesterol", "s2": "ldl", "s3": "hdl", "s4": "cholesterol_ratio"}
-_NAMES |= {"s5": "log_triglycerides", "s6": "glucose"}
+_LEAF = 100
 
 
 @click.command()
@@ -27,18 +22,21 @@ _NAMES |= {"s5": "log_triglycerides", "s6": "glucose"}
 @options("seed", overwrite="Replace an earlier demo.")
 @verb
 def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> None:
-    """Inspect, sanitize and measure an embedded table of 442 diabetes patients, and say where to look."""
+    """Inspect, sanitize, measure and judge an embedded table of made-up patients, and say where to look."""
     import sfumato as sf
+    from sfumato.cli.population import population
     from sfumato.publish import check_folder
 
     check_folder(output, overwrite=overwrite)
-    table = patients()
-    console.say(f"A table of {table.num_rows} diabetes patients (scikit-learn's, with a made-up patient code):\n")
-    schema = sf.inspect(table, target="progression")
+    table = population()
+    console.say(f"A table of {table.num_rows:,} made-up patients, one stay in hospital each:\n")
+    schema = sf.inspect(table, target="back_within_90_days")
     console.say(schema.describe())
-    console.say(f"\nEach patient asks for a privacy level: {_LEVELS}. A tenth is held out for measuring.\n")
+    console.say(f"\nEach cell is drawn from {_LEAF} people or more who are alike. Half is held out for measuring.\n")
     with console.progress():
-        release = sf.sanitize(table, k=5, schema=schema, level=_LEVELS, holdout=0.1, seed=seed)
+        release = sf.sanitize(
+            table, sf.Chain(leaf=_LEAF), schema=schema, holdout=0.5, seed=seed, policy="research", despite_policy=True
+        )
         release.save(output, overwrite=overwrite)
     if release.report is not None:
         console.say(release.report.summary())
@@ -49,28 +47,6 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     console.say(f"  {output / 'release' / 'table.csv'}            the table that may leave")
     console.say(f"  {output / 'release' / 'certificate.json'}     what is guaranteed, and what must not be said")
     console.result({"folder": str(output), "holds": holds, "levels": release.certificate.levels})
-
-
-def patients() -> pa.Table:
-    """Example table: real measurements, and a made-up patient code to be dropped.
-
-    Examples
-    --------
-    >>> patients().shape
-    (442, 12)
-    """
-    import numpy as np
-    import pyarrow as pa
-    from sklearn.datasets import load_diabetes
-
-    data = load_diabetes(scaled=False)
-    columns: dict[str, object] = {"patient": [f"P{number:04d}" for number in range(1, len(data.data) + 1)]}
-    for name, values in zip(data.feature_names, data.data.T, strict=True):
-        whole = bool((values == np.rint(values)).all())
-        columns[_NAMES.get(name, name)] = values.astype(np.int64) if whole else values
-    columns["sex"] = np.where(data.data[:, 1] == 1, "a", "b")
-    columns["progression"] = data.target.astype(np.int64)
-    return pa.table(columns)
 
 
 @click.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass
 from functools import cache, partial
 from numbers import Integral, Real
@@ -20,16 +20,19 @@ from sfumato.mechanisms.protocol import Mechanism
 from sfumato.mechanisms.randomize.mechanism import Randomization
 
 __all__ = [
-    "DEFAULT_METHOD",
+    "FEWEST_FOR_CHAIN",
     "METHODS",
     "Parameter",
     "all_parameters",
     "is_keyed",
     "make_mechanism",
     "parameters_of_method",
+    "usual_method",
 ]
 
-DEFAULT_METHOD = "condense"
+FEWEST_FOR_CHAIN = 200
+"""Rows from which the chain is the method where none is named, eight leaves of the usual size: fewer than 250 people
+inside were never measured (``benchmarks/results/frontier.md``)."""
 
 METHODS: dict[str, Callable[..., Mechanism]] = {
     "condense": partial(Condensation, grouping="compact"),
@@ -101,6 +104,17 @@ def make_mechanism(method: str, parameters: Mapping[str, Any]) -> Mechanism:
             words = _KINDS[parameter.kind][1]
             raise OptionError(f"the parameter {name!r} of the method {method!r} is not {words}; mend it")
     return METHODS[method](**parameters)
+
+
+def usual_method(told: Iterable[str], rows: int) -> str:
+    """Method where none is named: the chain, or condensation for very few rows and for parameters of its own.
+
+    Examples
+    --------
+    >>> usual_method(["k"], 5_000), usual_method(["k", "grouping"], 5_000), usual_method([], 60)
+    ('chain', 'condense', 'condense')
+    """
+    return "chain" if rows >= FEWEST_FOR_CHAIN and set(told) <= set(parameters_of_method("chain")) else "condense"
 
 
 @cache

@@ -169,7 +169,7 @@ def _fits_chain(mechanism: Any, facts: Sequence[Fact]) -> bool:
     named = dict.fromkeys(name for name, _, _ in (parse_conditions(where) if where else ()))
     chained, head = _the(Chained, facts), tuple(dict.fromkeys([*named, *(mechanism.order or ())]))
     return bool(
-        chained.k == mechanism.k
+        chained.k == max(mechanism.k, chained.asked_max)
         and chained.leaf == max(mechanism.leaf, mechanism.k)
         and chained.columns[: len(head)] == head
     )

@@ -19,7 +19,7 @@ from sfumato.engines.plan import settle
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.keyfile import check_key_path, keeping_key
-from sfumato.mechanisms.methods import DEFAULT_METHOD, all_parameters, make_mechanism
+from sfumato.mechanisms.methods import all_parameters, make_mechanism, usual_method
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder, replacing_folder
 from sfumato.publish.judge import asked_policy
@@ -32,6 +32,8 @@ from sfumato.tables.schema import Schema
 
 __all__ = ["load_recipe", "sanitize", "sanitize_file"]
 
+_LEVELLED = ("chain", "condense", "condense-paper")
+"""Methods whose floor of all levels is lower where something says what each record asks for."""
 _COLUMNS = {"identifiers": "identifier", "person": "person", "public": "public"}
 
 
@@ -72,7 +74,8 @@ def sanitize(
     mechanism : Mechanism, optional
         In place of a method and its parameters.
     method : str, optional
-        Name of a method as on the command line; by default ``"condense"``.
+        Name of a method as on the command line; by default ``"chain"``, and ``"condense"`` with fewer than 200 rows
+        or where a parameter is told that only condensation has.
     recipe : Recipe or path, optional
         Of an earlier run: says all that it says, so that only a key, rows to hold out, a seed and a policy may be told
         beside it.
@@ -121,8 +124,8 @@ def sanitize(
     command : sequence of str
         Words of the command line that asked for it, for what to try next.
     **parameters
-        Of the method, by the names of its mechanism's fields. Where nothing is said of ``k``, a condensation takes 10,
-        or 2 where ``level`` says what records ask for. ``key`` may be the file of one.
+        Of the method, by the names of its mechanism's fields. Where nothing is said of ``k``, chain and condensation
+        take 10, or 2 where ``level`` says what records ask for. ``key`` may be the file of one.
 
     Returns
     -------
@@ -157,11 +160,13 @@ def sanitize(
         "rows": rows,
         "where": where,
     }
+    arrow, origin = to_arrow(table)
+    if method is None and mechanism is None and recipe is None:
+        method = usual_method([name for name, value in parameters.items() if value is not None], arrow.num_rows)
     chosen, told, policy = _as_told(mechanism, method, parameters, told, recipe, policy)
     told["no_rules"] = bool(told["no_rules"])
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
-    arrow, origin = to_arrow(table)
     plan = settle(arrow, chosen, rows_are_people=rows_are_people, **told)
     outcome = run_in_memory(arrow, plan, native=native)
     release = publish(
@@ -329,10 +334,9 @@ def _chosen(
             name = next(iter(parameters), "method")
             raise OptionError(f"a mechanism was given, which says what {name!r} says; leave one of them out")
         return mechanism
-    method, settled = method or DEFAULT_METHOD, _with_key(parameters)
-    if method in ("condense", "condense-paper") and settled.get("k") is None:
-        allow_level_1 = settled.get("allow_level_1") is True
-        settled["k"] = _usual_k(told.get("level"), told["schema"], allow_level_1=allow_level_1)
+    method, settled = method or "condense", _with_key(parameters)
+    if method in _LEVELLED and settled.get("k") is None:
+        settled["k"] = _usual_k(told, allow_level_1=settled.get("allow_level_1") is True)
     if settled.get("k") == 1 and settled.get("allow_level_1") is None and "allow_level_1" in all_parameters():
         raise LevelError("k is 1, which is no protection; take --k 2 or more, or say --allow-level-1 as well")
     return make_mechanism(method, settled)
@@ -344,10 +348,10 @@ def _with_key(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {**parameters, "key": Key.load(key)} if isinstance(key, str | Path) else dict(parameters)
 
 
-def _usual_k(level: str | int | None, schema: object | None, *, allow_level_1: bool) -> int:
-    if level is None and schema is None:
+def _usual_k(told: Mapping[str, Any], *, allow_level_1: bool) -> int:
+    if told.get("level") is None and not (allow_level_1 and told["schema"] is not None):
         return 10
-    return 1 if allow_level_1 else 2 if level is not None else 10
+    return 1 if allow_level_1 else 2
 
 
 def load_recipe(recipe: Recipe | str | Path, told: Mapping[str, Any]) -> Recipe:

@@ -28,8 +28,8 @@ class Chain:
     Parameters
     ----------
     k : int
-        Fewest persons behind a value: a number that fewer hold is never copied, a category that fewer hold does not
-        appear. A record's level is max(k, the level it asks for).
+        Fewest persons behind a value, or the highest level that somebody asks for: a number that fewer hold is never
+        copied, a category that fewer hold does not appear. A record's level is max(k, the level it asks for).
     leaf : int
         Fewest persons alike that a cell is drawn from, the knob of the leak; never fewer than any of them asks for.
         None of them supplies more than two in ``leaf`` of what it is drawn from.
@@ -75,16 +75,16 @@ class Chain:
         from sfumato.mechanisms.chain.rows import begin_rows, draw_head
 
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
-        leaf = max(self.leaf, self.k)
+        leaf, rare = max(self.leaf, self.k), int(levels.max())
         strata = np.unique(records.strata, return_inverse=True)[1].astype(np.int64)
         persons = None if records.persons is None else np.unique(records.persons, return_inverse=True)[1]
         _check_enough(levels, strata, persons, leaf)
-        by_name = {column.name: column for column in read_columns(records, self.k, rng)}
+        by_name = {column.name: column for column in read_columns(records, rare, rng)}
         wanted = records.wanted or Wanted(len(records))
         names = _sequence(records, (*wanted.columns, *(self.order or ())))
         columns = [by_name[name] for name in names]
         codes = np.empty((len(records), len(columns)), dtype=np.uint8)
-        people = People(codes, levels, strata, persons, self.k, leaf)
+        people = People(codes, levels, strata, persons, rare, leaf)
         counts, head, rows = [], [], begin_rows(strata, wanted.rows, len(columns), rng)
         for place, column in enumerate(columns):
             step = prepare_step(column, columns[:place], people, rng)
@@ -106,7 +106,7 @@ class Chain:
             alike=tuple(each.alike for each in counts),
             records=len(records),
             rows=len(rows),
-            k=self.k,
+            k=rare,
             leaf=leaf,
             asked_min=int(levels.min()),
             asked_max=int(levels.max()),
