@@ -37,7 +37,7 @@ def expect_refusal(outcome: Outcome, out: Path, *words: str) -> None:
         (GOOD.replace("20,a", "-inf,a").replace("21,a", "Infinity,a"), ["'age'", "2 infinite"]),
         ("age,gone\n" + "".join(f"{row},\n" for row in range(30)), ["none of the 1 columns has a value"]),
         ("age,gone\n" + "".join(f"{row},?\n" for row in range(30)), ["none of the 1 columns has a value"]),
-        ("code\n" + "".join(f"c{row % 10_000}\n" for row in range(20_000)), ["'code'", "10000 categories"]),
+        ("code\n" + "".join(f"c{row % 10_000}\n" for row in range(20_000)), ["none of the 1 columns", "5 persons"]),
         ("name\n" + "".join(f"person {row}\n" for row in range(50)), ["no column is left"]),
     ],
     ids=[
@@ -62,7 +62,7 @@ def test_a_bad_table_is_refused(run: Run, tmp_path: Path, content: str, words: l
 
 
 def test_a_file_that_is_not_utf8_is_refused_with_the_offset(run: Run, tmp_path: Path) -> None:
-    data = GOOD.encode() + "40,é,5\n".encode("latin-1")
+    data = GOOD.encode() + 5 * "40,é,5\n".encode("latin-1")
     (tmp_path / "bad.csv").write_bytes(data)
     out = tmp_path / "out"
     offset = data.index("é".encode("latin-1"))
@@ -127,7 +127,7 @@ def test_a_bad_level_column_is_refused(run: Run, tmp_path: Path, cell: str, word
         (["--holdout", "1.5"], ["between 0 and 1"]),
         (["--holdout", "nowhere.csv"], ["nowhere.csv"]),
         (["--holdout", "0.9", "--k", "10"], ["4 records", "level is 10"]),
-        (["--format", "xlsx"], ["xlsx"]),
+        (["--format", "docx"], ["docx"]),
         (["--colour", "red"], ["--colour"]),
         (["--query", "select 1"], ["--query"]),
         (["--seed", "-1"], ["--seed"]),
@@ -185,6 +185,7 @@ def test_a_schema_for_another_table_is_refused(run: Run, tmp_path: Path) -> None
     expect_refusal(done, out, "'sex'")
 
 
+@pytest.mark.filterwarnings("ignore:columns with less than two values")
 def test_no_message_shows_a_cell(run: Run, tmp_path: Path) -> None:
     canary = "zyxwv98765"
     for content, options in (
@@ -194,7 +195,7 @@ def test_no_message_shows_a_cell(run: Run, tmp_path: Path) -> None:
     ):
         (tmp_path / "bad.csv").write_text(content)
         done = run("sanitize", tmp_path / "bad.csv", "-o", tmp_path / "out", "--k", 5, *options)
-        assert done.code == 2
+        assert done.code == (0 if "note" in content else 2)
         assert canary not in done.err + done.out
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.mechanisms.protocol import Mechanism
@@ -80,7 +80,7 @@ def released(table: pa.Table, schema: Schema, mechanism: Mechanism, **options: A
         warnings.simplefilter("ignore", UserWarning)
         try:
             return sf.sanitize(table, mechanism, schema=schema, seed=3, report=False, **options)
-        except PrivacyRefusal:
+        except (LevelError, PrivacyRefusal):
             return None
 
 

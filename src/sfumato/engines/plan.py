@@ -235,12 +235,12 @@ def _share(
 ) -> Shared:
     """The table with its rare values hidden, as far as the method has a level to count them by."""
     holders = plan._holders
-    if holders is None:
+    if holders is None or not schema.encoded:
         return Shared(original, schema, schema)
     rng = plan.randomness.generator("rare values")
     shared = share_values(original, schema, k=max(level, holders), way=plan.rare, persons=persons, rng=rng)
     if not shared.schema.encoded:
-        raise PrivacyRefusal(
+        raise LevelError(
             f"in none of the {len(schema.encoded)} columns two values are held by {max(level, holders)} persons each; "
             "lower the level"
         )
