@@ -42,6 +42,7 @@ from sfumato.core.facts import (
     Transformed,
     Unmeasured,
     Untouched,
+    WeightsScaled,
 )
 from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.laws.spec import NoiseSpec
@@ -118,6 +119,7 @@ def condensed(draw: Any) -> Facts:
         Shuffled(rows),
         *asked,
         *draw(maybe(rules)),
+        *draw(maybe(WeightsScaled("weight", draw(st.floats(0.5, 1e6)), 0.5))),
     )
 
 

@@ -46,6 +46,7 @@ from sfumato.core.facts import (
     Transformed,
     Unmeasured,
     Untouched,
+    WeightsScaled,
 )
 
 Facts = tuple[Fact, ...]
@@ -105,6 +106,12 @@ def bound_of(facts: Facts, columns: list[Randomized], said: dict[str, str]) -> b
     return all(fact.epsilon is not None for fact in columns) and gamma * (1 - 1e-9) <= told <= gamma * 1.002
 
 
+def excepted(facts: Facts, but: str | None) -> bool:
+    """Whether just what was not drawn is excepted: columns that a rule makes, and weights that were scaled."""
+    ruled, scaled = "that a rule between columns makes from others" in (but or ""), "scaled afterwards" in (but or "")
+    return ruled == has(facts, ColumnRulesKept) and scaled == has(facts, WeightsScaled)
+
+
 def is_blurred(facts: Facts) -> bool:
     return has(facts, ComponentNoise)
 
@@ -117,6 +124,12 @@ LAPLACE = r"e\^\((?P<m>\d+)/(?P<scale>[\d.e+-]+)\)"
 BOUND = r"(?P<gamma>[\d.e+]+) \(local differential privacy with epsilon (?P<epsilon>[\d.e+-]+)\); what was .*"
 
 CLAIMS = (
+    Sentence(
+        "weights",
+        r"The weights '.*' of the released rows add up to what those of the original records do, (?P<total>[\d.e+-]+), "
+        r"up to [\d.e+-]+\.",
+        lambda facts, said: math.isclose(float(said["total"]), the(facts, WeightsScaled).total, rel_tol=1e-9),
+    ),
     Sentence(
         "months",
         r"The release gives the dates of (?P<n>\d+) columns? to the month, never to the day: .*\.",
@@ -198,17 +211,24 @@ CLAIMS = (
     ),
     Sentence(
         "no copies",
-        r"Every released row was drawn at random from the mean and covariance of a group of at least (?P<least>\d+) "
+        r"Every released row(?P<but>, but for [^;]*?,)? was drawn at random from the mean and covariance of a group "
+        r"of at least "
+        r"(?P<least>\d+) "
         r"records; no row was copied from an original record\.",
-        lambda facts, said: copied(facts) == 0 and int(said["least"]) == the(facts, Grouped).smallest > 1,
+        lambda facts, said: (
+            copied(facts) == 0
+            and int(said["least"]) == the(facts, Grouped).smallest > 1
+            and excepted(facts, said["but"])
+        ),
     ),
     Sentence(
         "some drawn",
-        r"(?P<drawn>\d+) of the (?P<rows>\d+) released rows were drawn at random from the mean and covariance of a "
-        r"group "
+        r"(?P<drawn>\d+) of the (?P<rows>\d+) released rows(?P<but>, but for [^;]*?,)? were drawn at random from the "
+        r"mean and covariance of a group "
         r"whose records differ; none of these was copied from an original record\.",
         lambda facts, said: (
             copied(facts) == int(said["rows"]) - int(said["drawn"]) > 0
+            and excepted(facts, said["but"])
             and int(said["rows"]) == the(facts, Synthesized).rows > int(said["rows"]) - int(said["drawn"])
         ),
     ),
@@ -225,13 +245,14 @@ CLAIMS = (
     ),
     Sentence(
         "drawn",
-        r"Every released row was drawn at random from the mean and covariance of a group of records\.",
-        lambda facts, said: has(facts, Synthesized) and copied(facts) is None,
+        r"Every released row(?P<but>, but for [^;]*?,)? was drawn at random from the mean and covariance of a group "
+        r"of records\.",
+        lambda facts, said: has(facts, Synthesized) and copied(facts) is None and excepted(facts, said["but"]),
     ),
     Sentence(
         "cells of leaves",
-        r"Each cell of the (?P<rows>\d+) released rows(?P<but>, but for those that a rule between columns makes from "
-        r"others,)? was drawn from the cells of at least (?P<leaf>\d+) (original records that|persons who) "
+        r"Each cell of the (?P<rows>\d+) released rows(?P<but>, but for [^;]*?,)? was drawn "
+        r"from the cells of at least (?P<leaf>\d+) (original records that|persons who) "
         r"are alike in the columns drawn before it, and of at least as many as any of these asked for "
         r"\((?P<asked>[\d to]+)\); the smallest such leaf has (?P<least>\d+)"
         r"(?P<persons> persons, and none supplies more than 2 in (?P<share>\d+) of what it is drawn from)?\."
@@ -239,7 +260,7 @@ CLAIMS = (
         r"regression, over all records, on the columns before\.)?",
         lambda facts, said: (
             int(said["rows"]) == the(facts, Chained).rows
-            and (said["but"] is not None) == has(facts, ColumnRulesKept)
+            and excepted(facts, said["but"])
             and int(said["leaf"]) == the(facts, Chained).leaf <= int(said["least"]) == min(the(facts, Chained).smallest)
             and said["asked"] == levels(the(facts, Chained), the(facts, Chained).asked_min)
             and the(facts, Chained).violations == 0
@@ -485,6 +506,11 @@ def of(kind: type[Fact]) -> True_:
 
 
 REFUSED = (
+    Sentence(
+        "the last weight",
+        r"A person's weight '.*' stays unknown to whoever knows the weights of everybody else\.",
+        of(WeightsScaled),
+    ),
     Sentence(
         "rare pairs",
         r"Every pair of a label and what it decides is shared by as many records as the privacy level asks for\.",

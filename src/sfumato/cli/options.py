@@ -84,6 +84,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "sign": ("Private key (Ed25519) to sign the certificate with.", {"type": FILE}),
     "strata": ("Groups never cross this column; makes its value certain.", {"metavar": "COL"}),
     "target": ("The class or response that will be mined.", {"metavar": "COL"}),
+    "weight": ("How many people a row stands for: scaled to its total.", {"metavar": "COL"}),
     "where": ("chain: make only rows that fulfil 'age > 60 and sex == F'.", {"metavar": "RULE"}),
 }
 """Options that mean the same whatever verb has them: help, and how they are read."""

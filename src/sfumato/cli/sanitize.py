@@ -150,8 +150,8 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
 )
 @click.option("--key", type=FILE, help="Key of a geometric method.")
 @click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")
-@options("level", "strata", "target", "identifier", "person", "rows_are_people", "public", "schema", "no_rules", "rare")
-@options("rows", "where", "holdout", "recipe", "seed", "form")
+@options("level", "strata", "target", "identifier", "person", "rows_are_people", "weight", "public", "schema")
+@options("no_rules", "rare", "rows", "where", "holdout", "recipe", "seed", "form")
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
 @options("no_report", "sign", "overwrite")
 @click.option(
@@ -209,8 +209,8 @@ def sanitize(
                 "--chunked reads plain CSV; leave out --delimiter, --decimal and --sheet, or leave out --chunked"
             )
         _refuse_in_chunks(source, form, chunked=chunked, query=query, needs={**run, "holdout": holdout})
-        del run["level"], run["strata"], run["no_rules"], run["person"], run["rows_are_people"], run["rare"]
-        del run["rows"], run["where"]
+        for name in ("level", "strata", "no_rules", "person", "rows_are_people", "rare", "weight", "rows", "where"):
+            del run[name]
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
                 source, output, new_key=new_key, batch_rows=batch_rows, encoding=encoding, sign=signer,
@@ -278,7 +278,7 @@ def _refuse_in_chunks(
         raise OptionError("--batch-rows is for files that go through in batches; add --chunked or leave it out")
     if source == "-" or "://" in source or query is not None:
         raise OptionError("--chunked reads a file, some of it twice; write standard input or the query to a file first")
-    for name in ("holdout", "level", "strata", "person", "rare", "rows", "where"):
+    for name in ("holdout", "level", "strata", "person", "rare", "weight", "rows", "where"):
         if needs[name] is not None or getattr(needs["recipe"], name, None) is not None:
             raise OptionError(f"--{name} needs all rows at once; leave it out, or leave out --chunked")
     read = form_of(Path(source))

@@ -119,7 +119,9 @@ def _jsonable(value: Any) -> Any:
     "identifier",
     "person",
     "rows_are_people",
+    "weight",
     "schema",
+    "no_rules",
     "rare",
     seed="Repeat the same splits and draws.",
 )

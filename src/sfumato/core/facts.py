@@ -49,6 +49,7 @@ __all__ = [
     "Transformed",
     "Unmeasured",
     "Untouched",
+    "WeightsScaled",
     "fact_from_json",
     "fact_to_json",
     "is_quoted",
@@ -450,6 +451,19 @@ class RareValues(Fact):
     shown: int = 0
     dropped: tuple[str, ...] = ()
     by_person: bool = False
+
+
+@dataclass(frozen=True)
+class WeightsScaled(Fact):
+    """The weights of this column were all multiplied by one number after they were drawn, and rounded to their step.
+
+    ``total`` is what they add up to, which is what those of the records did, up to ``step``.
+    """
+
+    fact: ClassVar[str] = "weights-scaled"
+    column: str
+    total: float
+    step: float
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Role, Schema
+from sfumato.tables.weights import refuse_weight
 from sfumato.version import __version__
 
 __all__ = ["Agreement", "OwnPart", "agree", "own_part"]
@@ -116,6 +117,7 @@ def own_part(
     target = plan.target if plan.target in arrow.column_names else None
     schema = schema_of(arrow, schema, target, keep_empty=True)
     _check_roles(plan, schema)
+    refuse_weight(schema, "a joint run")
     codec = None
     if keys is None:
         read_columns(arrow, schema)  # every cell, by the declared domains

@@ -20,6 +20,7 @@ from sfumato.tables.kept_rules import KeptRules, keep_rules
 from sfumato.tables.levels import meets_all, parse_conditions
 from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.schema import Schema
+from sfumato.tables.weights import scale_weights
 
 __all__ = ["run_in_memory"]
 
@@ -44,13 +45,14 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
     if seen.wanted is not None and seen.wanted.where:
         _check_where(released, job, plan)
     job = _in_groups(job, sanitized.workings)
+    released, scaled = _scaled(released, job)
     return Outcome(
         recipe=plan.recipe(dataclasses.replace(job.told, rules=schema.rules)),
         table=_beside(released, job, sanitized.workings),
         rows_in=job.original.num_rows,
         rows_out=released.num_rows,
         schema=free_fields(schema, records.moved, records.grids),
-        facts=(*job.facts, *sanitized.facts, *bounds_kept(schema, records.unbounded), *_rules_kept(kept)),
+        facts=(*job.facts, *sanitized.facts, *bounds_kept(schema, records.unbounded), *_rules_kept(kept), *scaled),
         workings=sanitized.workings,
         comparison=Comparison(job.original, released, job.codec, job.records, job.outside),
         seconds=seconds,
@@ -99,6 +101,14 @@ def _check_where(released: pa.Table, job: Prepared, plan: Plan) -> None:
     wrong = int((~meets_all(parse_conditions(plan.where or ""), released, job.codec.schema)).sum())
     if wrong:
         raise PrivacyRefusal(f"{wrong} rows do not fulfil the rule of --where; nothing is released. Please report this")
+
+
+def _scaled(released: pa.Table, job: Prepared) -> tuple[pa.Table, tuple[Fact, ...]]:
+    """Released rows whose weights, where there are some, add up to those of the rows they were made from."""
+    if job.codec.schema.weight is None:
+        return released, ()
+    released, fact = scale_weights(released, job.original, job.codec)
+    return released, (fact,)
 
 
 def _crowd(job: Prepared, plan: Plan) -> int:

@@ -27,8 +27,9 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions
 from sfumato.tables.persons import persons_of_table, propose_person
 from sfumato.tables.rare import Shared, Way, check_way, share_values
-from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, rules_within
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, read_rules, rules_within
 from sfumato.tables.schema import Field, Role, Schema
+from sfumato.tables.weights import check_weights, refuse_weight
 from sfumato.version import __version__
 
 __all__ = ["Plan", "Prepared", "coarsened_facts", "prepare", "schema_of", "settle"]
@@ -136,6 +137,7 @@ def settle(
     identifiers: Iterable[str] = (),
     person: str | None = None,
     rows_are_people: bool = False,
+    weight: str | None = None,
     public: Iterable[str] = (),
     holdout: float | Any | None = None,
     seed: int | None = None,
@@ -146,16 +148,21 @@ def settle(
 ) -> Plan:
     """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
     found = schema is None
-    schema = schema_of(arrow, schema, target, identifiers, public, person=person, coarsens=True)
+    schema = schema_of(arrow, schema, target, identifiers, public, person=person, weight=weight, coarsens=True)
     if found:
         check_people(arrow, schema, person=person, rows_are_people=rows_are_people)
+    schema = schema.without_rules() if no_rules else schema
+    if not mechanism.traits.synthetic:
+        refuse_weight(schema, f"the method {mechanism.method!r}")
+    if where is not None:
+        refuse_weight(schema, "--where")
+    check_weights(arrow, schema)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     if passed and mechanism.traits.synthetic:
         raise PrivacyRefusal(
             f"column {passed[0]!r} is public, but {mechanism.method!r} makes synthetic rows that belong to nobody: "
             "beside them it would be wrong or identify people; drop it or sanitize it"
         )
-    schema = schema.without_rules() if no_rules else schema
     return Plan(
         mechanism, schema, level, strata, holdout, Randomness(seed), no_rules, found, check_way(rare), rows, where
     )
@@ -295,6 +302,7 @@ def schema_of(
     public: Iterable[str] = (),
     *,
     person: str | None = None,
+    weight: str | None = None,
     keep_empty: bool = False,
     coarsens: bool = False,
 ) -> Schema:
@@ -307,6 +315,7 @@ def schema_of(
     if arrow.num_rows == 0:
         raise TableError("the table has no rows; bring at least as many as the highest privacy level")
     identifiers, public = tuple(identifiers), tuple(public)
+    found = schema is None
     if schema is None:
         schema = _infer_rest(arrow, (*identifiers, *(() if person is None else (person,))), public, target)
     elif not isinstance(schema, Schema):
@@ -326,7 +335,20 @@ def schema_of(
         schema = schema.with_role(Role.PERSON, person)
     if target is not None:
         schema = schema.with_role(Role.TARGET, target)
+    if weight is not None:
+        schema = _weighed(schema, weight, found=found)
     return schema if keep_empty else _drop_empty(arrow, schema, identifiers)
+
+
+def _weighed(schema: Schema, weight: str, *, found: bool) -> Schema:
+    """Schema with a column of weights; rules that were found hold by accident there."""
+    if schema[weight].role is not Role.CONFIDENTIAL and schema[weight].role is not Role.WEIGHT:
+        raise OptionError(f"column {weight!r} is {schema[weight].role.value}, so it cannot be a weight; choose another")
+    schema = schema.with_role(Role.WEIGHT, weight)
+    if not found:
+        return schema
+    rules = tuple(str(rule) for rule in read_rules(schema.rules, schema.names) if weight not in rule.columns)
+    return dataclasses.replace(schema, rules=rules)
 
 
 def _drop_empty(arrow: pa.Table, schema: Schema, told: tuple[str, ...]) -> Schema:

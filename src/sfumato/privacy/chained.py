@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import Chained, ColumnRulesKept, Fact, PersonsBounded, RareValues
-from sfumato.privacy.grouped import asked_levels, of_filled
+from sfumato.core.facts import Chained, Fact, PersonsBounded, RareValues
+from sfumato.privacy.grouped import asked_levels, but_for, of_filled
 from sfumato.privacy.statements import Claim, Refused, Statements, counted
 
 __all__ = ["of_bounded_persons", "of_chain"]
@@ -26,7 +26,7 @@ def of_chain(fact: Chained, facts: tuple[Fact, ...] = ()) -> Statements:
         who = counted(fact.violations, "record is", "records are")
         raise PrivacyRefusal(f"{who} in leaves below their privacy level; nothing is certified")
     bounded = next((other for other in facts if isinstance(other, PersonsBounded)), None)
-    yield _of_leaves(fact, bounded, ruled=any(isinstance(other, ColumnRulesKept) for other in facts))
+    yield _of_leaves(fact, bounded, but_for(facts, "those", "weights, which were"))
     yield from _of_rare_values(fact, bounded, next((other for other in facts if isinstance(other, RareValues)), None))
     yield Refused(
         f"A combination of values in a released row is shared by {fact.k} people.",
@@ -50,8 +50,7 @@ def of_chain(fact: Chained, facts: tuple[Fact, ...] = ()) -> Statements:
     )
 
 
-def _of_leaves(fact: Chained, bounded: PersonsBounded | None, *, ruled: bool) -> Claim:
-    drawn = ", but for those that a rule between columns makes from others," if ruled else ""
+def _of_leaves(fact: Chained, bounded: PersonsBounded | None, but: str) -> Claim:
     who, so_many = "original records that", f"{min(fact.smallest)}"
     if bounded is not None:
         who = "persons who"
@@ -70,7 +69,7 @@ def _of_leaves(fact: Chained, bounded: PersonsBounded | None, *, ruled: bool) ->
         else ""
     )
     return Claim(
-        f"Each cell of the {fact.rows} released rows{drawn} was drawn from the cells of at least {fact.leaf} {who} "
+        f"Each cell of the {fact.rows} released rows{but} was drawn from the cells of at least {fact.leaf} {who} "
         "are alike in the columns drawn before it, and of at least as many as any of these asked for "
         f"({asked_levels(fact.asked_min, fact.asked_max)}); the smallest such leaf has {so_many}.{regressed}",
         "proved",

@@ -41,6 +41,7 @@ from sfumato.core.facts import (
     Transformed,
     Unmeasured,
     Untouched,
+    WeightsScaled,
 )
 from sfumato.privacy.chained import of_bounded_persons, of_chain
 from sfumato.privacy.coherence import check_facts
@@ -59,7 +60,7 @@ from sfumato.privacy.perturbed import (
     of_untouched,
 )
 from sfumato.privacy.randomized import of_observed, of_randomized, of_rows
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, counted, quoted
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_most, counted, quoted
 
 __all__ = ["Claim", "Refused", "draw_claims"]
 
@@ -144,6 +145,8 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from _of_rules(fact)
         case DatesCoarsened():
             yield _of_months(fact)
+        case WeightsScaled():
+            yield from _of_weights(fact)
         case FormulaTexts():
             yield from _of_formulas(fact)
         case Unmeasured():
@@ -289,6 +292,20 @@ def _of_months(fact: DatesCoarsened) -> Claim:
         "proved",
         "Every date was taken as the first day of its month before anything was computed, and is written so.",
         "nothing; the released table shows it",
+    )
+
+
+def _of_weights(fact: WeightsScaled) -> Statements:
+    yield Claim(
+        f"The weights {fact.column!r} of the released rows add up to what those of the original records do, "
+        f"{at_most(fact.total, 12)}, up to {fact.step:g}.",
+        "proved",
+        "After they were drawn, all were multiplied by one number and rounded to their step.",
+        "nothing but that the original's weights are right; the released table shows the sum",
+    )
+    yield Refused(
+        f"A person's weight {fact.column!r} stays unknown to whoever knows the weights of everybody else.",
+        "the total is exact, and what is missing from it is that person's",
     )
 
 

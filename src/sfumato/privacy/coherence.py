@@ -41,6 +41,7 @@ from sfumato.core.facts import (
     Transformed,
     Unmeasured,
     Untouched,
+    WeightsScaled,
 )
 
 __all__ = ["check_facts"]
@@ -131,6 +132,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return fact.category_columns + fact.missing_columns > 0
         case BoundsKept():
             return bool(fact.columns)
+        case WeightsScaled():
+            return fact.total > 0 and fact.step > 0
         case DatesCoarsened():
             return bool(fact.columns) and len(set(fact.columns)) == len(fact.columns)
         case ColumnRulesKept():
@@ -234,6 +237,7 @@ def _names_agree(facts: Sequence[Fact]) -> bool:
     if chained and not named <= chained:
         return False
     named |= chained  # a column that a rule makes is none of these
+    named |= {fact.column for fact in _all(WeightsScaled, facts)}
     named |= {name for fact in _all(DatesCoarsened, facts) for name in fact.columns}
     dropped = {name for fact in _all(ColumnsDropped, facts) for name in fact.names}
     few = {name for fact in _all(RareValues, facts) for name in fact.dropped}

@@ -14,11 +14,13 @@ from sfumato.core.facts import (
     RowsDrawn,
     RowsKept,
     Synthesized,
+    WeightsScaled,
 )
 from sfumato.privacy.statements import Claim, Refused, Statements, counted
 
 __all__ = [
     "asked_levels",
+    "but_for",
     "check_levels",
     "of_drawn_rows",
     "of_filled",
@@ -148,17 +150,18 @@ def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
     groups = next((other for other in facts if isinstance(other, Grouped)), None)
     same = None if groups is None else groups.alike
     basis = f"{fact.law.capitalize()} of each group's covariance [AY05, eq. 2.1]."
+    but = but_for(facts, "columns", "its weight, which was")
     near = "a drawn row may still come to lie close to, or by chance on, an original record: see the report"
     if groups is None or same is None:
         yield Claim(
-            f"Every released row was drawn at random from the {fact.statistics} of a group of records.",
+            f"Every released row{but} was drawn at random from the {fact.statistics} of a group of records.",
             "proved",
             basis,
             "the group may be one record, or of records that are all the same: then the row is that record",
         )
     elif not same:
         yield Claim(
-            f"Every released row was drawn at random from the {fact.statistics} of a group of at least "
+            f"Every released row{but} was drawn at random from the {fact.statistics} of a group of at least "
             f"{groups.smallest} records; no row was copied from an original record.",
             "proved",
             basis,
@@ -174,7 +177,7 @@ def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
         )
     elif same < fact.rows:
         yield Claim(
-            f"{fact.rows - same} of the {fact.rows} released rows were drawn at random from the {fact.statistics} "
+            f"{fact.rows - same} of the {fact.rows} released rows{but} were drawn at random from the {fact.statistics} "
             "of a group whose records differ; none of these was copied from an original record.",
             "proved",
             basis,
@@ -192,6 +195,15 @@ def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
             "other column, such as records alone or all the same: what is drawn from these are the records as "
             "they are",
         )
+
+
+def but_for(facts: tuple[Fact, ...], made: str, scaled: str) -> str:
+    """What was not drawn of a row, to stand in a sentence: columns that a rule makes, and a weight that was scaled."""
+    ruled = any(isinstance(other, ColumnRulesKept) for other in facts)
+    weighed = any(isinstance(other, WeightsScaled) for other in facts)
+    parts = [f"{made} that a rule between columns makes from others"] if ruled else []
+    parts += [f"{scaled} scaled afterwards"] if weighed else []
+    return f", but for {' and '.join(parts)}," if parts else ""
 
 
 def _copies_pairs(facts: tuple[Fact, ...]) -> bool:

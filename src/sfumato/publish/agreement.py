@@ -45,6 +45,7 @@ from sfumato.core.facts import (
     Transformed,
     Unmeasured,
     Untouched,
+    WeightsScaled,
 )
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
@@ -61,14 +62,17 @@ F = TypeVar("F", bound=Fact)
 _AROUND: Kinds = (Drawn, ColumnsDropped)
 _OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
-_DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn)
+_DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn, WeightsScaled)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _DRAWN)
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
 _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "condense": _CONDENSED,
     "condense-paper": _CONDENSED,
     "classwise": ((ClassPure, Grouped, Synthesized, Shuffled), _DRAWN),
-    "chain": ((Chained, Shuffled), (HeldOut, Stratified, ColumnRulesKept, PersonsBounded, RareValues, RowsDrawn)),
+    "chain": (
+        (Chained, Shuffled),
+        (HeldOut, Stratified, ColumnRulesKept, PersonsBounded, RareValues, RowsDrawn, WeightsScaled),
+    ),
     "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept, RareValues)),
     "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut, BoundsKept)),
     "translate": _MOVED,
@@ -329,7 +333,7 @@ def columns_check(certificate: Certificate, names: Sequence[str]) -> Check:
 
 def _named(certificate: Certificate) -> Iterator[str]:
     for fact in certificate.facts:
-        if isinstance(fact, ClassPure | Randomized | Stratified | TargetMoved):
+        if isinstance(fact, ClassPure | Randomized | Stratified | TargetMoved | WeightsScaled):
             yield fact.column
         elif isinstance(fact, BoundsKept | Chained | DatesCoarsened | DomainsObserved | Transformed):
             yield from fact.columns

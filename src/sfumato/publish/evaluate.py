@@ -257,6 +257,9 @@ def evaluate(
     schema: Schema | str | Path | None = None,
     target: str | None = None,
     identifiers: Iterable[str] = (),
+    person: str | None = None,
+    weight: str | None = None,
+    no_rules: bool = False,
     public: Iterable[str] = (),
     holdout: Any | None = None,
     budget: float | None = None,
@@ -276,6 +279,12 @@ def evaluate(
         The class or response that will be mined.
     identifiers, public : iterable of str
         Columns that were dropped, and columns that were passed through: neither is measured.
+    person : str, optional
+        Column that says who a row of the original is about: it is not measured.
+    weight : str, optional
+        Column that says how many people a row stands for, which the measures of utility count by.
+    no_rules : bool
+        Do not count the rules between columns that every row of the original obeys.
     holdout : table, optional
         Rows like the original's that the release was not made from.
     budget : float, optional
@@ -297,6 +306,9 @@ def evaluate(
         schema=schema,
         target=target,
         identifiers=identifiers,
+        person=person,
+        weight=weight,
+        no_rules=no_rules,
         public=public,
         holdout=holdout,
         budget=budget,
@@ -315,6 +327,9 @@ def compare_tables(
     schema: Schema | str | Path | None = None,
     target: str | None = None,
     identifiers: Iterable[str] = (),
+    person: str | None = None,
+    weight: str | None = None,
+    no_rules: bool = False,
     public: Iterable[str] = (),
     holdout: Any | None = None,
     budget: float | None = None,
@@ -339,7 +354,11 @@ def compare_tables(
     dropped = dropped_columns(certificate, before.column_names)
     facts = () if certificate is None else certificate.facts
     months = [name for fact in facts if isinstance(fact, DatesCoarsened) for name in fact.columns]
-    told = schema_of(before, schema, target, [*identifiers, *dropped], public, coarsens=True)
+    dropped = [name for name in dropped if name != person]
+    told = schema_of(
+        before, schema, target, [*identifiers, *dropped], public, person=person, weight=weight, coarsens=True
+    )
+    told = told.without_rules() if no_rules else told
     told = told.by_days(*months) if schema is None else told  # another tool may have released days
     evaluation = measure_released(
         before,

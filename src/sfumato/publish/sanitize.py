@@ -34,7 +34,7 @@ __all__ = ["load_recipe", "sanitize", "sanitize_file"]
 
 _LEVELLED = ("chain", "condense", "condense-paper")
 """Methods whose floor of all levels is lower where something says what each record asks for."""
-_COLUMNS = {"identifiers": "identifier", "person": "person", "public": "public"}
+_COLUMNS = {"identifiers": "identifier", "person": "person", "weight": "weight", "public": "public"}
 
 
 def sanitize(
@@ -50,6 +50,7 @@ def sanitize(
     identifiers: Iterable[str] = (),
     person: str | None = None,
     rows_are_people: bool = False,
+    weight: str | None = None,
     public: Iterable[str] = (),
     holdout: float | Any | None = None,
     seed: int | None = None,
@@ -93,6 +94,9 @@ def sanitize(
         Column that says who a row is about: dropped; levels count persons, and rows are held out by person.
     rows_are_people : bool
         Each row is a person, although a column looks like a key of persons.
+    weight : str, optional
+        Column that says how many people a row stands for: sanitized like a number, then scaled to its total, and used
+        by the measures of utility.
     public : iterable of str
         Columns to pass through; refused by mechanisms that make synthetic rows.
     holdout : float or table, optional
@@ -152,6 +156,7 @@ def sanitize(
         "strata": strata,
         "identifiers": identifiers,
         "person": person,
+        "weight": weight,
         "public": public,
         "holdout": holdout,
         "seed": seed,

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sfumato.core.documents import read_bytes, read_text
 from sfumato.core.errors import BadInput, OptionError, SfumatoError, TableError, shown
-from sfumato.core.facts import ColumnRulesKept, DatesCoarsened, FormulaTexts, RowsDrawn, is_quoted
+from sfumato.core.facts import ColumnRulesKept, DatesCoarsened, FormulaTexts, RowsDrawn, WeightsScaled, is_quoted
 from sfumato.core.randomness import Mode
 from sfumato.engines.chunks.source import Source, open_source
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
@@ -49,8 +49,9 @@ class LookedAt:
     """What is in the file of a table; ``rows`` stops one batch after those that were certified.
 
     ``declared`` counts the columns of declared domain and ``outside`` names those of them that leave it; ``broken`` are
-    the rules that a row does not obey, ``days`` the columns given to the month that hold another day than its first,
-    and ``astray`` counts the rows that do not fulfil what they were chosen by.
+    the rules that a row does not obey, ``days`` the columns given to the month that hold another day than its first.
+    ``astray`` counts the rows that do not fulfil what they were chosen by, ``weights`` is what those of the rows add up
+    to.
     """
 
     names: tuple[str, ...]
@@ -61,6 +62,7 @@ class LookedAt:
     broken: tuple[str, ...] = ()
     days: tuple[str, ...] = ()
     astray: int = 0
+    weights: float = 0.0
 
 
 def look_at_table(
@@ -73,6 +75,7 @@ def look_at_table(
     rules: tuple[str, ...] = (),
     monthly: tuple[str, ...] = (),
     where: str = "",
+    weight: str | None = None,
 ) -> LookedAt:
     """Read a released table once and compare it with the declared domains of its schema.
 
@@ -94,6 +97,7 @@ def look_at_table(
     months, days = {name for name in monthly if name in names and name in schema.names}, set[str]()
     conditions = parse_conditions(where) if where else ()
     seen = size = astray = 0
+    weights = 0.0
     for part in source.batches(written, max(_FEWEST_ROWS, _BATCH_CELLS // len(names)), threads=False):
         seen += len(part)
         size += part.nbytes
@@ -109,13 +113,15 @@ def look_at_table(
         batch = _with_moments(batch, schema)
         for check in ruled:
             check.add(batch)
+        weights += _sum_of(batch, schema, weight)
         days.update(name for name in months - days if _has_days(batch.column(name), schema[name]))
         astray += _astray(conditions, batch, schema)
         for field in declared:
             if field.name not in outside and _leaves(batch.column(field.name), field):
                 outside[field.name] = None
     broken = tuple(str(check.rule) for check in ruled if not check.holds)
-    return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken, tuple(sorted(days)), astray)
+    told = tuple(sorted(days)), astray, weights
+    return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken, *told)
 
 
 def _opened(file: Path, most_bytes: int | None) -> Source:
@@ -191,6 +197,17 @@ def _with_gap(cells: pa.ChunkedArray, field: Field) -> Field:
     if is_text(cells.type) and "" not in (*field.missing, *(field.domain.categories or ())):
         return dataclasses.replace(field, missing=(*field.missing, ""))
     return field
+
+
+def _sum_of(batch: pa.Table, schema: Schema, name: str | None) -> float:
+    """Sum of the weights of some rows; NaN where they cannot be read."""
+    if name is None:
+        return 0.0
+    try:
+        numbers, absent = numbers_of_cells(batch.column(name), _with_gap(batch.column(name), schema[name]))
+    except (BadInput, KeyError):
+        return float("nan")
+    return float("nan") if absent.any() else float(numbers.sum())
 
 
 def _has_days(cells: pa.ChunkedArray, field: Field) -> bool:
@@ -397,9 +414,11 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         rules = tuple(rule for fact in certificate.facts if isinstance(fact, ColumnRulesKept) for rule in fact.rules)
         months = tuple(name for fact in certificate.facts if isinstance(fact, DatesCoarsened) for name in fact.columns)
         where = "".join(fact.where for fact in certificate.facts if isinstance(fact, RowsDrawn))
+        scaled = next((fact for fact in certificate.facts if isinstance(fact, WeightsScaled)), None)
+        weight = None if scaled is None else scaled.column
         table = look_at_table(
             path / name, schema, certificate.rows_out, most_bytes,
-            quoted=quoted, rules=rules, monthly=months, where=where,
+            quoted=quoted, rules=rules, monthly=months, where=where, weight=weight,
         )  # fmt: skip
     except SfumatoError as error:
         return [Check("table readable", False, str(error))]
@@ -419,6 +438,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         *_rules(rules, table.broken),
         *_months(months, table.days),
         *_where(where, table.astray),
+        *_weights(scaled, table.weights),
         *_formulas(certificate, table.formulas.facts(quoted=quoted)),
     ]
 
@@ -445,6 +465,14 @@ def _where(where: str, astray: int) -> list[Check]:
         return []
     told = f"{astray} rows do not fulfil the rule that they were chosen by"
     return [Check("where", not astray, told if astray else "every row fulfils the rule that rows were chosen by")]
+
+
+def _weights(scaled: WeightsScaled | None, found: float) -> list[Check]:
+    """Compare what the weights add up to with what is certified; nothing where there are none."""
+    if scaled is None:
+        return []
+    holds = abs(found - scaled.total) <= scaled.step + 1e-6 * scaled.total
+    return [Check("weights", holds, "they add up to what is certified" if holds else "they add up to something else")]
 
 
 def _formulas(certificate: Certificate, found: tuple[FormulaTexts, ...]) -> list[Check]:

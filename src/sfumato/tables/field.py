@@ -42,6 +42,7 @@ class Role(StrEnum):
     CONFIDENTIAL = "confidential"
     TARGET = "target"
     LEVEL = "level"
+    WEIGHT = "weight"
     PUBLIC = "public"
 
 
@@ -62,6 +63,7 @@ FATE = {
     Role.PERSON: "read as who the row is about, then dropped",
     Role.CONFIDENTIAL: "sanitized",
     Role.TARGET: "sanitized like the others; the class or response that will be mined",
+    Role.WEIGHT: "sanitized like a number, then scaled to the total of all rows",
     Role.LEVEL: "read as privacy level, then dropped",
     Role.PUBLIC: "passed through unchanged",
 }

@@ -83,7 +83,8 @@ def infer_field(name: str, column: pa.ChunkedArray) -> Field:
     """Propose kind, role and domain of one column."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     dated = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-    known = is_text(kind) or is_number(kind) or is_span(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
+    dated = dated or is_span(kind)
+    known = is_text(kind) or is_number(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
     if not known and (not dated or pa.types.is_dictionary(column.type)) and column.null_count < len(column):
         raise SchemaError(f"column {name!r} is of type {column.type}, which has no kind here; convert it or drop it")
     array = plain(column)
@@ -97,11 +98,11 @@ def infer_field(name: str, column: pa.ChunkedArray) -> Field:
         return _categorical_field(seen, column)
     if pa.types.is_boolean(kind):
         return seen.field(Kind.BOOLEAN, "true or false", Domain(declared=True, categories=(False, True)))
-    if dated:
-        return _date_field(seen, "dates")
     if is_span(kind):
         words = "times of day" if pa.types.is_time(kind) else "durations"
         return _number_field(dataclasses.replace(seen, note=f", {words} counted in seconds{seen.note}"), listed=False)
+    if dated:
+        return _date_field(seen, "dates")
     return _text_field(seen) if is_text(kind) else _number_field(seen)
 
 

@@ -268,7 +268,7 @@ def find_rules(table: pa.Table, schema: Schema) -> tuple[str, ...]:
     no part is zero or constant. A label that decides another column: at least 10 rows hold each pair, and chance is
     below 1e-9 again. The target is never made from other columns; a column is made once.
     """
-    fields = [field for field in schema.encoded if table.num_rows >= _FEWEST]
+    fields = [field for field in schema.encoded if field is not schema.weight and table.num_rows >= _FEWEST]
     cells = {field.name: cells_of_column(table.column(field.name), field) for field in fields}
     target = None if schema.target is None else schema.target.name
     sums = _free(_sums(fields, cells), target)

@@ -96,7 +96,7 @@ def fields_to_toml(fields: Iterable[Field], rules: Sequence[str] = ()) -> str:
     """Write a schema as TOML, each column with the reason it was taken so."""
     kinds = ", ".join(kind.value for kind in Kind)
     fields = tuple(fields)
-    listed = [role for role in Role if role is not Role.PERSON or any(field.role is role for field in fields)]
+    listed = [role for role in Role if role not in _UNUSUAL or any(field.role is role for field in fields)]
     roles = ", ".join(f"{role.value} ({FATE[role].split(';')[0]})" for role in listed)
     columns = [_column(field_to_document(field)) for field in fields]
     note = _NOTE + (_HIERARCHY_NOTE if any(field.hierarchy for field in fields) else "")
@@ -161,8 +161,9 @@ def _field(document: dict[str, Any], place: int) -> Field:
 
 
 _WIDEST = 120  # characters of a cell of the printed form
-_ENCODED = (Role.CONFIDENTIAL, Role.TARGET)
-_SINGLE = (Role.TARGET, Role.LEVEL, Role.PERSON)
+_ENCODED = (Role.CONFIDENTIAL, Role.TARGET, Role.WEIGHT)
+_SINGLE = (Role.TARGET, Role.LEVEL, Role.PERSON, Role.WEIGHT)
+_UNUSUAL = (Role.PERSON, Role.WEIGHT)
 
 
 @dataclass(frozen=True, repr=False)
@@ -228,6 +229,11 @@ class Schema:
     def released(self) -> tuple[Field, ...]:
         """The columns of the release."""
         return tuple(field for field in self.fields if field.role in (*_ENCODED, Role.PUBLIC))
+
+    @property
+    def weight(self) -> Field | None:
+        """The column that says how many people a row stands for, if one is marked."""
+        return next((field for field in self.fields if field.role is Role.WEIGHT), None)
 
     @property
     def monthly(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.rare import check_way
 from sfumato.tables.schema import Schema
+from sfumato.tables.weights import check_weights
 from sfumato.tuning.metrics import Metric, Score, choose_metric, has_classes
 from sfumato.tuning.model import Mark, SearchPlan, Tuning
 from sfumato.tuning.search import brute_force, equal_steps, frontier, recommend, rule_based_search
@@ -54,6 +55,8 @@ def tune(
     identifiers: Iterable[str] = (),
     person: str | None = None,
     rows_are_people: bool = False,
+    weight: str | None = None,
+    no_rules: bool = False,
     rare: str | None = None,
     k: int | None = None,
     holdout: float = _SHARE,
@@ -75,7 +78,7 @@ def tune(
         The class or response that will be mined; without one utility is how well covariances are kept.
     method : {"classwise", "condense"}, optional
         By default class-wise where the target is a class.
-    schema, level, strata, identifiers, person, rows_are_people, rare
+    schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare
         As in `sfumato.sanitize`.
     k : int, optional
         The smallest group size that is tried; by default 5, or the highest level where that is more.
@@ -95,7 +98,9 @@ def tune(
     arrow, _ = to_arrow(table)
     randomness = Randomness(seed)
     found = schema is None
-    schema = schema_of(arrow, schema, target, identifiers, person=person, coarsens=True)
+    schema = schema_of(arrow, schema, target, identifiers, person=person, weight=weight, coarsens=True)
+    schema = schema.without_rules() if no_rules else schema
+    check_weights(arrow, schema)
     if found:
         check_people(arrow, schema, person=person, rows_are_people=rows_are_people)
     tell(_STAGE, 0.0)
@@ -122,7 +127,9 @@ def tune(
     marks = _search(bench, plan, sizes, choose_size(_cells(first, method), least) if method == "classwise" else None)
     trials = tuple(bench.trials[size] for size in sorted(bench.trials))
     choice = recommend(trials, chosen.words)
-    recipe = Recipe(method, {"k": choice.size}, told[0], level, strata, None, None, __version__, rare=rare)
+    recipe = Recipe(
+        method, {"k": choice.size}, told[0], level, strata, None, None, __version__, no_rules=no_rules, rare=rare
+    )
     original = [chosen.run(each.study) for each in bench.splits] if chosen.of != "table" else []
     baseline = float(np.mean([score.value for score in original])) if original else None
     tell(_STAGE, 1.0)

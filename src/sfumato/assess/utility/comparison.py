@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.assess.algebra import SHARE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import distance_interval, redraw_interval
-from sfumato.assess.study import ColumnPair, Matrix, Places, Study, once
+from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, once
 from sfumato.assess.utility.association import (
     AssociationMatrices,
     Coordinates,
@@ -26,10 +26,12 @@ from sfumato.assess.utility.association import (
     gather,
     redraws,
 )
+from sfumato.tables.schema import Role
 
 __all__ = ["COLUMNS", "associations_of", "compatibility", "marginal_distances"]
 
 _Norm = Callable[[Matrix], Matrix]
+_Counts = Places | Matrix
 _REDRAWS = 200
 _CELLS = 256  # values are pooled into so many cells for the redraws; the distance itself is exact
 _TINY = 1e-12
@@ -59,7 +61,8 @@ def associations_of(study: Study) -> AssociationMatrices:
 
 def marginal_distances(pairs: Sequence[ColumnPair], rng: np.random.Generator) -> list[Stated]:
     """How far the distribution of each column moved: on average, at most, then column by column."""
-    distances = [marginal_distance(pair, rng) for pair in pairs]
+    weight = next((pair for pair in pairs if pair.field.role is Role.WEIGHT), None)
+    distances = [marginal_distance(pair, rng, None if pair is weight else weight) for pair in pairs]
     single: list[Stated] = []
     for pair, distance in zip(pairs, distances, strict=True):
         meaning = None if pair.is_number else _CATEGORIES.format(column=pair.name)
@@ -68,18 +71,27 @@ def marginal_distances(pairs: Sequence[ColumnPair], rng: np.random.Generator) ->
             single.append((f"missing-rate/{pair.name}", _missing_distance(pair, rng)))
     largest = int(np.argmax([distance.value for distance in distances]))
     worst = dataclasses.replace(distances[largest], note=f": {pairs[largest].name}")
-    return [("marginal-distance", _mean(distances)), ("marginal-distance-largest", worst), *single]
+    mean = _mean(distances)
+    if weight is not None:
+        mean = dataclasses.replace(mean, note=f"; every row counts by its weight, {weight.name}")
+    return [("marginal-distance", mean), ("marginal-distance-largest", worst), *single]
 
 
-def marginal_distance(pair: ColumnPair, rng: np.random.Generator) -> Values:
-    """How far the present values of one column moved; 1 where no value is left."""
+def marginal_distance(pair: ColumnPair, rng: np.random.Generator, weight: ColumnPair | None = None) -> Values:
+    """How far the present values of one column moved; 1 where no value is left. Rows count by a weight, if any."""
     first, second = pair.original.present, pair.released.present
     if not len(first) or not len(second):
         return Values(1.0, None, 0.0)
     values = np.unique(np.concatenate([first, second]))
-    counts, others = (_counts_of(values, side) for side in (first, second))
+    counts: _Counts
+    others: _Counts
+    if weight is None:
+        counts, others = (_counts_of(values, side) for side in (first, second))
+    else:
+        sides = ((pair.original, weight.original), (pair.released, weight.released))
+        counts, others = (_weighed_counts(values, side, by.values[~side.absent]) for side, by in sides)
     norm = _kolmogorov if pair.is_number else _variation
-    value = float(norm(counts / len(first) - others / len(second)))
+    value = float(norm(counts / counts.sum() - others / others.sum()))
     if pair.is_number:
         counts, others = _pool(counts, others)
     return _with_redraws(value, counts, others, norm, rng)
@@ -90,9 +102,15 @@ def _counts_of(values: Matrix, cells: Matrix) -> Places:
     return np.diff(np.searchsorted(np.sort(cells), values, side="right"), prepend=0)
 
 
-def _with_redraws(value: float, counts: Places, others: Places, norm: _Norm, rng: np.random.Generator) -> Values:
-    n, m = int(counts.sum()), int(others.sum())
-    p, q = counts / n, others / m
+def _weighed_counts(values: Matrix, cells: Column, weights: Matrix) -> Matrix:
+    """Weight of each value, in rising order; in all as many rows of one weight as tell as much [Kish 1965, 11.7]."""
+    sums = np.bincount(np.searchsorted(values, cells.present), weights=weights, minlength=len(values))
+    return np.asarray(sums * (weights.sum() / (weights * weights).sum()))
+
+
+def _with_redraws(value: float, counts: _Counts, others: _Counts, norm: _Norm, rng: np.random.Generator) -> Values:
+    n, m = (max(1, round(float(side.sum()))) for side in (counts, others))
+    p, q = counts / counts.sum(), others / others.sum()
     strays = (rng.multinomial(n, p, _REDRAWS) / n - p) - (rng.multinomial(m, q, _REDRAWS) / m - q)
     redraws = rng.multinomial(m, p, _REDRAWS) / m - p
     return Values(value, distance_interval(value, norm(strays), 0.0, 1.0), float(norm(redraws).mean()))
@@ -106,12 +124,12 @@ def _variation(difference: Matrix) -> Matrix:
     return np.asarray(np.abs(difference).sum(axis=-1) / 2)
 
 
-def _pool(counts: Places, others: Places) -> tuple[Places, Places]:
+def _pool(counts: _Counts, others: _Counts) -> tuple[_Counts, _Counts]:
     """Neighbouring values pooled into at most `_CELLS` cells of about equal weight."""
     if len(counts) <= _CELLS:
         return counts, others
     both = np.cumsum(counts + others)
-    cells = (both - 1) * _CELLS // both[-1]
+    cells = np.maximum(both - 1, 0) * _CELLS // both[-1]
     starts = np.flatnonzero(np.diff(cells, prepend=-1))
     return np.add.reduceat(counts, starts), np.add.reduceat(others, starts)
 

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.assess.algebra import NotRun
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
-from sfumato.tables.schema import Kind
+from sfumato.tables.schema import Kind, Role
 
 __all__ = [
     "FEW",
@@ -47,6 +47,7 @@ class Lesson:
 
     rows: Matrix
     labels: Matrix
+    weights: Matrix | None = None  # how much each row counts, where that is known
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,14 +92,18 @@ def task_of(study: Study, training: int, testing: int, rng: np.random.Generator)
     mirrored = chosen if len(known[1]) == len(known[0]) else sample(len(known[1]), count, rng)
     others = _others(len(known[0]), chosen, rng)
     tested = sample(len(known[2]), testing, rng)
-    features = study.coordinates(each.name for each in study.pairs if each.name != pair.name)
+    weight = next((place for place, each in enumerate(study.pairs) if each.field.role is Role.WEIGHT), None)
+    named = [each.name for place, each in enumerate(study.pairs) if each.name != pair.name and place != weight]
+    features = study.coordinates(named)
     centre, scale = (0.0, 1.0) if classes else (pair.original.present.mean(), pair.original.present.std())
 
     def lesson(side: int, places: Places) -> Lesson:
         rows = (study.original, study.released, study.holdout)[side]
         assert rows is not None
         at = known[side][places]
-        return Lesson(within(rows[np.ix_(at, features)]), within((sides[side].values[at] - centre) / scale))
+        labels = within((sides[side].values[at] - centre) / scale)
+        weights = None if weight is None or side == 2 else _weights(study.pairs[weight], side)[at]
+        return Lesson(within(rows[np.ix_(at, features)]), labels, weights)
 
     return Task(
         classes,
@@ -109,6 +114,14 @@ def task_of(study: Study, training: int, testing: int, rng: np.random.Generator)
         np.bincount(pair.original.present.astype(np.int64), minlength=len(classes)) if classes else np.empty(0, int),
         _note([len(rows) for rows in known], count, len(tested), len(held.values)),
     )
+
+
+def _weights(pair: ColumnPair, side: int) -> Matrix:
+    """How much each row counts, one on average; what is not known counts as the average does."""
+    cells = (pair.original, pair.released)[side]
+    known = cells.present[cells.present > 0]
+    mean = known.mean() if len(known) else 1.0
+    return np.where(cells.absent | (cells.values <= 0), 1.0, cells.values / mean)
 
 
 def _target(study: Study) -> tuple[ColumnPair, Column]:
@@ -160,7 +173,8 @@ def predict(miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: 
     model = _classifier(miner, len(labels), classes, seed) if classes else _regressor(miner, len(labels), seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that was stopped early is still what that miner predicts
-        model.fit(lesson.rows, labels.astype(np.int64) if classes else labels)
+        weighed = {} if lesson.weights is None else {"sample_weight": lesson.weights}
+        model.fit(lesson.rows, labels.astype(np.int64) if classes else labels, **weighed)
     return np.asarray(model.predict(queries), dtype=np.float64)
 
 

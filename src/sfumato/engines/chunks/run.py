@@ -20,6 +20,7 @@ from sfumato.mechanisms.protocol import Mechanism, Sanitized
 from sfumato.tables.field import Kind
 from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.schema import Schema
+from sfumato.tables.weights import refuse_weight
 
 __all__ = ["SAMPLE_ROWS", "Geometric", "Tried", "in_chunks", "run_in_chunks", "try_on_sample"]
 
@@ -80,6 +81,7 @@ def try_on_sample(
     randomness = Randomness(seed)
     sample = sample_file(source, rows, randomness.generator("sample"), encoding=encoding)
     settled = schema_of(sample, schema, target, identifiers, public)
+    refuse_weight(settled, "a file in batches")
     plan = Plan(mechanism, settled if schema is not None else _unbound(settled, sample), randomness=randomness)
     job = prepare(sample, plan)
     key = mechanism.given_key

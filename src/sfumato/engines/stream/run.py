@@ -34,6 +34,7 @@ from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.stored_codec import with_indicators
+from sfumato.tables.weights import refuse_weight
 from sfumato.version import __version__
 
 __all__ = ["BATCH_ROWS", "OUTSIDE_SHARE", "forget_rows", "init_stream"]
@@ -142,6 +143,7 @@ def init_stream(
     aside, arrow = arrow.filter(pa.array(outside)), arrow.filter(pa.array(~outside)) if outside.any() else arrow
     settled = schema_of(arrow, schema, target, identifiers)
     _refuse_public(settled)
+    refuse_weight(settled, "a stream")
     begun = _first_groups(arrow, _opened(settled, given=schema is not None), level, k, grouping, randomness)
     codec, values = begun.codec, begun.values
     maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit)  # type: ignore[arg-type]
