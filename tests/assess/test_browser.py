@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from sfumato.core.errors import OptionError
+from sfumato.publish.pdf import print_summary
 from tests.assess.test_report import CERTIFICATE, made_up_report
 from tests.examples import at_length
 
@@ -182,14 +184,14 @@ def test_a_fold_opens_with_the_keyboard(browser: Any, pages: dict[str, Path]) ->
 
 
 @pytest.mark.parametrize("edition", ["owner", *at_length("public")])
-def test_paper_shows_what_is_folded_in_dark_ink_on_white(
+def test_paper_shows_the_owner_what_is_folded_in_dark_ink_on_white(
     browser: Any, pages: dict[str, Path], edition: str, tmp_path: Path
 ) -> None:
     with Look(browser, pages[edition], "dark") as seen:
         seen.page.emulate_media(media="print")
         rows = "document.querySelectorAll('details:not([open]) tbody tr')"
         shown = f"Array.from({rows}, row => row.checkVisibility())"
-        assert set(seen.page.evaluate(shown)) == {True}
+        assert set(seen.page.evaluate(shown)) == {edition == "owner"}  # the recipient's is two sheets
         seen.page.emulate_media(media="screen")
         assert set(seen.page.evaluate(shown)) == {False}
         seen.page.emulate_media(media="print")
@@ -210,6 +212,27 @@ def test_one_sheet_holds_the_summary_and_two_hold_the_recipients_page(browser: A
             paper = seen.page.pdf(format="A4", print_background=True)
             assert len(re.findall(rb"/Type\s*/Page\b", paper)) <= sheets
             assert seen.said == []
+
+
+@pytest.mark.slow
+def test_a_browser_prints_the_summary_for_its_owner_alone(pages: dict[str, Path], tmp_path: Path) -> None:
+    if chromium() is None:
+        pytest.skip("no Chromium on this machine: nothing printed")
+    (tmp_path / "owner").mkdir()
+    shutil.copy(pages["summary"], tmp_path / "owner")
+    printed = print_summary(tmp_path)
+    assert printed.read_bytes().startswith(b"%PDF")
+    assert printed.stat().st_mode & 0o777 == 0o600
+
+
+def test_without_a_browser_no_pdf_is_promised(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SFUMATO_CHROMIUM", "/bin/true")
+    with pytest.raises(OptionError, match=r"no summary\.html"):
+        print_summary(tmp_path)
+    monkeypatch.delenv("SFUMATO_CHROMIUM")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(OptionError, match=r"print summary\.html from any browser"):
+        print_summary(tmp_path)
 
 
 def test_a_notebook_keeps_its_own_style(browser: Any, pages: dict[str, Path]) -> None:

@@ -322,8 +322,8 @@ def test_the_verdict_stands_first_for_the_owner_and_without_numbers_for_others()
     for words in (
         "12 of 100 people (10 to 15) are linked to a released row because they are in the table; 5 are allowed",
         "7.7 of 100 people (6 to 9) have their &#39;column 1&#39; read because they are in the table; 5 are allowed",
-        "the smallest group has 5 and 10 persons a group are asked",
-        "the method makes no groups and 10 persons a group are asked",
+        "the smallest group has 5 people, and 10 in every group are asked",
+        "the method makes no groups, and 10 in every group are asked",
         "no people were held out to compare with",
         "categories that few people have may show",
         "who is in the table (in the table or not, by a model): not run, because it failed",
@@ -600,7 +600,7 @@ def test_columns_that_carry_the_risk_are_named_with_their_reasons() -> None:
     assert risky_kinds([attack("rare-combination-found", 300, 20, 0.001), attack("linkability", 300, 20, 0.001)]) == [
         (
             "Rare combinations of categories",
-            "of 100 15 give away the numbers beside them; of 100 of people not in the table, 1",
+            "of 100, 15 give away the numbers beside them; of 100 of people not in the table, 1",
         )
     ]
     assert risky_kinds(attacks()) == []
@@ -610,12 +610,15 @@ def test_columns_that_carry_the_risk_are_named_with_their_reasons() -> None:
 
 
 def test_caveats_of_many_rows_are_said_once() -> None:
-    said = "A sentence; what held-out people suffer too is no matter; less is better."
-    rows = tuple(dataclasses.replace(attack(f"linkage-{way}", 9, 5, 0.1), meaning=said) for way in ("rank", "euclid"))
-    html = html_of("public", Report(rows, (), 5, 5))
+    said = "A sentence; less is better, and what held-out people suffer too is no matter. Counted on 20 rows."
+    rows = [dataclasses.replace(attack(f"linkage-{way}", 9, 5, 0.1), meaning=said) for way in ("rank", "euclid")]
+    html = html_of("public", Report(tuple(rows), (), 5, 5))
     assert html.count("hat held-out people suffer too is no matter.") == 1
-    assert "less is better;" not in html
-    assert html.count(">A sentence.<") == 2
+    assert "less is better" not in html
+    assert html.count(">A sentence. Counted on 20 rows.<") == 2  # how many were looked at stays with its row
+    other = attack("linkability", 9, 5, 0.1)
+    html = html_of("public", Report((*rows, other), (), 5, 5))
+    assert "Linkage by ranks and 1 more: what held-out people suffer too is no matter." in html
 
 
 def test_one_page_sums_it_up_for_whoever_signs() -> None:

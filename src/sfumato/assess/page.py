@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -213,21 +212,35 @@ def _table(findings: Sequence[Finding]) -> dict[str, Any]:
     """Rows of a table; it has a column for controls where a finding has one, and says once what many rows would."""
     rows = [_row(finding) for finding in findings]
     clauses = [_CLAUSE.split(row["meaning"]) for row in rows]
-    often = Counter(clause.strip(".;") for each in clauses for clause in each[1:])
-    again = [clause for clause, times in often.items() if times > 1]
+    holders: dict[str, list[str]] = {}
+    for row, each in zip(rows, clauses, strict=True):
+        for clause in each[1:]:
+            holders.setdefault(clause.strip(".;"), []).append(row["name"])
+    again = {clause: names for clause, names in holders.items() if len(names) > 1 and not _COUNTED.match(clause)}
     for row, each in zip(rows, clauses, strict=True):
         kept = [clause for place, clause in enumerate(each) if not place or clause.strip(".;") not in again]
         row["meaning"] = f"{' '.join(kept).rstrip('.;')}."
-    caveats = [clause for clause in again if not _DIRECTION.fullmatch(clause)]  # a column of the table says it
     return {
         "rows": rows,
         "controlled": any(finding.control is not None for finding in findings),
-        "caveats": [f"{clause[:1].upper()}{clause[1:]}." for clause in caveats],
+        "caveats": [_caveat(clause, names, len(rows)) for clause, names in again.items()],
     }
 
 
+def _caveat(clause: str, names: Sequence[str], rows: int) -> str:
+    """A clause that several rows have, and which these are."""
+    if len(names) == rows:
+        return f"{clause[:1].upper()}{clause[1:]}."
+    return f"{names[0]} and {len(names) - 1} more: {clause[:1].lower()}{clause[1:]}."
+
+
 _CLAUSE = re.compile(r"(?<=[.;]) ")
-_DIRECTION = re.compile(r"(higher|lower|more|less|0|1) is (better|best)")
+_COUNTED = re.compile("counted on ", re.IGNORECASE)
+_DIRECTION = re.compile(
+    r"(?:less|lower|more|higher) is better, and |,? and (?:less|lower|more|higher) is better\b(?!,)"
+    r"|[;,] (?:less|lower|more|higher) is better(?=[.;])"
+)
+"""Which way is good, in a sentence; a column of the table says it."""
 
 
 def _row(finding: Finding) -> dict[str, str]:
@@ -247,7 +260,7 @@ def _row(finding: Finding) -> dict[str, str]:
         "direction": finding.direction.value.replace("-", " "),
         "arrow": "\u2191" if finding.direction.value.startswith("higher") else "\u2193",
         "range": "" if finding.range == (None, None) else bounds,
-        "meaning": finding.meaning,
+        "meaning": _DIRECTION.sub("", finding.meaning),
     }
 
 

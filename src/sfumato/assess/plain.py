@@ -222,9 +222,8 @@ def risky_kinds(findings: Iterable[Finding]) -> list[tuple[str, str]]:
         if name in found:
             gain = found[name]
             beside = "of 100 of people not in the table" if gain.controlled else "by guessing"
-            told.append(
-                (kind, f"of 100 {hundred(gain.finding.value or 0.0)} {done}; {beside}, {hundred(gain.against)}")
-            )
+            here, there = hundred(gain.finding.value or 0.0), hundred(gain.against)
+            told.append((kind, f"of 100, {here} {done}; {beside}, {there}"))
     return told
 
 

@@ -138,8 +138,8 @@ def _exceeded_words(each: Exceeded) -> str:
     if each.limit == "held_out":
         return "no people were held out to compare with"
     if each.limit == "persons_per_group":
-        there = "the method makes no groups" if each.value is None else f"the smallest group has {each.value}"
-        return f"{there} and {each.allowed} persons a group are asked"
+        there = "the method makes no groups" if each.value is None else f"the smallest group has {each.value} people"
+        return f"{there}, and {each.allowed} in every group are asked"
     if each.limit == "rare":
         return "categories that few people have may show"
     return limit_words(each.limit, each.finding, float(each.value or 0.0), float(each.allowed), each.interval)

@@ -154,6 +154,7 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
 @options("no_rules", "rare", "rows", "where", "holdout", "recipe", "seed", "form")
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
 @options("no_report", "sign", "overwrite")
+@click.option("--pdf", is_flag=True, help="Print owner/summary.html as PDF, where a browser is installed.")
 @click.option(
     "--chunked", is_flag=True, help="translate, scale, rotate, hybrid: a file larger than memory, in batches."
 )
@@ -174,6 +175,7 @@ def sanitize(
     no_report: bool,
     sign: Path | None,
     overwrite: bool,
+    pdf: bool,
     chunked: bool,
     batch_rows: int | None,
     encoding: str,
@@ -195,6 +197,8 @@ def sanitize(
     from sfumato.tables.files import FileForm, FileFormat
 
     check_folder(output, overwrite=overwrite)
+    if pdf:
+        _check_pdf(report=not no_report)
     run: dict[str, Any] = {name: value for name, value in told.items() if name not in WORDS}
     run |= {**parameters_told(told), "method": method, "report": not no_report}
     run["no_rules"] = run["no_rules"] or None
@@ -216,7 +220,7 @@ def sanitize(
                 source, output, new_key=new_key, batch_rows=batch_rows, encoding=encoding, sign=signer,
                 overwrite=overwrite, **run,
             )  # fmt: skip
-        _tell(console, release, output, form_of(Path(source)), signer)
+        _tell(console, release, output, form_of(Path(source)), signer, pdf=pdf)
         return
     reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "query": None}
     table, read = read_people(source, **(reading | {"query": query, "sheet": sheet}))
@@ -232,7 +236,16 @@ def sanitize(
         release = sanitize(table, holdout=outside, native=native, command=command, **run)
     with keeping_key(release.key, new_key, output), console.progress():
         release.save(output, form=wanted, overwrite=overwrite, sign=signer)
-    _tell(console, release, output, wanted, signer)
+    _tell(console, release, output, wanted, signer, pdf=pdf)
+
+
+def _check_pdf(*, report: bool) -> None:
+    """Find out before the work is done whether a PDF could be made."""
+    from sfumato.publish.pdf import find_browser
+
+    if not report:
+        raise OptionError("--pdf prints what was measured and --no-report leaves it out; leave one of them out")
+    find_browser()
 
 
 def _signer(output: Path, sign: Path | None, recipe: Recipe | None, run: dict[str, Any]) -> Signer | None:
@@ -309,9 +322,14 @@ def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
         return read_people(text, **reading)[0]
 
 
-def _tell(console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None) -> None:
+def _tell(
+    console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None, *, pdf: bool = False
+) -> None:
     from sfumato.core.facts import Chained, FormulaTexts, Randomized, RareValues, Synthesized, TargetMoved, Transformed
+    from sfumato.publish.pdf import print_summary
 
+    if pdf:
+        print_summary(folder)
     certificate = release.certificate
     verdict = None if release.report is None else release.report.verdict
     rehearsal = certificate.randomness != "release"
