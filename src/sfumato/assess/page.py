@@ -219,7 +219,7 @@ def _table(findings: Sequence[Finding]) -> dict[str, Any]:
     again = {clause: names for clause, names in holders.items() if len(names) > 1 and not _COUNTED.match(clause)}
     for row, each in zip(rows, clauses, strict=True):
         kept = [clause for place, clause in enumerate(each) if not place or clause.strip(".;") not in again]
-        row["meaning"] = f"{' '.join(kept).rstrip('.;')}."
+        row["meaning"] = _ENDED.sub(". ", f"{' '.join(kept).rstrip('.;')}.")
     return {
         "rows": rows,
         "controlled": any(finding.control is not None for finding in findings),
@@ -235,6 +235,7 @@ def _caveat(clause: str, names: Sequence[str], rows: int) -> str:
 
 
 _CLAUSE = re.compile(r"(?<=[.;]) ")
+_ENDED = re.compile(r"; (?=[A-Z])")  # where a clause between was taken out
 _COUNTED = re.compile("counted on ", re.IGNORECASE)
 _DIRECTION = re.compile(
     r"(?:less|lower|more|higher) is better, and |,? and (?:less|lower|more|higher) is better\b(?!,)"
