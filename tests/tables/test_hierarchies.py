@@ -114,7 +114,7 @@ def test_rare_values_are_lifted_where_a_hierarchy_is_known() -> None:
     table = patients()
     schema = sf.inspect(table)
     assert (schema["postcode"].hierarchy, schema["code"].hierarchy) == ("prefix", "icd10")
-    release = sf.sanitize(table, k=10, seed=1, report=False)
+    release = sf.sanitize(table, sf.Condensation(k=10), seed=1, report=False)
     (fact,) = (fact for fact in release.certificate.facts if isinstance(fact, RareValues))
     assert (fact.way, fact.shown) == ("lift", 0)
     postcodes = set(release.table.column("postcode").to_pylist())

@@ -215,7 +215,7 @@ def test_more_than_200_categories_go_through() -> None:
     rng = np.random.default_rng(2)
     codes = [f"c{place}" for place in rng.permutation(np.repeat(np.arange(260), 4))]
     table = pa.table({"code": codes, "age": rng.integers(18, 90, len(codes))})
-    release = sf.sanitize(table, k=3, seed=1, report=False)
+    release = sf.sanitize(table, sf.Condensation(k=3), seed=1, report=False)
     kept = set(release.table.column("code").to_pylist())
     assert len(kept) == 200
     assert "other" in kept

@@ -27,8 +27,9 @@ def catalogue() -> tuple[Measure, ...]:
 def declared() -> dict[str, Number]:
     """Every number that is declared, by its name before a slash."""
     from sfumato.assess.measure import EPOCHS
+    from sfumato.assess.risk.known_classes import KNOWN_CLASSES
 
-    numbers = [number for measure in (*basic(), *catalogue(), EPOCHS) for number in measure.numbers]
+    numbers = [number for measure in (*basic(), *catalogue(), EPOCHS, KNOWN_CLASSES) for number in measure.numbers]
     return {number.name.removesuffix("/"): number for number in reversed(numbers)}
 
 

@@ -21,6 +21,7 @@ from sfumato.assess.report import Report
 from sfumato.assess.risk.by_column import risk_by_column
 from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
+from sfumato.assess.risk.known_classes import class_findings
 from sfumato.assess.study import Study, held_out_notes, read_pairs, study_of
 from sfumato.assess.utility.association import Coordinates, association_difference, gather
 from sfumato.assess.utility.comparison import associations_of, marginal_distances
@@ -123,6 +124,7 @@ def assess(
     before: pa.Table | None = None,
     budget: float | None = None,
     judged: bool = False,
+    known: Sequence[str] = (),
     rng: np.random.Generator,
 ) -> Report:
     """Report of what the released table still gives and what it gives away.
@@ -130,7 +132,8 @@ def assess(
     The codec is fitted on the original. Without ``workings`` findings about groups are not run, without ``holdout``,
     rows that were kept out of the release, those that need them. ``records`` is the original as encoded before,
     ``before`` what left in the epoch before, of a stream. A ``budget`` in seconds chooses how many rows are looked
-    at; where a policy is ``judged`` by the findings more people are attacked.
+    at; where a policy is ``judged`` by the findings more people are attacked. Rows alike in the columns that are
+    ``known`` are counted where some are named.
     """
     begin = perf_counter()
     tell(_STAGE, 0.0)
@@ -147,7 +150,8 @@ def assess(
         rng=rng,
     )
     measured = measure_study(study)
-    findings = _privacy_first((*measured.findings, *epoch_findings(facts, before, released, codec, rng)))
+    alike = class_findings(study, known) if known else ()
+    findings = _privacy_first((*measured.findings, *alike, *epoch_findings(facts, before, released, codec, rng)))
     figures = draw_figures(study, findings)
     tell(_STAGE, 1.0)
     return Report(

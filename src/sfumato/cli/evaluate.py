@@ -27,7 +27,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @options("target", identifier="A column to leave out, it was dropped; repeatable.")
 @options("weight", person="Who a row of ORIGINAL is about: left out.")
 @options(no_rules="Do not count rules between columns.")
-@options(public="A column that was passed through; repeatable.")
+@options("known", public="A column that was passed through; repeatable.")
 @click.option("--holdout", metavar="FILE", help="Rows like ORIGINAL's that RELEASED was not made from.")
 @options(seed="Measure reproducibly.", overwrite="Replace an earlier evaluation of that name.")
 @click.option("--level", hidden=True)

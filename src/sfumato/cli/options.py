@@ -60,6 +60,10 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "form": ("[default: the input's]", {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "sqlite"])}),
     "holdout": ("Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
     "identifier": ("A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
+    "known": (
+        "A column that an outsider is taken to know: k, l and t are counted; repeatable.",
+        {"multiple": True, "metavar": "COL"},
+    ),
     "level": ("Privacy level: a column, a number, or 'age > 60: 12, else: 5'.", {"metavar": "COL|N|RULE"}),
     "most_bytes": ("", {"type": COUNT, "metavar": "N"}),
     "no_report": ("Do not measure.", _FLAG),

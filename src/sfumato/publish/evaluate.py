@@ -124,12 +124,16 @@ def measure_released(
     budget: float | None = None,
     certificate: Certificate | None = None,
     judged: bool = False,
+    known: Sequence[str] = (),
     rng: np.random.Generator,
 ) -> Evaluation:
     """Read a released table as the original's columns, and measure it.
 
     The facts of its certificate choose the attacks; where a policy is judged by it, more people are attacked.
     """
+    unknown = [name for name in known if all(field.name != name for field in schema.encoded)]
+    if unknown:
+        raise OptionError(f"there is no column {unknown[0]!r} that is measured and could be known; name another")
     notes = _notes_of_columns(original, released, schema)
     holdout = None if holdout is None else coarsen(holdout, schema)[0]
     original, schema = coarsen(original, schema)
@@ -166,6 +170,7 @@ def measure_released(
         holdout=None if held is None else held.table,
         budget=budget,
         judged=judged,
+        known=tuple(dict.fromkeys(known)),
         rng=rng,
     )
     notes += [UserWarning(note) for note in report.notes]
@@ -262,6 +267,7 @@ def evaluate(
     no_rules: bool = False,
     public: Iterable[str] = (),
     holdout: Any | None = None,
+    known: Iterable[str] = (),
     budget: float | None = None,
     seed: int | None = None,
     policy: Policy | str | Path | None = None,
@@ -287,6 +293,8 @@ def evaluate(
         Do not count the rules between columns that every row of the original obeys.
     holdout : table, optional
         Rows like the original's that the release was not made from.
+    known : iterable of str
+        Columns that an outsider is taken to know: k, l and t are counted over the rows alike in them.
     budget : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
     seed : int, optional
@@ -311,6 +319,7 @@ def evaluate(
         no_rules=no_rules,
         public=public,
         holdout=holdout,
+        known=known,
         budget=budget,
         seed=seed,
         policy=policy,
@@ -332,6 +341,7 @@ def compare_tables(
     no_rules: bool = False,
     public: Iterable[str] = (),
     holdout: Any | None = None,
+    known: Iterable[str] = (),
     budget: float | None = None,
     seed: int | None = None,
     certificate: Certificate | None = None,
@@ -368,6 +378,7 @@ def compare_tables(
         budget=budget,
         certificate=certificate,
         judged=asked is not None,
+        known=tuple(known),
         rng=Randomness(seed).generator("assess"),
     )
     document = None if certificate is None else certificate.to_document()

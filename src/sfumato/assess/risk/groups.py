@@ -17,7 +17,15 @@ from sfumato.assess.study import Column, Matrix, Places, Study
 from sfumato.core.facts import Chained, Fact, Grouped
 from sfumato.mechanisms.protocol import Workings
 
-__all__ = ["COMPACTNESS", "DIVERSITY", "GROUPS", "compactness", "group_sizes", "measure_diversity"]
+__all__ = [
+    "COMPACTNESS",
+    "DIVERSITY",
+    "GROUPS",
+    "compactness",
+    "group_sizes",
+    "measure_diversity",
+    "places_of_values",
+]
 
 TINY = 3
 """Mean and covariance of two records give both away, and three are not far from it."""
@@ -208,7 +216,7 @@ def _run_diversity(study: Study) -> Iterator[Stated]:
         raise NotRun(Need.GROUPS.value)
     assert study.target is not None
     pair, labels = study.pair(study.target), study.workings.labels
-    codes = _codes(pair.original)
+    codes = places_of_values(pair.original)
     found = measure_diversity(labels, codes, ordered=pair.is_number).summary()
     rng, shuffles = study.generator("diversity"), _SHUFFLES if len(codes) < _MANY else 1
     by_chance = [
@@ -219,8 +227,8 @@ def _run_diversity(study: Study) -> Iterator[Stated]:
         yield name, Values(value, baseline=float(np.mean([chance[name] for chance in by_chance])), range=bounds)
 
 
-def _codes(cells: Column) -> Places:
-    """Places of the target's values in their order; a missing cell is one more value, above all others."""
+def places_of_values(cells: Column) -> Places:
+    """Places of a column's values in their order; a missing cell is one more value, above all others."""
     values, codes = np.unique(cells.values, return_inverse=True)
     codes = np.where(cells.absent, len(values), codes.ravel())
     return np.unique(codes, return_inverse=True)[1].ravel().astype(np.int64)
