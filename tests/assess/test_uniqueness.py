@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.assess.risk.by_column import risk_by_column
 from sfumato.assess.risk.uniqueness import UNIQUENESS, matched
 from sfumato.assess.study import row_keys
+from tests.assess.made_up import attack
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, overlap, redraw, study, value
 from tests.examples import at_length
 
@@ -67,3 +69,33 @@ def test_keys_agree_with_a_slow_count() -> None:
     outside = [row for row in released if rows.count(row) == 0]
     slow = sum(released.count(row) == 1 for row in outside)
     assert matched(others, keys, others, inside=False) == (len(outside), slow)
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_the_risk_by_column_is_told_of_any_table(name: str) -> None:
+    tables = awkward(name)
+    risks = risk_by_column(tables, ())
+    assert {risk.column for risk in risks} == ({pair.name for pair in tables.pairs} if len(tables.released) else set())
+    assert all(0.0 <= risk.alone <= 1.0 and risk.rare >= 0 and risk.gain is None for risk in risks)
+
+
+def test_the_column_that_makes_people_one_of_a_kind_is_named_first() -> None:
+    """Two people a town, told apart by their eyes; one of the 40 is old, and the two of that town differ in age."""
+    towns = [f"town {place // 2}" for place in range(40)]
+    original = pa.table({"eye": ["blue", "brown"] * 20, "town": towns, "age": [30] * 39 + [97]})
+    released = pa.table({"eye": ["blue"] * 40, "town": ["town 3", "town 7"] * 20, "age": [30] * 39 + [97]})
+    risks = risk_by_column(study(original, released), ())
+    assert [(risk.column, round(40 * risk.alone), risk.rare) for risk in risks] == [
+        ("town", 39, 4),  # the four of the two towns that are released
+        ("eye", 38, 0),
+        ("age", 0, 1),
+    ]
+
+
+def test_the_risk_of_a_column_whose_cells_are_read_is_its_gain() -> None:
+    table, insider = pa.table({"a": ["x", "y"] * 20, "b": ["u", "v"] * 20}), "attribute-inference-insider"
+    read = [attack(f"{insider}/b", 900, 300, 0.1), attack(f"{insider}/a", 300, 300, 0.1)]
+    first, second = risk_by_column(study(table, table), read)
+    assert (first.column, first.certain) == ("b", True)
+    assert first.gain == pytest.approx(0.3)
+    assert (second.column, second.gain, second.certain) == ("a", 0.0, False)

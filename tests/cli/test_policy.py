@@ -255,6 +255,12 @@ def test_from_python_a_refusal_holds_the_report_and_never_the_table(people: Path
     report = sf.evaluate(table, release.table, identifiers=["id"], policy=policy, seed=1)
     assert report.verdict is not None
     assert report.verdict.outcome.value == "cannot-tell"  # of a table whose making is not known
+    free = sf.sanitize(table, sf.Condensation(k=5), identifiers=["id"], seed=1)
+    assert free.report is not None
+    assert free.report.verdict is not None
+    assert (free.report.verdict.outcome.value, free.report.verdict.asked) == ("does-not-meet", False)
+    assert free.recipe.policy is None
+    assert not any(type(fact).__name__ == "DespitePolicy" for fact in free.certificate.facts)
     usual = sf.evaluate(table, release.table, identifiers=["id"], seed=1).verdict
     assert usual is not None
     assert (usual.policy, usual.asked, usual.refuses) == ("research", False, False)

@@ -116,6 +116,29 @@ def test_of_several_attacks_that_exceed_a_limit_the_largest_is_named() -> None:
     assert exceeded.value == pytest.approx(0.5)
 
 
+def test_the_worst_is_named_first_by_how_many_times_what_is_allowed_it_is() -> None:
+    found = [rate("linkage-rank", 0.3, 0.1), rate(RATES[5], 0.6, 0.1), area(AREAS[0], 0.8)]
+    verdict = judge(report(*found), BUILT_IN["research"], GROUPED)
+    assert [each.limit for each in verdict.exceeded] == ["attribute-gain", "linkage-gain", "membership-auc"]
+    beside_a_coin = judge(report(*found), limited(linkage_gain=0.1, membership_auc=0.55), GROUPED)
+    assert [each.limit for each in beside_a_coin.exceeded] == ["membership-auc", "linkage-gain"]
+
+
+def test_what_is_needed_stands_before_what_was_left_out() -> None:
+    verdict = judge(report(rate("linkability", 0.14, 0.1), held_out=999), BUILT_IN["research"], GROUPED)
+    assert [each.limit for each in verdict.missing] == ["linkage-gain", "membership-tpr"]
+    assert verdict.hint == "With more people held out or attacked this could be told."
+
+
+def test_where_nobody_asked_nothing_is_refused_and_no_command_would_refuse() -> None:
+    leaking = report(rate("linkability", 0.6, 0.1))
+    verdict = judge(leaking, BUILT_IN["research"], GROUPED, asked=False)
+    assert verdict.outcome is DOES_NOT_MEET
+    assert not verdict.refuses
+    assert verdict.to_try
+    assert not any("--policy" in line for line in verdict.to_try)
+
+
 def test_more_attacks_make_every_interval_wider() -> None:
     finding = rate("linkage-rank", 0.14, 0.1)
     assert finding.inside is not None
