@@ -22,7 +22,7 @@ from sfumato.assess.risk.by_column import risk_by_column
 from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
 from sfumato.assess.risk.known_classes import class_findings
-from sfumato.assess.study import Study, held_out_notes, read_pairs, study_of
+from sfumato.assess.study import Places, Study, held_out_notes, read_pairs, study_of
 from sfumato.assess.utility.association import Coordinates, association_difference, gather
 from sfumato.assess.utility.comparison import associations_of, marginal_distances
 from sfumato.core.documents import plain
@@ -121,6 +121,8 @@ def assess(
     workings: Workings | None = None,
     records: Records | None = None,
     holdout: pa.Table | None = None,
+    persons: Places | None = None,
+    held_persons: Places | None = None,
     before: pa.Table | None = None,
     budget: float | None = None,
     judged: bool = False,
@@ -131,6 +133,7 @@ def assess(
 
     The codec is fitted on the original. Without ``workings`` findings about groups are not run, without ``holdout``,
     rows that were kept out of the release, those that need them. ``records`` is the original as encoded before,
+    ``persons`` and ``held_persons`` say whom rows are about where no records do,
     ``before`` what left in the epoch before, of a stream. A ``budget`` in seconds chooses how many rows are looked
     at; where a policy is ``judged`` by the findings more people are attacked. Rows alike in the columns that are
     ``known`` are counted where some are named.
@@ -145,6 +148,8 @@ def assess(
         workings=workings,
         records=records,
         holdout=holdout,
+        persons=persons,
+        held_persons=held_persons,
         budget=budget,
         judged=judged,
         rng=rng,

@@ -39,9 +39,14 @@ def split_in_two(study: Study) -> tuple[Study, ...]:
     n, m = len(study.original), len(study.released)
     if n < _FEWEST:
         return ()
-    order = study.generator("strangers").permutation(n)
+    rng = study.generator("strangers")
     people = int(np.clip(round(n * n / (n + m)), 1, n - 1))
-    return (_released(study, order[:people], order[people:]),)
+    if study.persons is None:
+        order = rng.permutation(n)
+        return (_released(study, order[:people], order[people:]),)
+    whose = rng.permutation(np.unique(study.persons))
+    inside = np.isin(study.persons, whose[: max(1, round(len(whose) * people / n))])
+    return (_released(study, *map(np.flatnonzero, (inside, ~inside))),) if not inside.all() else ()
 
 
 def split_in_tenths(study: Study) -> tuple[Study, ...]:
@@ -53,7 +58,7 @@ def split_in_tenths(study: Study) -> tuple[Study, ...]:
     if n < _FEWEST:
         return ()
     rng = study.generator("strangers")
-    groups = np.array_split(rng.permutation(n), min(_FOLDS, n))
+    groups = _folds(study, rng)
     needed = min(_TURNS, -(-min(study.sizes.attempts, n) // len(groups[0])))
     made = []
     for turn, people in enumerate(groups[:needed]):
@@ -62,8 +67,20 @@ def split_in_tenths(study: Study) -> tuple[Study, ...]:
         stand_in = _released(study, rows, rows)
         held = tuple(pair.original.take(people) for pair in study.pairs)
         entropy = (*study.entropy, turn)
-        made.append(dataclasses.replace(stand_in, holdout=study.original[people], held=held, entropy=entropy))
+        whose = None if study.persons is None else study.persons[people]
+        stand_in = dataclasses.replace(stand_in, holdout=study.original[people], held=held, held_persons=whose)
+        made.append(dataclasses.replace(stand_in, entropy=entropy))
     return tuple(made)
+
+
+def _folds(study: Study, rng: np.random.Generator) -> list[Places]:
+    """Rows parted in ten, those of a person together."""
+    n = len(study.original)
+    if study.persons is None:
+        return np.array_split(rng.permutation(n), min(_FOLDS, n))
+    whose = np.unique(study.persons)
+    parts = np.array_split(rng.permutation(whose), min(_FOLDS, len(whose)))
+    return [np.flatnonzero(np.isin(study.persons, part)) for part in parts]
 
 
 def _released(study: Study, people: Places, rows: Places) -> Study:
@@ -78,6 +95,8 @@ def _released(study: Study, people: Places, rows: Places) -> Study:
         held=None,
         facts=(),
         workings=None,
+        persons=None if study.persons is None else study.persons[people],
+        held_persons=None,
     )
 
 

@@ -19,6 +19,7 @@ from sfumato.core.facts import Fact
 from sfumato.core.records import Layout, Records
 from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
+from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Field, Kind, Role
 
 __all__ = [
@@ -187,6 +188,8 @@ class Study:
     entropy: tuple[int, ...]  # from which each measure's own generator is made
     rules: tuple[str, ...] = ()  # between columns, that every row of the original obeys
     rule_names: tuple[str, ...] = ()  # names of all columns that rules may speak of
+    persons: Places | None = None  # whom each original row is about; None where each is about a person of its own
+    held_persons: Places | None = None  # the same of the rows held out
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Chance of a measure's own, so that one more measure changes no other."""
@@ -196,6 +199,31 @@ class Study:
     def pair(self, name: str) -> ColumnPair:
         """Find a column by its name."""
         return next(pair for pair in self.pairs if pair.name == name)
+
+    def attacked(self, most: int, rng: np.random.Generator, among: Places | None = None) -> Places:
+        """Original rows to attack, at most so many and of as many persons: of each one row, drawn at random."""
+        return _one_each(len(self.original), self.persons, most, rng, among)
+
+    def attacked_outside(self, most: int, rng: np.random.Generator, among: Places | None = None) -> Places:
+        """The same of the rows held out."""
+        return _one_each(0 if self.holdout is None else len(self.holdout), self.held_persons, most, rng, among)
+
+    @property
+    def people(self) -> int:
+        """How many persons the original is about."""
+        return len(self.original) if self.persons is None else len(np.unique(self.persons))
+
+    @property
+    def people_outside(self) -> int:
+        """How many persons were held out."""
+        held = 0 if self.holdout is None else len(self.holdout)
+        return held if self.held_persons is None else len(np.unique(self.held_persons))
+
+    def looked(self, people: int) -> str:
+        """Note on how many were attacked, where these are not all rows."""
+        if self.persons is None:
+            return drawn_note(people, len(self.original))
+        return f"; counted on {people} people, one row of each" + (" drawn at random" if people < self.people else "")
 
     def coordinates(self, columns: Iterable[str]) -> Places:
         """Coordinates of some columns."""
@@ -234,6 +262,16 @@ def sample(rows: int, most: int, rng: np.random.Generator) -> Places:
     return np.sort(rng.choice(rows, most, replace=False)) if rows > most else np.arange(rows)
 
 
+def _one_each(rows: int, persons: Places | None, most: int, rng: np.random.Generator, among: Places | None) -> Places:
+    """Draw at most so many rows, of all or among some, and of each person at most one."""
+    if persons is None:
+        chosen = sample(rows if among is None else len(among), most, rng)
+        return chosen if among is None else among[chosen]
+    order = rng.permutation(np.arange(rows) if among is None else among)
+    first = order[np.unique(persons[order], return_index=True)[1]]
+    return np.sort(first[sample(len(first), most, rng)])
+
+
 def rows_alike(study: Study, most: int, rng: np.random.Generator) -> tuple[Places, Places, str]:
     """At most so many rows of the original and of the released table, and a note on how many where these are not all.
 
@@ -262,11 +300,16 @@ def study_of(
     workings: Workings | None = None,
     records: Records | None = None,
     holdout: pa.Table | None = None,
+    persons: Places | None = None,
+    held_persons: Places | None = None,
     budget: float | None = None,
     judged: bool = False,
     rng: np.random.Generator,
 ) -> Study:
-    """Read both tables, and the rows held out, as measures see them."""
+    """Read both tables, and the rows held out, as measures see them.
+
+    Whom rows are about is told, or stands in the records, or in the person column of the rows held out.
+    """
     outside = None if holdout is None or holdout.num_rows == 0 else holdout
     target = next((field.name for field in codec.schema.encoded if field.role is Role.TARGET), None)
     records = codec.encode(original, unseen="mean") if records is None else records
@@ -291,6 +334,8 @@ def study_of(
         tuple(int(word) for word in rng.integers(0, 2**32, size=4)),
         codec.schema.rules,
         codec.schema.names,
+        records.persons if persons is None else persons,
+        persons_of_table(outside, codec.schema) if held_persons is None and outside is not None else held_persons,
     )
 
 

@@ -25,7 +25,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.argument("released", metavar="RELEASED")
 @options(output="Folder for the report in two editions.", schema="Schema of ORIGINAL, from inspect.")
 @options("target", identifier="A column to leave out, it was dropped; repeatable.")
-@options("weight", person="Who a row of ORIGINAL is about: left out.")
+@options("weight", person="Who a row of ORIGINAL is about: left out; people are attacked one row each.")
 @options(no_rules="Do not count rules between columns.")
 @options("known", public="A column that was passed through; repeatable.")
 @click.option("--holdout", metavar="FILE", help="Rows like ORIGINAL's that RELEASED was not made from.")

@@ -50,6 +50,8 @@ F = TypeVar("F", bound=Fact)
 
 _SEVERAL = (EpochPublished, Opened, Randomized)  # a line each; all other facts stand once
 _WAYS = (Chained, ComponentNoise, Maintained, Noised, Randomized, Synthesized, Transformed)
+_WITHOUT_GROUPS = {Chained, Maintained, Noised, Randomized, Transformed}
+_WITHOUT_ROWS = {ComponentNoise, Maintained, Noised, Randomized, Transformed}  # drawn anew, whose weights are scaled
 _TINY = 3
 _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
     Drawn: {"mode": frozenset({"release", "rehearsal"}), "generator": frozenset({"ChaCha20", "PCG64"})},
@@ -88,6 +90,8 @@ def check_facts(facts: Sequence[Fact]) -> None:
             raise PrivacyRefusal(f"the fact {fact.fact!r} contradicts itself, so nothing can be certified")
     if len({kind for kind in kinds if kind in _WAYS}) > 1 or {Shuffled, ShuffledWithin} <= set(kinds):
         raise PrivacyRefusal("the facts tell of two ways to make or to order the rows, so nothing can be certified")
+    if (Grouped in kinds and set(kinds) & _WITHOUT_GROUPS) or (WeightsScaled in kinds and set(kinds) & _WITHOUT_ROWS):
+        raise PrivacyRefusal("the facts tell of groups or weights where there are none, so nothing can be certified")
     if {Unmeasured, DespitePolicy} <= set(kinds):
         raise PrivacyRefusal("the facts say that nothing was measured and what was found, so nothing can be certified")
     if not _persons_agree(facts):

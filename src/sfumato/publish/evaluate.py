@@ -31,6 +31,7 @@ from sfumato.tables.coarsened import coarsen
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.persons import persons_of_table
 from sfumato.tables.rare import like_released, recode
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import unquote_formulas
@@ -168,6 +169,8 @@ def measure_released(
         codec,
         facts=() if certificate is None else certificate.facts,
         holdout=None if held is None else held.table,
+        persons=persons_of_table(original, schema),
+        held_persons=None if holdout is None else persons_of_table(holdout, schema),
         budget=budget,
         judged=judged,
         known=tuple(dict.fromkeys(known)),
@@ -286,7 +289,7 @@ def evaluate(
     identifiers, public : iterable of str
         Columns that were dropped, and columns that were passed through: neither is measured.
     person : str, optional
-        Column that says who a row of the original is about: it is not measured.
+        Column that says who a row of the original is about: not measured, and people are attacked one row each.
     weight : str, optional
         Column that says how many people a row stands for, which the measures of utility count by.
     no_rules : bool

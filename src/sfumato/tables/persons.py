@@ -87,7 +87,7 @@ def _fixes(keys: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
 
 
 def persons_of_table(table: pa.Table, schema: Schema) -> NDArray[np.int64] | None:
-    """Person of each row as a number from 0; None where the schema has no person column.
+    """Person of each row as a number from 0; None where the schema has no person column, or the table lacks it.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def persons_of_table(table: pa.Table, schema: Schema) -> NDArray[np.int64] | Non
         Where a row does not say whom it is about.
     """
     field = next((field for field in schema if field.role is Role.PERSON), None)
-    if field is None:
+    if field is None or field.name not in table.column_names:
         return None
     array = plain(table.column(field.name))
     absent = int(absent_cells(array, field.missing).sum())

@@ -19,7 +19,7 @@ from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.stand_ins import split_in_tenths
-from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
+from sfumato.assess.study import ColumnPair, Matrix, Places, Study
 from sfumato.tables.schema import Kind
 
 __all__ = [
@@ -219,13 +219,13 @@ def attack_column(
 ) -> ColumnAttack | None:
     """Attack on people of the original and people held out; None where nobody has anything in the column to guess."""
     pair, tolerance = study.pair(secret), tolerance_of(study.pair(secret))
-    people = _draw(pair.original, attempts, rng)
+    people = study.attacked(attempts, rng, np.flatnonzero(~pair.original.absent))
     if not len(people):
         return None
     coordinates, truth = study.original[people], pair.original.values[people]
     if study.holdout is not None and study.held is not None:
         held = study.held[study.pairs.index(pair)]
-        others = _draw(held, attempts, rng)
+        others = study.attacked_outside(attempts, rng, np.flatnonzero(~held.absent))
         coordinates = np.concatenate([coordinates, study.holdout[others]])
         truth = np.concatenate([truth, held.values[others]])
     right = _hits(reader.read(secret, known, coordinates), truth, tolerance)  # all in one search
@@ -236,12 +236,6 @@ def attack_column(
         Tries(int(control.sum()), len(control)) if len(control) else None,
         _guess(pair, tolerance),
     )
-
-
-def _draw(cells: Column, attempts: int, rng: np.random.Generator) -> Places:
-    """People drawn from those who have a value in the column."""
-    having = np.flatnonzero(~cells.absent)
-    return having[sample(len(having), attempts, rng)]
 
 
 def _guess(pair: ColumnPair, tolerance: float) -> float:

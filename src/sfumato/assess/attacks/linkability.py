@@ -17,7 +17,7 @@ from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.stand_ins import split_in_tenths
-from sfumato.assess.study import Matrix, Places, Study, bits_of, drawn_note, row_keys, sample
+from sfumato.assess.study import Matrix, Places, Study, bits_of, row_keys
 
 __all__ = ["LINKABILITY", "chance_in_common", "draw_halves", "pick_near"]
 
@@ -27,9 +27,9 @@ _NEAR = {"linkability": 1, "linkability-near": 10}
 
 def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("linkability")
-    rows, most = len(study.original), study.sizes.attempts
-    people = rng.permutation(sample(rows, most, rng))
-    outside = None if study.holdout is None else rng.permutation(sample(len(study.holdout), most, rng))
+    most = study.sizes.attempts
+    people = rng.permutation(study.attacked(most, rng))
+    outside = None if study.holdout is None else rng.permutation(study.attacked_outside(most, rng))
     hits = {name: [0, 0] for name in _NEAR}
     for split in range(_SPLITS):
         parts = [study.original[people[split::_SPLITS]]]
@@ -41,7 +41,7 @@ def _run(study: Study) -> Iterator[Stated]:
             hits[name][1] += int(joined[len(parts[0]) :].sum())
     for name, count in _NEAR.items():
         control = None if outside is None else Tries(hits[name][1], len(outside))
-        guess, note = chance_in_common(len(study.released), count), drawn_note(len(people), rows)
+        guess, note = chance_in_common(len(study.released), count), study.looked(len(people))
         yield name, success(Tries(hits[name][0], len(people)), guess=guess, control=control, note=note)
 
 

@@ -24,7 +24,7 @@ from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries, wilson
 from sfumato.assess.neighbours import TREE, nearest
 from sfumato.assess.stand_ins import split_in_two
-from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
+from sfumato.assess.study import Matrix, Places, Study, drawn_note
 from sfumato.core.facts import Grouped
 from sfumato.core.records import BlockKind, Layout
 
@@ -64,19 +64,19 @@ def _run(study: Study) -> Iterator[Stated]:
     }
     for way, view in _views(study).items():
         attack, control = linkage_tries(study, view)
-        guess, note = nobody.get(way, 1 / len(study.original)), drawn_note(int(attack.of), len(study.original))
+        guess, note = nobody.get(way, 1 / study.people), study.looked(int(attack.of))
         yield f"linkage-{way}", success(attack, guess=guess, control=control, note=note)
 
 
 def linkage_tries(study: Study, view: _View | None = None) -> tuple[Tries, Tries | None]:
     """Links of people of the original, and of people held out; by default in standard deviations of the columns."""
     rng, view = study.generator("linkage"), view or (lambda rows: rows)
-    people = sample(len(study.original), most_people(study), rng)
+    people = study.attacked(most_people(study), rng)
     released = view(study.released)
-    hits = mutual_links(view(study.original), released, people)
+    hits = mutual_links(view(study.original), released, people, study.persons)
     control = None
     if study.holdout is not None:
-        outside = rng.permutation(sample(len(study.holdout), max(len(people), _FEWEST // 8), rng))
+        outside = rng.permutation(study.attacked_outside(max(len(people), _FEWEST // 8), rng))
         control = _control(study, view, released, outside, rng)
     return Tries(float(hits.sum()), len(hits)), control
 
@@ -143,11 +143,12 @@ def rank_view(rows: Matrix, layout: Layout) -> Matrix:
     return ranked
 
 
-def mutual_links(population: Matrix, released: Matrix, people: Places) -> Matrix:
+def mutual_links(population: Matrix, released: Matrix, people: Places, persons: Places | None = None) -> Matrix:
     """How surely, for each person, the released row nearest to them has them as its nearest.
 
     ``people`` are places in the population. 1 is a mutual link, 1/t where t of the population are equally near to the
-    released row, else 0.
+    released row, else 0. Where ``persons`` says whom each of the population is about, another row of the same person
+    may be the nearest.
 
     Examples
     --------
@@ -159,14 +160,18 @@ def mutual_links(population: Matrix, released: Matrix, people: Places) -> Matrix
     links, reach = found[:, 0], away[:, 0]
     slack = _SLACK * (1.0 + reach)
     rows, where = np.unique(links, return_inverse=True)
-    near = nearest(population, released[rows], min(2, len(population)))[1]
+    whose, near = nearest(population, released[rows], min(2, len(population)))
     hits: Matrix = (near[where, 0] >= reach - slack).astype(np.float64)  # the person is one of them: none is nearer
     tied = np.flatnonzero(hits * (near[where, -1] <= reach + slack)) if len(population) > 1 else np.empty(0, np.int64)
     if len(tied):
         centres, which = np.unique(links[tied], return_index=True)
         counts = _count_within(population, released[centres], (reach + slack)[tied[which]])
         hits[tied] = 1.0 / np.maximum(counts, 1)[np.searchsorted(centres, links[tied])]
-    return hits
+    if persons is None:
+        return hits
+    first, last = (persons[whose[where, place]] == persons[people] for place in (0, -1))
+    rival = ~last & (near[where, -1] <= near[where, 0] + slack)
+    return np.maximum(hits, np.where(first, np.where(rival, 0.5, 1.0), 0.0))
 
 
 def _count_within(rows: Matrix, centres: Matrix, reach: Matrix) -> Places:
@@ -194,7 +199,10 @@ def _control(study: Study, view: _View, released: Matrix, outside: Places, rng: 
         seats = rng.choice(n, len(guests), replace=False)
         population = study.original.copy()
         population[seats] = study.holdout[guests]
-        hits += float(mutual_links(view(population), released, seats).sum())
+        who = None if study.persons is None else study.persons.copy()
+        if who is not None:
+            who[seats] = who.max() + 1 + np.arange(len(seats))
+        hits += float(mutual_links(view(population), released, seats, who).sum())
     return Tries(hits, len(outside))
 
 
@@ -217,7 +225,7 @@ LINKAGE = Measure(
 def _run_own(study: Study) -> Iterator[Stated]:
     rng = study.generator("own-row-linkage")
     rows = len(study.original)
-    people = sample(rows, most_people(study), rng)
+    people = study.attacked(most_people(study), rng)
     assert study.workings is not None
     assert study.workings.origin is not None
     order = rng.permutation(len(study.released))  # of rows that are equally near one is taken at random
@@ -226,7 +234,7 @@ def _run_own(study: Study) -> Iterator[Stated]:
         released, original = view(study.released)[order], view(study.original)
         found = origin[nearest(released, original[people])[0][:, 0]] == people
         tries = Tries(float(found.sum()), len(found))
-        values = success(tries, guess=1 / rows, control=None, note=drawn_note(len(people), rows))
+        values = success(tries, guess=1 / rows, control=None, note=study.looked(len(people)))
         yield f"own-row-linkage-{way}", dataclasses.replace(values, aside="")
 
 
@@ -284,11 +292,11 @@ def _with_groups(study: Study, labels: Places, rng: np.random.Generator) -> tupl
     A held-out person has no group. Theirs is taken to be that of the original row nearest to them.
     """
     most = most_people(study)
-    inside = sample(len(labels), most, rng)
+    inside = study.attacked(most, rng)
     rows, groups = study.original[inside], labels[inside]
     if study.holdout is None:
         return rows, groups, len(inside)
-    guests = study.holdout[sample(len(study.holdout), most, rng)]
+    guests = study.holdout[study.attacked_outside(most, rng)]
     likest = labels[nearest(study.original, guests)[0][:, 0]]
     return np.concatenate([rows, guests]), np.concatenate([groups, likest]), len(inside)
 

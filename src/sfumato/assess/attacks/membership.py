@@ -78,10 +78,12 @@ def area_tries(members: Matrix, others: Matrix, *, worth: float = 1.0) -> Tries:
 def _look(study: Study, rng: np.random.Generator) -> tuple[_Suspects, _Suspects]:
     """Equally many members and people held out, as the attacker sees them."""
     assert study.holdout is not None
-    count = min(study.sizes.attempts, len(study.original), len(study.holdout))
-    inside = study.original[sample(len(study.original), count, rng)]
-    outside = sample(len(study.holdout), count, rng)
+    count = min(study.sizes.attempts, study.people, study.people_outside)
+    inside = study.original[study.attacked(count, rng)]
+    outside = study.attacked_outside(count, rng)
     rest = np.setdiff1d(np.arange(len(study.holdout)), outside)
+    if study.held_persons is not None:  # a person's other row would stand in for the one that is attacked
+        rest = rest[~np.isin(study.held_persons[rest], study.held_persons[outside])]
     more = rest[sample(len(rest), max(0, study.sizes.training - count), rng)]
     reference = study.holdout[np.concatenate([outside, more])]
     people = np.concatenate([inside, study.holdout[outside]])
