@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 
 from tests.cli.conftest import Run
@@ -18,3 +20,17 @@ def test_the_command_line_ends_with_3(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     told = run("sanitize", tmp_path / "visits.csv", "-o", tmp_path / "out", "--k", 5, "--no-report", "--person", "who")
     assert told.code == 0, told.err
+
+
+def test_a_file_in_batches_is_looked_through_for_persons_too(run: Run, tmp_path: Path) -> None:
+    table = visits().append_column("size", pa.array(np.random.default_rng(1).normal(size=visits().num_rows).round(3)))
+    pa.csv.write_csv(table, tmp_path / "visits.csv")
+    told = ("sanitize", tmp_path / "visits.csv", "-o", tmp_path / "out", "--method", "scale", "--chunked")
+    words = ("--new-key", tmp_path / "key.toml", "--pass-categories", "--no-report")
+    stopped = run(*told, *words)
+    assert stopped.code == 3
+    assert "add --person who" in stopped.err
+    assert run(*told, *words, "--person", "who").code == 0
+    header = (tmp_path / "out" / "release" / "table.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert "who" not in header.split(",")
+    assert run(*told, "--key", tmp_path / "key.toml", *words[2:], "--rows-are-people", "--overwrite").code == 0

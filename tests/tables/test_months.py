@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,3 +141,14 @@ def test_a_grid_of_hours_or_minutes_comes_back(hours: bool) -> None:
     released = sf.sanitize(table, k=5, seed=1, report=False).table.column("at")
     assert released.type == pa.timestamp("ns")
     assert not (released.cast(pa.int64()).to_numpy() % (unit * 10**9)).any()
+
+
+def test_a_file_in_batches_gives_births_to_the_month_too(tmp_path: Path) -> None:
+    pa.csv.write_csv(people(), tmp_path / "in.csv")
+    options: dict[str, Any] = {"new_key": tmp_path / "key.toml", "pass_categories": True, "report": False}
+    release = sf.sanitize_file(tmp_path / "in.csv", tmp_path / "out", method="scale", batch_rows=60, **options)
+    assert DatesCoarsened(("birth_date",)) in release.certificate.facts
+    released = pa.csv.read_csv(tmp_path / "out" / "release" / "table.csv")
+    assert {day.day for day in released.column("birth_date").to_pylist()} == {1}
+    assert len({day.day for day in released.column("visit").to_pylist()}) > 5
+    assert sf.verify(tmp_path / "out" / "release").holds

@@ -213,7 +213,7 @@ def sanitize(
                 "--chunked reads plain CSV; leave out --delimiter, --decimal and --sheet, or leave out --chunked"
             )
         _refuse_in_chunks(source, form, chunked=chunked, query=query, needs={**run, "holdout": holdout})
-        for name in ("level", "strata", "no_rules", "person", "rows_are_people", "rare", "weight", "rows", "where"):
+        for name in ("level", "strata", "no_rules", "rare", "weight", "rows", "where"):
             del run[name]
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
@@ -291,7 +291,7 @@ def _refuse_in_chunks(
         raise OptionError("--batch-rows is for files that go through in batches; add --chunked or leave it out")
     if source == "-" or "://" in source or query is not None:
         raise OptionError("--chunked reads a file, some of it twice; write standard input or the query to a file first")
-    for name in ("holdout", "level", "strata", "person", "rare", "weight", "rows", "where"):
+    for name in ("holdout", "level", "strata", "rare", "weight", "rows", "where"):
         if needs[name] is not None or getattr(needs["recipe"], name, None) is not None:
             raise OptionError(f"--{name} needs all rows at once; leave it out, or leave out --chunked")
     read = form_of(Path(source))

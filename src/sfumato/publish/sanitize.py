@@ -212,6 +212,8 @@ def sanitize_file(
     schema: Schema | str | Path | None = None,
     target: str | None = None,
     identifiers: Iterable[str] = (),
+    person: str | None = None,
+    rows_are_people: bool = False,
     public: Iterable[str] = (),
     new_key: str | Path | None = None,
     batch_rows: int | None = None,
@@ -243,7 +245,7 @@ def sanitize_file(
         In place of a mechanism, as in `sanitize`.
     schema : Schema or path, optional
         By default proposed from the sample; bounds and steps seen there do not bind the other rows.
-    target, identifiers, public
+    target, identifiers, person, rows_are_people, public
         As in `sanitize`.
     new_key : path, optional
         Draw a key, with the spreads of the sample, and write it here before the table.
@@ -276,6 +278,7 @@ def sanitize_file(
         Where the policy is not met, or it cannot be told; neither folder nor key is written.
     """
     told: dict[str, Any] = {"schema": schema, "target": target, "identifiers": identifiers, "public": public}
+    told["person"] = person
     chosen, told, policy = _as_told(mechanism, method, parameters, {**told, "seed": seed}, recipe, policy)
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
@@ -283,7 +286,7 @@ def sanitize_file(
     check_folder(folder, overwrite=overwrite)
     _check_key(mover, new_key, folder)
     signer, form = signer_of(sign, rehearsal=told["seed"] is not None), form_of(Path(source))
-    tried = try_on_sample(source, mover, rows=sample_rows, encoding=encoding, **told)
+    tried = try_on_sample(source, mover, rows=sample_rows, encoding=encoding, rows_are_people=rows_are_people, **told)
     try:
         with keeping_key(tried.key, new_key, folder), replacing_folder(folder, overwrite=overwrite) as work:
             (work / "release").mkdir()

@@ -13,7 +13,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.engines.chunks import sample_file, transform_file
 from sfumato.engines.outcome import Comparison, Outcome
-from sfumato.engines.plan import Plan, Prepared, prepare, schema_of
+from sfumato.engines.plan import Plan, Prepared, check_people, prepare, schema_of
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.protocol import Mechanism, Sanitized
@@ -72,6 +72,8 @@ def try_on_sample(
     schema: Schema | str | Path | None = None,
     target: str | None = None,
     identifiers: Iterable[str] = (),
+    person: str | None = None,
+    rows_are_people: bool = False,
     public: Iterable[str] = (),
     rows: int = SAMPLE_ROWS,
     seed: int | None = None,
@@ -80,7 +82,9 @@ def try_on_sample(
     """Settle schema and key and move a sample by it, so that what is refused is refused before anything is written."""
     randomness = Randomness(seed)
     sample = sample_file(source, rows, randomness.generator("sample"), encoding=encoding)
-    settled = schema_of(sample, schema, target, identifiers, public)
+    settled = schema_of(sample, schema, target, identifiers, public, person=person)
+    if schema is None:
+        check_people(sample, settled, person=person, rows_are_people=rows_are_people)
     refuse_weight(settled, "a file in batches")
     plan = Plan(mechanism, settled if schema is not None else _unbound(settled, sample), randomness=randomness)
     job = prepare(sample, plan)
