@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.assess.figures.histograms import MOST_COLUMNS
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding, gains, rank
-from sfumato.assess.plain import risk_sentence, risky_columns, risky_kinds, use_sentence
+from sfumato.assess.plain import risk_aside, risk_sentence, risky_columns, risky_kinds, use_sentence
 from sfumato.assess.words import show, spoken_name
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def _told(
         "certified": certificate is not None,
         "use": use_sentence(findings, report.target),
         "risk": risk_sentence(findings),
+        "aside": risk_aside(findings),
         "columns": [*risky_columns(report.columns), *risky_kinds(findings)] if owner else [],
         "claims": [_claim(claim) for claim in document.get("claims") or []],
         "refused": [_claim(claim) for claim in document.get("refused") or []],

@@ -17,6 +17,7 @@ __all__ = [
     "hundred",
     "limit_words",
     "missing_words",
+    "risk_aside",
     "risk_sentence",
     "risky_columns",
     "risky_kinds",
@@ -50,6 +51,12 @@ _DONE = {
     "attribute-inference": "have a cell read rightly by somebody who knows other cells of theirs",
     "label-inference": "have their class told rightly by somebody who knows the rest",
     "membership-at": "are accused of being in it",
+}
+_ASIDES = {
+    "linkage": "Linked: their nearest released row is nearer to them than to anybody else of the table, so that "
+    "somebody who knows their record takes it for theirs.",
+    "own-row-linkage": "Linked: somebody who knows their record finds the very row that was made from it.",
+    "linkability": "Joined: two sources, each with half of their columns, lead to the same released row.",
 }
 _LIMITS = {
     "linkage-gain": "links to people",
@@ -171,6 +178,12 @@ def risk_sentence(findings: Iterable[Finding]) -> str:
     return f"{few} {none} on people of the table than chance explains. The nearest: {_people(ranked[0])}{unknown}"
 
 
+def risk_aside(findings: Iterable[Finding]) -> str:
+    """What the word for the attack that gains most means, where it needs one."""
+    first = next((gain.finding.name for gain in gains(findings) if not gain.conceded), "")
+    return next((words for start, words in _ASIDES.items() if first.startswith(start)), "")
+
+
 def _people(gain: Gain) -> str:
     """One attack, counted in people."""
     finding = gain.finding
@@ -254,7 +267,7 @@ def limit_words(
         told = f"who is in the table is told rightly {here} times of 100{ends}, where a coin does 50"
     else:
         told = f"{here} of 100 people{ends} are rightly accused of being in the table, with 1 of 100 wrongly accused"
-    return f"{told}; {most} {'is' if most == '1' else 'are'} allowed"
+    return f"{told}; at most {most} {'is' if most == '1' else 'are'} allowed"
 
 
 def missing_words(limit: str, finding: str | None, because: str) -> str:

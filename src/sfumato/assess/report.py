@@ -89,8 +89,14 @@ class Verdict:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it is not met or cannot be told, and what was left out; for the owner."""
-        return (*map(_exceeded_words, self.exceeded), *map(_missing_words, self.missing))
+        """Why it is not met or cannot be told, for the owner."""
+        return (*map(_exceeded_words, self.exceeded), *(_missing_words(each) for each in self.missing if each.needed))
+
+    @property
+    def left_out(self) -> str:
+        """What was not judged and need not be, for the owner; empty where nothing was left out."""
+        told = [_missing_words(each) for each in self.missing if not each.needed]
+        return f"Not judged: {'; '.join(told)}." if told else ""
 
     @property
     def hint(self) -> str:
