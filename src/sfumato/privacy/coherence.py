@@ -199,7 +199,7 @@ def _is_chain(fact: Chained) -> bool:
             0 <= alike <= leaves and leaves >= 1 and smallest >= 1 and leaves * smallest <= fact.records
             for leaves, smallest, alike in zip(*per_column, strict=True)
         )
-        and 2 <= fact.k <= min(fact.leaf, fact.asked_min)
+        and 2 <= fact.k <= max(fact.leaf, fact.asked_max)
         and fact.asked_min <= fact.asked_max
         and (fact.violations > 0 or max(fact.leaf, fact.asked_min) <= min(fact.smallest))
         and max(fact.leaf, fact.asked_max) <= fact.records
