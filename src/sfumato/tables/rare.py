@@ -64,8 +64,11 @@ def count_holders(codes: Codes, size: int, persons: Codes | None) -> Codes:
     """
     there = codes >= 0
     held = codes[there]
+    if persons is not None and size == 1:
+        return np.array([np.count_nonzero(np.bincount(persons[there]))])
     if persons is not None:
-        held = np.unique(persons[there] * size + held) % size
+        pairs = np.sort(persons[there] * size + held)
+        held = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]] % size
     return np.bincount(held, minlength=size).astype(np.int64)
 
 
