@@ -38,9 +38,10 @@ from sfumato.privacy.randomized import read_spec
 from sfumato.publish import Policy, verify
 from sfumato.publish.agreement import Check
 from sfumato.publish.signature import Signature, Signer, Verifier
-from sfumato.publish.verify import verify_release
+from sfumato.publish.verify import look_at_table, verify_release
 from sfumato.sklearn.dynamic import read_snapshot
 from sfumato.tables.files import read_file, read_numerals
+from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.hierarchies import read_hierarchy
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.schema import Schema
@@ -222,6 +223,21 @@ def _rows(path: Path) -> Any:
     return read_prior(path, Labels(("a", "b", "c"))).tolist()
 
 
+def _pandas_note(data: bytes) -> Any:
+    """Types that pandas is said to have noted beside a table, taken over to another."""
+    table = pa.table({"a": [1, 2]}).replace_schema_metadata({b"pandas": data})
+    restored = restore(pa.table({"a": [3, 4]}), to_arrow(table)[1])
+    note = (restored.schema.metadata or {}).get(b"pandas", b"")
+    assert b"canary" not in note.replace(b'"canary', b"")
+    return None
+
+
+def _looked_at(path: Path) -> Any:
+    """Look at a released table whose file is hostile, as a reviewer does."""
+    schema = Schema.from_toml('format = 1\n[[column]]\nname = "age"\nkind = "integer"\nrole = "confidential"\n')
+    return look_at_table(path, schema, 10, 100_000, weight="age").rows
+
+
 def _snapshot(data: bytes) -> Any:
     return read_snapshot(b"sfumato condenser 1\n" + hashlib.sha256(data).digest() + data)
 
@@ -292,6 +308,8 @@ PARSERS = (
     Parser("csv-numerals", as_file("numerals.csv", _numerals)),
     Parser("xlsx", as_file("table.xlsx", _cells_within)),
     Parser("sqlite", as_file("table.sqlite", _cells_within)),
+    Parser("pandas-note", _pandas_note),
+    Parser("sqlite-looked-at", as_file("looked.sqlite", _looked_at)),
     Parser("xlsx-sheet", _workbook("sheet.xlsx", "xl/worksheets/sheet1.xml")),
     Parser("ods-content", _workbook("content.ods", "content.xml")),
     Parser("csv-inferred", as_file("inferred.csv", _inferred)),
