@@ -10,14 +10,17 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.algebra import run_measure
-from sfumato.assess.attacks.membership import MEMBERSHIP, area, area_tries
+from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS, area, area_tries
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
+from sfumato.core.facts import Chained
+from sfumato.mechanisms.protocol import Workings
 from tests.assess.cases import CASES, constant_table, draw_table, fit, released_of
 from tests.examples import at_length
 
 AREAS = ("membership-distance", "membership-distance-relative", "membership-classifier")
 NAMES = (*AREAS, "membership-at-1-percent")
+CHAINED = Chained(("x",), (1,), (600,), (0,), 600, 600, 5, 25, 5, 5, 0, 0, 0, 0)
 
 
 def findings(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> dict[str, Finding]:
@@ -164,3 +167,45 @@ def test_the_false_alarms_that_were_asked_for_are_the_ones_that_are_raised() -> 
     assert bottom <= 0.02
     assert top >= 0.005
     assert (finding.value or 0.0) > 3 * top
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outlying_people_of_a_copy_are_claimed_and_of_a_redraw_no_more_than_others(name: str) -> None:
+    this = study_of(
+        draw_table(1), released_of(name), fit(draw_table(1)), rng=np.random.default_rng(5), holdout=draw_table(3)
+    )
+    (finding,) = run_measure(OUTLIERS, this)
+    assert finding.baseline == 0.05
+    assert finding.attempts == 30
+    if name == "copy":
+        assert finding.value == 1.0
+    else:
+        assert finding.control is not None
+        assert finding.value is not None
+        assert finding.value <= finding.control + 6 * (0.25 / 30) ** 0.5
+
+
+def test_too_few_people_have_no_outlying_ones() -> None:
+    table = draw_table(1, 199)
+    (finding,) = run_measure(
+        OUTLIERS, study_of(table, table, fit(table), rng=np.random.default_rng(5), holdout=draw_table(3))
+    )
+    assert finding.because == "fewer than 200 people on a side have too few outlying ones"
+
+
+@pytest.mark.parametrize("member", [0.0, 3.0])
+def test_who_knows_how_rows_were_drawn_tells_members_by_what_that_says(member: float) -> None:
+    table, outside, scored = draw_table(1), draw_table(3), fit(draw_table(1)).encode(draw_table(1)).values
+    known = {row.tobytes() for row in scored}
+
+    def score(people: Any) -> Any:
+        chance = np.random.default_rng(len(people)).normal(size=len(people))
+        return chance + [member * (row.tobytes() in known) for row in people]
+
+    told = {"facts": (CHAINED,), "workings": Workings(regrown=score), "holdout": outside}
+    this = study_of(table, draw_table(2), fit(table), rng=np.random.default_rng(5), **told)
+    leaves, tree = run_measure(LEAVES, this)
+    assert leaves.value == pytest.approx(0.98 if member else 0.5, abs=0.08)
+    assert (tree.status, tree.applies) == ("not-run", False)
+    (first, second) = run_measure(LEAVES, study_of(table, table, fit(table), rng=np.random.default_rng(5)))
+    assert first.because == second.because == "the rows were not drawn from the leaves of trees"

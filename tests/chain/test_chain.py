@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sfumato as sf
+from sfumato.assess.attacks.membership import area
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, PersonsBounded
 from sfumato.core.records import Records
@@ -272,3 +273,23 @@ def test_a_number_that_is_all_a_column_has_and_few_hold_becomes_missing() -> Non
     release = sf.sanitize(table, Chain(), rare="keep", seed=1, report=False)
     assert release.table["mark"].null_count == 100
     assert (chained(release).kept, chained(release).moved) == (0, 0)
+
+
+def test_who_knows_the_trees_tells_people_inside_from_outside() -> None:
+    rng = np.random.default_rng(21)
+    values = rng.normal(size=(1200, 6))
+    table = pa.table({f"v{place}": np.round(values[:, place], 2) for place in range(6)})
+    codec = Codec.fit(table, Schema.infer(table))
+    records = codec.encode(table.slice(0, 600))
+    workings = Chain(k=2, leaf=3).sanitize(records, rng=np.random.default_rng(1)).workings
+    assert workings is not None
+    assert workings.likelihood is not None
+    assert workings.regrown is not None
+    outside = codec.encode(table.slice(600)).values
+    areas = [area(score(records.values), score(outside)) for score in (workings.likelihood, workings.regrown)]
+    assert areas[0] > areas[1]
+    assert areas[0] > 0.6
+    strata = np.repeat([0, 1], 300)
+    parted = Chain(k=2, leaf=3).sanitize(codec.encode(table.slice(0, 600), strata=strata), rng=rng).workings
+    assert parted is not None
+    assert parted.likelihood is None

@@ -67,13 +67,14 @@ def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.labels import LABEL_INFERENCE
     from sfumato.assess.attacks.linkability import LINKABILITY
     from sfumato.assess.attacks.linkage import GROUP_LINKAGE, LINKAGE, OWN_ROW_LINKAGE
-    from sfumato.assess.attacks.membership import MEMBERSHIP
+    from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS
     from sfumato.assess.attacks.noise_filter import GROUP_FILTER, NOISE_FILTER
     from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
+    from sfumato.assess.attacks.shown import SHOWN
     from sfumato.assess.attacks.singling import SINGLING_OUT
     from sfumato.assess.attacks.unknown_input import COMPONENTS, DIGITS
 
     linking = LINKAGE, OWN_ROW_LINKAGE, GROUP_LINKAGE, LINKABILITY, SINGLING_OUT
-    inferring = ATTRIBUTE_INFERENCE, LABEL_INFERENCE, MEMBERSHIP, RARE_COMBINATIONS
+    inferring = ATTRIBUTE_INFERENCE, LABEL_INFERENCE, MEMBERSHIP, LEAVES, OUTLIERS, RARE_COMBINATIONS, SHOWN
     undoing = NOISE_FILTER, GROUP_FILTER, BEST_GUESS, KNOWN_INPUT, COMPONENTS, PUBLIC_MOMENTS, DIGITS
     return (*linking, *inferring, *undoing, DIFFERENCING, ROUNDS)

@@ -40,7 +40,12 @@ _NAMES = {
     "membership-distance": "In the table or not, by distance",
     "membership-distance-relative": "In the table or not, by likeness",
     "membership-classifier": "In the table or not, by a model",
+    "membership-leaves": "In the table or not, by the algorithm",
+    "tree-membership": "In the table or not, by the trees",
     "membership-at-1-percent": "Accused of being in, 1\u00a0% wrongly",
+    "outliers-claimed": "Most outlying people accused, 5\u00a0% wrongly",
+    "unique-values-shown": "A value of theirs alone shown",
+    "whole-rows-shown": "Their whole row shown",
     "rare-combination-found": "Numbers of people of rare kinds read",
     "expected-reidentification": "Picked out of their group",
 }

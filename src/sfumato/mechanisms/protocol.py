@@ -10,6 +10,8 @@ from sfumato.core.facts import Fact, RowsDrawn
 from sfumato.core.records import Records
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -55,7 +57,9 @@ class Workings:
     the mechanism makes no groups. ``drawn_from`` is the group that each released row was drawn from, ``origin`` the
     original row that each released row descends from; None where there is no such thing. Where records are known by
     their groups alone, ``sizes`` are the records of each group and ``highest`` the level that it had to meet. ``kept``
-    are the places of the records that labels and levels speak of, where some were left out.
+    are the places of the records that labels and levels speak of, where some were left out. ``likelihood`` scores
+    people, by their coordinates, as somebody can who knows the algorithm and what was grown by it, ``regrown`` as one
+    who grows that anew on the release; more is likelier among the records.
     """
 
     labels: NDArray[np.int64] | None = None
@@ -65,6 +69,8 @@ class Workings:
     sizes: NDArray[np.int64] | None = None
     highest: NDArray[np.int64] | None = None
     kept: NDArray[np.int64] | None = None
+    likelihood: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    regrown: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
 
     def __repr__(self) -> str:
         return "Workings(owner only)"

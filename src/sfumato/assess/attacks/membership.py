@@ -9,33 +9,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success, where
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.study import Matrix, Places, Study, sample
+from sfumato.assess.study import Matrix, Places, Study, once, sample
+from sfumato.core.facts import Chained
 
-__all__ = ["MEMBERSHIP", "area", "area_tries"]
+__all__ = ["LEAVES", "MEMBERSHIP", "OUTLIERS", "area", "area_tries"]
 
 FALSE_ALARMS = 0.01
 """Share of people who were not in whom the accuser may accuse [Carlini et al. 2022]."""
 _FEWEST = 10  # people in each half that a classifier learns from
+_OUTLYING = 0.05  # share of people who are farthest from everybody, and of others whom they may be accused with
+_FEWEST_OUTLIERS = 10
 _NEAR = 5  # neighbours whose distance the classifier sees
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Suspects:
-    """What an attacker sees of people: two scores, more is more suspect, and features that a classifier learns from."""
+    """What an attacker sees of people: scores, more is more suspect, and features that a classifier learns from."""
 
     distance: Matrix
     relative: Matrix
     features: Matrix
+    alone: Matrix  # how far they are from everybody else
+    people: Matrix  # in coordinates
 
     def take(self, places: Places) -> _Suspects:
-        return _Suspects(self.distance[places], self.relative[places], self.features[places])
+        return _Suspects(
+            self.distance[places],
+            self.relative[places],
+            self.features[places],
+            self.alone[places],
+            self.people[places],
+        )
 
     def __len__(self) -> int:
         return len(self.distance)
@@ -73,6 +85,20 @@ def area_tries(members: Matrix, others: Matrix, *, worth: float = 1.0) -> Tries:
         even = value * (1 - value) / variance if variance > 0.0 else throws
         throws = max(1, int(np.rint(worth * min(even, len(ups) + len(downs)))))
     return Tries(value * throws, throws)
+
+
+def _looked(study: Study) -> tuple[_Suspects, _Suspects, np.random.Generator]:
+    """Members and people held out, looked up once for all who ask, and the chance that is left."""
+    members, others, state = _look_once(study)
+    rng = study.generator("membership")
+    rng.bit_generator.state = state
+    return members, others, rng
+
+
+@once
+def _look_once(study: Study) -> tuple[_Suspects, _Suspects, Any]:
+    rng = study.generator("membership")
+    return *_look(study, rng), rng.bit_generator.state
 
 
 def _look(study: Study, rng: np.random.Generator) -> tuple[_Suspects, _Suspects]:
@@ -113,7 +139,7 @@ def _see(study: Study, people: Matrix, reference: Matrix) -> _Suspects:
     blocks = [apart[:, study.coordinates([pair.name])].sum(axis=1) for pair in study.pairs]
     crowd = np.log(distances.mean(axis=1) + tiny)
     features = [distances, np.log(distances + tiny), crowd[:, None], relative[:, None], np.stack(blocks, axis=1)]
-    return _Suspects(-distances[:, 0], -relative, np.concatenate(features, axis=1))
+    return _Suspects(-distances[:, 0], -relative, np.concatenate(features, axis=1), reference, people)
 
 
 def _halves(count: int, rng: np.random.Generator) -> tuple[Places, Places]:
@@ -149,8 +175,8 @@ def _suspect_within(known: tuple[_Suspects, _Suspects], rng: np.random.Generator
     for learn, test in ((0, 1), (1, 0)):
         teach = known[0].take(one[learn]), known[1].take(two[learn])
         asked = known[0].take(one[test]), known[1].take(two[test])
-        for score, where, said in zip(scores, (one[test], two[test]), _suspect(teach, asked), strict=True):
-            score[where] = said
+        for score, places, said in zip(scores, (one[test], two[test]), _suspect(teach, asked), strict=True):
+            score[places] = said
     return scores
 
 
@@ -180,8 +206,7 @@ class _Fold:
 
 
 def _run(study: Study) -> Iterator[Stated]:
-    rng = study.generator("membership")
-    members, others = _look(study, rng)
+    members, others, rng = _looked(study)
     half, rest = (others.take(part) for part in _halves(len(others), rng))
     note = f"; counted on {len(members)} people of each kind"
     for name, score in (("distance", "distance"), ("distance-relative", "relative")):
@@ -256,4 +281,69 @@ MEMBERSHIP = Measure(
         "were not in it only 1 % may be accused; 1 % is guessing, lower is better, and the control is how many "
         "held-out people were accused by the same rule"
     ),
+)
+
+
+def _run_leaves(study: Study) -> Iterator[Stated]:
+    """Areas of the scores of somebody who knows the algorithm, and of one who knows the trees too."""
+    members, others, rng = _looked(study)
+    half, rest = (others.take(part) for part in _halves(len(others), rng))
+    note = f"; counted on {len(members)} people of each kind"
+    known = study.workings
+    ways = (None, None) if known is None else (known.regrown, known.likelihood)
+    for name, score in zip(("membership-leaves", "tree-membership"), ways, strict=True):
+        if score is None:
+            yield name, NotRun("the trees are not of the table itself, for rules or strata part it", applies=False)
+            continue
+        sides = [score(side.people) for side in (members, others, half, rest)]
+        yield name, _areas(sides[:2], sides[2:] if len(half) else None, note)
+
+
+LEAVES = Measure(
+    "leaves",
+    Family.ATTACK,
+    "after Homer et al. 2008",
+    _run_leaves,
+    needs=(Need.HOLDOUT,),
+    applies=where(Chained, "the rows were not drawn from the leaves of trees"),
+).finds(
+    Number("membership-leaves", "Membership told by who knows the algorithm").means(
+        _TWO.format(
+            how="by growing the trees of the algorithm on the release, and looking how often rows of a person's leaves "
+            "have the person's values"
+        )
+    ),
+    Number("tree-membership", "Membership told by who knows the trees").means(
+        _TWO.format(how="by the trees that rows were drawn from, which nobody but the owner knows: no policy limits it")
+    ),
+)
+
+
+def _run_outliers(study: Study) -> Iterator[Stated]:
+    """Success of accusing the people who are farthest from everybody, by the relative score.
+
+    One half of the people held out draws the line for the other half of everybody.
+    """
+    members, others, _ = _looked(study)
+    if len(others) * _OUTLYING < _FEWEST_OUTLIERS:
+        raise NotRun(f"fewer than {round(_FEWEST_OUTLIERS / _OUTLYING)} people on a side have too few outlying ones")
+    caught = [[0, 0], [0, 0]]
+    for side in (0, 1):
+        line = float(np.quantile(others.relative[1 - side :: 2], 1 - _OUTLYING, method="higher"))
+        for count, people in zip(caught, (members, others), strict=True):
+            half = np.arange(side, len(people), 2)
+            far = half[people.alone[half] >= np.quantile(people.alone, 1 - _OUTLYING)]
+            count[0] += int((people.relative[far] > line).sum())
+            count[1] += len(far)
+    note = f"; counted on {len(members)} people of each kind"
+    yield "outliers-claimed", success(Tries(*caught[0]), guess=_OUTLYING, control=Tries(*caught[1]), note=note)
+
+
+OUTLIERS = Measure("outliers", Family.ATTACK, "after Carlini et al. 2022", _run_outliers, needs=(Need.HOLDOUT,)).finds(
+    Number("outliers-claimed", "Most outlying people claimed", SHARE).means(
+        "Of the 5 % of people of the original who are farthest from everybody, the share whom an attacker rightly "
+        "accuses of being in it, by who is nearer to a released row than people of that kind are to one another, if of "
+        "all people who were not in it only 5 % may be accused; lower is better, and the control is how many of the "
+        "most outlying held-out people were accused"
+    )
 )

@@ -11,7 +11,7 @@ from sfumato.core.errors import LevelError
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.mechanisms.chain.trees import MOST_BINS
 
-__all__ = ["Column", "count_persons", "read_columns"]
+__all__ = ["Column", "cells_of_block", "count_persons", "read_columns"]
 
 _SCORES = 4095  # largest score of a number: its place among all, in whole numbers
 _MANY, _LARGEST_SHARE = 30, 0.05  # values of a smooth column at least, and share of its commonest at most
@@ -150,6 +150,15 @@ def read_columns(records: Records, k: int, rng: np.random.Generator) -> list[Col
     ]
 
 
+def cells_of_block(values: NDArray[np.float64], block: Block, missing: Block | None) -> NDArray[np.float64]:
+    """Cells of a column from coordinates: the number, or the place of the category; NaN where one is missing."""
+    if block.kind is BlockKind.NUMBER:
+        cells = np.array(values[:, block.start])
+    else:
+        cells = np.argmax(values[:, block.where], axis=1).astype(np.float64)
+    return cells if missing is None else np.where(values[:, missing.start] > 0.5, np.nan, cells)
+
+
 def _read(
     values: NDArray[np.float64],
     block: Block,
@@ -158,13 +167,9 @@ def _read(
     rng: np.random.Generator,
     persons: NDArray[np.int64] | None,
 ) -> Column:
-    if block.kind is BlockKind.NUMBER:
-        cells = np.array(values[:, block.start])
-    else:
-        cells = np.argmax(values[:, block.where], axis=1).astype(np.float64)
-    absent = np.zeros(len(cells), dtype=np.bool_) if missing is None else values[:, missing.start] > 0.5
-    before = np.where(absent, np.nan, cells)
-    cells, rare = before.copy(), np.zeros(len(cells), dtype=np.bool_)
+    before = cells_of_block(values, block, missing)
+    absent = np.isnan(before)
+    cells, rare = before.copy(), np.zeros(len(before), dtype=np.bool_)
     without = int(absent.sum()) if persons is None else len(np.unique(persons[absent]))
     if 0 < without < k:
         cells[absent] = rng.choice(cells[~absent], int(absent.sum()))

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.chain.columns import Column, count_persons
 from sfumato.mechanisms.chain.trees import Tree, grow_tree
 
-__all__ = ["Cells", "LeafCounts", "People", "Step", "prepare_step"]
+__all__ = ["LEAST_GAIN", "Cells", "LeafCounts", "People", "Step", "prepare_step"]
 
 _EXPLAINED = 0.25  # share of a column's variance from which a regression is worth while
 _MOST_REGRESSORS = 50
-_LEAST_GAIN = 3.0  # chosen on Adult and Abalone: with less leaves remember people, with far more use is lost
+
+LEAST_GAIN = 3.0
+"""Chosen on Adult and Abalone: with less leaves remember people, with far more use is lost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +132,7 @@ def prepare_step(column: Column, before: Sequence[Column], people: People, rng: 
     score, classes = beyond.score()
     tree = grow_tree(
         people.codes, bins, nominal, score, classes, people.levels, people.strata, people.persons,
-        leaf=people.leaf, least_gain=_LEAST_GAIN,
+        leaf=people.leaf, least_gain=LEAST_GAIN,
     )  # fmt: skip
     labels = tree.labels
     supplies = None if people.persons is None else _bounded(labels, people.persons, people.leaf, rng)

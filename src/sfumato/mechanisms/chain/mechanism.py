@@ -9,11 +9,14 @@ from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, Fact, PersonsBounded, Shuffled
 from sfumato.core.records import BlockKind, Records, Wanted
 from sfumato.mechanisms.condense.mechanism import check_k, effective_levels
-from sfumato.mechanisms.protocol import Sanitized, Traits, rows_drawn
+from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, rows_drawn
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from sfumato.mechanisms.chain.columns import Column
+    from sfumato.mechanisms.chain.trees import Tree
 
 __all__ = ["LEAF", "Chain"]
 
@@ -72,6 +75,7 @@ class Chain:
 
         from sfumato.mechanisms.chain.columns import read_columns
         from sfumato.mechanisms.chain.draw import People, prepare_step
+        from sfumato.mechanisms.chain.likelihood import Likelihood, Regrown, without_cells
         from sfumato.mechanisms.chain.rows import begin_rows, draw_head
 
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
@@ -85,11 +89,13 @@ class Chain:
         columns = [by_name[name] for name in names]
         codes = np.empty((len(records), len(columns)), dtype=np.uint8)
         people = People(codes, levels, strata, persons, rare, leaf)
+        known: list[tuple[Column, Tree]] = []
         counts, head, rows = [], [], begin_rows(strata, wanted.rows, len(columns), rng)
         for place, column in enumerate(columns):
             step = prepare_step(column, columns[:place], people, rng)
             codes[:, place] = column.codes(column.cells)
             counts.append(step.counts)
+            known.append(without_cells(step))
             if place >= len(wanted.columns):
                 rows.add(step, rng)
                 continue
@@ -119,7 +125,9 @@ class Chain:
         facts: tuple[Fact, ...] = (chained, Shuffled(rows=len(rows)), *rows_drawn(records))
         if persons is not None:
             facts = (*facts, PersonsBounded(int(persons.max()) + 1, sum(each.left_out for each in counts)))
-        return Sanitized(released, facts, None)
+        return Sanitized(
+            released, facts, Workings(likelihood=Likelihood.of(known, rows), regrown=Regrown.of(rows, leaf))
+        )
 
 
 def _check_enough(

@@ -1,0 +1,95 @@
+"""What stands in a release word for word: values that one person alone holds, and whole rows, inside and outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.algebra import SHARE, Measure, Number, Stated, Values, success
+from sfumato.assess.findings import Family
+from sfumato.assess.intervals import Tries
+from sfumato.assess.stand_ins import split_in_tenths
+from sfumato.assess.study import Column, Places, Study, row_codes, value_codes
+
+__all__ = ["SHOWN"]
+
+
+def _run(study: Study) -> Iterator[Stated]:
+    yield "unique-values-shown", _unique_values(study)
+    yield "whole-rows-shown", _whole_rows(study)
+
+
+def _sides(study: Study, place: int) -> list[Column]:
+    """Column of the original, of the release, and of the people held out."""
+    pair = study.pairs[place]
+    return [pair.original, pair.released, *(() if study.held is None else (study.held[place],))]
+
+
+def _codes(columns: Sequence[Column]) -> list[Places]:
+    """Numbers of the cells of some columns, the same for equal values; 0 where a cell is missing."""
+    return np.split(value_codes(*columns), np.cumsum([len(column.values) for column in columns])[:-1])
+
+
+def _holders(codes: Places, persons: Places | None, slots: int) -> Places:
+    """How many people hold each value."""
+    if persons is not None:
+        codes = np.unique(np.column_stack([codes, persons]), axis=0)[:, 0]
+    return np.bincount(codes, minlength=slots)
+
+
+def _people(rows: NDArray[np.bool_], persons: Places | None) -> Tries:
+    """People of whom a row is marked, of all."""
+    if persons is None:
+        return Tries(int(rows.sum()), len(rows))
+    return Tries(len(np.unique(persons[rows])), len(np.unique(persons)))
+
+
+def _unique_values(study: Study) -> Values:
+    """People who alone hold a value, or would in the table, and that value is released."""
+    found = [np.zeros(len(study.original), dtype=np.bool_)]
+    if study.holdout is not None:
+        found.append(np.zeros(len(study.holdout), dtype=np.bool_))
+    alone = np.zeros(len(study.original), dtype=np.bool_)
+    for place in range(len(study.pairs)):
+        original, released, *held = _codes(_sides(study, place))
+        slots = int(max(codes.max(initial=0) for codes in (original, released, *held))) + 1
+        holders, shown = _holders(original, study.persons, slots), np.bincount(released, minlength=slots) > 0
+        unique = (original > 0) & (holders[original] == 1)
+        alone |= unique
+        found[0] |= unique & shown[original]
+        if held:
+            found[1] |= (held[0] > 0) & (holders[held[0]] == 0) & shown[held[0]]
+    tries = [_people(each, persons) for each, persons in zip(found, (study.persons, study.held_persons), strict=False)]
+    note = f"; {int(_people(alone, study.persons).hits)} people are alone with a value in some column"
+    return success(tries[0], guess=0.0, control=tries[1] if len(tries) > 1 else None, note=note)
+
+
+def _whole_rows(study: Study) -> Values:
+    """People all of whose cells stand together in one released row."""
+    columns = [_codes(_sides(study, place)) for place in range(len(study.pairs))]
+    sizes = [len(codes) for codes in columns[0]]
+    keys = np.split(row_codes((np.concatenate(codes) for codes in columns), sum(sizes)), np.cumsum(sizes)[:-1])
+    sides = zip((keys[0], *keys[2:]), (study.persons, study.held_persons), strict=False)
+    tries = [_people(np.isin(own, keys[1]), persons) for own, persons in sides]
+    return success(tries[0], guess=0.0, control=tries[1] if len(tries) > 1 else None)
+
+
+SHOWN = Measure(
+    "shown",
+    Family.ATTACK,
+    "after Skinner & Elliot 2002; Yao et al. 2025",
+    _run,
+    stand_ins=split_in_tenths,
+).finds(
+    Number("unique-values-shown", "Unique values shown", SHARE).means(
+        "The share of people of the original who alone hold a value in some column and that very value stands in the "
+        "release; less is better, and the control is how often values of held-out people stand there that nobody of "
+        "the original holds, which is coincidence"
+    ),
+    Number("whole-rows-shown", "People whose whole row is shown", SHARE).means(
+        "The share of people of the original who are equal to a released row in every column; less is better, and the "
+        "control is the same share of people held out, whose rows stand there by coincidence or since many have them"
+    ),
+)
