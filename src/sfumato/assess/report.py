@@ -306,12 +306,13 @@ class Report:
         The numbers are ranks for `sfumato.assess.words.fitting`.
         """
         verdict, columns = self.verdict, ", ".join(f"'{column}'" for column, _ in risky_columns(self.columns))
+        said = verdict is not None and any(each.finding for each in verdict.exceeded[:1])  # the verdict tells the worst
         return [
             *(() if verdict is None else ((0, verdict.short_sentence()),)),
-            (1, f"Risk: {risk_sentence(self.findings)}"),
-            (2, f"Use:  {use_sentence(self.findings, self.target, short=True)}"),
+            (4 if said else 1, f"Risk: {risk_sentence(self.findings)}"),
+            (1, f"Use:  {use_sentence(self.findings, self.target, short=True)}"),
             *(((5, f"Columns that carry most of the risk: {columns}."),) if columns else ()),
-            *(() if verdict is None else ((3, f"To try next:  {line}") for line in verdict.to_try[:1])),
+            *(() if verdict is None else ((2, f"To try next:  {line}") for line in verdict.to_try[:1])),
         ]
 
 
