@@ -296,3 +296,13 @@ def test_told_roles_keep_the_reason_of_the_kind() -> None:
 def test_an_unknown_column_in_an_option_is_refused_with_those_there_are() -> None:
     with pytest.raises(BadInput, match="no column 'c'; the columns are 'a', 'b'"):
         Schema.infer(pa.table({"a": [1], "b": [2]}), target="c")
+
+
+@pytest.mark.parametrize(("clear", "form"), [("31/12/2020", "%d/%m/%Y"), ("12/31/2020", "%m/%d/%Y")])
+def test_dates_that_could_be_either_are_read_as_clear_ones_of_the_table(clear: str, form: str) -> None:
+    table = pa.table({"open": ["01/02/2020", "03/04/2021"] * 20, "clear": [clear, "01/01/2020"] * 20})
+    schema = Schema.infer(table)
+    assert schema["open"].format == schema["clear"].format == form
+    assert f"dates written as {form}, as other dates of the table are" in schema["open"].reason
+    both = table.append_column("other", pa.array(["12/31/2020" if form.startswith("%d") else "31/12/2020"] * 40))
+    assert "would fit too" in Schema.infer(both)["open"].reason

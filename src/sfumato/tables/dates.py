@@ -21,6 +21,7 @@ __all__ = [
     "bound_to_number",
     "fitting_formats",
     "is_birth",
+    "is_day_first",
     "is_monthly",
     "is_time_of_day",
     "microseconds_of_cells",
@@ -102,6 +103,19 @@ def is_birth(name: str, moments: NDArray[np.int64]) -> bool:
         return True
     early, late = np.quantile(moments, (0.1, 0.9))
     return len(moments) >= _FEWEST and bool(late - early >= _LIFETIME)
+
+
+def is_day_first(form: str) -> bool | None:
+    """Tell whether a way of writing dates has the day before the month; None where it begins with the year.
+
+    Examples
+    --------
+    >>> is_day_first("%d/%m/%Y"), is_day_first("%-m/%-d/%Y"), is_day_first("%Y-%m-%d")
+    (True, False, None)
+    """
+    plainly = form.replace("%-", "%")
+    day, month = plainly.find("%d"), plainly.find("%m")
+    return None if min(day, month) < 0 or plainly.startswith("%Y") else day < month
 
 
 def is_monthly(field: Field) -> bool:

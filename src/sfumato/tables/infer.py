@@ -19,6 +19,7 @@ from sfumato.tables.dates import (
     DATE_UNITS,
     fitting_formats,
     is_birth,
+    is_day_first,
     is_time_of_day,
     microseconds_of_cells,
     number_to_bound,
@@ -36,6 +37,7 @@ _NUMBER_OR_INFINITE = rf"{NUMBER}|^[+-]?([iI]nf|INF|[iI]nfinity|INFINITY)$"
 _ENOUGH = 20  # distinct values before uniqueness means anything
 _FEW = 200  # distinct values that can still be categories
 _SAMPLE = 1_000
+_DOUBT = " would fit too: check it"
 _MOSTLY = 0.95  # share of texts of a form that a column is of
 _POSTCODE = re.compile(r"post|zip|plz", re.IGNORECASE)
 
@@ -64,12 +66,18 @@ def infer_schema(table: pa.Table, dropped: Collection[str] = ()) -> Schema:
         raise TableError("the table has no columns; bring one with at least one column")
     if table.num_rows == 0:
         raise TableError("the table has no rows; bring at least as many as the highest privacy level")
-    return Schema(
-        tuple(
-            _dropped_field(name, table.column(name)) if name in dropped else infer_field(name, table.column(name))
-            for name in table.column_names
-        )
-    )
+    fields = {
+        name: _dropped_field(name, table.column(name)) if name in dropped else infer_field(name, table.column(name))
+        for name in table.column_names
+    }
+    clear = {is_day_first(field.format) for field in fields.values() if field.format and _DOUBT not in field.reason}
+    clear.discard(None)
+    if len(clear) == 1:  # dates of a table are written alike
+        order = clear.pop()
+        for name, field in fields.items():
+            if _DOUBT in field.reason and field.format:
+                fields[name] = infer_field(name, table.column(name), day_first=order)
+    return Schema(tuple(fields.values()))
 
 
 def _dropped_field(name: str, column: pa.ChunkedArray) -> Field:
@@ -79,8 +87,8 @@ def _dropped_field(name: str, column: pa.ChunkedArray) -> Field:
         return Field(name, Kind.NOMINAL, Role.IDENTIFIER, reason=f"cells of type {column.type}")
 
 
-def infer_field(name: str, column: pa.ChunkedArray) -> Field:
-    """Propose kind, role and domain of one column."""
+def infer_field(name: str, column: pa.ChunkedArray, *, day_first: bool | None = None) -> Field:
+    """Propose kind, role and domain of one column; ``day_first`` reads dates of which that cannot be told."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     dated = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
     dated = dated or is_span(kind)
@@ -103,7 +111,7 @@ def infer_field(name: str, column: pa.ChunkedArray) -> Field:
         return _number_field(dataclasses.replace(seen, note=f", {words} counted in seconds{seen.note}"), listed=False)
     if dated:
         return _date_field(seen, "dates")
-    return _text_field(seen) if is_text(kind) else _number_field(seen)
+    return _text_field(seen, day_first) if is_text(kind) else _number_field(seen)
 
 
 def _marks_in(array: pa.Array) -> tuple[str, ...]:
@@ -162,7 +170,7 @@ def _date_field(seen: _Seen, why: str, form: str | None = None) -> Field:
     return seen.field(Kind.DATE, why, Domain(low=low, high=high, step=step), form)
 
 
-def _text_field(seen: _Seen) -> Field:
+def _text_field(seen: _Seen, day_first: bool | None) -> Field:
     distinct = pc.unique(seen.present)
     trimmed = pc.utf8_trim_whitespace(distinct)
     words = {str(word).lower() for word in trimmed.slice(0, 3).to_pylist()}
@@ -178,7 +186,10 @@ def _text_field(seen: _Seen) -> Field:
     forms = fitting_formats(pc.unique(trimmed))
     timed = forms and is_time_of_day(Field(seen.name, Kind.DATE, format=forms[0]))
     if forms and not (timed and len(distinct) < _ENOUGH):  # few times are shifts
-        doubt = f" ({forms[1]} would fit too: check it)" if len(forms) > 1 else ""
+        doubt = f" ({forms[1]}{_DOUBT})" if len(forms) > 1 else ""
+        ordered = [form for form in forms if day_first is not None and is_day_first(form) is day_first]
+        if doubt and ordered:
+            forms, doubt = tuple(ordered), ", as other dates of the table are"
         what = "times of day" if timed else "dates"
         return _date_field(seen, f"{what} written as {forms[0]}{doubt}", forms[0])
     if why := _why_text_id(seen, len(distinct)):
