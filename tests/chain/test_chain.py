@@ -14,7 +14,6 @@ from sfumato.assess.attacks.membership import area
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, PersonsBounded
 from sfumato.core.records import Records
-from sfumato.mechanisms.chain.columns import read_columns
 from sfumato.mechanisms.chain.draw import _bounded
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.chain.trees import grow_tree
@@ -206,27 +205,23 @@ def test_a_stratum_with_too_few_people_is_refused_without_a_cell() -> None:
         sf.sanitize(table, Chain(k=5, leaf=10), strata="side", rare="keep", report=False)
 
 
-def test_a_column_whose_every_category_is_rare_is_refused_by_its_name() -> None:
-    table = pa.table({"x": np.arange(60.0), "town": [f"t{place % 20}" for place in range(60)]})
-    with pytest.raises(LevelError, match="no category of column 'town' is held by as many people"):
-        sf.sanitize(table, Chain(k=10, leaf=10), rare="keep", report=False)
+def test_rare_categories_are_pooled_by_the_shared_rule_and_kept_where_the_owner_says_so() -> None:
+    towns = ["Bari", "Oslo"] * 28 + ["Ulm", "Rye", "Ulm", "Rye"]
+    table = pa.table({"x": np.arange(60.0), "town": towns})
+    pooled = sf.sanitize(table, Chain(k=4, leaf=10), rows=400, seed=1, report=False)
+    assert set(pooled.table["town"].to_pylist()) == {"Bari", "Oslo", "other"}
+    kept = sf.sanitize(table, Chain(k=4, leaf=10), rows=400, rare="keep", seed=1, report=False)
+    assert set(kept.table["town"].to_pylist()) == {"Bari", "Oslo", "Ulm", "Rye"}
+    said = [
+        any("No category that fewer" in each.claim for each in release.certificate.claims) for release in (pooled, kept)
+    ]
+    assert said == [True, False]
 
 
 @pytest.mark.parametrize("wrong", [{"leaf": 1}, {"leaf": True}, {"order": ("a", "a")}])
 def test_parameters_that_mean_nothing_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(OptionError):
         Chain(**wrong)  # type: ignore[arg-type]
-
-
-def test_rare_places_of_an_order_join_the_nearest_that_is_not() -> None:
-    grades = ["low"] * 40 + ["middle"] * 30 + ["high"] * 28 + ["highest"] * 2
-    field = sf.Field("grade", sf.Kind.ORDINAL, domain=sf.Domain(True, categories=("low", "middle", "high", "highest")))
-    table = pa.table({"grade": grades})
-    records = Codec.fit(table, Schema((field,))).encode(table)
-    (column,) = read_columns(records, 5, np.random.default_rng(1))
-    assert column.joined == 2
-    assert len(np.unique(column.cells)) == 3
-    assert (column.cells[98:] == column.cells[97]).all()
 
 
 def test_a_column_of_many_categories_is_drawn_and_cut_by() -> None:

@@ -168,7 +168,6 @@ def chained(draw: Any) -> Facts:
         violations=0,
         kept=draw(st.integers(0, out // 2)),
         moved=draw(st.integers(0, out // 2)),
-        joined=draw(st.integers(0, rows)),
         regressed=columns[1 : draw(st.integers(1, len(columns)))],
     )
     strata = Stratified(draw(st.sampled_from(columns)), draw(st.integers(1, 2)), draw(st.booleans()))

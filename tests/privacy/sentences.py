@@ -283,17 +283,11 @@ CLAIMS = (
     ),
     Sentence(
         "rare categories",
-        r"No category that fewer than (?P<k>\d+) (original records|(?P<persons>persons of the table)) hold appears in "
-        r"the release\.",
+        r"No category that fewer than (?P<k>\d+) persons of the table hold appears in the release\.",
         lambda facts, said: (
-            said["persons"] is not None
-            and int(said["k"]) == the(facts, RareValues).k > 1
+            int(said["k"]) == the(facts, RareValues).k > 1
             and the(facts, RareValues).shown == 0
             and not has(facts, Maintained)
-            if has(facts, RareValues)
-            else int(said["k"]) == the(facts, Chained).k > 1
-            and not has(facts, CountsKept)
-            and (said["persons"] is not None) == has(facts, PersonsBounded)
         ),
     ),
     Sentence(

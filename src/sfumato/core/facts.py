@@ -192,9 +192,8 @@ class Chained(Fact):
     smallest and ``alike`` those leaves that hold one value alone. A leaf holds at least ``leaf`` records and as many as
     the highest level inside; ``asked_min`` and ``asked_max`` bound the levels, the floor included, and k is the
     highest. Of the released numbers ``kept`` are as at least k records have them and ``moved`` were moved inside their
-    leaf. ``joined`` original cells had a category, or were missing, as fewer than k records are: they were counted to
-    others before. In the ``regressed`` columns what was drawn is how far records lie from a linear regression on the
-    columns before. Beside `PersonsBounded`, leaf, levels, k and the smallest leaves count persons and not records.
+    leaf. In the ``regressed`` columns what was drawn is how far records lie from a linear regression on the columns
+    before. Beside `PersonsBounded`, leaf, levels, k and the smallest leaves count persons and not records.
     """
 
     fact: ClassVar[str] = "chained"
@@ -211,7 +210,6 @@ class Chained(Fact):
     violations: int
     kept: int
     moved: int
-    joined: int
     regressed: tuple[str, ...] = ()
 
 

@@ -90,14 +90,6 @@ def _of_rare_values(fact: Chained, bounded: PersonsBounded | None, rare: RareVal
         f"{assumed}{of_filled(rare)}; a moved number may still come to lie on an original one, at most where that is "
         "dense: see the report",
     )
-    if rare is None:
-        yield Claim(
-            f"No category that fewer than {fact.k} {who} hold appears in the release.",
-            "proved",
-            f"{counted(fact.joined, 'cell', 'cells')} of that kind, or missing as few are, counted as others before "
-            "anything was drawn.",
-            assumed,
-        )
 
 
 def of_bounded_persons(fact: PersonsBounded, facts: tuple[Fact, ...]) -> Statements:

@@ -204,7 +204,6 @@ def _is_chain(fact: Chained) -> bool:
         and (fact.violations > 0 or max(fact.leaf, fact.asked_min) <= min(fact.smallest))
         and max(fact.leaf, fact.asked_max) <= fact.records
         and fact.kept + fact.moved <= fact.rows * len(fact.columns)
-        and fact.joined <= fact.records * len(fact.columns)
     )
 
 

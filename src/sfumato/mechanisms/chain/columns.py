@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import LevelError
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.mechanisms.chain.trees import MOST_BINS
 
@@ -39,8 +38,6 @@ class Column:
     bins : int
     commonest : ndarray
         Categories that have a bin of their own, in order; empty for numbers.
-    joined : int
-        Cells whose category, or whose being missing, too few hold: they were joined to others.
     """
 
     block: Block
@@ -50,7 +47,6 @@ class Column:
     edges: NDArray[np.float64]
     bins: int
     commonest: NDArray[np.int64]
-    joined: int
 
     @property
     def name(self) -> str:
@@ -134,17 +130,11 @@ def count_persons(parts: NDArray[np.int64], persons: NDArray[np.int64] | None) -
     return np.bincount(np.unique(parts * people + persons) // people, minlength=int(parts.max()) + 1)
 
 
-def read_columns(records: Records, k: int, rng: np.random.Generator) -> list[Column]:
-    """Columns of records, with categories that fewer than ``k`` persons hold joined to others.
-
-    Raises
-    ------
-    LevelError
-        Where no category of a column is held by as many.
-    """
+def read_columns(records: Records, k: int) -> list[Column]:
+    """Columns of records, with the numbers marked that fewer than ``k`` persons hold."""
     missing = {block.column: block for block in records.layout if block.kind is BlockKind.MISSING}
     return [
-        _read(records.values, block, missing.get(block.column), k, rng, records.persons)
+        _read(records.values, block, missing.get(block.column), k, records.persons)
         for block in records.layout
         if block.kind is not BlockKind.MISSING
     ]
@@ -164,24 +154,13 @@ def _read(
     block: Block,
     missing: Block | None,
     k: int,
-    rng: np.random.Generator,
     persons: NDArray[np.int64] | None,
 ) -> Column:
-    before = cells_of_block(values, block, missing)
-    absent = np.isnan(before)
-    cells, rare = before.copy(), np.zeros(len(before), dtype=np.bool_)
-    without = int(absent.sum()) if persons is None else len(np.unique(persons[absent]))
-    if 0 < without < k:
-        cells[absent] = rng.choice(cells[~absent], int(absent.sum()))
-        absent = np.isnan(cells)
-    known = cells[~absent]
-    distinct, places = np.unique(known, return_inverse=True)
-    few = count_persons(places, None if persons is None else persons[~absent])[places] < k
+    cells = cells_of_block(values, block, missing)
+    rare, known = np.zeros(len(cells), dtype=np.bool_), ~np.isnan(cells)
     if block.kind is BlockKind.NUMBER and not (block.extent is not None and block.extent.labels):
-        rare[~absent] = few
-    elif few.any():
-        cells[~absent] = _join(distinct, places, few, block)
-    joined = int((~((cells == before) | (np.isnan(cells) & np.isnan(before)))).sum())
+        places = np.unique(cells[known], return_inverse=True)[1]
+        rare[known] = count_persons(places, None if persons is None else persons[known])[places] < k
     room = MOST_BINS - int(missing is not None)
     if block.kind is BlockKind.NUMBER:
         edges, commonest = _edges(cells[~np.isnan(cells)], room), np.empty(0, dtype=np.int64)
@@ -190,26 +169,7 @@ def _read(
         sizes = np.bincount(cells[~np.isnan(cells)].astype(np.int64), minlength=block.stop - block.start)
         commonest, edges = np.sort(np.argsort(-sizes, kind="stable")[: room - 1]), np.empty(0)
         bins = len(commonest) + 1
-    return Column(block, missing, cells, rare, edges, bins + int(missing is not None), commonest, joined)
-
-
-def _join(
-    distinct: NDArray[np.float64], places: NDArray[np.int64], few: NDArray[np.bool_], block: Block
-) -> NDArray[np.float64]:
-    """Cells with rare categories joined to the commonest one, rare places of an order to the nearest that is not."""
-    sizes = np.bincount(places)
-    shared = np.flatnonzero(np.bincount(places, weights=~few) > 0)
-    if not len(shared):
-        raise LevelError(
-            f"no category of column {block.column!r} is held by as many people as a value must be; pool its categories "
-            "or drop it"
-        )
-    if block.kind is BlockKind.NUMBER:
-        nearest = shared[np.abs(distinct[:, None] - distinct[None, shared]).argmin(axis=1)]
-    else:
-        nearest = np.full(len(distinct), shared[np.argmax(sizes[shared])])
-    nearest[shared] = shared
-    return np.asarray(distinct[nearest][places])
+    return Column(block, missing, cells, rare, edges, bins + int(missing is not None), commonest)
 
 
 def _edges(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64]:

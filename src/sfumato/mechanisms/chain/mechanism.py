@@ -83,7 +83,7 @@ class Chain:
         strata = np.unique(records.strata, return_inverse=True)[1].astype(np.int64)
         persons = None if records.persons is None else np.unique(records.persons, return_inverse=True)[1]
         _check_enough(levels, strata, persons, leaf)
-        by_name = {column.name: column for column in read_columns(records, rare, rng)}
+        by_name = {column.name: column for column in read_columns(records, rare)}
         wanted = records.wanted or Wanted(len(records))
         names = _sequence(records, (*wanted.columns, *(self.order or ())))
         columns = [by_name[name] for name in names]
@@ -119,7 +119,6 @@ class Chain:
             violations=sum(each.short for each in counts),
             kept=rows.copied,
             moved=rows.moved,
-            joined=sum(column.joined for column in columns),
             regressed=tuple(name for name, each in zip(names, counts, strict=True) if each.regressed),
         )
         facts: tuple[Fact, ...] = (chained, Shuffled(rows=len(rows)), *rows_drawn(records))
