@@ -81,8 +81,8 @@ def _sdv(kind: str) -> Any:
             }
         )
         model = getattr(single_table, f"{kind}Synthesizer")(metadata)
-        model.fit(table)
-        return model.sample(len(table))
+        model.fit({"table": table})
+        return model.sample(len(table))["table"]
 
     return make
 

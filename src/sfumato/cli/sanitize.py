@@ -37,7 +37,7 @@ WORDS: dict[str, str] = {
     "allow_level_1": "Let records ask for no protection at all.",
     "tolerance": "classwise: smallest group, as a share of the smallest class.  [default: 0.1]",
     "response_weight": "Weight of the target in the distance between records.",
-    "leaf": "chain: fewest people alike that a cell is drawn from.  [default: 25]",
+    "leaf": "chain: fewest people alike that a cell is drawn from.  [default: 50]",
     "order": "chain: a column to draw first, before the target; repeatable.",
     "kind": "noise: its kind.  [default: additive]",
     "law": "noise: its law.  [default: gaussian]",

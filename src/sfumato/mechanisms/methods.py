@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 FEWEST_FOR_CHAIN = 200
-"""Rows from which the chain is the method where none is named, eight leaves of the usual size: fewer than 250 people
+"""Rows from which the chain is the method where none is named, four leaves of the usual size: fewer than 250 people
 inside were never measured (``benchmarks/results/frontier.md``)."""
 
 METHODS: dict[str, Callable[..., Mechanism]] = {

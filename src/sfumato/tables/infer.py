@@ -223,6 +223,8 @@ def _why_text_id(seen: _Seen, count: int) -> str:
         return f"{count} different in {present} rows: {private}"
     if count == present and seen.rows > 2 and count >= min(_ENOUGH, seen.rows):
         return "different in every row"
+    if count >= _ENOUGH and _NAMES_OF_PEOPLE.search(seen.name):
+        return f"{count} different, and called names of people"
     share = 0.1 if is_named_id(seen.name) else 0.5
     if count >= _ENOUGH and count > share * present and is_named_like_id(seen.name):
         return f"{count} different in {present} rows, and named like an identifier"
@@ -368,6 +370,11 @@ _LOOSE = "key|nr|no|number|account|firstname|lastname|surname|fullname|name|user
 _OWNERS = "user|customer|client|patient|person|employee|member|subject|record|row|case|order|account|student"
 _ID = re.compile(rf"(^|[_\s.-])({_STRICT})$|^(id|uuid|guid)[_\s.-]|^({_OWNERS})ids?$", re.IGNORECASE)
 _LIKE_ID = re.compile(rf"(^|[_\s.-])({_LOOSE})$", re.IGNORECASE)
+_NAMES_OF_PEOPLE = re.compile(
+    r"^((full|first|last|middle|given|family|patient|customer|client|employee|person|student)[_\s.-]?)?(name|surname)$"
+    r"|^(vor|nach|familien)name$|^(pr[eé])?nom$|^apellidos?$|^cognome$",
+    re.IGNORECASE,
+)
 _CAMEL_ID = re.compile(r"[a-z](Id|ID|Uuid|UUID|Email|Phone)$")
 _CAMEL_LIKE_ID = re.compile(r"[a-z](Key|Number|Name|Nr|No|Address)$")
 

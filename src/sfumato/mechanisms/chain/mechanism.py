@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAF", "Chain"]
 
-LEAF = 25
+LEAF = 50
 """People of a leaf where nothing is said."""
 
 
@@ -52,7 +52,7 @@ class Chain:
     def __post_init__(self) -> None:
         check_k(self.k, allow_level_1=False)
         if isinstance(self.leaf, bool) or not isinstance(self.leaf, int) or self.leaf < 2:
-            raise OptionError("leaf must be a whole number of at least 2; the usual one is 25")
+            raise OptionError("leaf must be a whole number of at least 2; the usual one is 50")
         if self.order is not None:
             order = tuple(self.order)
             if len(set(order)) < len(order):
