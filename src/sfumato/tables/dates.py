@@ -248,7 +248,7 @@ def _micros_in(kind: pa.DataType) -> int:
 def _parsed(texts: pa.Array, form: str) -> pa.Array:
     form = form.replace("%-", "%")
     if _is_time_form(form):
-        texts = pc.binary_join_element_wise(pa.scalar("1970-01-01", texts.type), texts, " ")
+        texts = pc.binary_join_element_wise(pa.scalar("1970-01-01", texts.type), texts, pa.scalar(" ", texts.type))
         form = f"%Y-%m-%d {form}"
     return pc.strptime(texts, format=form, unit="s", error_is_null=True)
 
