@@ -7,6 +7,7 @@ the column, never the cell.
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,7 @@ __all__ = [
     "is_number",
     "is_span",
     "is_text",
+    "marks_as_array",
     "numbers_of_cells",
     "plain",
     "read_codes",
@@ -100,9 +102,15 @@ def absent_cells(array: pa.Array, marks: tuple[str, ...]) -> NDArray[np.bool_]:
     """Tell which cells are missing: nulls, NaN, and the texts that mean so, spaces around them aside."""
     absent = pc.is_null(array, nan_is_null=True)
     if marks and is_text(array.type):
-        marked = pc.is_in(pc.utf8_trim_whitespace(array), value_set=pa.array(list(marks), array.type))
+        marked = pc.is_in(pc.utf8_trim_whitespace(array), value_set=marks_as_array(marks, array.type))
         absent = pc.or_(absent, marked)
     return np.asarray(absent.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+@lru_cache(maxsize=256)
+def marks_as_array(marks: tuple[str, ...], kind: pa.DataType) -> pa.Array:
+    """Texts that mean a missing cell as Arrow compares them: the same few for every column."""
+    return pa.array(list(marks), kind)
 
 
 def gap_of_cells(array: pa.Array, absent: NDArray[np.bool_]) -> Gap:

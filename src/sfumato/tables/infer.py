@@ -13,7 +13,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError, TableError
-from sfumato.tables.cells import EXACT, MISSING_MARKS, NUMBER, absent_cells, floats, is_number, is_span, is_text, plain
+from sfumato.tables.cells import (
+    EXACT,
+    MISSING_MARKS,
+    NUMBER,
+    absent_cells,
+    floats,
+    is_number,
+    is_span,
+    is_text,
+    marks_as_array,
+    plain,
+)
 from sfumato.tables.contact import is_coordinate, private_number, private_text
 from sfumato.tables.dates import (
     DATE_UNITS,
@@ -119,7 +130,10 @@ def _marks_in(array: pa.Array) -> tuple[str, ...]:
     if not is_text(array.type):
         return ()
     trimmed = pc.utf8_trim_whitespace(array)
-    found = pc.value_counts(trimmed.filter(pc.is_in(trimmed, value_set=pa.array(MISSING_MARKS, array.type))))
+    marked = pc.is_in(trimmed, value_set=marks_as_array(MISSING_MARKS, array.type))
+    if not marked.true_count:
+        return ()
+    found = pc.value_counts(trimmed.filter(marked))
     counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in found if entry["values"].is_valid}
     return tuple(sorted(counts, key=lambda mark: (-counts[mark], mark)))
 
@@ -232,8 +246,8 @@ def _why_text_id(seen: _Seen, count: int) -> str:
 
 
 def _all_match(texts: pa.Array, pattern: str) -> bool:
-    few = texts.slice(0, _SAMPLE)
-    return all(pc.all(pc.match_substring_regex(some, pattern)).as_py() for some in (few, texts))
+    parts = (texts.slice(0, _SAMPLE), texts) if len(texts) > _SAMPLE else (texts,)
+    return all(pc.all(pc.match_substring_regex(some, pattern)).as_py() for some in parts)
 
 
 def _text_number_field(seen: _Seen, trimmed: pa.Array) -> Field:

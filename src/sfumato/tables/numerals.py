@@ -79,13 +79,15 @@ def plain_numerals(
     """
     if decimal not in (None, *DECIMALS):
         raise OptionError("the decimal mark is neither . nor ,; choose one of them")
-    texts = {name: _texts(table.column(name), marks) for name in table.column_names}
+    numbers = {name for name in table.column_names if _are_plain(table.column(name))}
+    texts = {name: _texts(table.column(name), marks) for name in table.column_names if name not in numbers}
     styles = {name: _styles(distinct) for name, distinct in texts.items() if distinct is not None}
     evident = {style for found in styles.values() if len(found) == 1 for style in found}
     usual = decimal or (evident.pop() if len(evident) == 1 else None if evident else likely)
     columns, commas, thousands, doubtful = [], [], [], []
     for name in table.column_names:
-        column, found, distinct = table.column(name), styles.get(name, ()), texts[name]
+        column, found = table.column(name), styles.get(name, ())
+        distinct = texts[name] if name in texts else _texts(column, marks) if usual == "," else None
         style = usual if len(found) == 2 or _only_thousands(distinct, usual) else next(iter(found), None)
         if len(found) == 2 and style is None:
             doubtful.append(name)
@@ -99,6 +101,17 @@ def plain_numerals(
         columns.append(_rewritten(column, style))
     numerals = Numerals(tuple(commas), tuple(thousands), tuple(doubtful))
     return pa.table(columns, names=table.column_names).replace_schema_metadata(table.schema.metadata), numerals
+
+
+def _are_plain(column: pa.ChunkedArray) -> bool:
+    """Tell of texts in one step whether all are numbers with a point, as in most files they are."""
+    if not is_text(column.type):
+        return False
+    try:
+        column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _texts(column: pa.ChunkedArray, marks: tuple[str, ...]) -> pa.Array | None:
