@@ -20,10 +20,17 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
     return [collector for collector in collectors if type(collector) is pytest.Module]
 
 
+def pytest_configure() -> None:
+    """Look for no garbage while modules load and tests are collected: all of it stays."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Leave what was collected to itself: looking through it again and again for garbage takes a twentieth of a run."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
