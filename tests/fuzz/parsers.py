@@ -43,7 +43,7 @@ from sfumato.sklearn.dynamic import read_snapshot
 from sfumato.tables.files import read_file, read_numerals
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.hierarchies import read_hierarchy
-from sfumato.tables.levels import levels_of_table
+from sfumato.tables.levels import levels_of_table, meets_all, parse_conditions
 from sfumato.tables.schema import Schema
 from tests.fuzz.fuzzing import GOLDENS, Parser, golden_bytes
 from tests.fuzz.inputs import as_bytes, as_file, as_json, as_text, folder_in_memory
@@ -71,6 +71,10 @@ def _table_schema() -> Schema:
 def _levels(text: str) -> Any:
     levels, schema = levels_of_table(text, _table(), _table_schema())
     return levels.tolist(), schema
+
+
+def _where(text: str) -> Any:
+    return meets_all(parse_conditions(text), _table(), _table_schema()).tolist()
 
 
 def _recipe(text: str) -> Recipe:
@@ -327,6 +331,7 @@ PARSERS = (
     Parser("parquet-in-batches", as_file("batches.parquet", _read_source)),
     Parser("prior", as_file("prior.csv", _rows)),
     Parser("levels", as_text(_levels)),
+    Parser("where", as_text(_where)),
     Parser("property", as_text(lambda text: holds(text, Integers(0, 1000)).tolist())),
     Parser("property-of-labels", as_text(lambda text: holds(text, Labels(("no", "yes"))).tolist())),
     Parser("token", as_text(lambda text: check_token(_TOKEN_KEY, text))),
