@@ -326,13 +326,12 @@ def _recode(column: pa.ChunkedArray, each: Field, k: int, way: Way | None, perso
     return _join_neighbours(each, codes, holders, k) if (holders < k).any() else None
 
 
-def _join_neighbours(each: Field, codes: Codes, holders: Codes, k: int) -> Recoding:
+def _join_neighbours(each: Field, codes: Codes, holders: Codes, k: int) -> Recoding | None:
     """Places of an order become the nearest that enough hold; no row that is drawn may come to lie on another."""
     listed, left = each.domain.categories or (), np.flatnonzero(holders >= k)
     rare = (holders > 0) & (holders < k)
-    if len(left) < 2:
-        after = each if not rare.any() else None  # one place alone
-        return Recoding(each, after, np.arange(len(listed)), joined=int(rare.sum()))
+    if len(left) < 2:  # one place alone stays, where nothing was taken from it
+        return Recoding(each, None, np.arange(len(listed)), joined=int(rare.sum())) if rare.any() else None
     places = np.abs(np.arange(len(listed))[:, None] - left[None, :]).argmin(axis=1)
     after = _with_categories(each, tuple(listed[place] for place in left))
     return Recoding(each, after, places, joined=int(rare.sum()), cells=int(rare[codes[codes >= 0]].sum()))
