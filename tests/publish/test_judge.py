@@ -378,7 +378,7 @@ def test_people_are_held_out_first() -> None:
 def test_larger_groups_are_tried_where_attacks_gain() -> None:
     leaking = report(rate("linkability", 0.6, 0.1))
     lines = judge(leaking, BUILT_IN["research"], GROUPED, command=(*RUN, "--overwrite")).to_try
-    assert [shlex.split(line)[-2:] for line in lines] == [["--k", "40"], ["--k", "100"]]
+    assert [shlex.split(line)[-2:] for line in lines] == [["--leaf", "100"], ["--k", "40"], ["--k", "100"]]
     assert all(line.count("--overwrite") == 1 and "--k 5" not in line for line in lines)
     assert (
         judge(dataclasses.replace(leaking, rows_original=60), BUILT_IN["research"], GROUPED, command=RUN).to_try == ()
@@ -394,7 +394,8 @@ def test_a_method_with_groups_is_tried_in_place_of_noise_without_its_options() -
     run = (*RUN[:5], "--method", "noise", "--size", "0.5", "--correlated", "--policy", "research", "--target", "sex")
     (line,) = judge(report(), BUILT_IN["research"], NOISED, command=run).to_try
     assert line == (
-        "sfumato sanitize 'my people.csv' -o out --policy research --target sex --method condense --k 25 --overwrite"
+        "sfumato sanitize 'my people.csv' -o out --policy research --target sex "
+        "--method chain --k 10 --leaf 100 --overwrite"
     )
 
 
@@ -414,7 +415,10 @@ def test_a_table_that_was_only_measured_is_made_anew() -> None:
     (line,) = judge(report(*UNCOMPARED, held_out=0), limited(linkage_gain=0.1), command=run).to_try
     assert line == "sfumato evaluate people.csv released.csv --policy research --holdout FILE"
     lines = judge(report(rate("linkability", 0.6, 0.1)), BUILT_IN["research"], GROUPED, command=run).to_try
-    assert lines[0] == "sfumato sanitize people.csv -o FOLDER --policy research --holdout 0.3 --k 40 --overwrite"
+    assert lines[0] == (
+        "sfumato sanitize people.csv -o FOLDER --policy research --holdout 0.3 "
+        "--method chain --k 10 --leaf 100 --overwrite"
+    )
 
 
 def test_without_a_command_the_words_stand_for_what_is_not_known() -> None:
