@@ -288,3 +288,11 @@ def test_who_knows_the_trees_tells_people_inside_from_outside() -> None:
     parted = Chain(k=2, leaf=3).sanitize(codec.encode(table.slice(0, 600), strata=strata), rng=rng).workings
     assert parted is not None
     assert parted.likelihood is None
+
+
+def test_of_many_columns_before_only_the_most_telling_cut_and_the_tree_names_them() -> None:
+    rng = np.random.default_rng(3)
+    table = pa.table({f"c{place}": rng.normal(size=300).round(3) for place in range(70)})
+    table = table.append_column("copy", pa.array(np.round(table["c61"].to_numpy() + rng.normal(0, 0.1, 300), 3)))
+    released = sf.sanitize(table, Chain(k=5, leaf=10), seed=1, report=False).table
+    assert np.corrcoef(released["c61"].to_numpy(), released["copy"].to_numpy())[0, 1] > 0.9

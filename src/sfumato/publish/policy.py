@@ -308,7 +308,7 @@ def _sizes(report: Report, policy: Policy, facts: Sequence[Fact], *, gained: boo
         larger = [max(asked, step * leaves[0]) for step in _STEPS] if gained else [asked] * (leaves[0] < asked)
         return [("--leaf", str(size)) for size in larger if size <= most]
     leaf, k = max(_LEAF, asked), max(_K, asked)
-    drawn = [("--method", "chain", "--k", str(k), "--leaf", str(leaf))] if leaf <= most else []
+    drawn: list[tuple[str, ...]] = [("--method", "chain", "--k", str(k), "--leaf", str(leaf))] if leaf <= most else []
     if not groups:
         return drawn
     if not gained:

@@ -69,7 +69,7 @@ class Column:
     def design(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
         """Regressors of cells: a number itself, or an indicator of each bin of few."""
         if self.is_number:
-            return np.nan_to_num(cells)[:, None]
+            return np.where(np.isnan(cells), 0.0, cells)[:, None]
         codes = self.codes(cells)
         return np.asarray(codes[:, None] == np.arange(self.bins if self.bins <= _FEW else 0), dtype=np.float64)
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.chain.columns import Column, count_persons
 from sfumato.mechanisms.chain.trees import Tree, grow_tree
 
-__all__ = ["LEAST_GAIN", "Cells", "LeafCounts", "People", "Step", "prepare_step"]
+__all__ = ["LEAST_GAIN", "Cells", "LeafCounts", "People", "Step", "grow_on", "prepare_step"]
 
 _EXPLAINED = 0.25  # share of a column's variance from which a regression is worth while
-_MOST_REGRESSORS = 50
+_MOST_BEFORE, _MOST_LOOKED, _GROUPS = 50, 10_000, 16
 
 LEAST_GAIN = 3.0
 """Chosen on Adult and Abalone: with less leaves remember people, with far more use is lost."""
@@ -125,15 +125,9 @@ class Step:
 
 def prepare_step(column: Column, before: Sequence[Column], people: People, rng: np.random.Generator) -> Step:
     """What a column is drawn from, given the columns before it."""
-    regressed = _regress(column, before)
+    regressed = _regress(column, before, people.codes)
     beyond, regression = (column, None) if regressed is None else regressed
-    bins = np.array([each.bins for each in before], dtype=np.int64)
-    nominal = np.array([not each.is_number for each in before], dtype=np.bool_)
-    score, classes = beyond.score()
-    tree = grow_tree(
-        people.codes, bins, nominal, score, classes, people.levels, people.strata, people.persons,
-        leaf=people.leaf, least_gain=LEAST_GAIN,
-    )  # fmt: skip
+    tree = grow_on(beyond, before, people)
     labels = tree.labels
     supplies = None if people.persons is None else _bounded(labels, people.persons, people.leaf, rng)
     supply = _sort_into_leaves(beyond, labels, len(tree.nodes), supplies)
@@ -151,7 +145,26 @@ def prepare_step(column: Column, before: Sequence[Column], people: People, rng: 
     return Step(column, tree, supply, regression, people.k, counts)
 
 
-def _regress(column: Column, before: Sequence[Column]) -> tuple[Column, _Regression] | None:
+def grow_on(column: Column, before: Sequence[Column], people: People) -> Tree:
+    """Tree for a column on the columns before it; of many on those that tell most of it."""
+    score, classes = column.score()
+    chosen = _most_telling(score, classes, people.codes[:, : len(before)])
+    bins = np.array([before[place].bins for place in chosen], dtype=np.int64)
+    nominal = np.array([not before[place].is_number for place in chosen], dtype=np.bool_)
+    few = len(chosen) < len(before)
+    tree = grow_tree(
+        people.codes[:, chosen] if few else people.codes, bins, nominal, score, classes,
+        people.levels, people.strata, people.persons, leaf=people.leaf, least_gain=LEAST_GAIN,
+    )  # fmt: skip
+    if not few:
+        return tree
+    nodes = tree.nodes.copy()
+    cut = nodes[:, 0] >= 0
+    nodes[cut, 0] = chosen[nodes[cut, 0]]
+    return replace(tree, nodes=nodes)
+
+
+def _regress(column: Column, before: Sequence[Column], codes: NDArray[np.uint8]) -> tuple[Column, _Regression] | None:
     """What people have beyond a linear regression on the columns before, and the regression.
 
     None where the column has heaps or missing cells, or the regression explains less than a fourth of its variance.
@@ -160,7 +173,7 @@ def _regress(column: Column, before: Sequence[Column]) -> tuple[Column, _Regress
         return None
     centre = column.cells.mean()
     y = column.cells - centre
-    chosen = _most_telling(before, y)
+    chosen = _most_telling(*column.score(), codes[:, : len(before)]).tolist()
     x = np.hstack([before[place].design(before[place].cells) for place in chosen])
     mean = x.mean(axis=0)
     x -= mean
@@ -173,16 +186,22 @@ def _regress(column: Column, before: Sequence[Column]) -> tuple[Column, _Regress
     return replace(column, cells=rest, rare=everyone), regression
 
 
-def _most_telling(before: Sequence[Column], y: NDArray[np.float64]) -> list[int]:
-    """Places of the columns that enter a regression: all, or of many those most correlated with the new one."""
-    if len(before) <= _MOST_REGRESSORS:
-        return list(range(len(before)))
-    telling = []
-    for each in before:
-        x = each.design(each.cells)
-        x = x - x.mean(axis=0)
-        telling.append(float(((y @ x) ** 2 / np.maximum((x * x).sum(axis=0), 1e-300)).sum()))
-    return sorted(np.argsort(-np.array(telling), kind="stable")[:_MOST_REGRESSORS].tolist())
+def _most_telling(score: NDArray[np.int64], classes: int, codes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Places of the columns that a column is drawn by: all, or of many those whose bins differ most with its score.
+
+    How much they differ is the share of a column's variance between few groups of scores, over some of the records.
+    """
+    if codes.shape[1] <= _MOST_BEFORE:
+        return np.arange(codes.shape[1])
+    some = np.linspace(0, len(codes) - 1, min(len(codes), _MOST_LOOKED)).astype(np.int64)
+    high = max(1, int(score.max()) + 1)
+    groups = score[some] if classes else score[some] * _GROUPS // high
+    x = codes[some].astype(np.float32)
+    x -= x.mean(axis=0)
+    within = (groups[:, None] == np.unique(groups)).astype(np.float32)
+    between = ((within.T @ x) ** 2 / within.sum(axis=0)[:, None]).sum(axis=0)
+    share = between / np.maximum((x * x).sum(axis=0), 1e-9)
+    return np.sort(np.argsort(-share, kind="stable")[:_MOST_BEFORE])
 
 
 def _bounded(

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.chain.columns import Column, cells_of_block
-from sfumato.mechanisms.chain.draw import LEAST_GAIN, Step
+from sfumato.mechanisms.chain.draw import People, Step, grow_on
 from sfumato.mechanisms.chain.rows import Rows
-from sfumato.mechanisms.chain.trees import MOST_BINS, Tree, grow_tree
+from sfumato.mechanisms.chain.trees import MOST_BINS, Tree
 
 __all__ = ["Likelihood", "Regrown", "without_cells"]
 
@@ -84,13 +84,8 @@ class Regrown:
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of people by their coordinates."""
         nothing = np.zeros(len(self.codes), dtype=np.int64)
-        steps = []
-        for place, column in enumerate(self.columns):
-            before = self.columns[:place]
-            bins = np.array([each.bins for each in before], dtype=np.int64)
-            nominal = np.array([not each.is_number for each in before], dtype=np.bool_)
-            told = (self.codes, bins, nominal, *column.score(), nothing, nothing)
-            steps.append((column, grow_tree(*told, leaf=min(self.leaf, len(nothing)), least_gain=LEAST_GAIN)))
+        people = People(self.codes, nothing, nothing, None, 0, min(self.leaf, len(nothing)))
+        steps = [(each, grow_on(each, self.columns[:place], people)) for place, each in enumerate(self.columns)]
         return Likelihood(tuple(steps), self.codes)(values)
 
     def __repr__(self) -> str:
