@@ -111,7 +111,7 @@ def test_a_release_of_visits_holds_as_it_was_written(tmp_path: Path) -> None:
 
 def test_rows_are_held_out_by_person() -> None:
     table = visits()
-    release = sf.sanitize(table, k=5, person="patient", seed=1, holdout=0.25, report=False)
+    release = sf.sanitize(table, sf.Condensation(k=5), person="patient", seed=1, holdout=0.25, report=False)
     apart = next(fact for fact in release.certificate.facts if isinstance(fact, PersonsApart))
     assert apart.persons == 90
 

@@ -233,7 +233,7 @@ def test_what_would_pass_as_it_is_without_being_allowed_to_is_refused(tmp_path: 
 
 def test_names_that_are_not_in_the_file_are_named(tmp_path: Path) -> None:
     refused(tmp_path, people(), "names 1 columns .* 'wage'", OptionError, key=Key((*KEY.steps, Add("wage", 2))))
-    refused(tmp_path, people(), "no column 'nam'; did you mean 'name'", OptionError, identifiers=["nam"])
+    refused(tmp_path, people(), "no column 'salry'; did you mean 'salary'", OptionError, identifiers=["salry"])
     numbers = Schema(tuple(Field(name, Kind.CONTINUOUS) for name in ("age", "salary", "debt")))
     refused(tmp_path, people(), "leave 'columns' or", OptionError, schema=numbers, columns=["age"])
     refused(tmp_path, people(), "no shuffle 'all'", OptionError, shuffle="all")

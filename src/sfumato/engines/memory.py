@@ -116,7 +116,7 @@ def _scaled(released: pa.Table, job: Prepared) -> tuple[pa.Table, tuple[Fact, ..
 
 
 def _crowd(job: Prepared, plan: Plan) -> int:
-    return max(int(job.records.levels.max(initial=0)), plan.mechanism.traits.floor or 2)
+    return max(int(job.records.levels.max(initial=0)), plan.holders or 2)
 
 
 def _rules(job: Prepared, plan: Plan) -> KeptRules | None:

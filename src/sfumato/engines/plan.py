@@ -77,13 +77,14 @@ class Plan:
     def __post_init__(self) -> None:
         _check_choices(self.mechanism)
         _check_wanted(self.mechanism, self.rows, self.where)
-        if self.rare in ("pool", "lift") and self._holders is None:
+        if self.rare in ("pool", "lift") and self.holders is None:
             raise OptionError(
                 f"{self.mechanism.method!r} has no level that rare values could be counted by; leave out --rare"
             )
 
     @property
-    def _holders(self) -> int | None:
+    def holders(self) -> int | None:
+        """Fewest persons who hold a value that may leave, whatever levels ask for; None where nothing says it."""
         traits = self.mechanism.traits
         return traits.floor if traits.holders is None else traits.holders
 
@@ -208,7 +209,8 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
     whose = None if persons is None else persons[kept]
     shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose, _coarse(before))
     codes = codes[kept] if strata not in shared.changed else _strata(shared.table, shared.schema, strata)
-    codec = Codec.fit(shared.table, shared.schema, crowd=crowd, persons=whose)
+    held = max(int(asked[kept].max(initial=0)), plan.holders or 2)
+    codec = Codec.fit(shared.table, shared.schema, crowd=held, persons=whose)
     records = codec.encode(shared.table, levels=asked[kept], strata=codes)
     if persons is not None:
         records = dataclasses.replace(records, persons=whose)
@@ -241,7 +243,7 @@ def _share(
     coarse: frozenset[str],
 ) -> Shared:
     """The table with its rare values hidden, as far as the method has a level to count them by."""
-    holders = plan._holders
+    holders = plan.holders
     if holders is None or not schema.encoded:
         return Shared(original, schema, schema)
     rng = plan.randomness.generator("rare values")
