@@ -83,9 +83,10 @@ def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: K
         raise OptionError(f"column {gone[0]!r} is not released, so no row can be chosen by it; leave it out of --where")
     met = meets_all(conditions, job.original, job.codec.schema)
     people = int(met.sum()) if seen.persons is None else len(np.unique(seen.persons[met]))
-    if people < _crowd(job, plan):
+    least = max(_crowd(job, plan), plan.mechanism.traits.floor or 2)
+    if people < least:
         raise PrivacyRefusal(
-            f"{people} persons fulfil the rule of --where and at least {_crowd(job, plan)} must; take a wider rule"
+            f"{people} persons fulfil the rule of --where and at least {least} must; take a wider rule"
         )
     drawn = {block.column for block in seen.layout} - (set() if kept is None else kept.placed)
     if not set(columns) <= drawn:
