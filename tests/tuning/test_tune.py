@@ -20,6 +20,7 @@ from sfumato.tuning import tune
 from sfumato.tuning.metrics import METRICS, choose_metric
 from sfumato.tuning.model import Tuning
 from sfumato.tuning.page import write_tuning_page
+from sfumato.tuning.sizes import check_method
 from tests.examples import sized
 
 
@@ -44,7 +45,12 @@ SMALL, SMALLER = sized((150, 120), (300, 160))
 
 @pytest.fixture(scope="module")
 def tuned() -> Tuning:
-    return tune(people(SMALL), target="state", seed=1, repeats=3, budget=FEWEST)
+    return tune(people(SMALL), target="state", method="classwise", seed=1, repeats=3, budget=FEWEST)
+
+
+@pytest.fixture(scope="module")
+def chained() -> Tuning:
+    return tune(people(200), target="state", seed=1, repeats=2, budget=FEWEST)
 
 
 @pytest.mark.slow
@@ -99,6 +105,57 @@ def test_the_page_is_whole_and_loads_nothing(tuned: Tuning) -> None:
     assert "http" not in page.replace("http://www.w3.org/", "").replace("http-equiv=", "")
     assert "<script" not in page
     assert page.index("Content-Security-Policy\" content=\"default-src 'none';") < page.index("<style>")
+
+
+def test_of_200_rows_the_leaves_of_a_chain_are_tuned_from_25_in_geometric_steps(chained: Tuning) -> None:
+    sizes = [trial.size for trial in chained.trials]
+    assert (chained.recipe.method, chained.parameter) == ("chain", "leaf")
+    assert (sizes[0], sizes[-1]) == (25, 90)  # half of the 180 rows that are not held out
+    assert np.ptp(np.diff(np.log(sizes))) < 0.05  # but for rounding to whole people
+    assert all(trial.readings[0].groups >= 4 for trial in chained.trials)  # a leaf or more for each column
+
+
+def test_with_fewer_rows_the_target_decides_and_a_chain_is_tuned_by_name() -> None:
+    assert [check_method(None, rows) for rows in (199, 200)] == [None, "chain"]
+    named = tune(people(SMALLER), target="state", method="chain", seed=1, repeats=1, budget=FEWEST)
+    assert named.recipe.method == "chain"
+
+
+def test_a_chain_is_chosen_by_use_and_linkage_and_the_paper_s_rules_are_not_run(chained: Tuning) -> None:
+    assert chained.marks == ()
+    assert chained.choice.reason.startswith(f"leaf = {chained.choice.size}: its 1-NN accuracy of ")
+    assert chained.summary().splitlines()[len(chained.notes) + 2].split()[0] == "leaf"
+    document = json.loads(json.dumps(chained.to_json(), allow_nan=False))
+    assert document["leaf"] == chained.choice.size
+    assert [tried["leaf"] for tried in document["tried"]] == [trial.size for trial in chained.trials]
+    assert "k" not in document
+    page = write_tuning_page(chained)
+    assert page.count("<svg") == 3
+    assert "Which leaf size, and why" in page
+    assert "What each rule chose" not in page
+    assert "nterval metric" not in page
+
+
+def test_the_recipe_of_a_chain_runs_the_recommended_leaf(chained: Tuning) -> None:
+    recipe = Recipe.from_toml(chained.recipe.to_toml())
+    assert recipe.parameters == {"k": 10, "leaf": chained.choice.size}
+    release = sf.sanitize(people(200), recipe=recipe, report=False)
+    assert release.certificate.levels["smallest_group"] >= chained.choice.size
+
+
+@pytest.mark.parametrize(
+    ("options", "k", "least"), [({"level": 30}, 2, 30), ({"level": 4}, 2, 25), ({"k": 28}, 28, 28), ({"k": 4}, 4, 25)]
+)
+def test_leaves_are_no_smaller_than_k_and_the_highest_level(options: dict[str, int], k: int, least: int) -> None:
+    tuned = tune(people(200), target="state", seed=1, repeats=1, budget=FEWEST, **options)  # type: ignore[arg-type]
+    assert (tuned.recipe.parameters["k"], tuned.trials[0].size) == (k, least)
+
+
+def test_strata_too_small_for_a_leaf_are_refused() -> None:
+    table = people(200)
+    town = pa.array(["a"] * 30 + ["b"] * 170)
+    with pytest.raises(LevelError, match="too few to try leaves of 25"):
+        tune(table.set_column(2, "town", town), target="state", strata="town")
 
 
 @pytest.mark.slow

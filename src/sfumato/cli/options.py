@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -124,8 +124,10 @@ def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> It
         raise
 
 
-def command_words() -> tuple[str, ...]:
+def command_words(without: Collection[str] = ()) -> tuple[str, ...]:
     """Words of the command line that is being run, for what to try next; without what only shapes the output.
+
+    ``without`` names options to leave out besides.
 
     A database URL may hold a password, so that it is not repeated.
     """
@@ -134,7 +136,7 @@ def command_words() -> tuple[str, ...]:
     words = ["sfumato", str(context.info_name)]
     for parameter in sorted(context.command.get_params(context), key=lambda each: each.param_type_name != "argument"):
         told = context.get_parameter_source(parameter.name or "")
-        if told is not ParameterSource.COMMANDLINE or parameter.name in _OF_OUTPUT:
+        if told is not ParameterSource.COMMANDLINE or parameter.name in (*_OF_OUTPUT, *without):
             continue
         value = context.params[parameter.name or ""]
         if parameter.param_type_name == "argument":

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from sfumato.cli.console import Console, tell_error, verb
-from sfumato.cli.options import COUNT, FILE, check_new, options, read_people, reading_words, usual, write_private
+from sfumato.cli.options import (
+    COUNT,
+    FILE,
+    check_new,
+    command_words,
+    options,
+    read_people,
+    reading_words,
+    usual,
+    write_private,
+)
+
+if TYPE_CHECKING:
+    from sfumato.tuning import Tuning
 
 __all__ = ["demo", "inspect", "policy", "tune", "verify"]
 
@@ -107,12 +121,18 @@ def _jsonable(value: Any) -> Any:
 @click.command()
 @click.argument("source", metavar="INPUT")
 @options("target", output="Folder for recipe.toml and the report.")
-@click.option("--method", type=click.Choice(["classwise", "condense"]), help="[default: classwise for a class]")
+@click.option(
+    "--method",
+    type=click.Choice(["chain", "condense", "classwise"]),
+    help="[default: chain; below 200 rows classwise for a class, else condense]",
+)
 @click.option("--metric", metavar="NAME", help="Utility: accuracy, correlation, covariance, propensity and others.")
 @click.option("--repeats", type=int, default=5, show_default=True, help="Splits on which each size is tried.")
 @options(budget="Time that it may take: fewer repeats, then fewer sizes.")
 @click.option("--holdout", type=float, default=0.1, show_default=True, help="Share of the rows held out in a split.")
-@click.option("--k", type=int, help="Smallest group size that is tried.  [default: 5]")
+@click.option(
+    "--k", type=int, help="Smallest group size that is tried; chain: as in sanitize.  [default: 5; chain: 10]"
+)
 @options(
     "level",
     "strata",
@@ -140,9 +160,10 @@ def tune(
     sheet: str | None,
     **told: Any,
 ) -> None:
-    """Try group sizes on INPUT and recommend one: utility on real rows held out against measured attack success.
+    """Try sizes on INPUT and recommend one: utility on real rows held out against measured attack success.
 
-    FOLDER gets recipe.toml (run it with sanitize --recipe), report.html and report.json.
+    The size is the leaf of a chain, 25 or more, or k, the group size of condensation. The command line that
+    sanitizes with it is printed. FOLDER gets recipe.toml (run it with sanitize --recipe), report.html and report.json.
     """
     import sfumato as sf
     from sfumato.tuning.page import check_tuning_folder, save_tuning
@@ -155,10 +176,22 @@ def tune(
         if output is not None:
             save_tuning(tuning, output, overwrite=overwrite)
     console.say(tuning.summary())
+    command = _command_of(tuning)
+    console.say(f"\nRun it:  {command}")
     if output is not None:
-        console.say(f"\nRun it:  sfumato sanitize {source} -o FOLDER --recipe {output / 'recipe.toml'}")
+        console.say(f"Recipe:  {output / 'recipe.toml'} (sanitize --recipe) runs it too")
         console.say(f"Look at: {output / 'report.html'}")
-    console.result({**tuning.to_json(), "folder": None if output is None else str(output)})
+    console.result({**tuning.to_json(), "command": command, "folder": None if output is None else str(output)})
+
+
+_OF_TUNING = ("method", "metric", "repeats", "budget", "holdout", "seed", "output", "overwrite")
+
+
+def _command_of(tuning: Tuning) -> str:
+    """Command line that sanitizes with the recommended size, and with all else that was told."""
+    chosen = ("--method", tuning.recipe.method, f"--{tuning.parameter}", str(tuning.choice.size))
+    tool, _, source, *told = command_words(without=(*_OF_TUNING, tuning.parameter))
+    return shlex.join([tool, "sanitize", source, "-o", "FOLDER", *chosen, *told])
 
 
 _USUAL_POLICY = "research"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from sfumato.assess.figures.svg import BASE, FAINT, INK, MAIN, MUTED, Axes, Figure, draw
 from sfumato.tuning.model import Tuning
-from sfumato.tuning.trials import Trial
 
 __all__ = ["tuning_figures"]
 
@@ -17,37 +16,39 @@ _SHAPES = {"approximate GCD": "s", "rule-based": "^", "brute force": "D"}
 
 
 def tuning_figures(tuning: Tuning) -> tuple[Figure, ...]:
-    """The frontier, and utility, linkage and the interval metric over the group size; for the owner."""
+    """The frontier, and utility, linkage and the interval metric over the size; for the owner."""
     trials, count = tuning.trials, len(tuning.trials)
+    size = "leaf size" if tuning.parameter == "leaf" else "group size"
     marked = ", ".join(f"{mark.rule} {mark.size}" for mark in tuning.marks)
+    ruled = f" Chosen by the paper's rules: {marked}." if marked else ""
     dashed = " Dashed: the smallest class alone." if trials[0].smallest is not None else ""
     told: dict[str, tuple[Callable[[Axes], None], str, str, str]] = {
         "linkage": (
             lambda axes: _frontier(axes, tuning),
             "Utility against attack success",
-            "Each dot is a group size, with 95 % intervals; up and to the left is better. The line joins the sizes "
-            f"that no other beats in both. Recommended: {tuning.choice.size}. Chosen by the paper's rules: {marked}.",
-            f"Scatter plot of {count} group sizes: {tuning.words} against the share of people linked.",
+            f"Each dot is a {size}, with 95 % intervals; up and to the left is better. The line joins the sizes "
+            f"that no other beats in both. Recommended: {tuning.choice.size}.{ruled}",
+            f"Scatter plot of {count} {size}s: {tuning.words} against the share of people linked.",
         ),
         "utility": (
             lambda axes: _over_size(axes, tuning),
-            "Utility over the group size",
+            f"Utility over the {size}",
             f"With 95 % intervals of the mean over the splits. Dotted: the original rows themselves.{dashed}",
-            f"Line of {tuning.words} over {count} group sizes.",
+            f"Line of {tuning.words} over {count} {size}s.",
         ),
         "people": (
-            lambda axes: _people(axes, trials),
-            "People linked, over the group size",
+            lambda axes: _people(axes, tuning),
+            f"People linked, over the {size}",
             "Line: people of the table, with 95 % intervals. Dashed: people who are not in it. What lies between is "
             "the price of being in the table; less is better.",
-            f"Lines of the share of people linked, in the table and held out, over {count} group sizes.",
+            f"Lines of the share of people linked, in the table and held out, over {count} {size}s.",
         ),
         "interval": (
-            lambda axes: _interval(axes, trials),
-            "Interval metric over the group size",
+            lambda axes: _interval(axes, tuning),
+            f"Interval metric over the {size}",
             "The width of the interval that holds an intruder's error 95 of 100 times, as a share of the column's "
             "range, mean over the columns of numbers; more is better.",
-            f"Line of the interval metric over {count} group sizes.",
+            f"Line of the interval metric over {count} {size}s.",
         ),
     }
     if all(trial.interval is None for trial in trials):
@@ -126,10 +127,11 @@ def _over_size(axes: Axes, tuning: Tuning) -> None:
     if tuning.baseline is not None:
         axes.axhline(tuning.baseline, color=INK, linestyle=":", linewidth=1.0, label="original")
     axes.axvline(tuning.choice.size, color=FAINT, linewidth=1.5)
-    _size_axis(axes, tuning.words)
+    _size_axis(axes, tuning, tuning.words)
 
 
-def _people(axes: Axes, trials: Sequence[Trial]) -> None:
+def _people(axes: Axes, tuning: Tuning) -> None:
+    trials = tuning.trials
     sizes = [trial.size for trial in trials]
     axes.plot(sizes, [100 * trial.linkage.share for trial in trials], "o-", color=MAIN, markersize=4.0, label="linked")
     for trial in trials:
@@ -137,20 +139,20 @@ def _people(axes: Axes, trials: Sequence[Trial]) -> None:
     controls = [100 * trial.control.share for trial in trials]
     axes.plot(sizes, controls, "o--", color=BASE, markersize=4.0, label="people held out")
     axes.set_ylim(bottom=0.0)
-    _size_axis(axes, "people linked, %")
+    _size_axis(axes, tuning, "people linked, %")
 
 
-def _interval(axes: Axes, trials: Sequence[Trial]) -> None:
-    known = [(trial.size, trial.interval) for trial in trials if trial.interval is not None]
+def _interval(axes: Axes, tuning: Tuning) -> None:
+    known = [(trial.size, trial.interval) for trial in tuning.trials if trial.interval is not None]
     axes.plot(*zip(*known, strict=True), "o-", color=MAIN, markersize=4.0, label="interval metric")
     axes.set_ylim(bottom=0.0)
-    _size_axis(axes, "interval metric")
+    _size_axis(axes, tuning, "interval metric")
 
 
-def _size_axis(axes: Axes, words: str) -> None:
+def _size_axis(axes: Axes, tuning: Tuning, words: str) -> None:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.minorticks_off()
-    axes.set_xlabel("group size k")
+    axes.set_xlabel("leaf size" if tuning.parameter == "leaf" else "group size k")
     axes.set_ylabel(words)
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, borderaxespad=0.2)

@@ -28,11 +28,11 @@ class Mark:
 class SearchPlan:
     """What is tried: sizes from ``low`` to ``high``, each on so many splits, with so many rows held out.
 
-    ``least`` is where the searches of the paper begin, its t.
+    ``least`` is where the searches of the paper begin, its t; None where they are not run.
     """
 
     low: int
-    least: int
+    least: int | None
     high: int
     steps: int
     repeats: int
@@ -43,11 +43,11 @@ class SearchPlan:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuning:
-    """Group sizes tried, what each gave, and which one to take."""
+    """Sizes of groups or leaves that were tried, what each gave, and which one to take."""
 
     trials: tuple[Trial, ...]  # in rising order of size
     choice: Choice  # the recommended size and why
-    marks: tuple[Mark, ...]  # what the approximate GCD, the rule-based search and the brute force chose
+    marks: tuple[Mark, ...]  # what the approximate GCD, the rule-based search and the brute force chose; none of leaves
     front: tuple[int, ...]  # the sizes that no other beats in both utility and attack success
     recipe: Recipe  # runs the recommended size
     plan: SearchPlan
@@ -59,11 +59,16 @@ class Tuning:
     notes: tuple[str, ...] = ()  # what a reader must know before taking the recommendation
 
     def __repr__(self) -> str:
-        return f"Tuning(k={self.choice.size}, {len(self.trials)} sizes tried)"
+        return f"Tuning({self.parameter}={self.choice.size}, {len(self.trials)} sizes tried)"
 
     def __getitem__(self, size: int) -> Trial:
         """Find the trial of a size."""
         return next(trial for trial in self.trials if trial.size == size)
+
+    @property
+    def parameter(self) -> str:
+        """Name of the size in `sanitize`: ``leaf`` of the chain, else ``k``."""
+        return "leaf" if self.recipe.method == "chain" else "k"
 
     @property
     def passes(self) -> float:
@@ -75,7 +80,7 @@ class Tuning:
         return {
             "format": _FORMAT,
             "kind": "tuning",
-            "k": self.choice.size,
+            self.parameter: self.choice.size,
             "reason": self.choice.reason,
             "method": self.recipe.method,
             "metric": self.metric,
@@ -87,7 +92,7 @@ class Tuning:
             "notes": list(self.notes),
             "frontier": list(self.front),
             "marks": {
-                mark.rule: {"k": mark.size, "sizes": list(mark.tried), "seconds": round(mark.seconds, 3)}
+                mark.rule: {self.parameter: mark.size, "sizes": list(mark.tried), "seconds": round(mark.seconds, 3)}
                 for mark in self.marks
             },
             "tried": [self._tried(trial) for trial in self.trials],
@@ -95,7 +100,7 @@ class Tuning:
 
     def _tried(self, trial: Trial) -> dict[str, Any]:
         return {
-            "k": trial.size,
+            self.parameter: trial.size,
             "groups": round(sum(reading.groups for reading in trial.readings) / len(trial.readings), 1),
             "utility": trial.utility,
             "utility_interval": trial.utility_interval,
@@ -114,8 +119,10 @@ class Tuning:
     def summary(self) -> str:
         """Say the recommendation and list what was tried."""
         smallest = any(trial.smallest is not None for trial in self.trials)
-        names = [f"{'k':>7}", f"{'utility':>14}", *([f"{'smallest':>9}"] if smallest else [])]
-        head = "".join([*names, f"{'linked (95 %)':>25}", f"{'interval':>9}", f"{'s/pass':>8}"])
+        interval = any(trial.interval is not None for trial in self.trials)
+        names = [f"{self.parameter:>7}", f"{'utility':>14}", *([f"{'smallest':>9}"] if smallest else [])]
+        names += [f"{'linked (95 %)':>25}", *([f"{'interval':>9}"] if interval else [])]
+        head = "".join([*names, f"{'s/pass':>8}"])
         lines = [self.choice.reason, *self.notes, "", head]
         marks: dict[int, list[str]] = {self.choice.size: ["recommended"]}
         for mark in self.marks:
@@ -126,11 +133,10 @@ class Tuning:
             cells = [f"{trial.size:>7}", f"{trial.utility:.3f}{spread}".rjust(14)]
             if smallest:
                 cells.append(f"{'' if trial.smallest is None else f'{trial.smallest:.3f}':>9}")
-            cells += [
-                f"{100 * trial.linkage.share:.2f} % ({100 * low:.2f} to {100 * high:.2f})".rjust(25),
-                f"{'' if trial.interval is None else f'{trial.interval:.3f}':>9}",
-                f"{trial.seconds:8.2f}",
-            ]
+            cells.append(f"{100 * trial.linkage.share:.2f} % ({100 * low:.2f} to {100 * high:.2f})".rjust(25))
+            if interval:
+                cells.append(f"{'' if trial.interval is None else f'{trial.interval:.3f}':>9}")
+            cells.append(f"{trial.seconds:8.2f}")
             lines.append("".join(cells) + ("  " + ", ".join(marks[trial.size]) if trial.size in marks else ""))
         lines.append("")
         lines.append(

@@ -15,6 +15,8 @@ from sfumato.tuning.trials import Trial
 
 __all__ = ["check_tuning_folder", "save_tuning", "write_tuning_page"]
 
+_AT_TIMES = ("Smallest class", "Interval metric")  # columns that are left out where they are empty
+
 
 def write_tuning_page(tuning: Tuning) -> str:
     """Write one self-contained page."""
@@ -26,36 +28,30 @@ def write_tuning_page(tuning: Tuning) -> str:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    smallest = any(trial.smallest is not None for trial in tuning.trials)
-    names = [
-        "Group size",
-        "Utility",
-        "Smallest class",
-        "Linked",
-        "Control",
-        "Interval metric",
-        "Seconds a pass",
-        "Note",
-    ]
+    size = "leaf size" if tuning.parameter == "leaf" else "group size"
+    rows = [_row(tuning, trial) for trial in tuning.trials]
+    head = [name for name in rows[0] if name not in _AT_TIMES or any(row[name] != show(None) for row in rows)]
     return environment.get_template("tuning.html").render(
         reason=tuning.choice.reason,
         notes=tuning.notes,
         measured=(
-            f"{len(tuning.trials)} group sizes on {tuning.plan.repeats} splits each, with "
+            f"{len(tuning.trials)} {size}s on {tuning.plan.repeats} splits each, with "
             f"{100 * tuning.plan.holdout:.3g} % of the rows held out; {tuning.passes:.0f} times the time of one pass."
         ),
         made=_made(tuning),
         figures=tuning_figures(tuning),
         words=tuning.words,
-        head=[name for name in names if smallest or name != "Smallest class"],
-        rows=[_row(tuning, trial, smallest=smallest) for trial in tuning.trials],
+        size=size,
+        head=[size.capitalize() if name == "Size" else name for name in head],
+        interval="Interval metric" in head,
+        rows=[[row[name] for name in head] for row in rows],
         marks=tuning.marks,
     )
 
 
 def _made(tuning: Tuning) -> list[tuple[str, str]]:
     made = [
-        ("Recommended", f"k = {tuning.choice.size}"),
+        ("Recommended", f"{tuning.parameter} = {tuning.choice.size}"),
         ("Method", tuning.recipe.method),
         ("Utility", tuning.words),
         ("Splits", str(tuning.plan.repeats)),
@@ -68,7 +64,8 @@ def _made(tuning: Tuning) -> list[tuple[str, str]]:
     return made
 
 
-def _row(tuning: Tuning, trial: Trial, *, smallest: bool) -> list[str]:
+def _row(tuning: Tuning, trial: Trial) -> dict[str, str]:
+    """Cells of a size by the names of their columns."""
     low, high = trial.linkage_interval
     spread = trial.utility_interval
     notes = [mark.rule for mark in tuning.marks if mark.size == trial.size]
@@ -76,17 +73,16 @@ def _row(tuning: Tuning, trial: Trial, *, smallest: bool) -> list[str]:
         notes.append("frontier")
     if trial.size == tuning.choice.size:
         notes.insert(0, "recommended")
-    cells = [
-        str(trial.size),
-        show(trial.utility) + ("" if spread is None else f" ({show(spread[0])} to {show(spread[1])})"),
-        show(trial.smallest),
-        f"{show(trial.linkage.share, 'share')} ({show(low, 'share')} to {show(high, 'share')})",
-        show(trial.control.share, "share"),
-        show(trial.interval),
-        f"{trial.seconds:.2f}",
-        ", ".join(notes),
-    ]
-    return [cell for place, cell in enumerate(cells) if smallest or place != 2]
+    return {
+        "Size": str(trial.size),
+        "Utility": show(trial.utility) + ("" if spread is None else f" ({show(spread[0])} to {show(spread[1])})"),
+        "Smallest class": show(trial.smallest),
+        "Linked": f"{show(trial.linkage.share, 'share')} ({show(low, 'share')} to {show(high, 'share')})",
+        "Control": show(trial.control.share, "share"),
+        "Interval metric": show(trial.interval),
+        "Seconds a pass": f"{trial.seconds:.2f}",
+        "Note": ", ".join(notes),
+    }
 
 
 def check_tuning_folder(folder: str | Path, *, overwrite: bool = False) -> Path:

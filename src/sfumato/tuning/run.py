@@ -11,37 +11,32 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.assess.study import Study, study_of
-from sfumato.core.errors import LevelError, OptionError
+from sfumato.assess.study import study_of
+from sfumato.core.errors import OptionError
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import Plan, check_people, prepare, schema_of
 from sfumato.engines.recipe import Recipe
-from sfumato.mechanisms.condense.classwise import ClasswiseCondensation, choose_size, classes_of
-from sfumato.mechanisms.condense.layers import first_of_person
+from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.condense.classwise import choose_size
 from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.rare import check_way
 from sfumato.tables.schema import Schema
 from sfumato.tables.weights import check_weights
-from sfumato.tuning.metrics import Metric, Score, choose_metric, has_classes
+from sfumato.tuning.metrics import Metric, Score, choose_metric
 from sfumato.tuning.model import Mark, SearchPlan, Tuning
 from sfumato.tuning.search import brute_force, equal_steps, frontier, recommend, rule_based_search
+from sfumato.tuning.sizes import SHARE, check_method, floor_of_chain, maker, parts_of, range_of, usual_tuned
 from sfumato.tuning.trials import Split, Trial, try_size
 from sfumato.version import __version__
 
 __all__ = ["tune"]
 
 _STAGE = "tuning"
-_FLOOR = 5  # the smallest group size that is tried unless a level or k asks for more
-_SHARE = 0.1  # the paper's t as a share of the smallest class, and of the rows held out
 _STEPS = 10
 _FEWEST_STEPS = 4
-_METHODS: dict[str, Callable[[int], Mechanism]] = {
-    "classwise": lambda size: ClasswiseCondensation(k=size),
-    "condense": lambda size: Condensation(k=size),
-}
 
 
 def tune(
@@ -59,13 +54,13 @@ def tune(
     no_rules: bool = False,
     rare: str | None = None,
     k: int | None = None,
-    holdout: float = _SHARE,
+    holdout: float = SHARE,
     repeats: int = 5,
     metric: str | None = None,
     budget: float | None = None,
     seed: int | None = None,
 ) -> Tuning:
-    """Try group sizes on a table and recommend one.
+    """Try sizes of groups, or of a chain's leaves, on a table and recommend one.
 
     Every size is tried on the same splits: rows are held out, the others sanitized, and utility is what a model learns
     of the released rows and shows on the real rows held out. Attack success is how many people are linked to a
@@ -76,12 +71,14 @@ def tune(
     table : pandas, polars or pyarrow table, or path
     target : str, optional
         The class or response that will be mined; without one utility is how well covariances are kept.
-    method : {"classwise", "condense"}, optional
-        By default class-wise where the target is a class.
+    method : {"chain", "classwise", "condense"}, optional
+        By default the chain; with fewer than 200 rows class-wise where the target is a class, else condensation.
     schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare
         As in `sfumato.sanitize`.
     k : int, optional
-        The smallest group size that is tried; by default 5, or the highest level where that is more.
+        The smallest group size that is tried; by default 5, or the highest level where that is more. Of a chain the
+        fewest persons behind a value, as in `sfumato.sanitize`; its leaves are tried from 25, or from k or the highest
+        level where that is more.
     holdout : float
         Share of the rows held out in each split.
     repeats : int
@@ -106,9 +103,10 @@ def tune(
     tell(_STAGE, 0.0)
 
     told: list[Schema] = []
+    named, least_held = check_method(method, arrow.num_rows), floor_of_chain(k, level)
+    floor: Mechanism = Chain(k=least_held, leaf=least_held) if named == "chain" else Condensation(k=2)
 
-    def split(number: int, crowd: int) -> Split:
-        floor = Condensation(k=max(2, crowd))
+    def split(number: int) -> Split:
         plan = Plan(floor, schema, level, strata, holdout, randomness, rare=check_way(rare))
         job = prepare(arrow, plan, purpose=f"split {number}")
         told.append(job.told)
@@ -116,20 +114,20 @@ def tune(
         study = study_of(job.original, job.original, job.codec, holdout=job.outside, rng=rng)
         return Split(job.codec, job.records, study)
 
-    first = split(0, 2)
+    first = split(0)
     chosen = choose_metric(first.study, metric)
-    method = _method(first.study, method)
-    low, least, high = _range(first, method, k)
-    bench = _Bench(chosen, _METHODS[method], randomness, [first])
+    method = usual_tuned(first.study, named)
+    low, least, high = range_of(first, method, k)
+    bench = _Bench(chosen, maker(method, least_held), randomness, [first])
     plan, sizes = _plan(bench, (low, least, high), repeats, holdout, budget)
-    bench.splits.extend(split(number, 2) for number in range(1, plan.repeats))
+    bench.splits.extend(split(number) for number in range(1, plan.repeats))
     bench.trials.clear()
-    marks = _search(bench, plan, sizes, choose_size(_cells(first, method), least) if method == "classwise" else None)
+    divisor = choose_size(parts_of(first, method), least) if method == "classwise" and least is not None else None
+    marks = _search(bench, plan, sizes, divisor)
     trials = tuple(bench.trials[size] for size in sorted(bench.trials))
-    choice = recommend(trials, chosen.words)
-    recipe = Recipe(
-        method, {"k": choice.size}, told[0], level, strata, None, None, __version__, no_rules=no_rules, rare=rare
-    )
+    choice = recommend(trials, chosen.words, name="leaf" if method == "chain" else "k")
+    parameters = {"k": least_held, "leaf": choice.size} if method == "chain" else {"k": choice.size}
+    recipe = Recipe(method, parameters, told[0], level, strata, None, None, __version__, no_rules=no_rules, rare=rare)
     original = [chosen.run(each.study) for each in bench.splits] if chosen.of != "table" else []
     baseline = float(np.mean([score.value for score in original])) if original else None
     tell(_STAGE, 1.0)
@@ -196,46 +194,8 @@ def _check(repeats: int, holdout: float, budget: float | None) -> None:
         raise OptionError("the budget is a number of seconds above 0")
 
 
-def _method(study: Study, method: str | None) -> str:
-    if method is None:
-        return "classwise" if has_classes(study) else "condense"
-    if method not in _METHODS:
-        raise OptionError(f"group sizes are tuned for 'classwise' and 'condense'; there is none in {method!r}")
-    if method == "classwise" and not has_classes(study):
-        raise OptionError("class-wise condensation needs a target that is a class; name one, or take condense")
-    return method
-
-
-def _cells(split: Split, method: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Persons of each part that groups may not leave."""
-    parts = [split.records.strata] if method != "classwise" else [split.records.strata, classes_of(split.records)[1]]
-    codes = np.unique(np.column_stack(parts), axis=0, return_inverse=True)[1].ravel()
-    return np.bincount(codes[first_of_person(codes, split.records.persons)])
-
-
-def _range(split: Split, method: str, k: int | None) -> tuple[int, int, int]:
-    """The least size tried, the paper's t, and the largest: the smallest class, or half of the records."""
-    counts = _cells(split, method)
-    asked = int(split.records.levels.max(initial=0))
-    smallest = int(counts.min())
-    # a split holds other rows out of the smallest class than the next: leave room for chance
-    room = (
-        smallest - math.ceil(3 * math.sqrt(smallest * _SHARE))
-        if method == "classwise" or len(counts) > 1
-        else smallest // 2
-    )
-    low = max(2, asked, _FLOOR if k is None else k)
-    if room < low:
-        raise LevelError(
-            f"the smallest part that groups may not leave has {smallest} records, too few to try groups of {low}; "
-            "pool small classes, lower --k, or take the method condense"
-        )
-    least = min(room, max(low, round(_SHARE * smallest)))
-    return low, least, room
-
-
 def _plan(
-    bench: _Bench, ends: tuple[int, int, int], repeats: int, holdout: float, budget: float | None
+    bench: _Bench, ends: tuple[int, int | None, int], repeats: int, holdout: float, budget: float | None
 ) -> tuple[SearchPlan, tuple[int, ...]]:
     """Sizes and repeats; with a budget from the time of one pass at either end."""
     low, least, high = ends
@@ -257,7 +217,9 @@ def _plan(
     return plan, _geometric(low, high, steps)
 
 
-def _passes(low: int, least: int, high: int, steps: int) -> int:
+def _passes(low: int, least: int | None, high: int, steps: int) -> int:
+    if least is None:
+        return len(_geometric(low, high, steps))
     searched = 2 + math.ceil(math.log2(high - least + 2))
     return len({*_geometric(low, high, steps), *equal_steps(least, high, steps)}) + searched
 
@@ -267,7 +229,7 @@ def _geometric(low: int, high: int, count: int) -> tuple[int, ...]:
 
 
 def _search(bench: _Bench, plan: SearchPlan, sizes: tuple[int, ...], divisor: int | None) -> tuple[Mark, ...]:
-    """Run the paper's two searches and the frontier's sizes; whatever two of them share is measured once."""
+    """Run the paper's two searches, of groups, and the frontier's sizes; what two of them share is measured once."""
     planned = _passes(plan.low, plan.least, plan.high, plan.steps)
 
     def measured(size: int) -> float:
@@ -275,10 +237,12 @@ def _search(bench: _Bench, plan: SearchPlan, sizes: tuple[int, ...], divisor: in
         tell(_STAGE, min(0.99, len(bench.trials) / planned))
         return value
 
-    ruled = rule_based_search(plan.least, plan.high, measured)
-    forced = brute_force(equal_steps(plan.least, plan.high, plan.steps), measured)
     for size in sizes:
         measured(size)
+    if plan.least is None:
+        return ()
+    ruled = rule_based_search(plan.least, plan.high, measured)
+    forced = brute_force(equal_steps(plan.least, plan.high, plan.steps), measured)
     marks = []
     if divisor is not None and plan.low <= divisor <= plan.high:
         measured(divisor)

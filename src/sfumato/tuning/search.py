@@ -129,7 +129,7 @@ def frontier(trials: Sequence[Trial]) -> tuple[int, ...]:
     return tuple(sorted(front))
 
 
-def recommend(trials: Sequence[Trial], words: str, *, gap: float = GAP) -> Choice:
+def recommend(trials: Sequence[Trial], words: str, *, name: str = "k", gap: float = GAP) -> Choice:
     """The size that resists linkage best among those that keep utility within the gap of the best.
 
     Where there are classes, the smallest one may lose twice the gap and no more: it is the first to go unseen.
@@ -137,7 +137,7 @@ def recommend(trials: Sequence[Trial], words: str, *, gap: float = GAP) -> Choic
     Of sizes whose attack success cannot be told apart, their intervals overlap, the largest is taken: what is not
     measured also falls with the size.
 
-    ``words`` is how the utility is called, ``gap`` the relative loss of it that is accepted.
+    ``words`` is how the utility is called, ``name`` how the size is, ``gap`` the relative loss of it that is accepted.
     """
     best = max(trials, key=lambda trial: trial.utility)
     floor = (1 - 2 * gap) * max((trial.smallest for trial in trials if trial.smallest is not None), default=0.0)
@@ -154,9 +154,9 @@ def recommend(trials: Sequence[Trial], words: str, *, gap: float = GAP) -> Choic
     seen = "" if chosen.smallest is None else f" (and {chosen.smallest:.3f} on the smallest class)"
     lost = f"stays within {100 * gap:.3g} % of the best tried ({best.utility:.3f} at {best.size})"
     reason = (
-        f"k = {chosen.size}: its {words} of {chosen.utility:.3f}{seen} {lost}, and of the sizes that do, none resists "
-        f"linkage better: {100 * chosen.linkage.share:.3g} % of people are linked, against "
-        f"{100 * least.linkage.share:.3g} % at k = {least.size} and {100 * chosen.control.share:.3g} % of people who "
-        "are not in the table."
+        f"{name} = {chosen.size}: its {words} of {chosen.utility:.3f}{seen} {lost}, and of the sizes that do, none "
+        f"resists linkage better: {100 * chosen.linkage.share:.3g} % of people are linked, against "
+        f"{100 * least.linkage.share:.3g} % at {name} = {least.size} and {100 * chosen.control.share:.3g} % of people "
+        "who are not in the table."
     )
     return Choice(chosen.size, reason)

@@ -16,6 +16,7 @@ from sfumato.assess.attacks.linkage import linkage_tries
 from sfumato.assess.intervals import Tries
 from sfumato.assess.risk.interval import counterparts, interval_privacy
 from sfumato.assess.study import Study, read_columns
+from sfumato.core.facts import Chained
 from sfumato.core.records import Records
 from sfumato.mechanisms.protocol import Mechanism, Sanitized
 from sfumato.tables.codec import Codec
@@ -167,9 +168,15 @@ def _read(split: Split, mechanism: Mechanism, metric: Metric, rng: np.random.Gen
     utility = metric.run(study)
     interval = interval_of(study)
     linkage, control = linkage_of(study)
+    return Reading(utility, interval, linkage, control, _groups(sanitized), made - begin, perf_counter() - made)
+
+
+def _groups(sanitized: Sanitized) -> int:
+    """Groups that rows were made from, or leaves of all columns of a chain."""
     labels = None if sanitized.workings is None else sanitized.workings.labels
-    groups = 0 if labels is None else int(labels.max()) + 1
-    return Reading(utility, interval, linkage, control, groups, made - begin, perf_counter() - made)
+    if labels is not None:
+        return int(labels.max()) + 1
+    return sum(sum(fact.leaves) for fact in sanitized.facts if isinstance(fact, Chained))
 
 
 def _study_with(split: Split, sanitized: Sanitized) -> Study:
