@@ -236,8 +236,12 @@ def _pandas_note(data: bytes) -> Any:
 
 def _looked_at(path: Path) -> Any:
     """Look at a released table whose file is hostile, as a reviewer does."""
-    schema = Schema.from_toml('format = 1\n[[column]]\nname = "age"\nkind = "integer"\nrole = "confidential"\n')
-    return look_at_table(path, schema, 10, 100_000, weight="age").rows
+    return look_at_table(path, _schema_of_ages(), 10, 100_000, weight="age").rows
+
+
+@cache
+def _schema_of_ages() -> Schema:
+    return Schema.from_toml('format = 1\n[[column]]\nname = "age"\nkind = "integer"\nrole = "confidential"\n')
 
 
 def _snapshot(data: bytes) -> Any:
