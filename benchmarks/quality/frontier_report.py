@@ -37,6 +37,10 @@ What was tuned: the chain's constants were chosen on Adult, Magic, Abalone and w
 written; nothing was chosen on the patients (made up by `sfumato.cli.population`) or the small tables. Everybody else
 runs as shipped. `cart` copies the cells of its leaves, as synthpop's does.
 
+What is not here yet: ten splits, SDV's TVAE and CTGAN, mostlyai-engine, dpmm's MST and AIM (the script has them); `arf`
+was run on one split of Abalone. The chain was measured before categories that few hold were pooled for all methods
+alike.
+
 ## At equal leak
 
 For each rival, the most useful of our methods that leaks no more than it (within {slack}), in pairs over the splits
@@ -126,7 +130,8 @@ def _compare(tables: dict[str, Figures]) -> str:
             if rival in ours or rival == "original":
                 continue
             leak = _mean(figures[rival], "leak")
-            near = [method for method in ours if _mean(figures[method], "leak") <= leak + SLACK]
+            whole = [method for method in ours if set(figures[rival]) <= set(figures[method])]
+            near = [method for method in whole if _mean(figures[method], "leak") <= leak + SLACK]
             told = f"| {table} | {rival} | {_mean(figures[rival], 'use'):.3f} | {leak:.3f} |"
             if not near:
                 lines.append(f"{told} none as tight | | | | nothing of ours leaks as little |")

@@ -14,7 +14,7 @@ _WARDS = ("medicine", "surgery", "cardiology", "geriatrics", "obstetrics")
 _CAUSES = ("heart", "lung", "joint", "injury", "infection", "metabolic", "birth", "other")
 
 
-def population(count: int = 12_000, seed: int = 20_261) -> pa.Table:
+def population(count: int = 16_000, seed: int = 20_261) -> pa.Table:
     """Table of made-up patients, one stay in hospital each; nobody in it exists.
 
     Examples

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["demo", "inspect", "policy", "tune", "verify"]
 
-_LEAF = 100
+_LEAF = 200
 
 
 @click.command()
