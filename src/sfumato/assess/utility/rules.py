@@ -16,6 +16,8 @@ from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated,
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import distance_interval, redraw_interval
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, rows_alike
+from sfumato.core.itemsets import Baskets, Bitmaps, Itemsets, frequent_itemsets, partial_counts
+from sfumato.core.itemsets.mining import least_count
 
 __all__ = ["CONFIDENCE", "RULES", "SUPPORT", "compare", "mine"]
 
@@ -27,7 +29,6 @@ MOST = 80
 """Items that are looked at: the most frequent ones."""
 _NEAR = 0.8  # of the support: what is below in both tables is no rule in a redraw either
 _BLOCKS = 32
-_CHUNK = 4_000_000  # numbers of products of items held at once
 _TIMES = 20  # of the rows that models learn from
 _REDRAWS = 100
 _ABOUT = (
@@ -82,77 +83,59 @@ def mine(
 ) -> tuple[Rules, Counts, Counts]:
     """What rules are made of, in blocks of the rows ``here`` of the original and ``there`` of the released table.
 
-    Items are a column's categories, and the quarters of an ordered one. Sets of three are looked at only where all
-    their pairs are frequent in one of the tables, or nearly.
+    Items are a column's categories, and the quarters of an ordered one. Sets of two and three are counted where they
+    are frequent in one of the tables, or nearly.
     """
     codes, others, columns = _items(pairs, here, there)
     if not columns:
         none, alone = np.empty(0, dtype=np.int64), (Counts(np.array([[float(len(rows))]])) for rows in (here, there))
         return Rules(none, none), next(alone), next(alone)
     sides = [_Side.of(table, columns, rng) for table in (codes, others)]
-    ones = [side.total() for side in sides]
-    near = np.maximum(*(each / side.rows for each, side in zip(ones, sides, strict=True))) >= _NEAR * SUPPORT
-    np.fill_diagonal(near, False)
-    first, second = np.nonzero(np.triu(near))
-    triples = [
-        (pair, third)
-        for pair, (i, j) in enumerate(zip(first, second, strict=True))
-        for third in np.flatnonzero(near[i] & near[j])
-        if third > j
-    ]
-    pair, third = np.array(triples, dtype=np.int64).reshape(-1, 2).T
-    counts = [side.count(first, second, pair, third) for side in sides]
-    return _rules(len(columns), first, second, pair, third), Counts(counts[0]), Counts(counts[1])
+    found = [side.frequent() for side in sides]
+    two, three = (np.unique(np.vstack([each.of_length(size)[0] for each in found]), axis=0) for size in (2, 3))
+    counts = [side.count(len(columns), two, three) for side in sides]
+    return _rules(len(columns), two, three), Counts(counts[0]), Counts(counts[1])
 
 
-def _rules(items: int, first: Places, second: Places, pair: Places, third: Places) -> Rules:
+def _rules(items: int, two: Places, three: Places) -> Rules:
     """All rules with one item on their right; counts stand in the order items, pairs, triples, all rows."""
     place = np.zeros((items, items), dtype=np.int64)
-    place[first, second] = place[second, first] = items + np.arange(len(first))
-    two, three = items + np.arange(len(first)), items + len(first) + np.arange(len(pair))
-    i, j = first[pair], second[pair]
-    whole = [two, two, three, three, three]
-    left = [first, second, place[i, j], place[i, third], place[j, third]]
+    place[two[:, 0], two[:, 1]] = place[two[:, 1], two[:, 0]] = pairs = items + np.arange(len(two))
+    triples = items + len(two) + np.arange(len(three))
+    i, j, k = three.T
+    whole = [pairs, pairs, triples, triples, triples]
+    left = [two[:, 0], two[:, 1], place[i, j], place[i, k], place[j, k]]
     return Rules(np.concatenate(whole), np.concatenate(left))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Side:
-    """The items of one table as a matrix of 0 and 1, and which rows make a block."""
+    """The items of each row of one table, and which block a row is of."""
 
-    items: NDArray[np.float32]
-    blocks: list[Places]
-
-    @property
-    def rows(self) -> int:
-        return len(self.items)
+    baskets: Baskets
+    blocks: Places
 
     @classmethod
     def of(cls, codes: Places, columns: Sequence[tuple[int, int]], rng: np.random.Generator) -> _Side:
-        items = np.column_stack([codes[:, column] == code for column, code in columns]).astype(np.float32)
-        return cls(items, np.array_split(rng.permutation(len(items)), min(_BLOCKS, len(items))))
+        rows = [np.flatnonzero(codes[:, column] == code) for column, code in columns]
+        items = np.repeat(np.arange(len(columns)), [len(each) for each in rows])
+        baskets = Baskets.from_pairs(np.concatenate(rows), items, len(codes), len(columns), distinct=True)
+        blocks = np.empty(len(codes), dtype=np.int64)
+        for block, members in enumerate(np.array_split(rng.permutation(len(codes)), min(_BLOCKS, len(codes)))):
+            blocks[members] = block
+        return cls(baskets, blocks)
 
-    def total(self) -> Matrix:
-        """Rows that have each pair of items; on the diagonal, each item."""
-        return sum(
-            ((part.T @ part).astype(np.float64) for part in np.array_split(self.items, 1 + len(self.items) // 100_000)),
-            np.zeros((self.items.shape[1],) * 2),
-        )
+    def frequent(self) -> Itemsets:
+        """Sets of at most three items that are frequent, or nearly."""
+        return frequent_itemsets(self.baskets, least_count(_NEAR * SUPPORT, len(self.baskets)), longest=3)
 
-    def count(self, first: Places, second: Places, pair: Places, third: Places) -> Matrix:
+    def count(self, width: int, two: Places, three: Places) -> Matrix:
         """Rows of each block that have each item, each pair, each triple, and all rows."""
-        width = self.items.shape[1]
-        counts = np.zeros((len(self.blocks), width + len(first) + len(pair) + 1))
-        step = max(1, _CHUNK // max(1, len(first)))
-        for block, members in zip(counts, self.blocks, strict=True):
-            for start in range(0, len(members), step):
-                rows = self.items[members[start : start + step]]
-                both = rows[:, first] * rows[:, second]
-                block[:width] += rows.sum(axis=0)
-                block[width : width + len(first)] += both.sum(axis=0)
-                block[width + len(first) : -1] += (both.T @ rows)[pair, third]
-            block[-1] = len(members)
-        return counts
+        bitmaps = Bitmaps.of(self.baskets, np.arange(width), self.blocks)
+        held = [
+            partial_counts(bitmaps, sets)[:, :, -1] for sets in (np.arange(width)[:, None], two, three) if len(sets)
+        ]
+        return np.vstack([*held, bitmaps.sizes]).T.astype(np.float64)
 
 
 def _items(pairs: Sequence[ColumnPair], here: Places, there: Places) -> tuple[Places, Places, list[tuple[int, int]]]:

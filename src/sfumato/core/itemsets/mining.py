@@ -1,0 +1,269 @@
+"""Every set of items that enough baskets hold, depth first over bitmaps (Zaki 2000).
+
+The baskets of each item, with the more frequent items in them, make a small table of their own, whose columns are
+bitmaps: as FP-growth it looks only at baskets that matter, and as Eclat it counts a set by one AND a word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.compiled import compiled, fixed
+from sfumato.core.errors import OptionError
+from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.bitmaps import popcount
+
+__all__ = ["MOST_SETS", "Itemsets", "frequent_itemsets", "least_count", "mix", "set_keys"]
+
+MOST_SETS = 20_000_000
+"""Itemsets that are held at once; more are refused."""
+
+_HAIR = 1e-9
+_FEW = 64  # items up to which a basket is sorted by insertion
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Itemsets:
+    """Sets of items, each in rising order, and how many baskets hold each.
+
+    Parameters
+    ----------
+    items : array of int32
+        Of all sets, one after the other.
+    starts : array of int64
+    counts : array of int64
+    """
+
+    items: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __repr__(self) -> str:
+        return f"Itemsets({len(self)})"
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many items each set has."""
+        return np.diff(self.starts)
+
+    def of_length(self, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Sets of so many items as rows of a matrix, and their places."""
+        places = np.flatnonzero(self.lengths == length)
+        return self.items[self.starts[places][:, None] + np.arange(length)].astype(np.int64), places
+
+    def as_tuples(self) -> list[tuple[int, ...]]:
+        """The sets as plain tuples."""
+        flat, starts = self.items.tolist(), self.starts.tolist()
+        return [tuple(flat[first:last]) for first, last in pairwise(starts)]
+
+    def keys(self) -> NDArray[np.uint64]:
+        """One number for each set, the same for equal sets; without an item it is that XOR the item's own."""
+        return set_keys(self.items, self.starts)
+
+
+def set_keys(items: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """One number for each set of items; equal sets have equal numbers, and others as good as never."""
+    mixed = mix(items)
+    if not len(mixed):
+        return np.zeros(len(starts) - 1, dtype=np.uint64)
+    whole = np.bitwise_xor.reduceat(mixed, np.minimum(starts[:-1], len(mixed) - 1))
+    return np.where(np.diff(starts) > 0, whole, np.uint64(0))
+
+
+def mix(items: NDArray[Any]) -> NDArray[np.uint64]:
+    """A number of 64 bits for each item, spread out so that sums of few of them do not meet (splitmix64)."""
+    with np.errstate(over="ignore"):
+        word = (items.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E37_79B9_7F4A_7C15)
+        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
+        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
+    return np.asarray(word ^ (word >> np.uint64(31)))
+
+
+def least_count(share: float, baskets: int) -> int:
+    """Fewest baskets that are at least this share of all."""
+    return max(1, int(np.ceil(share * baskets - _HAIR)))
+
+
+def frequent_itemsets(baskets: Baskets, min_count: int, *, longest: int | None = None) -> Itemsets:
+    """All sets of one item or more that at least so many baskets hold, of at most ``longest`` items.
+
+    Raises
+    ------
+    OptionError
+        Where there are more than `MOST_SETS`.
+
+    Examples
+    --------
+    >>> found = frequent_itemsets(Baskets.of([[0, 1, 2], [0, 1], [0]]), 2)
+    >>> sorted(zip(found.as_tuples(), found.counts.tolist()))
+    [((0,), 3), ((0, 1), 2), ((1,), 2)]
+    """
+    if min_count < 1:
+        raise ValueError("a frequent set is held by at least one basket")
+    counts = baskets.counts
+    kept = np.flatnonzero(counts >= min_count)
+    kept = kept[np.argsort(counts[kept], kind="stable")]  # the rarest first: its table is the smallest
+    codes = np.full(baskets.width, -1, dtype=np.int32)
+    codes[kept] = np.arange(len(kept), dtype=np.int32)
+    items, starts, holders, first = _recoded(
+        fixed(baskets.items, np.int32),
+        fixed(baskets.starts, np.int64),
+        fixed(codes, np.int32),
+        fixed(counts[kept], np.int64),
+    )
+    limit = int(np.diff(starts).max(initial=0)) if longest is None else longest
+    flat, lengths, found, whole = _mine(
+        items, starts, holders, first, fixed(kept, np.int32), min_count, max(limit, 1), MOST_SETS
+    )
+    if not whole:
+        raise OptionError(
+            f"more than {MOST_SETS:,} sets of items are frequent; raise --min-support or bound them with --longest"
+        )
+    ends = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    return Itemsets(flat, ends, found)
+
+
+@compiled
+def _recoded(items: Any, starts: Any, codes: Any, counts: Any) -> tuple[Any, Any, Any, Any]:
+    """Baskets of frequent items alone by their codes, in rising order; and the baskets of each code."""
+    first = np.zeros(len(counts) + 1, dtype=np.int64)
+    first[1:] = np.cumsum(counts)
+    held, holders = np.empty(first[-1], dtype=np.int32), np.empty(first[-1], dtype=np.int32)
+    ends, cursor, used = np.zeros(len(starts), dtype=np.int64), first[:-1].copy(), 0
+    for basket in range(len(starts) - 1):
+        for entry in range(starts[basket], starts[basket + 1]):
+            code = codes[items[entry]]
+            if code >= 0:
+                held[used] = code
+                used += 1
+                holders[cursor[code]] = basket
+                cursor[code] += 1
+        if used - ends[basket] > _FEW:
+            held[ends[basket] : used].sort()
+        for at in range(ends[basket] + 1, used):
+            code, free = held[at], at
+            while free > ends[basket] and held[free - 1] > code:
+                held[free] = held[free - 1]
+                free -= 1
+            held[free] = code
+        ends[basket + 1] = used
+    return held, ends, holders, first
+
+
+@compiled
+def _grown(array: Any, needed: int) -> Any:
+    """The array, or twice as long a one with the same head where it is too short."""
+    if needed <= len(array):
+        return array
+    longer = np.empty(max(needed, 2 * len(array)), dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+@compiled
+def _opened(
+    items: Any, starts: Any, holders: Any, item: int, least: int,
+    partners: Any, place: Any, pool: Any, names: Any, totals: Any,
+) -> tuple[Any, Any, Any, int]:  # fmt: skip
+    """The baskets of an item as bitmaps of the items after it that are frequent among them, and how many these are."""
+    partners[item:] = 0
+    for basket in holders:
+        last = starts[basket + 1]
+        while last > starts[basket] and items[last - 1] > item:
+            last -= 1
+            partners[items[last]] += 1
+    words, rows = (len(holders) + 63) >> 6, 0
+    for other in range(item + 1, len(partners)):
+        place[other] = -1
+        if partners[other] >= least:
+            names, totals = _grown(names, rows + 1), _grown(totals, rows + 1)
+            place[other], names[rows], totals[rows] = rows, other, partners[other]
+            rows += 1
+    pool = _grown(pool, rows * words)
+    pool[: rows * words] = np.uint64(0)
+    for bit, basket in enumerate(holders if rows else holders[:0]):
+        last = starts[basket + 1]
+        while last > starts[basket] and items[last - 1] > item:
+            last -= 1
+            row = place[items[last]]
+            if row >= 0:
+                pool[row * words + (bit >> 6)] |= np.uint64(1) << np.uint64(bit & 63)
+    return pool, names, totals, rows
+
+
+@compiled
+def _mine(
+    items: Any, starts: Any, holders: Any, first: Any, kept: Any, least: int, longest: int, most: int
+) -> tuple[Any, Any, Any, bool]:
+    """Sets of the items that codes stand for, their lengths and counts; and whether there are no more than wanted."""
+    width = len(first) - 1
+    flat, lengths = np.empty(1 << 12, dtype=np.int32), np.empty(1 << 10, dtype=np.int64)
+    found = np.empty(1 << 10, dtype=np.int64)
+    used, sets = 0, 0
+    pool, names = np.empty(1 << 12, dtype=np.uint64), np.empty(1 << 8, dtype=np.int32)
+    totals = np.empty(1 << 8, dtype=np.int64)
+    partners, place = np.zeros(width, dtype=np.int64), np.full(width, -1, dtype=np.int64)
+    base, length = np.zeros(longest + 2, dtype=np.int64), np.zeros(longest + 2, dtype=np.int64)
+    cursor, prefix = np.zeros(longest + 2, dtype=np.int64), np.zeros(longest + 2, dtype=np.int32)
+    for item in range(width):
+        support = first[item + 1] - first[item]
+        flat, lengths, found = _grown(flat, used + 1), _grown(lengths, sets + 1), _grown(found, sets + 1)
+        flat[used], lengths[sets], found[sets] = kept[item], 1, support
+        used, sets = used + 1, sets + 1
+        if longest < 2:
+            continue
+        pool, names, totals, rows = _opened(
+            items, starts, holders[first[item] : first[item + 1]], item, least, partners, place, pool, names, totals
+        )
+        words = (support + 63) >> 6
+        if rows == 0:
+            continue
+        depth = 1
+        base[1], length[1], cursor[1], prefix[0] = 0, rows, 0, item
+        while depth > 0:
+            if cursor[depth] == length[depth]:
+                depth -= 1
+                continue
+            chosen = base[depth] + cursor[depth]
+            cursor[depth] += 1
+            prefix[depth] = names[chosen]
+            if sets >= most:
+                return flat[:used], lengths[:sets], found[:sets], False
+            flat = _grown(flat, used + depth + 1)
+            lengths, found = _grown(lengths, sets + 1), _grown(found, sets + 1)
+            for at in range(depth + 1):
+                name, free = kept[prefix[at]], used + at
+                while free > used and flat[free - 1] > name:
+                    flat[free] = flat[free - 1]
+                    free -= 1
+                flat[free] = name
+            lengths[sets], found[sets] = depth + 1, totals[chosen]
+            used, sets = used + depth + 1, sets + 1
+            stop = base[depth] + length[depth]
+            if depth + 1 >= longest or chosen + 1 >= stop:
+                continue
+            new = stop
+            pool = _grown(pool, (2 * stop - chosen) * words)
+            names, totals = _grown(names, 2 * stop - chosen), _grown(totals, 2 * stop - chosen)
+            for other in range(chosen + 1, stop):
+                both = np.uint64(0)
+                for word in range(words):
+                    joined = pool[chosen * words + word] & pool[other * words + word]
+                    pool[new * words + word] = joined
+                    both += popcount(joined)
+                if both >= np.uint64(least):
+                    names[new], totals[new] = names[other], both
+                    new += 1
+            if new > stop:
+                depth += 1
+                base[depth], length[depth], cursor[depth] = stop, new - stop, 0
+    return flat[:used], lengths[:sets], found[:sets], True
