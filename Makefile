@@ -12,12 +12,17 @@ export PYTHONDONTWRITEBYTECODE :=
 
 setup: $(VENV)/ready
 
-$(VENV)/ready: pyproject.toml
+# What a user has: the package alone.
+$(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sfumato needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+# What a developer has.
+$(VENV)/ready: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,sql]'
-	$(BIN)/python -m sfumato.cli.warm
+	$(BIN)/sfumato doctor --warm --quiet
 	@touch $@
 
 # The engine for secure computation needs an older Python and numpy, so it has an environment of its own.
@@ -30,7 +35,7 @@ $(ENGINE)/ready:
 	$(ENGINE)/bin/python -m pip install --quiet --disable-pip-version-check 'spu==0.9.5' 'numpy<2'
 	@touch $@
 
-demo: setup
+demo: $(VENV)/installed
 	$(BIN)/sfumato demo -o demo --overwrite
 
 check: setup

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 import sfumato as sf
-from sfumato.assess.attacks.linkage import mutual_links
+from sfumato.assess.algebra import run_measure
+from sfumato.assess.attacks.linkage import LINKAGE, mutual_links
 from sfumato.assess.stand_ins import split_in_tenths, split_in_two
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec
@@ -62,6 +63,31 @@ def test_a_link_to_another_row_of_the_same_person_is_a_link() -> None:
     population, released = np.array([[0.0], [0.2], [5.0]]), np.array([[0.3], [5.1]])
     assert mutual_links(population, released, np.array([0])).tolist() == [0.0]
     assert mutual_links(population, released, np.array([0]), np.array([7, 7, 8])).tolist() == [1.0]
+
+
+def test_of_people_equally_near_each_counts_once_however_many_rows_they_have() -> None:
+    population, persons = np.array([[1.0], [1.0], [1.0], [1.0], [4.0]]), np.array([7, 7, 7, 8, 9])
+    assert mutual_links(population, np.array([[1.1]]), np.arange(5), persons).tolist() == [0.5, 0.5, 0.5, 0.5, 0.0]
+
+
+def test_a_redraw_links_people_with_several_rows_no_more_than_people_held_out() -> None:
+    """Who is held out brings all of their rows: with one each they would be linked less than people inside."""
+    gained = []
+    for seed in range(10, 18):
+        table, released, outside = visits(seed), visits(seed + 100).select(["a", "b", "c"]), visits(seed + 200, 1_000)
+        codec = Codec.fit(table, Schema.infer(table).without_rules().with_role(Role.PERSON, "who"))
+        looked = study_of(
+            table.select(["a", "b", "c"]),
+            released,
+            codec,
+            holdout=outside,
+            persons=np.repeat(np.arange(PERSONS), VISITS),
+            rng=np.random.default_rng(seed),
+        )
+        found = {finding.name: finding for finding in run_measure(LINKAGE, looked)}["linkage-euclid"]
+        gained.append((found.value or 0.0) - (found.control or 0.0))
+    assert abs(np.mean(gained)) < 3 * np.std(gained, ddof=1) / np.sqrt(len(gained))
+    assert abs(np.mean(gained)) < 0.05
 
 
 def test_attempts_of_a_report_are_persons() -> None:

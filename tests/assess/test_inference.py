@@ -20,8 +20,9 @@ from sfumato.assess.attacks.inference import (
     REGISTRY,
     Reader,
     attack_column,
-    knowing,
+    outsiders,
     pool,
+    profiles_of,
     rank_columns,
     tolerance_of,
 )
@@ -159,8 +160,14 @@ def test_profiles_are_nested_and_never_know_the_secret() -> None:
 
 
 def test_an_attacker_can_be_told_which_columns_he_knows() -> None:
-    this = study(draw_table(1), draw_table(2))
-    assert set(knowing("doctor", ["x", "born", "colour"]).choose(rank_columns(this), "x")) == {"born", "colour"}
+    this = dataclasses.replace(study(draw_table(1), draw_table(2)), known=("x", "born", "colour"))
+    told, insider = profiles_of(this)
+    assert set(told.choose(rank_columns(this), "x")) == {"born", "colour"}
+    assert insider is INSIDER
+    assert outsiders(this) == {"neighbour": told.choose(rank_columns(this), "")}
+    found = {finding.name: finding for finding in run_measure(ATTRIBUTE_INFERENCE, this)}
+    assert "attribute-inference-registry" not in found
+    assert "that the owner named" in found["attribute-inference-neighbour"].meaning
 
 
 def test_the_sentence_names_the_columns_that_are_known() -> None:

@@ -34,8 +34,8 @@ def people(seed: int, rows: int = 80) -> pa.Table:
 
 def found(table: pa.Table, released: pa.Table, known: list[str], target: str | None = None) -> dict[str, Any]:
     codec = Codec.fit(table, Schema.infer(table, target=target))
-    study = study_of(table, released, codec, rng=np.random.default_rng(1))
-    return {finding.name: finding for finding in class_findings(study, known)}
+    study = study_of(table, released, codec, known=known, rng=np.random.default_rng(1))
+    return {finding.name: finding for finding in class_findings(study)}
 
 
 @given(seed=st.integers(0, 10_000))

@@ -16,7 +16,8 @@ from sfumato.assess.study import Study, study_of
 from sfumato.mechanisms.protocol import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 
-WAYS = ("euclid", "mahalanobis", "rank")
+WHOLE = ("euclid", "mahalanobis", "rank")
+WAYS = (*WHOLE, "neighbour", "registry")
 
 
 def study(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Study:
@@ -60,11 +61,22 @@ def test_twins_share_a_link(width: int) -> None:
 
 
 def test_a_copy_is_linked_whole_and_held_out_people_are_not() -> None:
-    for finding in found(study(draw_table(1), draw_table(1), holdout=draw_table(3))).values():
+    findings = found(study(draw_table(1), draw_table(1), holdout=draw_table(3)))
+    for finding in (findings[f"linkage-{way}"] for way in WHOLE):
         assert finding.value == 1.0
         assert finding.baseline == pytest.approx(0.45, abs=0.1)  # an independent redraw links so many
         assert finding.control is not None
         assert finding.control < 0.1
+
+
+def test_an_outsider_links_whoever_of_a_copy_is_alone_in_the_known_columns() -> None:
+    table, known = draw_table(1), ("shape", "count")
+    counts = table.group_by(known).aggregate([([], "count_all")]).num_rows
+    finding = found(study(table, table, known=known))["linkage-neighbour"]
+    assert finding.value == pytest.approx(counts / ROWS)  # of t who are alike, each is found with a chance of 1/t
+    assert "known are shape, count" in finding.meaning
+    few, half = (found(study(table, table))[f"linkage-{name}"] for name in ("neighbour", "registry"))
+    assert counts / ROWS < (few.value or 0.0) <= (half.value or 0.0) < 1.0
 
 
 def test_a_copy_of_a_table_with_twins_is_linked_as_often_as_it_has_different_rows() -> None:

@@ -135,8 +135,9 @@ def assess(
     rows that were kept out of the release, those that need them. ``records`` is the original as encoded before,
     ``persons`` and ``held_persons`` say whom rows are about where no records do,
     ``before`` what left in the epoch before, of a stream. A ``budget`` in seconds chooses how many rows are looked
-    at; where a policy is ``judged`` by the findings more people are attacked. Rows alike in the columns that are
-    ``known`` are counted where some are named.
+    at; where a policy is ``judged`` by the findings more people are attacked. ``known`` are the columns that an
+    outsider is taken to know, who attacks with these, and rows alike in them are counted; else outsiders are chosen
+    by rule.
     """
     begin = perf_counter()
     tell(_STAGE, 0.0)
@@ -152,10 +153,11 @@ def assess(
         held_persons=held_persons,
         budget=budget,
         judged=judged,
+        known=known,
         rng=rng,
     )
     measured = measure_study(study)
-    alike = class_findings(study, known) if known else ()
+    alike = class_findings(study) if known else ()
     findings = _privacy_first((*measured.findings, *alike, *epoch_findings(facts, before, released, codec, rng)))
     figures = draw_figures(study, findings)
     tell(_STAGE, 1.0)

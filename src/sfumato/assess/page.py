@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.assess.figures.histograms import MOST_COLUMNS
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding, gains, rank
-from sfumato.assess.plain import risk_aside, risk_sentence, risky_columns, risky_kinds, use_sentence
+from sfumato.assess.plain import by_knowledge, risk_aside, risk_sentence, risky_columns, risky_kinds, use_sentence
 from sfumato.assess.words import show, spoken_name
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def write_page(report: Report, *, edition: Literal["owner", "public"], certifica
         **_told(report, findings, certificate, owner=owner),
         strip=_strip(figures, findings, owner=owner),
         charts=[figure for figure in figures if figure.name in _FIRST],
+        attackers=by_knowledge(findings),
         made=_made(report, certificate or {}),
         families=_families(findings, rooms),
         looked=_looked(report, owner=owner),

@@ -14,6 +14,7 @@ from sfumato.assess.words import show, spoken_name
 
 __all__ = [
     "attack_name",
+    "by_knowledge",
     "hundred",
     "limit_words",
     "missing_words",
@@ -26,13 +27,19 @@ __all__ = [
 
 _MOST_COLUMNS = 3
 _LEAST = 0.005  # a share of people that is worth a word
-_WAYS = {"euclid": "by distance", "mahalanobis": "by weighted distance", "rank": "by ranks"}
+_WAYS = {
+    "euclid": "by distance",
+    "mahalanobis": "by weighted distance",
+    "rank": "by ranks",
+    "neighbour": "knowing a few columns",
+    "registry": "knowing half of them",
+}
 _NAMES = {
     "linkability": "Two halves of a record joined",
     "linkability-near": "Two halves of a record nearly joined",
     "singling-out-univariate": "Singled out by one value",
     "singling-out-multivariate": "Singled out by a few values",
-    "attribute-inference-neighbour": "A cell read by who knows 3 columns",
+    "attribute-inference-neighbour": "A cell read by who knows a few",
     "attribute-inference-registry": "A cell read by who knows half",
     "attribute-inference-insider": "A cell read by who knows the rest",
     "label-inference": "The target told from the rest",
@@ -212,6 +219,32 @@ def _people(gain: Gain) -> str:
     if other is None:
         other = "from a table that knows nobody of them" if finding.baseline_interval is not None else "by guessing"
     return f"Of 100 people in the table {here} {done}; {other}, {there}."
+
+
+_KNOWN = {"neighbour": "a few columns", "registry": "half of the columns", "insider": "all columns but one"}
+_LINKED = {"neighbour": "neighbour", "registry": "registry", "insider": "euclid"}
+
+
+def by_knowledge(findings: Iterable[Finding]) -> list[tuple[str, str, str]]:
+    """Attackers by what they know: how many of 100 people they link, and of how many they read a further cell."""
+    found = {finding.name: finding for finding in findings if finding.value is not None}
+    rows = []
+    for name, known in _KNOWN.items():
+        way = _LINKED[name]
+        linked = found.get(f"linkage-{way}") or found.get(f"own-row-linkage-{way}")
+        read = found.get(f"attribute-inference-{name}")
+        if linked is not None or read is not None:
+            rows.append((known, _beside(linked), _beside(read)))
+    return rows if len(rows) > 1 else []
+
+
+def _beside(finding: Finding | None) -> str:
+    """Of 100 people in the table, and of 100 who are not or by guessing."""
+    if finding is None or finding.value is None:
+        return "not tried"
+    against = finding.baseline if finding.control is None else finding.control
+    other = "" if against is None else f"{hundred(against)} {'outside' if finding.control is not None else 'by chance'}"
+    return f"{hundred(finding.value)}{other and f' ({other})'}"
 
 
 def risky_columns(columns: Sequence[ColumnRisk]) -> list[tuple[str, str]]:

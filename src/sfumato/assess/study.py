@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -190,6 +190,7 @@ class Study:
     rule_names: tuple[str, ...] = ()  # names of all columns that rules may speak of
     persons: Places | None = None  # whom each original row is about; None where each is about a person of its own
     held_persons: Places | None = None  # the same of the rows held out
+    known: tuple[str, ...] = ()  # columns that an outsider is taken to know, where the owner said
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Chance of a measure's own, so that one more measure changes no other."""
@@ -304,6 +305,7 @@ def study_of(
     held_persons: Places | None = None,
     budget: float | None = None,
     judged: bool = False,
+    known: Sequence[str] = (),
     rng: np.random.Generator,
 ) -> Study:
     """Read both tables, and the rows held out, as measures see them.
@@ -336,6 +338,7 @@ def study_of(
         codec.schema.names,
         records.persons if persons is None else persons,
         persons_of_table(outside, codec.schema) if held_persons is None and outside is not None else held_persons,
+        tuple(known),
     )
 
 

@@ -27,6 +27,7 @@ _VERBS = {
     "stream": "stream",
     "reconstruct": "randomized",
     "party": "party",
+    "doctor": "doctor",
 }
 """Verbs, in the order of the help, and the module of each."""
 

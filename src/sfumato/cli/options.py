@@ -61,7 +61,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "holdout": ("Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
     "identifier": ("A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
     "known": (
-        "A column that an outsider is taken to know: k, l and t are counted; repeatable.",
+        "A column that an outsider knows, who attacks with it; repeatable.  [default: few columns, and half of them]",
         {"multiple": True, "metavar": "COL"},
     ),
     "level": ("Privacy level: a column, a number, or 'age > 60: 12, else: 5'.", {"metavar": "COL|N|RULE"}),

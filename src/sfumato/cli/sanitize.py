@@ -153,7 +153,7 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
 @options("level", "strata", "target", "identifier", "person", "rows_are_people", "weight", "public", "schema")
 @options("no_rules", "rare", "rows", "where", "holdout", "recipe", "seed", "form")
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
-@options("no_report", "sign", "overwrite")
+@options("known", "no_report", "sign", "overwrite")
 @click.option("--pdf", is_flag=True, help="Print owner/summary.html as PDF, where a browser is installed.")
 @click.option(
     "--chunked", is_flag=True, help="translate, scale, rotate, hybrid: a file larger than memory, in batches."
@@ -256,6 +256,8 @@ def _signer(output: Path, sign: Path | None, recipe: Recipe | None, run: dict[st
         raise OptionError("--policy judges what is measured and --no-report leaves it out; leave one of them out")
     if run["budget"] is not None and not run["report"]:
         raise OptionError("--budget limits the measuring and --no-report leaves it out; leave one of them out")
+    if run["known"] and not run["report"]:
+        raise OptionError("--known is for attacks and --no-report leaves them out; leave one of them out")
     if sign is None:
         return None
     seed = run["seed"] if run["seed"] is not None or recipe is None else recipe.seed

@@ -12,9 +12,11 @@ import numba
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["compiled", "fixed", "inner", "is_cached", "whole"]
+__all__ = ["all_cached", "compiled", "fixed", "inner", "is_cached", "whole"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_kernels: list[Callable[..., Any]] = []  # of modules that were imported
 
 whole = cast("Callable[[Any], int]", numba.int64)
 """A whole number to count with inside a kernel: counting from a plain 0 would compile what it is passed to twice."""
@@ -32,6 +34,7 @@ def compiled(function: F) -> F:
     except RuntimeError:  # no folder to keep it in
         return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
     _forget_stale(kernel)
+    _kernels.append(kernel)
     return cast(F, kernel)
 
 
@@ -54,6 +57,12 @@ def fixed(array: NDArray[Any], kind: DTypeLike) -> NDArray[Any]:
 def is_cached(kernel: Callable[..., Any]) -> bool:
     """Tell whether an earlier run has left a compiled version of this kernel."""
     return bool(_kept(kernel))
+
+
+def all_cached(*modules: str) -> bool:
+    """Tell whether earlier runs have left all kernels of some modules, which are imported."""
+    some = [kernel for kernel in _kernels if cast(Any, kernel).py_func.__module__ in modules]
+    return bool(some) and all(map(is_cached, some))
 
 
 def _kept(kernel: Callable[..., Any]) -> list[Path]:

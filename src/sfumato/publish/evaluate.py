@@ -24,7 +24,7 @@ from sfumato.privacy.certificate import Certificate
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report
 from sfumato.publish.policy import Policy
-from sfumato.publish.release import check_budget
+from sfumato.publish.release import check_budget, known_columns
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.align import Aligned, align
 from sfumato.tables.coarsened import coarsen
@@ -132,9 +132,7 @@ def measure_released(
 
     The facts of its certificate choose the attacks; where a policy is judged by it, more people are attacked.
     """
-    unknown = [name for name in known if all(field.name != name for field in schema.encoded)]
-    if unknown:
-        raise OptionError(f"there is no column {unknown[0]!r} that is measured and could be known; name another")
+    known = known_columns(known, schema)
     notes = _notes_of_columns(original, released, schema)
     holdout = None if holdout is None else coarsen(holdout, schema)[0]
     original, schema = coarsen(original, schema)
@@ -173,7 +171,7 @@ def measure_released(
         held_persons=None if holdout is None else persons_of_table(holdout, schema),
         budget=budget,
         judged=judged,
-        known=tuple(dict.fromkeys(known)),
+        known=known,
         rng=rng,
     )
     notes += [UserWarning(note) for note in report.notes]
@@ -297,7 +295,8 @@ def evaluate(
     holdout : table, optional
         Rows like the original's that the release was not made from.
     known : iterable of str
-        Columns that an outsider is taken to know: k, l and t are counted over the rows alike in them.
+        Columns that an outsider is taken to know: outsiders attack with these, and k, l and t are counted over the
+        rows alike in them. By default outsiders with few columns and with half of them are tried.
     budget : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
     seed : int, optional

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import pyarrow as pa
 from sfumato.assess.measure import assess, assess_apart
 from sfumato.assess.report import Report
 from sfumato.core.documents import write_json
-from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
+from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError, closest_name, shown
 from sfumato.core.facts import Fact, Unmeasured, is_quoted
 from sfumato.core.notebook import html_table
 from sfumato.core.randomness import Mode, Randomness
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from sfumato.mechanisms.geometry.key import Key
 
-__all__ = ["Release", "check_budget", "form_named", "publish", "refuse_to_sign_rehearsal", "signer_of"]
+__all__ = ["Release", "check_budget", "form_named", "known_columns", "publish", "refuse_to_sign_rehearsal", "signer_of"]
 
 _NOTHING = "nothing was changed"
 
@@ -249,6 +249,7 @@ def publish(
     *,
     report: bool = True,
     budget: float | None = None,
+    known: Sequence[str] = (),
     spreadsheet_safe: bool = False,
     policy: Policy | None = None,
     despite_policy: bool = False,
@@ -264,7 +265,7 @@ def publish(
         Where the policy is not met, or it cannot be told; it holds the report.
     """
     recipe, randomness = outcome.recipe, Randomness(outcome.recipe.seed)
-    measured = _measure(outcome, budget, randomness, judged=policy is not None) if report else None
+    measured = _measure(outcome, budget, known, randomness, judged=policy is not None) if report else None
     if policy is not None:
         recipe = dataclasses.replace(recipe, policy=policy.title)
     if report or policy is not None:
@@ -298,7 +299,9 @@ def publish(
     return refuse_unmet(release, despite=despite_policy)
 
 
-def _measure(outcome: Outcome, budget: float | None, randomness: Randomness, *, judged: bool) -> Report:
+def _measure(
+    outcome: Outcome, budget: float | None, known: Sequence[str], randomness: Randomness, *, judged: bool
+) -> Report:
     comparison, rng = outcome.comparison, randomness.generator("assess")
     if isinstance(comparison, Apart):
         return assess_apart(
@@ -321,6 +324,7 @@ def _measure(outcome: Outcome, budget: float | None, randomness: Randomness, *, 
         before=comparison.before,
         budget=budget,
         judged=judged,
+        known=[name for name in known if name in comparison.codec.schema.names],
         rng=rng,
     )
     seconds = {"sanitizing": outcome.seconds, **report.seconds}
@@ -340,3 +344,21 @@ def check_budget(budget: float | None) -> None:
     """Refuse a number of seconds that is none."""
     if budget is not None and not (math.isfinite(budget) and budget > 0):
         raise OptionError("the budget must be a number of seconds above 0; try 30")
+
+
+def known_columns(known: Iterable[str], schema: Schema) -> tuple[str, ...]:
+    """Columns that an outsider is taken to know, also where several stand in one text with commas between.
+
+    Raises
+    ------
+    OptionError
+        Where one of them is no column that is measured.
+    """
+    measured = [field.name for field in schema.encoded]
+    names = [name for told in known for name in ([told] if told in measured else told.split(","))]
+    unknown = next((name for name in names if name not in measured), None)
+    if unknown is not None:
+        meant = closest_name(unknown, measured)
+        told = "name another" if meant is None else f"did you mean {shown(meant)}?"
+        raise OptionError(f"there is no column {shown(unknown)} that is measured and could be known; {told}")
+    return tuple(dict.fromkeys(names))

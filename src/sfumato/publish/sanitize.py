@@ -24,7 +24,7 @@ from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder, replacing_folder
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import BUILT_IN, Policy
-from sfumato.publish.release import Release, check_budget, publish, signer_of
+from sfumato.publish.release import Release, check_budget, known_columns, publish, signer_of
 from sfumato.publish.signature import Signer
 from sfumato.tables.cells import is_text
 from sfumato.tables.frames import restore, to_arrow
@@ -60,6 +60,7 @@ def sanitize(
     where: str | None = None,
     report: bool = True,
     budget: float | None = None,
+    known: Iterable[str] = (),
     native: bool = False,
     spreadsheet_safe: bool = False,
     policy: Policy | str | Path | None = None,
@@ -117,6 +118,9 @@ def sanitize(
         Whether to measure.
     budget : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
+    known : iterable of str
+        Columns that an outsider is taken to know, who attacks with these. By default outsiders with few columns and
+        with half of them are tried.
     native : bool
         Write numbers and dates that came as text in types of their own.
     spreadsheet_safe : bool
@@ -173,11 +177,13 @@ def sanitize(
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     plan = settle(arrow, chosen, rows_are_people=rows_are_people, **told)
+    outside = known_columns(known, plan.schema)
     outcome = run_in_memory(arrow, plan, native=native)
     release = publish(
         outcome,
         report=report,
         budget=budget,
+        known=outside,
         spreadsheet_safe=spreadsheet_safe,
         policy=asked,
         despite_policy=despite_policy,
@@ -221,6 +227,7 @@ def sanitize_file(
     seed: int | None = None,
     report: bool = True,
     budget: float | None = None,
+    known: Iterable[str] = (),
     encoding: str = "utf-8",
     sign: str | Path | Signer | None = None,
     overwrite: bool = False,
@@ -259,6 +266,8 @@ def sanitize_file(
         Whether to measure, on the sample.
     budget : float, optional
         Seconds that the measuring may take.
+    known : iterable of str
+        Columns that an outsider is taken to know.
     encoding : str
         Of CSV.
     sign : path or Signer, optional
@@ -287,13 +296,14 @@ def sanitize_file(
     _check_key(mover, new_key, folder)
     signer, form = signer_of(sign, rehearsal=told["seed"] is not None), form_of(Path(source))
     tried = try_on_sample(source, mover, rows=sample_rows, encoding=encoding, rows_are_people=rows_are_people, **told)
+    outside = known_columns(known, tried.plan.schema)
     try:
         with keeping_key(tried.key, new_key, folder), replacing_folder(folder, overwrite=overwrite) as work:
             (work / "release").mkdir()
             place = work / "release" / f"table.{form.format.value}"
             outcome = run_in_chunks(tried, place, batch_rows=batch_rows, spreadsheet_safe=spreadsheet_safe)
             release = publish(
-                outcome, report=report, budget=budget, policy=asked, despite_policy=despite_policy
+                outcome, report=report, budget=budget, known=outside, policy=asked, despite_policy=despite_policy
             ).write_into(work, form, signer)
     except OSError as error:
         raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None

@@ -2,7 +2,8 @@
 
 Whether a table is open to it depends on what the attacker knows, and users of other tools are left alone with that
 choice (statice/anonymeter#28). Here named attackers are chosen by rule so that nobody has to be asked. They are nested:
-who is named later knows all that the earlier ones know, and one column more or many.
+who is named later knows all that the earlier ones know, and one column more or many. An owner who knows better names
+the columns that an outsider knows, who then takes the place of the first two.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ __all__ = [
     "REGISTRY",
     "Reader",
     "attack_column",
-    "knowing",
+    "outsiders",
     "pool",
+    "profiles_of",
     "rank_columns",
     "tolerance_of",
 ]
@@ -76,23 +78,6 @@ def _rank(pair: ColumnPair, target: str | None) -> tuple[bool, bool, bool, int]:
     return pair.name == target, distinct < 2, pair.field.kind in (Kind.CONTINUOUS, Kind.DATE), distinct
 
 
-def knowing(name: str, columns: Sequence[str]) -> Profile:
-    """An attacker who knows the columns that are named, the secret excepted.
-
-    Examples
-    --------
-    >>> knowing("doctor", ["age", "sex"]).choose(["sex", "age", "income"], "age")
-    ('sex',)
-    """
-    known = tuple(columns)
-    return Profile(
-        name,
-        "knows columns that were named",
-        f"by a {name}",
-        lambda order, secret: tuple(column for column in order if column in known and column != secret),
-    )
-
-
 def _first(order: Sequence[str], secret: str, count: int) -> tuple[str, ...]:
     return tuple(column for column in order if column != secret)[:count]
 
@@ -100,22 +85,40 @@ def _first(order: Sequence[str], secret: str, count: int) -> tuple[str, ...]:
 NEIGHBOUR = Profile(
     "neighbour",
     "knows the three columns that are seen most easily",
-    "by a neighbour",
+    "by who knows a few columns",
     lambda order, secret: _first(order, secret, _SEEN),
 )
 REGISTRY = Profile(
     "registry",
     "has a register with half of the columns, those that take the fewest values",
-    "with a registry",
+    "by who knows half of the columns",
     lambda order, secret: _first(order, secret, max(_SEEN, len(order) // 2)),
 )
 INSIDER = Profile(
     "insider",
     "knows everything about a person but one column",
-    "by an insider",
+    "by who knows all other columns",
     lambda order, secret: _first(order, secret, len(order)),
 )
 PROFILES = (NEIGHBOUR, REGISTRY, INSIDER)
+
+
+def profiles_of(study: Study) -> tuple[Profile, ...]:
+    """Attackers of a study: who knows what the owner named, the secret excepted, and the insider; else all by rule."""
+    if not study.known:
+        return PROFILES
+    told = dataclasses.replace(
+        NEIGHBOUR,
+        sentence="knows the columns that the owner named",
+        choose=lambda order, secret: tuple(column for column in order if column in study.known and column != secret),
+    )
+    return told, INSIDER
+
+
+def outsiders(study: Study) -> dict[str, tuple[str, ...]]:
+    """Columns that each attacker knows who does not know them all, by the attacker's name."""
+    order = rank_columns(study)
+    return {profile.name: profile.choose(order, "") for profile in profiles_of(study) if profile is not INSIDER}
 
 
 @dataclass(frozen=True)
@@ -258,7 +261,7 @@ def _run(study: Study) -> Iterator[Stated]:
     # the target first, then what is least easily seen; all columns, unless they are many or the table large
     secrets = tuple(reversed(order))[: min(_MOST, max(_FEWEST, _CELLS // len(study.released)))]
     attempts = min(study.sizes.attempts, max(1, _SHARE * study.sizes.attempts // len(secrets)))
-    for profile in PROFILES:
+    for profile in profiles_of(study):
         people = study.sizes.attempts if study.sizes.judged and profile is INSIDER else attempts
         tried = (attack_column(study, reader, secret, profile.choose(order, secret), people, rng) for secret in secrets)
         attacks = [attack for attack in tried if attack is not None]
@@ -266,7 +269,8 @@ def _run(study: Study) -> Iterator[Stated]:
             raise NotRun("no cell of the original has a value that could be guessed")
         *first, last = profile.choose(order, "")
         named = f"{', '.join(first)} and {last}" if first else last
-        known = "" if profile is INSIDER else f", here {named} ({_NEXT})"
+        line = "" if study.known else f" ({_NEXT})"
+        known = "" if profile is INSIDER else f", here {named}{line}"
         meaning, whole = _MEANING.format(known=profile.sentence + known), pool(attacks).success
         note = _note(study, secrets, people)
         yield f"attribute-inference-{profile.name}", dataclasses.replace(whole, meaning=meaning, note=note)

@@ -2,9 +2,9 @@
 
 Where it is known from whose record a released row was made, a link counts when it leads to one's own row. Of other
 tables, whose rows may descend from nobody, a link counts when it is mutual: the released row nearest to the person has
-nobody of the original nearer than this person. A release that knows nobody links many people so, too: one part of the
-original links the other, and held-out people, each in the seat of an original, link mutually as often where the
-release owes nothing to the originals.
+nobody of the original nearer than this person. An outsider, who knows some columns, compares in these. A release that
+knows nobody links many people so, too: one part of the original links the other, and held-out people, each in the seat
+of an original, link mutually as often where the release owes nothing to the originals.
 
 A group hides which of its members a person is, not where they are [Nin, Herranz & Torra 2008]. That attacker looks for
 the person's group, from the released rows alone or also from the groups' statistics; who was in which group is used
@@ -14,11 +14,12 @@ only to score.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, success, where
+from sfumato.assess.attacks.inference import NEIGHBOUR, REGISTRY, outsiders
 from sfumato.assess.attacks.linkability import draw_halves
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries, wilson
@@ -52,6 +53,8 @@ _WAYS = {
     "euclid": "in standard deviations of the columns",
     "mahalanobis": "by Mahalanobis' distance, which discounts columns that repeat each other",
     "rank": "by rank, which no change of scale hides",
+    NEIGHBOUR.name: "in the few columns that an outsider knows",
+    REGISTRY.name: "in half of the columns, those that take the fewest values",
 }
 _OWN_ROWS = "each released row was made from one person's record, so that links to one's own row are counted instead"
 
@@ -59,13 +62,21 @@ _OWN_ROWS = "each released row was made from one person's record, so that links 
 def _run(study: Study) -> Iterator[Stated]:
     if study.workings is not None and study.workings.origin is not None:
         raise NotRun(_OWN_ROWS, applies=False)
+    known = outsiders(study)
     nobody = {
-        way: linkage_tries(other, view)[0] for other in split_in_two(study) for way, view in _views(other).items()
+        way: linkage_tries(other, view)[0]
+        for other in split_in_two(study)
+        for way, view in _views(other, known).items()
     }
-    for way, view in _views(study).items():
+    for way, view in _views(study, known).items():
         attack, control = linkage_tries(study, view)
-        guess, note = nobody.get(way, 1 / study.people), study.looked(int(attack.of))
+        guess, note = nobody.get(way, 1 / study.people), study.looked(int(attack.of)) + _named(known.get(way))
         yield f"linkage-{way}", success(attack, guess=guess, control=control, note=note)
+
+
+def _named(columns: Sequence[str] | None) -> str:
+    """Note on the columns that an outsider is taken to know."""
+    return "" if not columns else f"; known are {', '.join(columns)}"
 
 
 def linkage_tries(study: Study, view: _View | None = None) -> tuple[Tries, Tries | None]:
@@ -89,14 +100,19 @@ def most_people(study: Study) -> int:
     return min(study.sizes.attempts, max(_FEWEST, _PAIRS // rows))
 
 
-def _views(study: Study) -> dict[str, _View]:
-    """Coordinates in which each way compares, as functions of a whole table."""
+def _views(study: Study, known: Mapping[str, Sequence[str]]) -> dict[str, _View]:
+    """Coordinates in which each way compares, as functions of a whole table; those of outsiders are what they know."""
     white = whitening(study.released)
-    return {
+    views: dict[str, _View] = {
         "euclid": lambda rows: rows,
         "mahalanobis": lambda rows: rows @ white,
         "rank": lambda rows: rank_view(rows, study.layout),
     }
+    return views | {name: _within(study.coordinates(columns)) for name, columns in known.items()}
+
+
+def _within(coordinates: Places) -> _View:
+    return lambda rows: np.ascontiguousarray(rows[:, coordinates])
 
 
 def whitening(rows: Matrix) -> Matrix:
@@ -146,67 +162,85 @@ def rank_view(rows: Matrix, layout: Layout) -> Matrix:
 def mutual_links(population: Matrix, released: Matrix, people: Places, persons: Places | None = None) -> Matrix:
     """How surely, for each person, the released row nearest to them has them as its nearest.
 
-    ``people`` are places in the population. 1 is a mutual link, 1/t where t of the population are equally near to the
-    released row, else 0. Where ``persons`` says whom each of the population is about, another row of the same person
-    may be the nearest.
+    ``people`` are places in the population. 1 is a mutual link, 1/t where t people of the population are equally near
+    to the released row, else 0. Where ``persons`` says whom each row of the population is about, a person is as near
+    as the nearest of their rows.
 
     Examples
     --------
     >>> population = np.array([[0.0], [1.0], [1.0], [5.0]])
     >>> mutual_links(population, np.array([[0.1], [1.0]]), np.arange(4)).tolist()
     [1.0, 0.5, 0.5, 0.0]
+    >>> mutual_links(population, np.array([[0.1], [1.0]]), np.arange(4), np.array([0, 1, 1, 2])).tolist()
+    [1.0, 1.0, 1.0, 0.0]
     """
-    found, away = nearest(released, population[people])
-    links, reach = found[:, 0], away[:, 0]
-    slack = _SLACK * (1.0 + reach)
+    links = nearest(released, population[people])[0][:, 0]
     rows, where = np.unique(links, return_inverse=True)
-    whose, near = nearest(population, released[rows], min(2, len(population)))
-    hits: Matrix = (near[where, 0] >= reach - slack).astype(np.float64)  # the person is one of them: none is nearer
-    tied = np.flatnonzero(hits * (near[where, -1] <= reach + slack)) if len(population) > 1 else np.empty(0, np.int64)
-    if len(tied):
-        centres, which = np.unique(links[tied], return_index=True)
-        counts = _count_within(population, released[centres], (reach + slack)[tied[which]])
-        hits[tied] = 1.0 / np.maximum(counts, 1)[np.searchsorted(centres, links[tied])]
-    if persons is None:
-        return hits
-    first, last = (persons[whose[where, place]] == persons[people] for place in (0, -1))
-    rival = ~last & (near[where, -1] <= near[where, 0] + slack)
-    return np.maximum(hits, np.where(first, np.where(rival, 0.5, 1.0), 0.0))
+    found, near = nearest(population, released[rows], min(2, len(population)))
+    slack = _SLACK * (1.0 + near[:, 0])
+    who = np.arange(len(population)) if persons is None else persons
+    hits: Matrix = (who[found[where, 0]] == who[people]).astype(np.float64)
+    tied = near[:, -1] <= near[:, 0] + slack if len(population) > 1 else np.zeros(len(rows), np.bool_)
+    for row, alike in _within_reach(population, released[rows[tied]], (near[:, 0] + slack)[tied]):
+        here = np.flatnonzero(where == np.flatnonzero(tied)[row])
+        nearest_people = np.unique(who[alike])
+        hits[here] = np.isin(who[people[here]], nearest_people) / len(nearest_people)
+    return hits
 
 
-def _count_within(rows: Matrix, centres: Matrix, reach: Matrix) -> Places:
-    """How many rows are within reach of each centre, in blocks."""
+def _within_reach(rows: Matrix, centres: Matrix, reach: Matrix) -> Iterator[tuple[int, Places]]:
+    """Rows that are within reach of each centre, at least the nearest; distances are held in blocks."""
     norms = (rows**2).sum(axis=1)
     own = (centres**2).sum(axis=1)
     rounding = 1e-13 * (own + norms.max())  # of a square that is expanded
-    counts = np.empty(len(centres), dtype=np.int64)
     step = max(1, _BLOCK // len(rows))
     for start in range(0, len(centres), step):
         here = slice(start, start + step)
         squares = norms - 2.0 * (centres[here] @ rows.T)
         most = reach[here] ** 2 + rounding[here] - own[here]
-        counts[here] = (squares <= most[:, None]).sum(axis=1)
-    return counts
+        most = np.maximum(most, squares.min(axis=1))
+        for place, near in enumerate(squares <= most[:, None]):
+            yield start + place, np.flatnonzero(near)
 
 
 def _control(study: Study, view: _View, released: Matrix, outside: Places, rng: np.random.Generator) -> Tries:
-    """Links of held-out people, who take the seats of some originals: they are ranked and compared among the others."""
+    """Links of held-out people, who take the seats of some originals: they are ranked and compared among the others.
+
+    A person brings all of their rows.
+    """
     assert study.holdout is not None
     n, hits = len(study.original), 0.0
-    size = max(1, n // _SEATS)
-    for start in range(0, len(outside), size):
-        guests = outside[start : start + size]
-        seats = rng.choice(n, len(guests), replace=False)
+    rows = np.arange(len(study.holdout)) if study.held_persons is None else np.argsort(study.held_persons)
+    whose = rows if study.held_persons is None else study.held_persons[rows]
+    first, last = (np.searchsorted(whose, _persons_of(study, outside), side) for side in ("left", "right"))
+    rounds = (np.cumsum(last - first) - 1) // max(1, n // _SEATS)
+    for guests in np.split(np.arange(len(outside)), np.flatnonzero(np.diff(rounds)) + 1):
+        brought = [rows[first[guest] : last[guest]] for guest in guests]
+        seats = rng.choice(n, min(n, sum(map(len, brought))), replace=False)
+        came = np.concatenate(brought)[: len(seats)]
         population = study.original.copy()
-        population[seats] = study.holdout[guests]
+        population[seats] = study.holdout[came]
         who = None if study.persons is None else study.persons.copy()
         if who is not None:
-            who[seats] = who.max() + 1 + np.arange(len(seats))
-        hits += float(mutual_links(view(population), released, seats, who).sum())
+            who[seats] = (
+                who.max() + 1 + np.repeat(np.arange(len(guests)), [len(some) for some in brought])[: len(seats)]
+            )
+        attacked = seats[np.isin(came, outside[guests])]
+        hits += float(mutual_links(view(population), released, attacked, who).sum())
     return Tries(hits, len(outside))
 
 
-_SPOKEN_WAYS = {"euclid": "Euclid's distance", "mahalanobis": "Mahalanobis' distance", "rank": "ranks"}
+def _persons_of(study: Study, outside: Places) -> Places:
+    return outside if study.held_persons is None else study.held_persons[outside]
+
+
+_SPOKEN_WAYS = {
+    "euclid": "Euclid's distance",
+    "mahalanobis": "Mahalanobis' distance",
+    "rank": "ranks",
+    NEIGHBOUR.name: "a few columns",
+    REGISTRY.name: "half of the columns",
+}
 LINKAGE = Measure(
     "linkage", Family.ATTACK, "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006", _run
 ).finds(
@@ -230,11 +264,13 @@ def _run_own(study: Study) -> Iterator[Stated]:
     assert study.workings.origin is not None
     order = rng.permutation(len(study.released))  # of rows that are equally near one is taken at random
     origin = study.workings.origin[order]
-    for way, view in _views(study).items():
+    known = outsiders(study)
+    for way, view in _views(study, known).items():
         released, original = view(study.released)[order], view(study.original)
         found = origin[nearest(released, original[people])[0][:, 0]] == people
         tries = Tries(float(found.sum()), len(found))
-        values = success(tries, guess=1 / rows, control=None, note=study.looked(len(people)))
+        note = study.looked(len(people)) + _named(known.get(way))
+        values = success(tries, guess=1 / rows, control=None, note=note)
         yield f"own-row-linkage-{way}", dataclasses.replace(values, aside="")
 
 

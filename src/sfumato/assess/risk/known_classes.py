@@ -38,12 +38,13 @@ KNOWN_CLASSES = Measure(
 )
 
 
-def class_findings(study: Study, known: Sequence[str]) -> tuple[Finding, ...]:
-    """Findings about rows alike in some columns; the further columns are the target, or all others."""
-    return KNOWN_CLASSES.findings(_run(study, known))
+def class_findings(study: Study) -> tuple[Finding, ...]:
+    """Findings about rows alike in the known columns; the further columns are the target, or all others."""
+    return KNOWN_CLASSES.findings(_run(study))
 
 
-def _run(study: Study, known: Sequence[str]) -> Iterator[Stated]:
+def _run(study: Study) -> Iterator[Stated]:
+    known = study.known
     given = [study.pair(name) for name in known]
     before, after = _classes(given, original=True), _classes(given, original=False)
     yield (
