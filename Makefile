@@ -16,12 +16,12 @@ setup: $(VENV)/ready
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sfumato needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable .
 	@touch $@
 
 # What a developer has.
 $(VENV)/ready: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,sql]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,sql]'
 	$(BIN)/sfumato doctor --warm --quiet
 	@touch $@
 
@@ -73,7 +73,7 @@ mutants: $(MUTATION)/ready
 
 $(MUTATION)/ready: pyproject.toml
 	$(PYTHON) -m venv $(MUTATION)
-	$(MUTATION)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,sql]' 'mutmut==3.8.0' 'pytest<9'
+	$(MUTATION)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,sql]' 'mutmut==3.8.0' 'pytest<9'
 	@touch $@
 
 docs: setup

@@ -30,14 +30,16 @@ _FEWER = {
     (clustering, "_REDRAWS"): 2,
 }
 _WHOLE = {(room, name): getattr(room, name) for room, name in _FEWER}
+_DRAW = measure.draw_figures
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let models of reports learn in fewer rounds in ``make test``: half of a report's time is theirs."""
+    """In ``make test`` let models of reports learn in fewer rounds, and draw figures for tests that are marked."""
     whole = in_full() or item.get_closest_marker("slow") is not None
     for (room, name), number in (_WHOLE if whole else _FEWER).items():
         setattr(room, name, number)
+    measure.draw_figures = _DRAW if whole or item.get_closest_marker("drawn") else lambda *_: ()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,9 @@ import io
 import zipfile
 from collections import Counter
 
-from examples.messy_patients import COLUMNS, PATIENTS, VISITS, as_csv, as_xlsx, messy_rows
+from examples import messy_patients
+from examples.messy_patients import COLUMNS, PATIENTS, VISITS, as_csv, as_xlsx
+from tests.messy import messy_rows
 
 
 def test_the_messy_file_has_its_patients_and_visits_and_is_the_same_each_time() -> None:
@@ -12,7 +14,7 @@ def test_the_messy_file_has_its_patients_and_visits_and_is_the_same_each_time() 
     visits = Counter(row[0] for row in rows)
     assert (len(visits), len(rows)) == (PATIENTS, VISITS)
     assert max(visits.values()) > 5
-    assert rows == messy_rows()
+    assert rows == messy_patients.messy_rows()
     assert as_csv(rows).startswith(b"\xef\xbb\xbfpatient_id;name;")
 
 

@@ -589,6 +589,7 @@ def test_the_use_is_told_as_what_a_model_loses() -> None:
         "A model trained on it loses 22 of 92 points in telling 'pay'."
     )
     assert "loses none of 80 points" in use_sentence([model("accuracy-1nn", 0.9, 0.8)], "pay")
+    assert "loses none of 80 points" in use_sentence([model("accuracy-1nn", 0.79996, 0.8)], "pay")
     assert "it explains 0\u00a0% of the differences, one" in use_sentence(
         [model("response-r2-x", -0.1, 0.4, "")], "pay"
     )

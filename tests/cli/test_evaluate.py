@@ -19,7 +19,7 @@ from tests.examples import at_length
 
 whole_report, short_report = (pytest.mark.usefixtures(name) for name in ("without_figures", "short_reports"))
 
-FILES = {"report.html", "report-public.html", "report.json"}
+FILES = {"report.html", "report-public.html", "report.json", "summary.html"}
 
 
 @pytest.fixture

@@ -8,14 +8,15 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
-from examples.messy_patients import COLUMNS, messy_rows, write_messy_patients
+from examples.messy_patients import COLUMNS, as_csv
 from tests.cli.conftest import Run
+from tests.messy import messy_rows
 
 
 @pytest.mark.filterwarnings("ignore:columns without a value")
 def test_four_commands_lead_from_the_messy_file_to_a_verified_release(run: Run, tmp_path: Path) -> None:
-    write_messy_patients(tmp_path)
     source, out, k = tmp_path / "patients.csv", tmp_path / "out", 10
+    source.write_bytes(as_csv(messy_rows()))
     shown = run("inspect", source)
     assert "postcodes; " in shown.out
     assert "that fewer than 10 persons hold become wider ones" in shown.out

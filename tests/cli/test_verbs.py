@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from examples.messy_patients import as_xlsx, messy_rows
+from examples.messy_patients import as_xlsx
 from tests.cli.conftest import Run
+from tests.messy import messy_rows
 
 whole_report, short_report = (pytest.mark.usefixtures(name) for name in ("without_figures", "short_reports"))
 either_report = pytest.mark.parametrize(

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples.messy_patients import COLUMNS, messy_rows
+from examples.messy_patients import COLUMNS
 from sfumato.tables.contact import kind_of_number
 from sfumato.tables.schema import Role, Schema
 from tests.examples import examples
+from tests.messy import messy_rows
 
 
 def reason(cells: list[str], name: str = "column") -> tuple[Role, str]:

@@ -10,10 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from examples.messy_patients import COLUMNS, VISITS, WORKBOOK_PARTS, as_xlsx, messy_rows
+from examples.messy_patients import COLUMNS, VISITS, WORKBOOK_PARTS, as_xlsx
 from sfumato.core.errors import BadInput, OptionError, TableError
 from sfumato.tables.files import read_file, read_numerals
 from sfumato.tables.workbook import Sheet
+from tests.messy import messy_rows
 
 SPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 STYLES = f'<styleSheet xmlns="{SPACE}"><numFmts/><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>'

@@ -31,7 +31,7 @@ _BESIDE = {"distances": Family.PRIVACY, "groups": Family.PRIVACY, "models": Fami
 """Figures that stand beside the findings of a family."""
 _FIRST = ("attacks/all", "attacks/scores")  # figures of the second screen
 _MOST_CLAIMS = 6  # of a printed page
-_ON_ONE_PAGE = ("Method", "Smallest group", "Groups")
+_ON_ONE_PAGE = ("Method", "Smallest group", "Groups", "Smallest leaf", "Leaves")
 _SECTIONS = {
     "components": ("At one look", ""),
     "association": (
@@ -142,8 +142,12 @@ def _made(report: Report, document: dict[str, Any]) -> list[tuple[str, str]]:
         made.append(("Parameters", ", ".join(f"{key} = {value}" for key, value in parameters.items())))
     levels = document.get("levels")
     if isinstance(levels, dict):
+        chained = document.get("method") == "chain"
         made.extend(
-            (words, f"{levels[key]:,}" if isinstance(levels[key], int) else str(levels[key]))
+            (
+                _OF_LEAVES.get(words, words) if chained else words,
+                f"{levels[key]:,}" if isinstance(levels[key], int) else str(levels[key]),
+            )
             for key, words in _LEVELS.items()
             if levels.get(key) is not None
         )
@@ -157,6 +161,7 @@ _LEVELS = {
     "groups": "Groups",
     "violations": "Records below their level",
 }
+_OF_LEAVES = {"Smallest group": "Smallest leaf", "Groups": "Leaves"}  # what a chain has in their place
 
 
 def _claim(claim: dict[str, Any]) -> dict[str, str]:

@@ -160,7 +160,7 @@ def _best(known: dict[str, Finding], start: str, unit: str) -> tuple[float, floa
 
 def _lost(value: float, original: float, differs: bool) -> str:
     lost, of = original - value, _points(max(original, 0.0))
-    if lost <= 0:
+    if lost <= 0 or _points(lost) == "0":
         return f"loses none of {of} points"
     return f"loses {_points(lost)} of {of} points{'' if differs else ' (or none: it may be chance)'}"
 

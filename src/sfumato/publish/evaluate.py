@@ -76,7 +76,7 @@ class Evaluation:
         return self.report.to_json()
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
-        """Write ``report.html``, ``report-public.html`` and ``report.json``, whole or not at all.
+        """Write ``report.html``, ``report-public.html``, ``report.json`` and ``summary.html``, whole or not at all.
 
         Parameters
         ----------
@@ -91,6 +91,7 @@ class Evaluation:
             with replacing_folder(folder, overwrite=overwrite, contents=Contents.EVALUATION) as work:
                 write_text(work / "report.json", text, mode=0o600)
                 write_text(work / "report.html", self.report.to_html(edition="owner", certificate=document), mode=0o600)
+                write_text(work / "summary.html", self.report.to_summary(certificate=document), mode=0o600)
                 write_text(work / "report-public.html", self.report.to_html(edition="public", certificate=document))
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else type(error).__name__

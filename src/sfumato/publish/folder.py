@@ -33,7 +33,7 @@ def sha256_of(path: Path, *, linked: bool = True) -> str:
 _MARK = Path("release", "certificate.json")
 _REFUSED_MARK = Path("owner", "report.json")  # all that is left of a run whose policy was not met
 
-EVALUATION_FILES = ("report.html", "report-public.html", "report.json")
+EVALUATION_FILES = ("report.html", "report-public.html", "report.json", "summary.html")
 """What the folder of an evaluation holds, all of it and nothing else."""
 
 _TUNING_FILES = ("recipe.toml", "report.html", "report.json")
@@ -89,8 +89,9 @@ def _is_earlier(path: Path, contents: Contents) -> bool:
     if contents is Contents.RELEASE:
         refused = [file.name for file in inside] == ["owner"] and (path / _REFUSED_MARK).is_file()
         return refused or (path / _MARK).is_file()
-    files = EVALUATION_FILES if contents is Contents.EVALUATION else _TUNING_FILES
-    return {file.name for file in inside} == set(files) and all(file.is_file() for file in inside)
+    files = set(EVALUATION_FILES if contents is Contents.EVALUATION else _TUNING_FILES)
+    found = {file.name for file in inside}
+    return found in (files, files - {"summary.html"}) and all(file.is_file() for file in inside)
 
 
 @contextmanager

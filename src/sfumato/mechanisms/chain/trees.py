@@ -164,7 +164,7 @@ def _grow(
     aside, aside_codes = np.empty(len(rows.place), dtype=np.int64), np.empty(len(rows.place), dtype=np.uint8)
     goes_left, made, node = np.zeros(256, dtype=np.bool_), roots, 0
     while node < made:
-        first, last = spans[node]
+        first, last = spans[node, 0], spans[node, 1]
         n, chosen = last - first, -1
         together, spread = _spread(rows.score[first:last], classes, whole)
         best = together + spread * (least_gain / max(n, 1)) + _ROUNDING * together
@@ -351,7 +351,8 @@ def _move(line: NDArray[Any], side: NDArray[np.bool_], aside: NDArray[Any]) -> i
         else:
             aside[put] = line[place]
             put += 1
-    line[low:] = aside[:put]
+    for place in range(put):  # a slice would compile what to say where lengths differ
+        line[low + place] = aside[place]
     return low
 
 
