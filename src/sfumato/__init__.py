@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.randomize.mechanism import Randomization
     from sfumato.privacy.certificate import Certificate
     from sfumato.publish import Policy, PolicyNotMet, Release
+    from sfumato.publish.baskets import baskets
     from sfumato.publish.evaluate import evaluate
     from sfumato.publish.sanitize import sanitize, sanitize_file
     from sfumato.publish.verify import verify_release as verify
@@ -54,6 +55,7 @@ __all__ = [
     "Schema",
     "Translation",
     "__version__",
+    "baskets",
     "breach",
     "evaluate",
     "inspect",
@@ -90,6 +92,7 @@ _HOMES = {
     "Scaling": "sfumato.mechanisms.geometry.mechanism",
     "Schema": "sfumato.tables.schema",
     "Translation": "sfumato.mechanisms.geometry.mechanism",
+    "baskets": "sfumato.publish.baskets",
     "breach": "sfumato.core.laws.calculator",
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",

@@ -8,6 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sfumato.core.facts import (
+    BasketPersons,
+    BasketsRandomized,
+    BasketsReleased,
     BoundsKept,
     Chained,
     ClassPure,
@@ -34,6 +37,8 @@ from sfumato.core.facts import (
     RareValues,
     RowsDrawn,
     RowsKept,
+    RulesBlocked,
+    RulesHidden,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -44,6 +49,7 @@ from sfumato.core.facts import (
     Untouched,
     WeightsScaled,
 )
+from sfumato.core.laws.basket_operators import BasketOperator
 from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.laws.spec import NoiseSpec
 
@@ -304,7 +310,49 @@ def streamed(draw: Any) -> Facts:
     return (*draw(around()), kept, *ledger, *draw(maybe(measured)), Shuffled(rows))
 
 
-ENGINES = (condensed, chained, blurred, noised, moved, randomized, streamed)
+OPERATORS = (
+    BasketOperator("flip", 30, keep=0.9, insert=0.1),
+    BasketOperator("flip", 5, keep=0.3, insert=0.001),
+    BasketOperator("uniform", 30, keep=0.4),
+    BasketOperator("cut-and-paste", 30, cutoff=2, insert=0.3),
+    BasketOperator("select-a-size", 30, gamma=2.5, insert=0.2),
+)
+
+
+def randomized_baskets(law: BasketOperator, longest: int) -> BasketsRandomized:
+    size = longest if law.by_size else 0
+    told = (law.name, law.width, law.keep, law.insert, law.cutoff, law.gamma)
+    return BasketsRandomized(*told, size, law.epsilon_up_to(size))
+
+
+@st.composite
+def baskets(draw: Any) -> Facts:
+    """Draw how many baskets and entries there are, and then what was done to them."""
+    rows, items, rules = draw(st.integers(2, 40)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    entries = draw(st.integers(items, rows * items - 1))
+    support, confidence = draw(st.sampled_from(((0.01, 0.5), (1.0, 1.0), (0.3, 0.123456))))
+    most = draw(st.integers(1, 4))
+    way = draw(
+        st.sampled_from(
+            (
+                randomized_baskets(draw(st.sampled_from(OPERATORS)), draw(st.integers(1, 6))),
+                RulesHidden("consequent", rules, support, confidence, draw(st.integers(1, 9)), 0),
+                RulesHidden("antecedent", rules, support, confidence, 0, draw(st.integers(1, 9))),
+                RulesBlocked(rules, support, confidence, 0.1),
+            )
+        )
+    )
+    unknown = 1 if isinstance(way, RulesBlocked) else 0
+    return (
+        *draw(around()),
+        *draw(maybe(BasketPersons(-(-rows // most), most))),
+        way,
+        BasketsReleased(rows, items, entries, unknown),
+        Shuffled(rows),
+    )
+
+
+ENGINES = (baskets, condensed, chained, blurred, noised, moved, randomized, streamed)
 engine_facts: st.SearchStrategy[Facts] = st.one_of(*(engine() for engine in ENGINES))
 
 

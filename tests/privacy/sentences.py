@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sfumato.core.facts import (
+    BasketPersons,
+    BasketsRandomized,
+    BasketsReleased,
     BoundsKept,
     Chained,
     ClassPure,
@@ -38,6 +41,8 @@ from sfumato.core.facts import (
     RareValues,
     RowsDrawn,
     RowsKept,
+    RulesBlocked,
+    RulesHidden,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -123,7 +128,86 @@ def copied(facts: Facts) -> int | None:
 LAPLACE = r"e\^\((?P<m>\d+)/(?P<scale>[\d.e+-]+)\)"
 BOUND = r"(?P<gamma>[\d.e+]+) \(local differential privacy with epsilon (?P<epsilon>[\d.e+-]+)\); what was .*"
 
+
+def basket_factor(facts: Facts, epsilon: float, said: str) -> bool:
+    """A factor that is told is never below e^epsilon, and not by a thousandth above it."""
+    return math.exp(min(700.0, epsilon)) * (1 - 1e-9) <= float(said) <= math.exp(min(700.0, epsilon)) * 1.002
+
+
+def of_item(fact: BasketsRandomized) -> float:
+    """Logarithm of the factor for one item that is flipped."""
+    assert fact.keep is not None
+    assert fact.insert is not None
+    return math.log(max(fact.keep / fact.insert, (1 - fact.insert) / (1 - fact.keep)))
+
+
+def most_baskets(facts: Facts) -> int:
+    return max([fact.most for fact in every(facts, BasketPersons)], default=1)
+
+
 CLAIMS = (
+    Sentence(
+        "item of a basket",
+        r"To somebody who knows all other items of a basket, seeing it changes the odds that one more item was in it "
+        r"by a factor of at most (?P<factor>[\d.e+]+)\.",
+        lambda facts, said: (
+            the(facts, BasketsRandomized).operator == "flip"
+            and basket_factor(facts, of_item(the(facts, BasketsRandomized)), said["factor"])
+        ),
+        by_chance=True,
+    ),
+    Sentence(
+        "item of a person's baskets",
+        r"Over all baskets of one person, at most (?P<most>\d+), the odds that an item is in all of them and not in "
+        r"none change by a factor of at most (?P<factor>[\d.e+]+)\.",
+        lambda facts, said: (
+            int(said["most"]) == most_baskets(facts) > 1
+            and the(facts, BasketsRandomized).operator == "flip"
+            and basket_factor(facts, most_baskets(facts) * of_item(the(facts, BasketsRandomized)), said["factor"])
+        ),
+        by_chance=True,
+    ),
+    Sentence(
+        "whole basket",
+        r"To somebody who knows the size of a basket, seeing it changes the odds of whatever may be said of its items "
+        r"by a factor of at most (?P<factor>[\d.e+]+)\.",
+        lambda facts, said: (
+            the(facts, BasketsRandomized).operator != "flip"
+            and basket_factor(facts, the(facts, BasketsRandomized).epsilon, said["factor"])
+        ),
+        by_chance=True,
+    ),
+    Sentence(
+        "baskets of a person",
+        r"Over all baskets of one person, at most (?P<most>\d+), odds change by a factor of at most "
+        r"(?P<factor>[\d.e+]+)\.",
+        lambda facts, said: (
+            int(said["most"]) == most_baskets(facts) > 1
+            and the(facts, BasketsRandomized).operator != "flip"
+            and basket_factor(facts, most_baskets(facts) * the(facts, BasketsRandomized).epsilon, said["factor"])
+        ),
+        by_chance=True,
+    ),
+    Sentence(
+        "hidden rules",
+        r"None of the rules that the owner named, (?P<n>\d+) in all, holds in the released baskets, at a support of "
+        r"(?P<support>[\d.e-]+) and a confidence of (?P<confidence>[\d.e-]+)\.",
+        lambda facts, said: (
+            int(said["n"]) == the(facts, RulesHidden).rules
+            and math.isclose(float(said["support"]), the(facts, RulesHidden).min_support, rel_tol=1e-5)
+            and math.isclose(float(said["confidence"]), the(facts, RulesHidden).min_confidence, rel_tol=1e-5)
+        ),
+    ),
+    Sentence(
+        "blocked rules",
+        r"None of the rules that the owner named, (?P<n>\d+) in all, surely holds in the released baskets, at a "
+        r"support of (?P<support>[\d.e-]+) and a confidence of (?P<confidence>[\d.e-]+)\.",
+        lambda facts, said: (
+            int(said["n"]) == the(facts, RulesBlocked).rules
+            and the(facts, BasketsReleased).unknown > 0
+            and math.isclose(float(said["support"]), the(facts, RulesBlocked).min_support, rel_tol=1e-5)
+        ),
+    ),
     Sentence(
         "weights",
         r"The weights '.*' of the released rows add up to what those of the original records do, (?P<total>[\d.e+-]+), "
@@ -501,6 +585,46 @@ def of(kind: type[Fact]) -> True_:
 
 REFUSED = (
     Sentence(
+        "items there are",
+        r"A reader cannot learn which items there are\.",
+        lambda facts, said: has(facts, BasketsRandomized),
+    ),
+    Sentence(
+        "basket as a whole",
+        r"A reader cannot learn what is in a basket as a whole\.",
+        lambda facts, said: the(facts, BasketsRandomized).operator == "flip",
+    ),
+    Sentence(
+        "basket certain",
+        r"Nothing that may be said of a basket becomes nearly certain to somebody who sees it\.",
+        lambda facts, said: the(facts, BasketsRandomized).epsilon > math.log(1000),
+    ),
+    Sentence(
+        "person certain",
+        r"Nothing that may be said of a person's baskets together becomes nearly certain\.",
+        lambda facts, said: most_baskets(facts) * the(facts, BasketsRandomized).epsilon > math.log(1000),
+    ),
+    Sentence(
+        "sizes",
+        r"The sizes of baskets are hidden\.",
+        lambda facts, said: the(facts, BasketsRandomized).longest > 0,
+    ),
+    Sentence(
+        "which rules",
+        r"Nobody can find out which rules were hidden\.",
+        lambda facts, said: has(facts, RulesHidden),
+    ),
+    Sentence(
+        "question marks",
+        r"Nobody can tell what a question mark stands for\.",
+        lambda facts, said: has(facts, RulesBlocked),
+    ),
+    Sentence(
+        "people behind baskets",
+        r"The people behind the baskets are protected\.",
+        lambda facts, said: has(facts, RulesHidden) or has(facts, RulesBlocked),
+    ),
+    Sentence(
         "the last weight",
         r"A person's weight '.*' stays unknown to whoever knows the weights of everybody else\.",
         of(WeightsScaled),
@@ -758,6 +882,10 @@ REFUSED = (
 )
 
 CONTRADICTIONS = {
+    ("whole basket", "basket certain"),
+    ("baskets of a person", "person certain"),
+    ("whole basket", "basket as a whole"),
+    ("hidden rules", "question marks"),
     ("condensed", "alone"),
     ("no copies", "copies"),
     ("no copies", "equal rows"),

@@ -26,10 +26,15 @@ def catalogue() -> tuple[Measure, ...]:
 @cache
 def declared() -> dict[str, Number]:
     """Every number that is declared, by its name before a slash."""
+    from sfumato.assess.baskets import BASKET_ATTACKS, BASKETS
     from sfumato.assess.measure import EPOCHS
     from sfumato.assess.risk.known_classes import KNOWN_CLASSES
 
-    numbers = [number for measure in (*basic(), *catalogue(), EPOCHS, KNOWN_CLASSES) for number in measure.numbers]
+    numbers = [
+        number
+        for measure in (*basic(), *catalogue(), EPOCHS, KNOWN_CLASSES, BASKETS, BASKET_ATTACKS)
+        for number in measure.numbers
+    ]
     return {number.name.removesuffix("/"): number for number in reversed(numbers)}
 
 

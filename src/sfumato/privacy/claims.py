@@ -6,6 +6,9 @@ import dataclasses
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
+    BasketPersons,
+    BasketsRandomized,
+    BasketsReleased,
     BoundsKept,
     Chained,
     ClassPure,
@@ -33,6 +36,8 @@ from sfumato.core.facts import (
     RareValues,
     RowsDrawn,
     RowsKept,
+    RulesBlocked,
+    RulesHidden,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -43,6 +48,7 @@ from sfumato.core.facts import (
     Untouched,
     WeightsScaled,
 )
+from sfumato.privacy.baskets import of_blocked_rules, of_hidden_rules, of_randomized_baskets
 from sfumato.privacy.chained import of_bounded_persons, of_chain
 from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_persons, of_stream, of_wanted_rows
@@ -156,6 +162,14 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             )
         case DespitePolicy():
             yield _of_policy(fact)
+        case BasketsRandomized():
+            yield from of_randomized_baskets(fact, facts)
+        case RulesHidden():
+            yield from of_hidden_rules(fact, facts)
+        case RulesBlocked():
+            yield from of_blocked_rules(fact, facts)
+        case BasketPersons() | BasketsReleased():
+            pass  # counts that the sentences about baskets speak of
         case EpochPublished() | HeldOut():
             pass  # the maintained groups speak of an epoch; who was held out is a matter of measuring
         case Opened() if any(isinstance(other, Joint) for other in facts):

@@ -8,6 +8,9 @@ from typing import TypeVar
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
+    BasketPersons,
+    BasketsRandomized,
+    BasketsReleased,
     BoundsKept,
     Chained,
     ClassPure,
@@ -33,6 +36,8 @@ from sfumato.core.facts import (
     RareValues,
     RowsDrawn,
     RowsKept,
+    RulesBlocked,
+    RulesHidden,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -43,15 +48,24 @@ from sfumato.core.facts import (
     Untouched,
     WeightsScaled,
 )
+from sfumato.privacy.baskets import baskets_agree, is_possible_basket_fact
 
 __all__ = ["check_facts"]
 
 F = TypeVar("F", bound=Fact)
 
 _SEVERAL = (EpochPublished, Opened, Randomized)  # a line each; all other facts stand once
-_WAYS = (Chained, ComponentNoise, Maintained, Noised, Randomized, Synthesized, Transformed)
-_WITHOUT_GROUPS = {Chained, Maintained, Noised, Randomized, Transformed}
-_WITHOUT_ROWS = {ComponentNoise, Maintained, Noised, Randomized, Transformed}  # drawn anew, whose weights are scaled
+_BASKETS = (BasketsRandomized, RulesBlocked, RulesHidden)
+_WAYS = (*_BASKETS, Chained, ComponentNoise, Maintained, Noised, Randomized, Synthesized, Transformed)
+_WITHOUT_GROUPS = {*_BASKETS, Chained, Maintained, Noised, Randomized, Transformed}
+_WITHOUT_ROWS = {
+    *_BASKETS,
+    ComponentNoise,
+    Maintained,
+    Noised,
+    Randomized,
+    Transformed,
+}  # drawn anew, whose weights are scaled
 _TINY = 3
 _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
     Drawn: {"mode": frozenset({"release", "rehearsal"}), "generator": frozenset({"ChaCha20", "PCG64"})},
@@ -68,6 +82,8 @@ _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
     Joint: {"centres": frozenset({"", "last", "each"}), "noise": frozenset({"", "each", "split"})},
     DespitePolicy: {"outcome": frozenset({"does-not-meet", "cannot-tell"})},
     RareValues: {"way": frozenset({"pool", "lift", "keep"})},
+    BasketsRandomized: {"operator": frozenset({"flip", "uniform", "cut-and-paste", "select-a-size"})},
+    RulesHidden: {"strategy": frozenset({"consequent", "antecedent", "itemsets"})},
     Opened: {"action": frozenset({"opened", "sum", "told"})},
 }
 """Texts of facts that sentences are made of: no others are known here."""
@@ -94,6 +110,8 @@ def check_facts(facts: Sequence[Fact]) -> None:
         raise PrivacyRefusal("the facts tell of groups or weights where there are none, so nothing can be certified")
     if {Unmeasured, DespitePolicy} <= set(kinds):
         raise PrivacyRefusal("the facts say that nothing was measured and what was found, so nothing can be certified")
+    if not baskets_agree(facts):
+        raise PrivacyRefusal("the facts contradict each other about baskets, so nothing can be certified")
     if not _persons_agree(facts):
         raise PrivacyRefusal("the facts contradict each other about persons, so nothing can be certified")
     if not _names_agree(facts):
@@ -132,6 +150,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return 0 < fact.share <= 1 and fact.rows >= 1
         case ComponentNoise():
             return fact.scale > 0 and fact.components >= 1 and 0 < fact.rho1 < 1 and fact.grid > 0
+        case BasketsRandomized() | BasketsReleased() | BasketPersons() | RulesBlocked() | RulesHidden():
+            return is_possible_basket_fact(fact)
         case Untouched() | CountsKept():
             return fact.category_columns + fact.missing_columns > 0
         case BoundsKept():
@@ -261,6 +281,7 @@ def _counts_agree(facts: Sequence[Fact]) -> bool:
     records = {fact.records for fact in facts if isinstance(fact, Grouped | Chained)}
     rows = {fact.rows for fact in facts if isinstance(fact, Synthesized | Chained | Shuffled)}
     rows |= {fact.rows for fact in _all(EpochPublished, facts)[-1:]}
+    rows |= {fact.baskets for fact in _all(BasketsReleased, facts)}
     asked = _all(RowsDrawn, facts)
     if not asked:
         return len(records | rows) <= 1

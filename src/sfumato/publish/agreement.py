@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sfumato.core.documents import fits, write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
+    BasketPersons,
+    BasketsRandomized,
+    BasketsReleased,
     BoundsKept,
     Chained,
     ClassPure,
@@ -37,6 +40,8 @@ from sfumato.core.facts import (
     RareValues,
     RowsDrawn,
     RowsKept,
+    RulesBlocked,
+    RulesHidden,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -65,6 +70,7 @@ _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
 _DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn, WeightsScaled)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _DRAWN)
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
+_BASKETS: Kinds = (BasketsReleased, Shuffled)
 _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "condense": _CONDENSED,
     "condense-paper": _CONDENSED,
@@ -80,6 +86,9 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "rotate": _MOVED,
     "hybrid": _MOVED,
     "randomize": ((Randomized, Shuffled), (DomainsObserved, Untouched, HeldOut)),
+    "randomize-baskets": ((BasketsRandomized, *_BASKETS), (BasketPersons, HeldOut)),
+    "hide-rules": ((RulesHidden, *_BASKETS), (BasketPersons, HeldOut)),
+    "block-rules": ((RulesBlocked, *_BASKETS), (BasketPersons, HeldOut)),
     "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept,)),
     "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept, BoundsKept)),
 }
@@ -115,6 +124,8 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
         return _fits_stream(parameters, facts)
     if method == "joint-laplace-pca":
         return _fits_joint(parameters, facts)
+    if BasketsReleased in _STATED[method][0]:
+        return _fits_baskets(method, parameters, facts)
     from sfumato.mechanisms.methods import make_mechanism
 
     mechanism = make_mechanism(method, parameters)
@@ -242,6 +253,19 @@ def _fits_specs(mechanism: Any, facts: Sequence[Fact]) -> bool:
         not named
         and (mechanism.allow_observed or not _all(DomainsObserved, facts))
         and (mechanism.pass_missing or not _all(Untouched, facts))
+    )
+
+
+def _fits_baskets(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
+    from sfumato.mechanisms.transactions.methods import make_basket_mechanism
+
+    mechanism = make_basket_mechanism(method, parameters)
+    (fact,) = (each for each in facts if isinstance(each, BasketsRandomized | RulesHidden | RulesBlocked))
+    told = {name: getattr(fact, name) for name in vars(fact) if name in parameters}
+    return (
+        mechanism.method == method
+        and _is_told(mechanism, parameters)
+        and all(parameters[name] == value for name, value in told.items())
     )
 
 

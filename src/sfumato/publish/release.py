@@ -20,7 +20,7 @@ from sfumato.core.facts import Fact, Unmeasured, is_quoted
 from sfumato.core.notebook import html_table
 from sfumato.core.randomness import Mode, Randomness
 from sfumato.core.replacing import reason
-from sfumato.engines.outcome import Apart, Outcome
+from sfumato.engines.outcome import Apart, BasketComparison, Outcome
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.certificate import Certificate, certify
@@ -313,20 +313,25 @@ def _measure(
             codec=comparison.codec,
             rng=rng,
         )
-    report = assess(
-        comparison.original,
-        comparison.released,
-        comparison.codec,
-        facts=outcome.facts,
-        workings=outcome.workings,
-        records=comparison.records,
-        holdout=comparison.outside,
-        before=comparison.before,
-        budget=budget,
-        judged=judged,
-        known=[name for name in known if name in comparison.codec.schema.names],
-        rng=rng,
-    )
+    if isinstance(comparison, BasketComparison):
+        from sfumato.assess.baskets import assess_baskets
+
+        report = assess_baskets(comparison.pair, outcome.facts, judged=judged, rng=rng)
+    else:
+        report = assess(
+            comparison.original,
+            comparison.released,
+            comparison.codec,
+            facts=outcome.facts,
+            workings=outcome.workings,
+            records=comparison.records,
+            holdout=comparison.outside,
+            before=comparison.before,
+            budget=budget,
+            judged=judged,
+            known=[name for name in known if name in comparison.codec.schema.names],
+            rng=rng,
+        )
     seconds = {"sanitizing": outcome.seconds, **report.seconds}
     return dataclasses.replace(report, seconds=seconds, notes=(*comparison.notes, *report.notes))
 

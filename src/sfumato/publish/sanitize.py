@@ -14,7 +14,7 @@ from sfumato.core.replacing import reason
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
 from sfumato.engines.chunks.source import form_of
 from sfumato.engines.memory import run_in_memory
-from sfumato.engines.outcome import Apart, Outcome
+from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import settle
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.geometry.key import Key
@@ -191,7 +191,7 @@ def sanitize(
     )
     if release.report is not None:
         release = dataclasses.replace(release, report=dataclasses.replace(release.report, frame=origin.kind))
-    if native or isinstance(outcome.comparison, Apart):
+    if native or not isinstance(outcome.comparison, Comparison):
         return release
     free = outcome.comparison.codec.retyped(outcome.comparison.released) | _relabelled(outcome, arrow)
     return dataclasses.replace(release, table=restore(release.table, origin, free))
