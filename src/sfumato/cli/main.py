@@ -24,7 +24,6 @@ _VERBS = {
     "verify": "verbs",
     "breach": "randomized",
     "collect": "collect",
-    "baskets": "baskets",
     "stream": "stream",
     "reconstruct": "randomized",
     "party": "party",
