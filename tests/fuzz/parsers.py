@@ -40,6 +40,7 @@ from sfumato.publish.agreement import Check, columns_check
 from sfumato.publish.signature import Signature, Signer, Verifier
 from sfumato.publish.verify import look_at_table, verify_release
 from sfumato.sklearn.dynamic import read_snapshot
+from sfumato.tables.baskets import read_baskets
 from sfumato.tables.files import read_file, read_numerals
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.hierarchies import read_hierarchy
@@ -75,6 +76,11 @@ def _levels(text: str) -> Any:
 
 def _where(text: str) -> Any:
     return meets_all(parse_conditions(text), _table(), _table_schema()).tolist()
+
+
+def _baskets(path: Path) -> Any:
+    found = read_baskets(path, most_bytes=1 << 20)
+    return found.counted(), found.to_table().to_pydict()
 
 
 def _recipe(text: str) -> Recipe:
@@ -310,6 +316,8 @@ PARSERS = (
     Parser("noise-spec", as_text(_spec), as_bytes(NoiseSpec.to_toml)),
     Parser("noise-spec-json", as_file("spec.json", NoiseSpec.read), as_bytes(lambda spec: spec.canonical)),
     Parser("csv", as_file("table.csv", _cells)),
+    Parser("baskets", as_file("baskets.dat", _baskets)),
+    Parser("baskets-csv", as_file("baskets.csv", _baskets)),
     Parser("hierarchy", as_file("hierarchy.csv", _hierarchy)),
     Parser("csv-numerals", as_file("numerals.csv", _numerals)),
     Parser("xlsx", as_file("table.xlsx", _cells_within)),

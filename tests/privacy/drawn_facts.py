@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sfumato.core.facts import (
-    Aggregated,
-    Alike,
-    Blocked,
+    BasketPersons,
+    BasketsRandomized,
+    BasketsReleased,
     BoundsKept,
     Chained,
     ClassPure,
@@ -21,7 +21,6 @@ from sfumato.core.facts import (
     DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
-    Downgraded,
     Drawn,
     Enhanced,
     EpochPublished,
@@ -38,19 +37,19 @@ from sfumato.core.facts import (
     RareValues,
     RowsDrawn,
     RowsKept,
-    Sampled,
+    RulesBlocked,
+    RulesHidden,
     Shuffled,
     ShuffledWithin,
     Stratified,
-    Swapped,
     Synthesized,
     TargetMoved,
     Transformed,
-    Unchanged,
     Unmeasured,
     Untouched,
     WeightsScaled,
 )
+from sfumato.core.laws.basket_operators import BasketOperator
 from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.laws.spec import NoiseSpec
 
@@ -311,83 +310,49 @@ def streamed(draw: Any) -> Facts:
     return (*draw(around()), kept, *ledger, *draw(maybe(measured)), Shuffled(rows))
 
 
-@st.composite
-def modified(draw: Any) -> Facts:
-    """Draw what one of the classic modifications states of its rows."""
-    rows = draw(st.integers(4, 40))
-    way = draw(st.sampled_from((swapped, sampled, widened, blocked, downgraded)))
-    wide = Aggregated(("died", "born"), ("calendar", "file"), (draw(st.integers(1, 3)), 1))
-    return (*draw(around()), *draw(maybe(wide)), *draw(way(rows)))
+OPERATORS = (
+    BasketOperator("flip", 30, keep=0.9, insert=0.1),
+    BasketOperator("flip", 5, keep=0.3, insert=0.001),
+    BasketOperator("uniform", 30, keep=0.4),
+    BasketOperator("cut-and-paste", 30, cutoff=2, insert=0.3),
+    BasketOperator("select-a-size", 30, gamma=2.5, insert=0.2),
+)
 
 
-def as_they_are(draw: Any, *columns: str) -> Unchanged:
-    return Unchanged(columns, draw(st.integers(0, len(columns))))
-
-
-@st.composite
-def swapped(draw: Any, rows: int) -> Facts:
-    columns = COLUMNS[: draw(st.integers(1, 3))]
-    changed = tuple(draw(st.integers(0, rows)) for _ in columns)
-    missing = draw(st.integers(0, len(columns)))
-    if draw(st.booleans()):
-        fact = Swapped("window", columns, changed, rows, draw(st.sampled_from((0.5, 5.0, 100.0))), missing=missing)
-    else:
-        smallest = draw(st.integers(1, rows))
-        leaves = draw(st.integers(1, rows // smallest))
-        fact = Swapped("leaves", columns, changed, rows, None, "class", leaves, smallest, missing)
-    return (fact, *draw(maybe(as_they_are(draw, "class", "it's"))), Shuffled(rows))
+def randomized_baskets(law: BasketOperator, longest: int) -> BasketsRandomized:
+    size = longest if law.by_size else 0
+    told = (law.name, law.width, law.keep, law.insert, law.cutoff, law.gamma)
+    return BasketsRandomized(*told, size, law.epsilon_up_to(size))
 
 
 @st.composite
-def sampled(draw: Any, rows: int) -> Facts:
-    drawn = draw(st.integers(2, rows))
-    persons = draw(st.integers(drawn, 3 * drawn))
-    told = draw(st.booleans())
-    more = rows + draw(st.integers(persons - drawn, 50)) if persons > drawn else rows
-    fact = Sampled(max(more, persons), rows, persons, drawn, True) if told else Sampled(persons, drawn, persons, drawn)
-    return (fact, as_they_are(draw, *COLUMNS[:2]), Shuffled(fact.rows))
-
-
-def rows_alike(draw: Any, columns: tuple[str, ...], rows: int, least: int) -> Alike:
-    fewest = draw(st.integers(least, rows))
-    return Alike(columns, rows, fewest, draw(st.integers(1, rows)) if fewest == 1 else 0)
-
-
-@st.composite
-def widened(draw: Any, rows: int) -> Facts:
-    columns = COLUMNS[: draw(st.integers(1, 4))]
-    return (as_they_are(draw, *columns), rows_alike(draw, columns, rows, 1), Shuffled(rows))
-
-
-@st.composite
-def blocked(draw: Any, rows: int) -> Facts:
-    columns = COLUMNS[: draw(st.integers(1, 3))]
-    asked = draw(st.integers(2, rows))
-    least = draw(st.integers(asked, rows))
-    cells = tuple(draw(st.integers(0, rows)) for _ in columns)
-    fact = Blocked(columns, cells, rows, least, draw(st.integers(2, asked)), asked, draw(st.booleans()))
-    return (fact, rows_alike(draw, columns, rows, least), as_they_are(draw, *columns), Shuffled(rows))
-
-
-@st.composite
-def downgraded(draw: Any, rows: int) -> Facts:
-    columns = COLUMNS[: draw(st.integers(0, 3))]
-    hidden, limit = draw(st.integers(1, rows)), draw(st.sampled_from((0.0, 0.1, 1.0)))
-    fact = Downgraded(
-        "class",
-        rows,
-        hidden,
-        limit,
-        draw(st.sampled_from((0.0, limit / 3, limit))),
-        draw(st.integers(1, rows)),
-        draw(st.integers(1, rows)),
-        columns,
-        tuple(draw(st.integers(1, hidden)) for _ in columns),
+def baskets(draw: Any) -> Facts:
+    """Draw how many baskets and entries there are, and then what was done to them."""
+    rows, items, rules = draw(st.integers(2, 40)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    entries = draw(st.integers(items, rows * items - 1))
+    support, confidence = draw(st.sampled_from(((0.01, 0.5), (1.0, 1.0), (0.3, 0.123456))))
+    most = draw(st.integers(1, 4))
+    way = draw(
+        st.sampled_from(
+            (
+                randomized_baskets(draw(st.sampled_from(OPERATORS)), draw(st.integers(1, 6))),
+                RulesHidden("consequent", rules, support, confidence, draw(st.integers(1, 9)), 0),
+                RulesHidden("antecedent", rules, support, confidence, 0, draw(st.integers(1, 9))),
+                RulesBlocked(rules, support, confidence, 0.1),
+            )
+        )
     )
-    return (fact, *draw(maybe(as_they_are(draw, *COLUMNS[:3]))), Shuffled(rows))
+    unknown = 1 if isinstance(way, RulesBlocked) else 0
+    return (
+        *draw(around()),
+        *draw(maybe(BasketPersons(-(-rows // most), most))),
+        way,
+        BasketsReleased(rows, items, entries, unknown),
+        Shuffled(rows),
+    )
 
 
-ENGINES = (condensed, chained, blurred, noised, moved, randomized, streamed, modified)
+ENGINES = (baskets, condensed, chained, blurred, noised, moved, randomized, streamed)
 engine_facts: st.SearchStrategy[Facts] = st.one_of(*(engine() for engine in ENGINES))
 
 

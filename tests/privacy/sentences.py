@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sfumato.core.facts import (
-    Aggregated,
-    Alike,
-    Blocked,
+    BasketPersons,
+    BasketsRandomized,
+    BasketsReleased,
     BoundsKept,
     Chained,
     ClassPure,
@@ -26,7 +26,6 @@ from sfumato.core.facts import (
     DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
-    Downgraded,
     Drawn,
     Enhanced,
     EpochPublished,
@@ -42,15 +41,14 @@ from sfumato.core.facts import (
     RareValues,
     RowsDrawn,
     RowsKept,
-    Sampled,
+    RulesBlocked,
+    RulesHidden,
     Shuffled,
     ShuffledWithin,
     Stratified,
-    Swapped,
     Synthesized,
     TargetMoved,
     Transformed,
-    Unchanged,
     Unmeasured,
     Untouched,
     WeightsScaled,
@@ -127,109 +125,87 @@ def copied(facts: Facts) -> int | None:
     return the(facts, Grouped).alike if has(facts, Grouped) else None
 
 
-def widened(facts: Facts) -> set[str]:
-    """Columns whose values became wider before anything else was done."""
-    return {name for fact in facts if isinstance(fact, Aggregated | DatesCoarsened) for name in fact.columns}
-
-
-def serfling(fact: Sampled) -> float:
-    """Serfling's bound, from its tail: exp(-2 n t^2 / (1 - (n - 1) / N)) = 0.025."""
-    return math.sqrt(-math.log(0.025) * (1 - (fact.drawn - 1) / fact.persons) / (2 * fact.drawn))
-
-
 LAPLACE = r"e\^\((?P<m>\d+)/(?P<scale>[\d.e+-]+)\)"
 BOUND = r"(?P<gamma>[\d.e+]+) \(local differential privacy with epsilon (?P<epsilon>[\d.e+-]+)\); what was .*"
 
+
+def basket_factor(facts: Facts, epsilon: float, said: str) -> bool:
+    """A factor that is told is never below e^epsilon, and not by a thousandth above it."""
+    return math.exp(min(700.0, epsilon)) * (1 - 1e-9) <= float(said) <= math.exp(min(700.0, epsilon)) * 1.002
+
+
+def of_item(fact: BasketsRandomized) -> float:
+    """Logarithm of the factor for one item that is flipped."""
+    assert fact.keep is not None
+    assert fact.insert is not None
+    return math.log(max(fact.keep / fact.insert, (1 - fact.insert) / (1 - fact.keep)))
+
+
+def most_baskets(facts: Facts) -> int:
+    return max([fact.most for fact in every(facts, BasketPersons)], default=1)
+
+
 CLAIMS = (
     Sentence(
-        "cells kept",
-        r"The cells of (?P<n>\d+) columns? \(.*\) are (?P<wide>after their values were widened, )?those of the "
-        r"original, each as often as there\.",
+        "item of a basket",
+        r"To somebody who knows all other items of a basket, seeing it changes the odds that one more item was in it "
+        r"by a factor of at most (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
-            int(said["n"]) == len(the(facts, Swapped).columns)
-            and (said["wide"] is not None) == bool(widened(facts) & set(the(facts, Swapped).columns))
-        ),
-    ),
-    Sentence(
-        "exchanged in pairs",
-        r"Cells were exchanged in pairs of rows of different persons, at most (?P<window>[\d.]+) percent of the cells "
-        r"of a column apart in rank; (?P<changed>\d+) of (?P<cells>\d+) cells are another value than before\.",
-        lambda facts, said: (
-            the(facts, Swapped).within == "window"
-            and float(said["window"]) == the(facts, Swapped).window
-            and int(said["changed"]) == sum(the(facts, Swapped).changed) <= int(said["cells"])
-            and int(said["cells"]) == the(facts, Swapped).rows * len(the(facts, Swapped).columns)
+            the(facts, BasketsRandomized).operator == "flip"
+            and basket_factor(facts, of_item(the(facts, BasketsRandomized)), said["factor"])
         ),
         by_chance=True,
     ),
     Sentence(
-        "exchanged in leaves",
-        r"Cells were put into random order within each of the (?P<leaves>\d+) (leaf|leaves) of a tree that tells "
-        r"'.*'; the smallest leaf has (?P<least>\d+) persons?; (?P<changed>\d+) of \d+ cells are another value than "
-        r"before\.",
+        "item of a person's baskets",
+        r"Over all baskets of one person, at most (?P<most>\d+), the odds that an item is in all of them and not in "
+        r"none change by a factor of at most (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
-            the(facts, Swapped).within == "leaves"
-            and int(said["leaves"]) == the(facts, Swapped).leaves
-            and int(said["least"]) == the(facts, Swapped).smallest
-            and int(said["changed"]) == sum(the(facts, Swapped).changed)
+            int(said["most"]) == most_baskets(facts) > 1
+            and the(facts, BasketsRandomized).operator == "flip"
+            and basket_factor(facts, most_baskets(facts) * of_item(the(facts, BasketsRandomized)), said["factor"])
         ),
         by_chance=True,
     ),
     Sentence(
-        "sampled",
-        r"The (?P<rows>\d+) rows? of (?P<drawn>\d+) of (?P<persons>\d+) persons?, drawn at random with the same chance "
-        r"for everybody, are in the release, and nobody else's\.",
+        "whole basket",
+        r"To somebody who knows the size of a basket, seeing it changes the odds of whatever may be said of its items "
+        r"by a factor of at most (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
-            int(said["rows"]) == the(facts, Sampled).rows
-            and int(said["drawn"]) == the(facts, Sampled).drawn <= int(said["persons"]) == the(facts, Sampled).persons
+            the(facts, BasketsRandomized).operator != "flip"
+            and basket_factor(facts, the(facts, BasketsRandomized).epsilon, said["factor"])
         ),
         by_chance=True,
     ),
     Sentence(
-        "sampling error",
-        r"Whatever is asked of each person, the share of those in the release of whom it is true differs from that of "
-        r"all by at most (?P<error>[\d.]+), in 95 of 100 such samples\.",
-        lambda facts, said: serfling(the(facts, Sampled)) - 1e-12 <= float(said["error"]) <= 1,
+        "baskets of a person",
+        r"Over all baskets of one person, at most (?P<most>\d+), odds change by a factor of at most "
+        r"(?P<factor>[\d.e+]+)\.",
+        lambda facts, said: (
+            int(said["most"]) == most_baskets(facts) > 1
+            and the(facts, BasketsRandomized).operator != "flip"
+            and basket_factor(facts, most_baskets(facts) * the(facts, BasketsRandomized).epsilon, said["factor"])
+        ),
         by_chance=True,
     ),
     Sentence(
-        "wider labels",
-        r"The values of (?P<n>\d+) columns? are given as labels of a hierarchy: .*\.",
-        lambda facts, said: int(said["n"]) == len(the(facts, Aggregated).columns),
-    ),
-    Sentence(
-        "rows alike",
-        r"Every released row is one of at least (?P<fewest>\d+) that are equal in (?P<n>\d+) columns? \(.*\)\.",
+        "hidden rules",
+        r"None of the rules that the owner named, (?P<n>\d+) in all, holds in the released baskets, at a support of "
+        r"(?P<support>[\d.e-]+) and a confidence of (?P<confidence>[\d.e-]+)\.",
         lambda facts, said: (
-            int(said["fewest"]) == the(facts, Alike).fewest > 1
-            and the(facts, Alike).alone == 0
-            and int(said["n"]) == len(the(facts, Alike).columns)
+            int(said["n"]) == the(facts, RulesHidden).rules
+            and math.isclose(float(said["support"]), the(facts, RulesHidden).min_support, rel_tol=1e-5)
+            and math.isclose(float(said["confidence"]), the(facts, RulesHidden).min_confidence, rel_tol=1e-5)
         ),
     ),
     Sentence(
-        "blocked",
-        r"What a released row shows of (?P<n>\d+) columns? \(.*\) is shown by the rows of at least (?P<least>\d+) "
-        r"different persons, and of as many as any of these asked for \((?P<asked>[\d to]+)\); (?P<cells>\d+) cells? "
-        r"became missing for it\.",
+        "blocked rules",
+        r"None of the rules that the owner named, (?P<n>\d+) in all, surely holds in the released baskets, at a "
+        r"support of (?P<support>[\d.e-]+) and a confidence of (?P<confidence>[\d.e-]+)\.",
         lambda facts, said: (
-            int(said["n"]) == len(the(facts, Blocked).columns)
-            and int(said["least"]) == the(facts, Blocked).least >= the(facts, Blocked).asked_min > 1
-            and said["asked"] == levels(the(facts, Blocked), the(facts, Blocked).asked_min)
-            and int(said["cells"]) == sum(the(facts, Blocked).cells)
-        ),
-    ),
-    Sentence(
-        "downgraded",
-        r"The label '.*' of (?P<hidden>\d+) rows? is missing, and a decision tree grown on these rows as they are "
-        r"here, with their true labels, has no rule that lowers the entropy of the label by more than "
-        r"(?P<most>[\d.e+-]+) bits \((?P<before>\d+) rules? before, (?P<after>\d+) after; (?P<cells>\d+) other cells? "
-        r"became missing for it\)\.",
-        lambda facts, said: (
-            int(said["hidden"]) == the(facts, Downgraded).hidden > 0
-            and float(said["most"]) >= the(facts, Downgraded).most
-            and int(said["before"]) == the(facts, Downgraded).rules_before
-            and int(said["after"]) == the(facts, Downgraded).rules_after
-            and int(said["cells"]) == sum(the(facts, Downgraded).cells)
+            int(said["n"]) == the(facts, RulesBlocked).rules
+            and the(facts, BasketsReleased).unknown > 0
+            and math.isclose(float(said["support"]), the(facts, RulesBlocked).min_support, rel_tol=1e-5)
         ),
     ),
     Sentence(
@@ -608,34 +584,45 @@ def of(kind: type[Fact]) -> True_:
 
 
 REFUSED = (
-    Sentence("near cells", r"A person's own cells stay unknown where cells were exchanged\.", of(Swapped)),
     Sentence(
-        "gaps not exchanged",
-        r"Which cells are missing was exchanged too\.",
-        lambda facts, said: the(facts, Swapped).missing > 0,
-    ),
-    Sentence("drawn people", r"Being drawn at random protects the people who were drawn\.", of(Sampled)),
-    Sentence("who was drawn", r"Nobody can tell whether a person was drawn\.", of(Sampled)),
-    Sentence(
-        "labels together", r"The labels of several columns tell no more together than each alone\.", of(Aggregated)
+        "items there are",
+        r"A reader cannot learn which items there are\.",
+        lambda facts, said: has(facts, BasketsRandomized),
     ),
     Sentence(
-        "alone among rows", r"Every released row is equal to another\.", lambda facts, said: the(facts, Alike).alone > 0
-    ),
-    Sentence("cells as they are", r"The cells of a released row are not those of one person\.", of(Unchanged)),
-    Sentence(
-        "gaps tell",
-        r"A cell that is missing says nothing of its value\.",
-        lambda facts, said: has(facts, Blocked) or has(facts, Downgraded),
+        "basket as a whole",
+        r"A reader cannot learn what is in a basket as a whole\.",
+        lambda facts, said: the(facts, BasketsRandomized).operator == "flip",
     ),
     Sentence(
-        "rest of a row", r"The rest of a row stays secret from whoever finds those who show the same\.", of(Blocked)
+        "basket certain",
+        r"Nothing that may be said of a basket becomes nearly certain to somebody who sees it\.",
+        lambda facts, said: the(facts, BasketsRandomized).epsilon > math.log(1000),
     ),
-    Sentence("label told", r"The label '.*' cannot be told from the release\.", of(Downgraded)),
     Sentence(
-        "labels shown",
-        r"The label '.*' is hidden for everybody\.",
-        lambda facts, said: the(facts, Downgraded).hidden < the(facts, Downgraded).rows,
+        "person certain",
+        r"Nothing that may be said of a person's baskets together becomes nearly certain\.",
+        lambda facts, said: most_baskets(facts) * the(facts, BasketsRandomized).epsilon > math.log(1000),
+    ),
+    Sentence(
+        "sizes",
+        r"The sizes of baskets are hidden\.",
+        lambda facts, said: the(facts, BasketsRandomized).longest > 0,
+    ),
+    Sentence(
+        "which rules",
+        r"Nobody can find out which rules were hidden\.",
+        lambda facts, said: has(facts, RulesHidden),
+    ),
+    Sentence(
+        "question marks",
+        r"Nobody can tell what a question mark stands for\.",
+        lambda facts, said: has(facts, RulesBlocked),
+    ),
+    Sentence(
+        "people behind baskets",
+        r"The people behind the baskets are protected\.",
+        lambda facts, said: has(facts, RulesHidden) or has(facts, RulesBlocked),
     ),
     Sentence(
         "the last weight",
@@ -744,7 +731,7 @@ REFUSED = (
     Sentence(
         "made again",
         r"The table may be made again with fresh (noise|randomness)\.",
-        lambda facts, said: any(has(facts, kind) for kind in (Noised, ComponentNoise, Randomized, Swapped, Sampled)),
+        lambda facts, said: has(facts, Noised) or has(facts, ComponentNoise) or has(facts, Randomized),
     ),
     Sentence(
         "bounded noise",
@@ -895,8 +882,10 @@ REFUSED = (
 )
 
 CONTRADICTIONS = {
-    ("rows alike", "alone among rows"),
-    ("blocked", "alone among rows"),
+    ("whole basket", "basket certain"),
+    ("baskets of a person", "person certain"),
+    ("whole basket", "basket as a whole"),
+    ("hidden rules", "question marks"),
     ("condensed", "alone"),
     ("no copies", "copies"),
     ("no copies", "equal rows"),
@@ -921,7 +910,6 @@ RIVALS = (
     {"condensed", "persons apart", "put", "some alone", "noised groups", "cells of leaves"},
     {"no copies", "some drawn", "drawn", "stream drawn", "stream no copies", "stream some drawn"},
     {"order", "order for readers", "order in runs"},
-    {"exchanged in pairs", "exchanged in leaves", "sampled", "blocked", "downgraded", "noise", "component noise"},
     {"pure classes", "one class"},
 )
 """Claims of which one certificate holds at most one."""

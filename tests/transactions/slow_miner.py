@@ -7,7 +7,7 @@ from itertools import combinations
 import hypothesis.strategies as st
 import numpy as np
 
-from sfumato.core.itemsets import Baskets
+from sfumato.core.itemsets.baskets import Baskets
 
 __all__ = ["basket_lists", "count_slowly", "draw_baskets", "frequent_slowly"]
 

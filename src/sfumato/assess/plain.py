@@ -131,6 +131,10 @@ def use_sentence(findings: Sequence[Finding], target: str | None, *, short: bool
         here, there = (_points(max(0.0, share)) for share in numbers[:2])
         told = f"it explains {here}\u00a0% of the differences, one trained on the original {there}\u00a0%"
         return f"A model trained on it {_lost(*numbers)} in telling {column}{'' if short else f': {told}'}."
+    lost, new = known.get("itemsets-lost"), known.get("itemsets-new")
+    if lost is not None and new is not None:
+        here, there = (hundred(each.value or 0.0) for each in (lost, new))
+        return f"Of 100 frequent sets of items {here} are lost, and of 100 that are found {there} are new."
     moved = known.get("marginal-distance")
     if moved is None or moved.value is None:
         return "Nothing could be compared with the original; the tables below say why."

@@ -24,6 +24,7 @@ _VERBS = {
     "verify": "verbs",
     "breach": "randomized",
     "collect": "collect",
+    "baskets": "baskets",
     "stream": "stream",
     "reconstruct": "randomized",
     "party": "party",

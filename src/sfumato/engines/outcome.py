@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,7 +17,10 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.grid import has_bounds
 from sfumato.tables.schema import Schema
 
-__all__ = ["Apart", "Comparison", "Outcome", "bounds_kept"]
+if TYPE_CHECKING:
+    from sfumato.assess.baskets import BasketPair
+
+__all__ = ["Apart", "BasketComparison", "Comparison", "Outcome", "bounds_kept"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +77,25 @@ class Apart:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class BasketComparison:
+    """Raw baskets that stand beside the released ones where it is measured; they stay with the owner.
+
+    Parameters
+    ----------
+    pair : BasketPair
+        The baskets before and after, and those held out.
+    notes : tuple of str
+        What a reader must know of these baskets.
+    """
+
+    pair: BasketPair
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return "BasketComparison(owner only)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
     """What came of a run, whatever engine carried it; nothing is certified, measured or written yet.
 
@@ -87,7 +110,7 @@ class Outcome:
         Of the released table; only what it declares leaves.
     facts : tuple of Fact
         What was done.
-    comparison : Comparison or Apart
+    comparison : Comparison, BasketComparison or Apart
         What it may be compared with, or why there is nothing.
     workings : Workings, optional
         How, for the owner alone.
@@ -97,8 +120,6 @@ class Outcome:
         When, where several owners had to agree on it.
     seconds : float
         How long the mechanism took.
-    sent : int, optional
-        Bytes that owners sent each other, where several made it.
     together : bool
         Several owners write the same release, so that a page about the part of one stays with that one.
     """
@@ -109,13 +130,12 @@ class Outcome:
     rows_out: int
     schema: Schema
     facts: tuple[Fact, ...]
-    comparison: Comparison | Apart
+    comparison: Comparison | BasketComparison | Apart
     workings: Workings | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None
     seconds: float = 0.0
     together: bool = False
-    sent: int | None = None
 
     def __repr__(self) -> str:
         return f"Outcome({self.recipe.method}, {self.rows_out} rows)"

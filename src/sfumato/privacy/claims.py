@@ -6,9 +6,9 @@ import dataclasses
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
-    Aggregated,
-    Alike,
-    Blocked,
+    BasketPersons,
+    BasketsRandomized,
+    BasketsReleased,
     BoundsKept,
     Chained,
     ClassPure,
@@ -19,7 +19,6 @@ from sfumato.core.facts import (
     DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
-    Downgraded,
     Drawn,
     Enhanced,
     EpochPublished,
@@ -37,32 +36,23 @@ from sfumato.core.facts import (
     RareValues,
     RowsDrawn,
     RowsKept,
-    Sampled,
+    RulesBlocked,
+    RulesHidden,
     Shuffled,
     ShuffledWithin,
     Stratified,
-    Swapped,
     Synthesized,
     TargetMoved,
     Transformed,
-    Unchanged,
     Unmeasured,
     Untouched,
     WeightsScaled,
 )
+from sfumato.privacy.baskets import of_blocked_rules, of_hidden_rules, of_randomized_baskets
 from sfumato.privacy.chained import of_bounded_persons, of_chain
 from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_persons, of_stream, of_wanted_rows
 from sfumato.privacy.joint import of_joint
-from sfumato.privacy.modified import (
-    of_aggregated,
-    of_alike,
-    of_blocked,
-    of_downgraded,
-    of_sampled,
-    of_swapped,
-    of_unchanged,
-)
 from sfumato.privacy.perturbed import (
     is_noised_by_group,
     of_bounds,
@@ -157,20 +147,6 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_kept_rows(fact)
         case Joint():
             yield from of_joint(fact, facts)
-        case Swapped():
-            yield from of_swapped(fact, facts)
-        case Sampled():
-            yield from of_sampled(fact)
-        case Aggregated():
-            yield from of_aggregated(fact)
-        case Alike():
-            yield from of_alike(fact)
-        case Unchanged():
-            yield from of_unchanged(fact, facts)
-        case Blocked():
-            yield from of_blocked(fact)
-        case Downgraded():
-            yield from of_downgraded(fact)
         case ColumnRulesKept():
             yield from _of_rules(fact)
         case DatesCoarsened():
@@ -186,6 +162,14 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             )
         case DespitePolicy():
             yield _of_policy(fact)
+        case BasketsRandomized():
+            yield from of_randomized_baskets(fact, facts)
+        case RulesHidden():
+            yield from of_hidden_rules(fact, facts)
+        case RulesBlocked():
+            yield from of_blocked_rules(fact, facts)
+        case BasketPersons() | BasketsReleased():
+            pass  # counts that the sentences about baskets speak of
         case EpochPublished() | HeldOut():
             pass  # the maintained groups speak of an epoch; who was held out is a matter of measuring
         case Opened() if any(isinstance(other, Joint) for other in facts):

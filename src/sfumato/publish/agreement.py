@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sfumato.core.documents import fits, write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
-    Aggregated,
-    Alike,
-    Blocked,
+    BasketPersons,
+    BasketsRandomized,
+    BasketsReleased,
     BoundsKept,
     Chained,
     ClassPure,
@@ -23,7 +23,6 @@ from sfumato.core.facts import (
     DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
-    Downgraded,
     Drawn,
     Enhanced,
     EpochPublished,
@@ -41,23 +40,20 @@ from sfumato.core.facts import (
     RareValues,
     RowsDrawn,
     RowsKept,
-    Sampled,
+    RulesBlocked,
+    RulesHidden,
     Shuffled,
     ShuffledWithin,
     Stratified,
-    Swapped,
     Synthesized,
     TargetMoved,
     Transformed,
-    Unchanged,
     Unmeasured,
     Untouched,
     WeightsScaled,
 )
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
-from sfumato.privacy.coherence_modified import modified_names
-from sfumato.publish.agreement_modified import fits_modified
 from sfumato.tables.levels import parse_conditions
 
 if TYPE_CHECKING:
@@ -69,11 +65,12 @@ Kinds = tuple[type[Fact], ...]
 F = TypeVar("F", bound=Fact)
 
 _AROUND: Kinds = (Drawn, ColumnsDropped)
-_OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened, Aggregated)
+_OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
 _DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn, WeightsScaled)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _DRAWN)
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
+_BASKETS: Kinds = (BasketsReleased, Shuffled)
 _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "condense": _CONDENSED,
     "condense-paper": _CONDENSED,
@@ -89,11 +86,9 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "rotate": _MOVED,
     "hybrid": _MOVED,
     "randomize": ((Randomized, Shuffled), (DomainsObserved, Untouched, HeldOut)),
-    "swap": ((Swapped, Shuffled), (Unchanged, HeldOut)),
-    "sample": ((Sampled, Unchanged, Shuffled), (HeldOut,)),
-    "aggregate": ((Aggregated, Unchanged, Alike, Shuffled), (HeldOut,)),
-    "block": ((Blocked, Alike, Unchanged, Shuffled), (HeldOut,)),
-    "downgrade": ((Downgraded, Shuffled), (Unchanged, HeldOut)),
+    "randomize-baskets": ((BasketsRandomized, *_BASKETS), (BasketPersons, HeldOut)),
+    "hide-rules": ((RulesHidden, *_BASKETS), (BasketPersons, HeldOut)),
+    "block-rules": ((RulesBlocked, *_BASKETS), (BasketPersons, HeldOut)),
     "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept,)),
     "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept, BoundsKept)),
 }
@@ -129,6 +124,8 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
         return _fits_stream(parameters, facts)
     if method == "joint-laplace-pca":
         return _fits_joint(parameters, facts)
+    if BasketsReleased in _STATED[method][0]:
+        return _fits_baskets(method, parameters, facts)
     from sfumato.mechanisms.methods import make_mechanism
 
     mechanism = make_mechanism(method, parameters)
@@ -148,8 +145,6 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
             return _fits_noise(mechanism, facts)
         case "randomize":
             return _fits_specs(mechanism, facts)
-        case "swap" | "sample" | "aggregate" | "block" | "downgrade":
-            return fits_modified(mechanism, facts)
         case _:
             return _fits_key(mechanism, facts)
 
@@ -261,6 +256,19 @@ def _fits_specs(mechanism: Any, facts: Sequence[Fact]) -> bool:
     )
 
 
+def _fits_baskets(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
+    from sfumato.mechanisms.transactions.methods import make_basket_mechanism
+
+    mechanism = make_basket_mechanism(method, parameters)
+    (fact,) = (each for each in facts if isinstance(each, BasketsRandomized | RulesHidden | RulesBlocked))
+    told = {name: getattr(fact, name) for name in vars(fact) if name in parameters}
+    return (
+        mechanism.method == method
+        and _is_told(mechanism, parameters)
+        and all(parameters[name] == value for name, value in told.items())
+    )
+
+
 def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
     from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 
@@ -353,7 +361,6 @@ def _named(certificate: Certificate) -> Iterator[str]:
             yield fact.column
         elif isinstance(fact, BoundsKept | Chained | DatesCoarsened | DomainsObserved | Transformed):
             yield from fact.columns
-    yield from modified_names(certificate.facts)
 
 
 def _column_counts(certificate: Certificate) -> Iterator[int]:
@@ -387,14 +394,11 @@ def _claims(certificate: Certificate) -> Check:
 def _levels(certificate: Certificate) -> Check:
     """Compare the counts of records, groups and rows: as many rows as records unless others were asked for."""
     rows = {certificate.rows_out}
-    counted = Alike | Blocked | Chained | Downgraded | Sampled | Shuffled | Swapped | Synthesized
-    rows |= {fact.rows for fact in certificate.facts if isinstance(fact, counted)}
+    rows |= {fact.rows for fact in certificate.facts if isinstance(fact, Chained | Shuffled | Synthesized)}
     records = {certificate.rows_in}
-    records |= {fact.records for fact in certificate.facts if isinstance(fact, Chained | Grouped | Sampled)}
+    records |= {fact.records for fact in certificate.facts if isinstance(fact, Chained | Grouped)}
     asked = _all(RowsDrawn, certificate.facts)
     agree = len(records | rows) == 1
-    if _all(Sampled, certificate.facts):
-        agree = len(records) == len(rows) == 1
     if asked:
         agree = records == {asked[0].records} and rows == {asked[0].rows}
     chained = next((fact for fact in certificate.facts if isinstance(fact, Chained)), None)

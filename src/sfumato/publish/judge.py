@@ -27,6 +27,7 @@ from sfumato.assess.plain import hundred
 from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import (
+    BasketsReleased,
     Chained,
     CountsKept,
     DespitePolicy,
@@ -281,7 +282,7 @@ def _shows_rare(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool |
     each before anything was drawn, and where the rarest that does is held by enough people.
     """
     as_they_are = any(
-        isinstance(fact, DomainsObserved)
+        isinstance(fact, BasketsReleased | DomainsObserved)
         or (isinstance(fact, CountsKept | Maintained | Untouched) and fact.category_columns > 0)
         for fact in facts
     )

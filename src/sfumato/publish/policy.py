@@ -17,7 +17,7 @@ from typing import Any
 from sfumato.assess.report import Exceeded, Report
 from sfumato.core.documents import Noted, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
-from sfumato.core.facts import Chained, Fact, Grouped, Joint, Maintained
+from sfumato.core.facts import BasketsReleased, Chained, Fact, Grouped, Joint, Maintained
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.methods import all_parameters
 
@@ -244,8 +244,8 @@ def what_to_try(
     met by.
     """
     told = ("--policy", _option_of(policy)) if asked else ()
-    if any(isinstance(fact, Joint) for fact in facts):
-        return ()  # the owners have to agree on anything else
+    if any(isinstance(fact, Joint | BasketsReleased) for fact in facts):
+        return ()  # the owners have to agree on anything else; baskets have no groups
     if any(isinstance(fact, Maintained) for fact in facts):
         line = ["sfumato", "stream", "publish", "--state", "STATE", "-o", "FOLDER", *told]
         return () if report.rows_held_out else (shlex.join([*line, "--measure-key", "FILE"]),)

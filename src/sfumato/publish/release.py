@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sfumato.assess.findings import Finding
 from sfumato.assess.measure import assess, assess_apart
 from sfumato.assess.report import Report
 from sfumato.core.documents import write_json
@@ -21,7 +20,7 @@ from sfumato.core.facts import Fact, Unmeasured, is_quoted
 from sfumato.core.notebook import html_table
 from sfumato.core.randomness import Mode, Randomness
 from sfumato.core.replacing import reason
-from sfumato.engines.outcome import Apart, Outcome
+from sfumato.engines.outcome import Apart, BasketComparison, Outcome
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.certificate import Certificate, certify
@@ -305,7 +304,7 @@ def _measure(
 ) -> Report:
     comparison, rng = outcome.comparison, randomness.generator("assess")
     if isinstance(comparison, Apart):
-        report = assess_apart(
+        return assess_apart(
             outcome.table,
             comparison.because,
             facts=outcome.facts,
@@ -314,30 +313,27 @@ def _measure(
             codec=comparison.codec,
             rng=rng,
         )
-        return dataclasses.replace(report, findings=(*report.findings, *_costs(outcome)))
-    report = assess(
-        comparison.original,
-        comparison.released,
-        comparison.codec,
-        facts=outcome.facts,
-        workings=outcome.workings,
-        records=comparison.records,
-        holdout=comparison.outside,
-        before=comparison.before,
-        budget=budget,
-        judged=judged,
-        known=[name for name in known if name in comparison.codec.schema.names],
-        rng=rng,
-    )
+    if isinstance(comparison, BasketComparison):
+        from sfumato.assess.baskets import assess_baskets
+
+        report = assess_baskets(comparison.pair, outcome.facts, judged=judged, rng=rng)
+    else:
+        report = assess(
+            comparison.original,
+            comparison.released,
+            comparison.codec,
+            facts=outcome.facts,
+            workings=outcome.workings,
+            records=comparison.records,
+            holdout=comparison.outside,
+            before=comparison.before,
+            budget=budget,
+            judged=judged,
+            known=[name for name in known if name in comparison.codec.schema.names],
+            rng=rng,
+        )
     seconds = {"sanitizing": outcome.seconds, **report.seconds}
-    findings, notes = (*report.findings, *_costs(outcome)), (*comparison.notes, *report.notes)
-    return dataclasses.replace(report, findings=findings, seconds=seconds, notes=notes)
-
-
-def _costs(outcome: Outcome) -> tuple[Finding, ...]:
-    from sfumato.assess.utility.costs import cost_findings
-
-    return cost_findings(outcome.seconds, outcome.sent)
+    return dataclasses.replace(report, seconds=seconds, notes=(*comparison.notes, *report.notes))
 
 
 def _formulas(outcome: Outcome, *, quoted: bool) -> tuple[Fact, ...]:

@@ -14,7 +14,7 @@ from sfumato.core.replacing import reason
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
 from sfumato.engines.chunks.source import form_of
 from sfumato.engines.memory import run_in_memory
-from sfumato.engines.outcome import Apart, Outcome
+from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import settle
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.geometry.key import Key
@@ -191,30 +191,21 @@ def sanitize(
     )
     if release.report is not None:
         release = dataclasses.replace(release, report=dataclasses.replace(release.report, frame=origin.kind))
-    if native or isinstance(outcome.comparison, Apart):
+    if native or not isinstance(outcome.comparison, Comparison):
         return release
     free = outcome.comparison.codec.retyped(outcome.comparison.released) | _relabelled(outcome, arrow)
     return dataclasses.replace(release, table=restore(release.table, origin, free))
 
 
 def _relabelled(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
-    """Columns with a category or a gap that their old type may not know, as that of what was pooled or blocked."""
+    """Columns with a category that their old type may not know, as that of what was pooled."""
     before = outcome.recipe.schema
-    return _with_new_gaps(outcome, arrow) | frozenset(
+    return frozenset(
         field.name
         for field in outcome.schema.encoded
         if not is_text(arrow.schema.field(field.name).type)
         and not set(field.domain.categories or ()) <= set(before[field.name].domain.categories or ())
     )
-
-
-def _with_new_gaps(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
-    """Columns without missing cells that got some, which a type of whole numbers may not know."""
-    made = outcome.table
-    if not isinstance(made, pa.Table):
-        return frozenset()
-    gaps = {name for name in made.column_names if made.column(name).null_count}
-    return frozenset(name for name in gaps if not arrow.column(name).null_count)
 
 
 def sanitize_file(

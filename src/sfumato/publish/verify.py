@@ -12,14 +12,22 @@ import pyarrow as pa
 
 from sfumato.core.documents import read_bytes, read_text
 from sfumato.core.errors import BadInput, OptionError, SfumatoError, TableError, shown
-from sfumato.core.facts import ColumnRulesKept, DatesCoarsened, FormulaTexts, RowsDrawn, WeightsScaled, is_quoted
+from sfumato.core.facts import (
+    BasketsReleased,
+    ColumnRulesKept,
+    DatesCoarsened,
+    FormulaTexts,
+    RowsDrawn,
+    WeightsScaled,
+    is_quoted,
+)
 from sfumato.core.randomness import Mode
 from sfumato.engines.chunks.source import Source, open_source
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
 from sfumato.publish.agreement import Check, agreement_checks, columns_check
 from sfumato.publish.folder import sha256_of
 from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
-from sfumato.publish.verify_modified import ModifiedRows
+from sfumato.tables.baskets import read_baskets
 from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain
 from sfumato.tables.dates import microseconds_of_cells, moments_of_texts, month_starts, times_of_texts
 from sfumato.tables.field import Domain, Field, Kind
@@ -77,12 +85,10 @@ def look_at_table(
     monthly: tuple[str, ...] = (),
     where: str = "",
     weight: str | None = None,
-    modified: ModifiedRows | None = None,
 ) -> LookedAt:
     """Read a released table once and compare it with the declared domains of its schema.
 
     Reading stops beyond the certified rows. Where ``quoted``, an apostrophe before a formula is not part of the value.
-    What facts of a ``modified`` table say is counted in it.
 
     Raises
     ------
@@ -116,8 +122,6 @@ def look_at_table(
         batch = _with_moments(batch, schema)
         for check in ruled:
             check.add(batch)
-        if modified is not None:
-            modified.add(batch, schema)
         weights += _sum_of(batch, schema, weight)
         days.update(name for name in months - days if _has_days(batch.column(name), schema[name]))
         astray += _astray(conditions, batch, schema)
@@ -421,10 +425,9 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         where = "".join(fact.where for fact in certificate.facts if isinstance(fact, RowsDrawn))
         scaled = next((fact for fact in certificate.facts if isinstance(fact, WeightsScaled)), None)
         weight = None if scaled is None else scaled.column
-        modified = ModifiedRows(certificate.facts)
         table = look_at_table(
             path / name, schema, certificate.rows_out, most_bytes,
-            quoted=quoted, rules=rules, monthly=months, where=where, weight=weight, modified=modified,
+            quoted=quoted, rules=rules, monthly=months, where=where, weight=weight,
         )  # fmt: skip
     except SfumatoError as error:
         return [Check("table readable", False, str(error))]
@@ -437,6 +440,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
     if table.outside:
         domains = f"{len(table.outside)} columns leave their domain"
     return [
+        *_baskets(path / name, certificate, most_bytes),
         Check("rows", rows, told if rows or more else f"{told}, certified {certificate.rows_out}"),
         Check("columns", columns, width if columns else f"{width}, not those of the schema"),
         columns_check(certificate, table.names),
@@ -445,9 +449,21 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         *_months(months, table.days),
         *_where(where, table.astray),
         *_weights(scaled, table.weights),
-        *modified.checks(),
         *_formulas(certificate, table.formulas.facts(quoted=quoted)),
     ]
+
+
+def _baskets(file: Path, certificate: Certificate, most_bytes: int | None) -> list[Check]:
+    """Count the baskets, items and entries of a table again; nothing where it is none of baskets."""
+    told = [fact for fact in certificate.facts if isinstance(fact, BasketsReleased)]
+    if not told:
+        return []
+    try:
+        found = read_baskets(file, most_bytes=most_bytes).counted()
+    except SfumatoError:
+        return [Check("baskets", False, "the table cannot be read as baskets")]
+    words = f"{found.entries} entries of {found.items} items, {found.unknown} unknown"
+    return [Check("baskets", told == [found], words if told == [found] else f"{words}, not as certified")]
 
 
 def _rules(rules: tuple[str, ...], broken: tuple[str, ...]) -> list[Check]:

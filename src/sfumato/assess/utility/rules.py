@@ -16,8 +16,9 @@ from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated,
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import distance_interval, redraw_interval
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, rows_alike
-from sfumato.core.itemsets import Baskets, Bitmaps, Itemsets, frequent_itemsets, partial_counts
-from sfumato.core.itemsets.mining import least_count
+from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
+from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
 
 __all__ = ["CONFIDENCE", "RULES", "SUPPORT", "compare", "mine"]
 

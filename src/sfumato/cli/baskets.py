@@ -1,0 +1,263 @@
+"""baskets: transactions randomized and mined, and rules hidden or blocked in them."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from sfumato.cli.console import Console, verb
+from sfumato.cli.options import (
+    FILE,
+    check_new,
+    command_words,
+    keeping_owner_part,
+    options,
+    signer_at,
+    usual,
+)
+from sfumato.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sfumato.publish import Release, Signer
+
+__all__ = ["baskets"]
+
+WORDS = {
+    "operator": "How a basket is randomized.",
+    "keep": "flip, uniform: chance that an item stays.  [default: 0.9, 0.5]",
+    "insert": "Chance that another item comes in; not for uniform.  [default: 0.1]",
+    "cutoff": "cut-and-paste: most items that are cut out on purpose.  [default: 3]",
+    "gamma": "select-a-size: most by which odds may change.  [default: 19]",
+    "strategy": "Take items on the right out, put items on the left in, or take items out of the whole set.",
+    "min_support": "Share of the baskets from which on a set is frequent.",
+    "min_confidence": "How often a rule must be right.",
+    "margin": "How far below the threshold the lower end must be, as a share of it.",
+    "zeros": "Entries without an item that become unknown for each one with it.",
+}
+"""What each parameter of a method for baskets is."""
+
+_MOST_RULES = 1 << 20  # bytes of a file of rules
+
+
+class _WithMethod(click.RichCommand):
+    """Has an option for each parameter of the verb's mechanism, read off its fields when the verb is run."""
+
+    method = ""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        from sfumato.mechanisms.transactions.methods import BASKET_METHODS
+
+        mechanism = BASKET_METHODS[self.method]
+        hints = typing.get_type_hints(mechanism)
+        known = {param.name for param in self.params}
+        for field in dataclasses.fields(mechanism):
+            if field.name not in known:
+                self.params.insert(1, _option(field.name, hints[field.name], field.default))
+        return super().get_params(ctx)
+
+
+def _option(name: str, kind: Any, default: Any) -> click.Option:
+    words = typing.get_args(kind)
+    choices: Any = click.Choice(words) if words and isinstance(words[0], str) else words[0] if words else kind
+    shown = f"  [default: {default}]" if default is not None else ""
+    return click.Option([f"--{name.replace('_', '-')}", name], type=choices, help=WORDS[name] + shown)
+
+
+def _method(name: str) -> type[_WithMethod]:
+    return type(f"_{name}", (_WithMethod,), {"method": name})
+
+
+def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say how baskets are read."""
+    for spelt, words in (
+        ("--item", "Column of the item, of a table with a row for each item of a basket."),
+        ("--basket", "Column of the basket, of such a table."),
+    ):
+        function = click.option(spelt, metavar="COL", help=words)(function)
+    return options(
+        person="Whom a basket is of: dropped, and held out and attacked by person.",
+        most_bytes="Bytes that INPUT may have and unpack to.  [default: 4 GiB]",
+    )(function)
+
+
+def _releasing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of all verbs that write a release."""
+    function = click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")(
+        function
+    )
+    function = options(
+        "policy", "despite_policy", "seed", "no_report", "sign", "overwrite",
+        form="[default: csv]", holdout="Share of the baskets, or persons, kept out for measuring.",
+    )(function)  # fmt: skip
+    return _reading(function)
+
+
+def _naming(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that name rules."""
+    function = click.option(
+        "--rules", "rule_file", type=FILE, help="File with a rule on each line; it must not lie in the output folder."
+    )(function)
+    words = "A rule to hide, 'bread;butter -> milk', or a set 'bread;butter'; repeatable."
+    return click.option("--rule", "named", multiple=True, metavar="RULE", help=words)(function)
+
+
+@click.group()
+def baskets() -> None:
+    """Baskets of items: randomize them and mine them all the same, or hide rules in them.
+
+    INPUT is a FIMI .dat file (a line of item numbers for each basket), or CSV or Parquet with a column 'items'
+    (semicolons between), with a row for each item (--basket, --item), or with a column of 0 and 1 for each item.
+    """
+
+
+@baskets.command(cls=_method("randomize-baskets"))
+@click.argument("source", metavar="INPUT")
+@_releasing
+@verb
+def randomize(console: Console, source: str, **told: Any) -> None:
+    """Randomize every basket by itself; 'baskets estimate' recovers the supports of itemsets."""
+    _run(console, source, told, "randomize")
+
+
+@baskets.command(cls=_method("hide-rules"))
+@click.argument("source", metavar="INPUT")
+@_naming
+@_releasing
+@verb
+def hide(console: Console, source: str, **told: Any) -> None:
+    """Change few entries so that none of the named rules holds.
+
+    The rules stay secret: neither certificate nor recipe names them.
+    """
+    _run(console, source, told, "hide")
+
+
+@baskets.command(cls=_method("block-rules"))
+@click.argument("source", metavar="INPUT")
+@_naming
+@_releasing
+@verb
+def block(console: Console, source: str, **told: Any) -> None:
+    """Make entries unknown so that none of the named rules surely holds.
+
+    Items that were there and items that were not both become unknown.
+    """
+    _run(console, source, told, "block")
+
+
+def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None:
+    import sfumato as sf
+    from sfumato.publish import refuse_to_sign_rehearsal
+    from sfumato.publish.folder import check_folder
+
+    output, overwrite = told.pop("output"), told.pop("overwrite")
+    form, sign = told.pop("form"), told.pop("sign")
+    report = not told.pop("no_report")
+    check_folder(output, overwrite=overwrite)
+    if sign is not None:
+        refuse_to_sign_rehearsal(rehearsal=told["seed"] is not None)
+    signer = signer_at(sign, output)
+    reading = {key: told.pop(key) for key in ("person", "basket", "item", "most_bytes")}
+    share = told.pop("holdout")
+    try:
+        holdout = None if share is None else float(share)
+    except ValueError:
+        raise OptionError("--holdout of baskets is a share, such as 0.2; files are for tables") from None
+    rules = () if name == "randomize" else (_rules(told.pop("named"), told.pop("rule_file"), output),)
+    with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
+        shop = sf.baskets(source, **reading)
+        release = getattr(shop, name)(*rules, holdout=holdout, report=report, command=command_words(), **told)
+    release.save(output, form=form or "csv", overwrite=overwrite, sign=signer)
+    _tell(console, release, output, form or "csv", signer)
+
+
+def _rules(named: tuple[str, ...], file: Path | None, output: Path) -> tuple[str, ...]:
+    """Rules of the command line and of a file, whose blank lines and lines that begin with # are left out."""
+    from sfumato.core.documents import read_text
+
+    if file is None:
+        return named
+    if output.resolve() in file.resolve().parents:
+        raise OptionError("the file of rules lies in the output folder, part of which leaves; keep it elsewhere")
+    if file.is_file() and file.stat().st_size > _MOST_RULES:
+        raise OptionError("the file of rules has more than 1 MiB; name fewer rules")
+    lines = [line.strip() for line in read_text(file, "file of rules", "check --rules").splitlines()]
+    return (*named, *(line for line in lines if line and not line.startswith("#")))
+
+
+def _tell(console: Console, release: Release, folder: Path, form: str, signer: Signer | None) -> None:
+    from sfumato.core.facts import BasketsReleased, RulesBlocked, RulesHidden
+
+    certificate, report = release.certificate, release.report
+    parts = [] if report is None else report.lines()
+    for fact in certificate.facts:
+        if isinstance(fact, BasketsReleased):
+            unknown = f", {fact.unknown} unknown" if fact.unknown else ""
+            parts.append((2, f"{fact.baskets} baskets, {fact.entries} entries of {fact.items} items{unknown}."))
+        elif isinstance(fact, RulesHidden):
+            parts.append((1, f"{fact.rules} rules hidden: {fact.removed} entries taken out, {fact.added} put in."))
+        elif isinstance(fact, RulesBlocked):
+            parts.append((1, f"{fact.rules} rules blocked."))
+    if signer is not None:
+        parts.append((3, f"Signed with the key {signer.fingerprint} (certificate.sig)."))
+    if certificate.randomness != "release":
+        parts.append((0, "REHEARSAL: made with a seed, not for release."))
+    parts.append((0, f"What leaves:  {folder / 'release'} (table.{form}, certificate.json)"))
+    parts.append((0, f"What stays:   {folder / 'owner'}"))
+    console.tell(parts)
+    verdict = None if report is None else report.verdict
+    told = {key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out")}
+    console.result(
+        {"folder": str(folder), "table": str(folder / "release" / f"table.{form}"), **told,
+         "verdict": None if verdict is None else verdict.to_json()}
+    )  # fmt: skip
+
+
+@baskets.command()
+@click.argument("source", metavar="FOLDER/release")
+@click.option("--min-support", required=True, type=float, help="Share of the baskets from which on a set is frequent.")
+@usual("--longest", default=4, type=click.IntRange(1, 15), words="Most items of a set.")
+@click.option("-o", "--output", type=FILE, help="CSV to write: items, support, low, high.")
+@options(overwrite="Replace an existing file.")
+@_reading
+@verb
+def estimate(
+    console: Console,
+    source: str,
+    min_support: float,
+    longest: int,
+    output: Path | None,
+    overwrite: bool,
+    **reading: Any,
+) -> None:
+    """Frequent itemsets of the true baskets, from released ones.
+
+    Estimated with intervals where they were randomized, between certain bounds where entries are unknown, counted
+    elsewhere. Exits with 3 if there are too few baskets for the noise.
+    """
+    import sfumato as sf
+    from sfumato.tables.files import FileForm, FileFormat, write_file
+
+    check_new(output, overwrite=overwrite)
+    with console.progress():
+        found = sf.baskets(source, **reading).estimate(min_support, longest=longest)
+    table = found.to_table()
+    if output is not None:
+        from sfumato.core.replacing import replacing_file
+
+        with replacing_file(output) as work:
+            write_file(table, work, FileForm(FileFormat.CSV))
+    rows = table.to_pylist()
+    untold = f"; of {found.estimates.untold} the noise tells too little" if found.estimates.untold else ""
+    console.say(f"{len(rows)} sets, {found.kind} from {found.baskets} baskets{untold}.")
+    for row in rows[:20]:
+        console.say(f"{row['support']:8.4f}  {row['low']:.4f} to {row['high']:.4f}  {row['items']}")
+    if len(rows) > 20 and output is None:
+        console.say(f"... and {len(rows) - 20} more; -o FILE writes them all.")
+    console.result({"baskets": found.baskets, "kind": found.kind, "untold": found.estimates.untold, "itemsets": rows})

@@ -1,0 +1,209 @@
+"""Supports of itemsets behind randomized or blocked baskets, with intervals [JS07, sec. 2.9, 3.3, 2.2.1.2].
+
+The count of a set is estimated by undoing the operator's transition between the numbers of its items that baskets held
+and hold [EGSA02, sec. 5]; baskets of each size are undone by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import OptionError, TooFew
+from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
+from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
+from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator
+
+__all__ = ["MOST_CANDIDATES", "Estimates", "check_share", "estimate_counts", "estimate_itemsets", "interval_itemsets"]
+
+MOST_CANDIDATES = 2_000_000
+"""Sets of one length that are looked at; more are refused."""
+
+_Z = 1.959963984540054
+_CHUNK = 20_000
+Counts = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimates:
+    """Sets of items with the share of baskets that held each, and between what that share lies.
+
+    Parameters
+    ----------
+    sets : tuple of tuple of int
+    support, low, high : array
+        Shares of all baskets; of blocked ones the ends are certain, else a confidence of 95 % each.
+    deviation : array
+        Standard deviation of the estimate; 0 of blocked baskets.
+    untold : int
+        Sets that were looked at and about which the noise tells too little: a deviation above half the threshold.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    support: Counts
+    low: Counts
+    high: Counts
+    deviation: Counts
+    untold: int = 0
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def __repr__(self) -> str:
+        return f"Estimates({len(self)} sets)"
+
+
+def check_share(name: str, value: float) -> None:
+    """Refuse a threshold that is no share above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise OptionError(f"{name} must be above 0 and at most 1; it is a share of the baskets")
+
+
+def estimate_counts(
+    operator: BasketOperator, bitmaps: Bitmaps, sizes: NDArray[np.int64], sets: NDArray[np.int64]
+) -> tuple[Counts, Counts]:
+    """Baskets that held each set before they were randomized, and the variance of that; both without bias.
+
+    ``sizes`` are those of the classes of the bitmaps, and all sets have the same number of items. Given the true
+    baskets an estimate's mean over the operator's chance is the true count, and the mean of the variance its variance.
+    """
+    length = sets.shape[1]
+    weights = np.stack([operator.weights(length, int(size)) for size in sizes])
+    found, spread = np.empty(len(sets)), np.empty(len(sets))
+    for first in range(0, len(sets), _CHUNK):
+        counts = partial_counts(bitmaps, sets[first : first + _CHUNK])
+        found[first : first + _CHUNK] = np.einsum("scl,cl->s", counts, weights)
+        spread[first : first + _CHUNK] = np.einsum("scl,cl->s", counts, weights**2)
+    return found, np.maximum(spread - found, 0.0)
+
+
+def estimate_itemsets(
+    operator: BasketOperator,
+    released: Baskets,
+    sizes: NDArray[np.int64] | None,
+    min_support: float,
+    *,
+    longest: int = 4,
+) -> Estimates:
+    """Sets that at least this share of the true baskets seems to hold, by Apriori over estimates [EGSA02, sec. 6].
+
+    A set is looked at where all its subsets of one item less are estimated at no more than a standard deviation below
+    the threshold: a subset that chance put just below must not hide it. Where the deviation is more than half the
+    threshold nothing is said of a set, nor of larger ones.
+
+    Parameters
+    ----------
+    operator : BasketOperator
+    released : Baskets
+    sizes : array, optional
+        True sizes of the baskets, where the operator shows them.
+    min_support : float
+    longest : int
+    """
+    check_share("min_support", min_support)
+    kinds, classes = _classes(operator, released, sizes)
+    baskets = len(released)
+    candidates = np.arange(released.width)[:, None]
+    bitmaps = Bitmaps.of(released, candidates[:, 0], classes)
+    found: list[tuple[tuple[int, ...], float, float]] = []
+    untold = 0
+    for length in range(1, longest + 1):
+        if not len(candidates):
+            break
+        try:
+            counts, variance = estimate_counts(operator, bitmaps, kinds, candidates)
+        except OptionError:  # sets so long that the operator tells nothing of them
+            untold += len(candidates)
+            break
+        share, deviation = counts / baskets, np.sqrt(variance) / baskets
+        told = deviation <= min_support / 2
+        untold += int((~told).sum())
+        frequent = told & (share >= min_support)
+        found += zip(map(tuple, candidates[frequent].tolist()), share[frequent], deviation[frequent], strict=True)
+        near = candidates[told & (share >= min_support - deviation)]
+        if length == 1 and not told.any():
+            raise TooFew(
+                f"{baskets} baskets are too few for their noise: no support of {min_support:g} can be told from none; "
+                "raise --min-support"
+            )
+        if length == 1:
+            bitmaps = Bitmaps.of(released, near[:, 0], classes)
+        candidates = next_candidates(near)
+    support, deviation = (np.array([each[place] for each in found], dtype=np.float64) for place in (1, 2))
+    low, high = (np.clip(support + side * _Z * deviation, 0.0, 1.0) for side in (-1, 1))
+    return Estimates(tuple(each[0] for each in found), support, low, high, deviation, untold)
+
+
+def _classes(
+    operator: BasketOperator, released: Baskets, sizes: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sizes that there are, and which of them each basket has; one for all where sizes do not matter."""
+    if not operator.by_size:
+        return np.zeros(1, dtype=np.int64), np.zeros(len(released), dtype=np.int64)
+    if operator.shows_size and sizes is None:
+        raise OptionError(f"baskets randomized by {operator.name!r} need the column 'size' to be estimated from")
+    kinds, classes = np.unique(released.sizes if sizes is None else sizes, return_inverse=True)
+    if kinds.max(initial=0) > min(MOST_SIZE, operator.width):
+        raise OptionError("a basket is larger than any that could be randomized so; the column 'size' is not its own")
+    return kinds, classes.astype(np.int64)
+
+
+def next_candidates(frequent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sets of one item more all of whose subsets of one item less are here, as Apriori joins them.
+
+    Examples
+    --------
+    >>> next_candidates(np.array([[0, 1], [0, 2], [1, 2], [1, 3]])).tolist()
+    [[0, 1, 2]]
+    """
+    known = set(map(tuple, frequent.tolist()))
+    joined = list(_joined(sorted(known), known))
+    return np.array(joined, dtype=np.int64).reshape(-1, frequent.shape[1] + 1)
+
+
+def _joined(ordered: list[tuple[int, ...]], known: set[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    made = 0
+    for place, one in enumerate(ordered):
+        for other in ordered[place + 1 :]:
+            if other[:-1] != one[:-1]:
+                break
+            whole = (*one, other[-1])
+            if len(one) < 2 or all(part in known for part in combinations(whole, len(one))):
+                made += 1
+                if made > MOST_CANDIDATES:
+                    raise OptionError(
+                        f"more than {MOST_CANDIDATES:,} sets of {len(whole)} items may be frequent, for noise hides "
+                        "which; raise --min-support or lower --longest"
+                    )
+                yield whole
+
+
+def interval_itemsets(
+    held: Baskets, unknown: Baskets | None, min_support: float, *, longest: int = 4
+) -> tuple[Itemsets, NDArray[np.int64]]:
+    """Sets that may be frequent in baskets with unknown entries: how many may hold each, and how many surely do.
+
+    The lower end counts baskets that hold all items for certain, the upper end those that lack none for certain.
+    """
+    check_share("min_support", min_support)
+    possible = held if unknown is None else merged(held, unknown)
+    found = frequent_itemsets(possible, least_count(min_support, len(held)), longest=longest)
+    if unknown is None:
+        return found, found.counts
+    sure = np.empty(len(found), dtype=np.int64)
+    bitmaps = Bitmaps.of(held, np.unique(found.items).astype(np.int64))
+    for length in np.unique(found.lengths).tolist():
+        sets, places = found.of_length(length)
+        sure[places] = partial_counts(bitmaps, sets)[:, 0, -1]
+    return found, sure
+
+
+def merged(one: Baskets, other: Baskets) -> Baskets:
+    """Baskets with the entries of both."""
+    places, items = np.divmod(np.union1d(one.keys(), other.keys()), max(one.width, 1))
+    return Baskets.from_pairs(places, items, len(one), one.width, distinct=True)

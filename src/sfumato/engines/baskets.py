@@ -1,0 +1,137 @@
+"""Baskets in memory, from a plan to an outcome."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.baskets import BasketPair
+from sfumato.core.errors import OptionError, TableError
+from sfumato.core.facts import BasketPersons, ColumnsDropped, Drawn, Fact, HeldOut, Shuffled
+from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.randomness import Randomness
+from sfumato.engines.outcome import BasketComparison, Outcome
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.transactions.protocol import BasketMechanism, BasketRule, read_rules
+from sfumato.tables.baskets import BasketTable
+from sfumato.version import __version__
+
+__all__ = ["BasketPlan", "run_baskets"]
+
+_FEWEST = 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BasketPlan:
+    """What a run on baskets is told.
+
+    Parameters
+    ----------
+    mechanism : BasketMechanism
+    rules : tuple of str
+        Rules to hide, by the names of items. They are secret: neither certificate nor recipe holds them.
+    holdout : float, optional
+        Share of the baskets, or of the persons, to keep out of the release, for measuring.
+    randomness : Randomness
+    """
+
+    mechanism: BasketMechanism
+    rules: tuple[str, ...] = ()
+    holdout: float | None = None
+    randomness: Randomness = field(default_factory=Randomness)
+
+    def __repr__(self) -> str:
+        return f"BasketPlan({self.mechanism.method}, {len(self.rules)} rules)"
+
+
+def run_baskets(table: BasketTable, plan: BasketPlan) -> Outcome:
+    """Hold baskets out, run the mechanism, and shuffle what came of it."""
+    kept, outside = _hold_out(table, plan)
+    inside = _with_items(table.take(kept), table.take(kept).baskets.counts > 0)
+    if len(kept) < _FEWEST:
+        raise TableError(f"{len(kept)} baskets are left, too few to hide one among; bring more")
+    rules: tuple[BasketRule, ...] = ()
+    if plan.mechanism.takes_rules:
+        limits = {name: getattr(plan.mechanism, name) for name in ("min_support", "min_confidence")}
+        rules = read_rules(plan.rules, inside, **limits)
+    elif plan.rules:
+        raise OptionError("rules are for hide and block; leave them out")
+    begin = perf_counter()
+    done = plan.mechanism.sanitize(inside, rules=rules, rng=plan.randomness.generator("sanitize"))
+    seconds = perf_counter() - begin
+    order = plan.randomness.generator("shuffle").permutation(len(kept))
+    released = dataclasses.replace(done.table.take(order), persons=None, dropped=())
+    held = None if outside is None else _matched(table.take(outside), inside.labels)
+    pair = BasketPair(
+        original=inside.baskets,
+        released=released.baskets,
+        unknown=released.unknown,
+        sizes=released.sizes,
+        origin=order,
+        persons=inside.persons,
+        outside=None if held is None else held.baskets,
+        outside_persons=None if held is None else held.persons,
+        at_random=done.at_random,
+        secret=tuple((rule.left, rule.right) for rule in rules),
+    )
+    parameters = dataclasses.asdict(plan.mechanism)
+    schema = released.schema()
+    seed = plan.randomness.seed
+    return Outcome(
+        recipe=Recipe(plan.mechanism.method, parameters, schema, None, None, plan.holdout, seed, __version__),
+        table=released.to_table(),
+        rows_in=len(kept),
+        rows_out=len(kept),
+        schema=schema,
+        facts=(*_around(table, inside, outside, plan), *done.facts, released.counted(), Shuffled(len(kept))),
+        comparison=BasketComparison(pair),
+        seconds=seconds,
+    )
+
+
+def _hold_out(table: BasketTable, plan: BasketPlan) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """Places of the baskets to sanitize and of those held out; all of a person are on one side."""
+    places = np.arange(len(table.baskets))
+    if plan.holdout is None:
+        return places, None
+    if not 0.0 < plan.holdout < 1.0:
+        raise OptionError("the share of baskets to hold out must lie between 0 and 1; try 0.2")
+    units = places if table.persons is None else table.persons
+    drawn = plan.randomness.generator("holdout").permutation(int(units.max()) + 1)
+    out = np.isin(units, drawn[: max(1, round(plan.holdout * len(drawn)))])
+    return places[~out], places[out]
+
+
+def _with_items(table: BasketTable, kept: NDArray[np.bool_]) -> BasketTable:
+    """The table with some of the items alone: what only baskets outside hold does not leave."""
+    places = np.cumsum(kept) - 1
+    baskets = table.baskets.having(kept[table.baskets.items])
+    items = places[baskets.items].astype(np.int32)
+    labels = tuple(label for label, stays in zip(table.labels, kept, strict=True) if stays)
+    return dataclasses.replace(table, baskets=Baskets(items, baskets.starts, len(labels)), labels=labels)
+
+
+def _matched(table: BasketTable, labels: Sequence[str]) -> BasketTable:
+    """The table by the numbers of items that these labels have; other items are left out."""
+    known = set(labels)
+    return _with_items(table, np.array([label in known for label in table.labels]))
+
+
+def _around(
+    table: BasketTable, inside: BasketTable, outside: NDArray[np.int64] | None, plan: BasketPlan
+) -> tuple[Fact, ...]:
+    facts: list[Fact] = [
+        Drawn(plan.randomness.mode.value, plan.randomness.algorithm),
+        ColumnsDropped(table.dropped, ()),
+    ]
+    if outside is not None:
+        facts.append(HeldOut(len(outside)))
+    if inside.persons is not None:
+        each = np.unique(inside.persons, return_counts=True)[1]
+        facts.append(BasketPersons(len(each), int(each.max())))
+    return tuple(facts)

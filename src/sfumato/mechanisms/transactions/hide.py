@@ -1,0 +1,237 @@
+"""Rules brought below a threshold by changing few entries, with few other sets lost [JS07, sec. 2.2.1.1].
+
+The three strategies of the thesis's reference 16 (Dasseni, Verykios, Elmagarmid, Bertino 2001): take items on the right
+of a rule out of baskets, put items on its left into others, or take items of its set out until that is not frequent.
+Which baskets and which items is chosen greedily: those first that hold the fewest sets that are about to be lost.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.facts import RulesHidden
+from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.estimate import check_share
+from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
+from sfumato.mechanisms.transactions.protocol import BasketRule, SanitizedBaskets, count_sets
+from sfumato.tables.baskets import BasketTable
+
+__all__ = ["STRATEGIES", "RuleHiding", "changes_needed", "is_hidden"]
+
+Strategy = Literal["consequent", "antecedent", "itemsets"]
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
+Places = NDArray[np.int64]
+_ROUNDS = 8  # in which the entries of a rule are chosen; after each it is counted anew what is about to be lost
+_CANDIDATES = 20_000  # baskets that are looked at closely
+_LONGEST = 4  # items of the sets that are watched
+_WATCHED = 5_000  # sets of one rule that are watched, those nearest to the threshold
+_HAIR = 1e-9
+
+
+@dataclass(frozen=True)
+class RuleHiding:
+    """Hides rules that the owner names.
+
+    Parameters
+    ----------
+    strategy : {"consequent", "antecedent", "itemsets"}
+        Take items on the right out, put items on the left in, or take items out until the set is not frequent.
+    min_support : float
+        Share of the baskets from which on a set is frequent.
+    min_confidence : float
+        How often a rule must be right.
+    """
+
+    strategy: Strategy = "consequent"
+    min_support: float = 0.01
+    min_confidence: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise OptionError(f"there is no such strategy; choose one of {', '.join(STRATEGIES)}")
+        check_share("min_support", self.min_support)
+        check_share("min_confidence", self.min_confidence)
+
+    @property
+    def method(self) -> str:
+        """Its name in certificates."""
+        return "hide-rules"
+
+    @property
+    def takes_rules(self) -> bool:
+        """The owner names what is to be hidden."""
+        return True
+
+    def sanitize(
+        self, table: BasketTable, *, rules: Sequence[BasketRule], rng: np.random.Generator
+    ) -> SanitizedBaskets:
+        """Baskets in which every named rule is hidden.
+
+        Raises
+        ------
+        PrivacyRefusal
+            Where that cannot be done by this strategy.
+        """
+        if self.strategy != "itemsets" and any(not rule.left for rule in rules):
+            raise OptionError("a set without an arrow is hidden by its support alone; take --strategy itemsets")
+        hidden = self.hide(table.baskets, rules)
+        at_random = self.hide(table.baskets, rules, rng)
+        before, after = table.baskets.keys(), hidden.keys()
+        removed, added = len(np.setdiff1d(before, after)), len(np.setdiff1d(after, before))
+        fact = RulesHidden(self.strategy, len(rules), self.min_support, self.min_confidence, removed, added)
+        return SanitizedBaskets(dataclasses.replace(table, baskets=hidden), (fact,), at_random)
+
+    def hide(self, baskets: Baskets, rules: Sequence[BasketRule], rng: np.random.Generator | None = None) -> Baskets:
+        """The baskets with every rule hidden; entries are chosen at random where chance is given."""
+        least = least_count(self.min_support, len(baskets))
+        work = _Work(baskets, rules, least, rng)
+        for _ in range(3):  # what is put in for one rule may lift another
+            for rule in sorted(rules, key=lambda each: len(each.items)):
+                work.lower(rule, self)
+            open_ = [rule for rule in rules if not is_hidden(work.baskets, rule, least, self.min_confidence)]
+            if not open_:
+                return work.baskets
+        raise PrivacyRefusal(
+            f"{len(open_)} of {len(rules)} rules cannot be hidden by the strategy {self.strategy!r}, so nothing is "
+            "released; take another strategy"
+        )
+
+
+def is_hidden(baskets: Baskets, rule: BasketRule, least: int, min_confidence: float) -> bool:
+    """Whether a rule is not frequent, or not right often enough; a set without a left side must not be frequent."""
+    whole, left = count_sets(baskets, [rule.items, rule.left])
+    return whole < least or (bool(rule.left) and whole < min_confidence * left - _HAIR)
+
+
+def changes_needed(rule: BasketRule, whole: int, left: int, least: int, how: RuleHiding) -> int:
+    """Fewest baskets that must change for a rule to be hidden: that lose an item of it, or gain its left side."""
+    by_support = whole - least + 1
+    if how.strategy == "itemsets" or not rule.left:
+        return max(0, by_support)
+    if how.strategy == "consequent":
+        by_confidence = int(np.floor(whole - how.min_confidence * left + _HAIR)) + 1
+        return max(0, min(by_support, by_confidence))
+    if by_support <= 0:
+        return 0
+    return max(0, int(np.floor(whole / how.min_confidence + _HAIR)) - left + 1)
+
+
+@dataclass
+class _Work:
+    """Baskets on their way, and the other sets that should not be lost."""
+
+    baskets: Baskets
+    rules: Sequence[BasketRule]
+    least: int
+    rng: np.random.Generator | None
+    watched: Itemsets | None = field(default=None)
+
+    def lower(self, rule: BasketRule, how: RuleHiding) -> None:
+        whole, left = count_sets(self.baskets, [rule.items, rule.left])
+        needed = changes_needed(rule, whole, left, self.least, how)
+        if whole < self.least or not needed:
+            return
+        if how.strategy == "antecedent" and rule.left:
+            self._put_in(rule, needed)
+            return
+        victims = rule.right if how.strategy == "consequent" else rule.items
+        for part in np.array_split(np.arange(needed), min(_ROUNDS if self.rng is None else 1, needed)):
+            self._take_out(rule, victims, len(part), needed)
+
+    def _take_out(self, rule: BasketRule, victims: Sequence[int], count: int, needed: int) -> None:
+        """Take one item of the rule out of so many baskets that hold all of them."""
+        holders = _holding(self.baskets, rule.items)
+        if self.rng is not None:
+            chosen = self.rng.choice(holders, count, replace=False)
+            items = self.rng.choice(np.array(victims), count)
+        else:
+            if len(holders) > max(_CANDIDATES, 2 * count):
+                shortest = np.argsort(self.baskets.sizes[holders], kind="stable")
+                holders = np.sort(holders[shortest[: max(_CANDIDATES, 2 * count)]])
+            costs = np.stack([self._cost(holders, item, needed) for item in victims], axis=1)
+            best = costs.argmin(axis=1)
+            first = np.lexsort((self.baskets.sizes[holders], costs.min(axis=1)))[:count]
+            chosen, items = holders[first], np.array(victims)[best[first]]
+        gone = chosen * np.int64(self.baskets.width) + items
+        self.baskets = self.baskets.having(~np.isin(self.baskets.keys(), gone))
+
+    def _cost(self, holders: Places, item: int, needed: int) -> NDArray[np.float64]:
+        """What taking an item out of each basket would cost, in sets near the threshold, less what it hides besides."""
+        cost = np.zeros(len(holders))
+        sets, counts = self._near(item, needed)
+        used = sorted({each for some in (*sets, *(rule.items for rule in self.rules)) for each in some})
+        held = _columns(self.baskets.take(holders), used)
+        places = {name: place for place, name in enumerate(used)}
+        for some, slack in zip(sets, counts, strict=True):
+            inside = held[:, [places[each] for each in some]].all(axis=1)
+            cost += inside / (1.0 + slack)
+        others = np.zeros(len(holders))
+        for rule in self.rules:
+            if item in rule.items:
+                others += held[:, [places[each] for each in rule.items]].all(axis=1)
+        return np.asarray((cost + _HAIR) / np.maximum(others, 1.0))
+
+    def _near(self, item: int, needed: int) -> tuple[list[tuple[int, ...]], list[int]]:
+        """Frequent sets with the item that so many changes could push below the threshold, and how far they are."""
+        if self.watched is None:
+            self.watched = frequent_itemsets(self.baskets, self.least, longest=_LONGEST)
+        slack = self.watched.counts - self.least
+        of_item = np.bincount(
+            np.repeat(np.arange(len(self.watched)), self.watched.lengths), self.watched.items == item, len(self.watched)
+        )
+        near = np.flatnonzero((of_item > 0) & (slack < needed))
+        near = near[np.argsort(slack[near], kind="stable")]
+        tuples, starts = self.watched.items, self.watched.starts
+        secret = [set(rule.items) for rule in self.rules]
+        sets, far = [], []
+        for place in near.tolist():
+            some = tuple(tuples[starts[place] : starts[place + 1]].tolist())
+            if not any(each <= set(some) for each in secret):
+                sets.append(some)
+                far.append(int(slack[place]))
+            if len(sets) == _WATCHED:
+                break
+        return sets, far
+
+    def _put_in(self, rule: BasketRule, needed: int) -> None:
+        """Put the left side into baskets that lack little of it and do not hold the right side."""
+        held = _columns(self.baskets, rule.items)
+        left = np.array([item in rule.left for item in rule.items])
+        lacking = (~held[:, left]).sum(axis=1)
+        free = np.flatnonzero((lacking > 0) & ~held[:, ~left].all(axis=1))
+        if len(free) < needed:
+            raise PrivacyRefusal(
+                f"a rule needs its left side in {needed} more baskets and {len(free)} could take it, so it cannot be "
+                "hidden by 'antecedent'; take another strategy"
+            )
+        if self.rng is not None:
+            chosen = self.rng.choice(free, needed, replace=False)
+        else:
+            chosen = free[np.lexsort((self.baskets.sizes[free], lacking[free]))[:needed]]
+        rows = np.concatenate([self.baskets.rows, np.repeat(chosen, len(rule.left))])
+        items = np.concatenate([self.baskets.items.astype(np.int64), np.tile(np.array(rule.left), len(chosen))])
+        self.baskets = Baskets.from_pairs(rows, items, len(self.baskets), self.baskets.width)
+
+
+def _holding(baskets: Baskets, items: Sequence[int]) -> Places:
+    """Baskets that hold all of the items."""
+    inside = np.isin(baskets.items, np.array(items, dtype=np.int32))
+    counts = np.bincount(baskets.rows[inside], minlength=len(baskets))
+    return np.flatnonzero(counts == len(items))
+
+
+def _columns(baskets: Baskets, items: Sequence[int]) -> NDArray[np.bool_]:
+    """Which basket holds which of some items."""
+    places = np.full(baskets.width, -1, dtype=np.int64)
+    places[list(items)] = np.arange(len(items))
+    held = np.zeros((len(baskets), len(items)), dtype=np.bool_)
+    columns = places[baskets.items]
+    held[baskets.rows[columns >= 0], columns[columns >= 0]] = True
+    return held

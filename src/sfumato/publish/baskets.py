@@ -1,0 +1,194 @@
+"""Baskets from a file to a release, and from a release to the supports of itemsets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core.errors import OptionError, TableError
+from sfumato.core.facts import BasketsRandomized
+from sfumato.core.itemsets.estimate import Estimates, estimate_itemsets, interval_itemsets
+from sfumato.core.laws.basket_operators import BasketOperator
+from sfumato.core.randomness import Randomness
+from sfumato.engines.baskets import BasketPlan, run_baskets
+from sfumato.mechanisms.transactions.protocol import BasketMechanism
+from sfumato.publish.judge import asked_policy
+from sfumato.publish.policy import Policy
+from sfumato.publish.release import Release, publish
+from sfumato.publish.verify import certificate_beside
+from sfumato.tables.baskets import BasketTable, read_baskets
+
+__all__ = ["BasketSource", "FoundItemsets", "baskets"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundItemsets:
+    """Itemsets with their supports, and how these were found."""
+
+    estimates: Estimates
+    labels: tuple[str, ...]
+    baskets: int
+    kind: str  # "estimated" of randomized baskets, "certain bounds" of blocked ones, "counted" of others
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def __repr__(self) -> str:
+        return f"FoundItemsets({len(self)} sets, {self.kind})"
+
+    def to_table(self) -> pa.Table:
+        """A row for each set: its items, support, and the ends that it lies between; the most frequent first."""
+        found = self.estimates
+        order = np.argsort(-found.support, kind="stable")
+        texts = [";".join(self.labels[item] for item in found.sets[place]) for place in order.tolist()]
+        numbers = {"support": found.support, "low": found.low, "high": found.high}
+        return pa.table({"items": texts, **{name: value[order] for name, value in numbers.items()}})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BasketSource:
+    """Baskets that were read; each verb leaves them as they are."""
+
+    table: BasketTable
+    randomized: BasketsRandomized | None = None
+
+    def __repr__(self) -> str:
+        return f"BasketSource({self.table.baskets!r})"
+
+    def randomize(self, mechanism: BasketMechanism | None = None, **options: Any) -> Release:
+        """Release of randomized baskets, from which supports can be estimated.
+
+        Parameters
+        ----------
+        mechanism : BasketRandomization, optional
+            Or its parameters by name: ``operator``, ``keep``, ``insert``, ``cutoff``, ``gamma``.
+        **options
+            ``holdout``, ``seed``, ``report``, ``policy``, ``despite_policy``, as in `sfumato.sanitize`.
+        """
+        return self._release("randomize-baskets", mechanism, (), options)
+
+    def hide(self, rules: Iterable[str], mechanism: BasketMechanism | None = None, **options: Any) -> Release:
+        """Release of baskets in which none of these rules holds.
+
+        Parameters
+        ----------
+        rules : iterable of str
+            As ``"bread;butter -> milk"``, or ``"bread;butter"`` for a set; neither certificate nor recipe holds them.
+        mechanism : RuleHiding, optional
+            Or its parameters by name: ``strategy``, ``min_support``, ``min_confidence``.
+        **options
+            As in `randomize`.
+        """
+        return self._release("hide-rules", mechanism, tuple(rules), options)
+
+    def block(self, rules: Iterable[str], mechanism: BasketMechanism | None = None, **options: Any) -> Release:
+        """Release of baskets with unknown entries, in which none of these rules surely holds.
+
+        Parameters
+        ----------
+        rules : iterable of str
+            As in `hide`.
+        mechanism : RuleBlocking, optional
+            Or its parameters by name: ``min_support``, ``min_confidence``, ``margin``, ``zeros``.
+        **options
+            As in `randomize`.
+        """
+        return self._release("block-rules", mechanism, tuple(rules), options)
+
+    def estimate(self, min_support: float, *, longest: int = 4) -> FoundItemsets:
+        """Sets of items that at least this share of the true baskets held, as far as the baskets tell.
+
+        Supports behind randomized baskets are estimated, with intervals of 95 % each; of blocked ones the ends are
+        certain; others are counted.
+        """
+        if isinstance(longest, bool) or not 1 <= longest <= 15:
+            raise OptionError("longest must lie between 1 and 15; it is the most items of a set")
+        held, count = self.table.baskets, len(self.table.baskets)
+        if self.randomized is not None:
+            law = BasketOperator.of(self.randomized)
+            found = estimate_itemsets(law, held, self.table.sizes, min_support, longest=longest)
+            return FoundItemsets(found, self.table.labels, count, "estimated")
+        sets, sure = interval_itemsets(held, self.table.unknown, min_support, longest=longest)
+        low, high = sure / count, sets.counts / count
+        counted = Estimates(tuple(sets.as_tuples()), (low + high) / 2, low, high, np.zeros(len(sets)))
+        kind = "counted" if self.table.unknown is None else "certain bounds"
+        return FoundItemsets(counted, self.table.labels, count, kind)
+
+    def _release(
+        self, method: str, mechanism: BasketMechanism | None, rules: tuple[str, ...], options: dict[str, Any]
+    ) -> Release:
+        from sfumato.mechanisms.transactions.methods import make_basket_mechanism
+
+        told = {name: options.pop(name) for name in ("holdout", "seed", "policy") if name in options}
+        report, despite = options.pop("report", True), options.pop("despite_policy", False)
+        command: Sequence[str] = options.pop("command", ())
+        if mechanism is not None and (options or mechanism.method != method):
+            raise OptionError("a mechanism for another verb was given, or parameters beside it; give one of them")
+        try:
+            chosen = make_basket_mechanism(method, options) if mechanism is None else mechanism
+        except TypeError:
+            raise OptionError(f"an option of {method!r} is not known; its docstring lists them") from None
+        if self.randomized is not None or self.table.unknown is not None or self.table.sizes is not None:
+            raise TableError("these baskets were released before; bring the original ones")
+        policy: Policy | None = asked_policy(told.get("policy"), report=report, despite=despite)
+        plan = BasketPlan(chosen, rules, told.get("holdout"), Randomness(told.get("seed")))
+        outcome = run_baskets(self.table, plan)
+        return publish(outcome, report=report, policy=policy, despite_policy=despite, command=command)
+
+
+def baskets(
+    source: Any,
+    *,
+    person: str | None = None,
+    basket: str | None = None,
+    item: str | None = None,
+    most_bytes: int | None = None,
+) -> BasketSource:
+    """Baskets of a file, a frame, or a released folder, to be randomized, hidden in, blocked or mined.
+
+    Parameters
+    ----------
+    source : path, or pandas, polars or pyarrow table
+        A .dat file (FIMI), CSV or Parquet, as `sfumato.tables.baskets.read_baskets` says; or the folder ``release`` of
+        baskets that were released, or its table, to estimate from.
+    person : str, optional
+        Column that says whom a basket is of: dropped, and held out and attacked by person.
+    basket, item : str, optional
+        Columns of a table that has a row for each item of a basket.
+    most_bytes : int, optional
+        Bytes that a file may unpack to.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> shop = baskets(pa.table({"items": ["bread;milk", "bread", "milk;beer", "bread;milk"] * 5}))
+    >>> shop.estimate(0.5).to_table().to_pydict()["items"]
+    ['bread', 'milk', 'bread;milk']
+    """
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        tables = sorted(Path(source).glob("table.*"))
+        if len(tables) != 1:
+            raise TableError("the folder holds no single released table; name the folder 'release' itself")
+        source = tables[0]
+    table = read_baskets(source, person=person, basket=basket, item=item, most_bytes=most_bytes)
+    for count, words in ((table.twice, "entries stood twice and are taken once"), (table.empty, "baskets are empty")):
+        if count and table.sizes is None and not _is_released(source):
+            warnings.warn(UserWarning(f"{count} {words}"), stacklevel=2)
+    if not isinstance(source, str | Path):
+        return BasketSource(table)
+    certificate, wrong = certificate_beside(Path(source))
+    if wrong is not None:
+        raise TableError(f"{wrong}, so nothing can be estimated; ask for the release again")
+    facts = () if certificate is None else certificate.facts
+    randomized = next((fact for fact in facts if isinstance(fact, BasketsRandomized)), None)
+    return BasketSource(table, randomized)
+
+
+def _is_released(source: Any) -> bool:
+    return isinstance(source, str | Path) and (Path(source).parent / "certificate.json").exists()

@@ -1,0 +1,349 @@
+"""Baskets in files and frames: FIMI lines, lists of items, pairs of basket and item, and columns of 0 and 1.
+
+A released table of baskets has a row for each: ``items`` with semicolons between, where entries were blocked also
+``unknown``, and ``size`` where mining needs the true one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core.errors import OptionError, TableError, no_column, shown
+from sfumato.core.facts import BasketsReleased
+from sfumato.core.itemsets.baskets import Baskets
+from sfumato.tables.cells import is_text, plain
+from sfumato.tables.field import Field, Kind
+from sfumato.tables.files import read_file
+from sfumato.tables.frames import to_arrow
+from sfumato.tables.schema import Schema
+
+__all__ = ["ITEMS", "SIZE", "UNKNOWN", "BasketTable", "baskets_of_table", "read_baskets"]
+
+ITEMS, UNKNOWN, SIZE = "items", "unknown", "size"
+"""Columns of a table of baskets."""
+
+MOST_BYTES = 1 << 32
+"""Bytes that a file of baskets may have, and unpack to, unless more are granted."""
+
+_FIMI = (".dat", ".dat.gz")
+_LONGEST_NUMBER = 18  # digits that fit
+_SMALL = 1 << 20
+_KINDS = np.zeros(256, dtype=np.uint8)  # of the marks of a .dat file: digits, what may stand between them, and others
+_KINDS[48:58] = 1
+_KINDS[list(b" \t\r\n")] = 2
+_MARK = ";"
+_YES = ("1", "true", "yes")
+_NO = ("0", "false", "no", "")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BasketTable:
+    """Baskets with the names of their items, and what else is known of them.
+
+    Parameters
+    ----------
+    baskets : Baskets
+    labels : tuple of str
+        Name of each item.
+    persons : array, optional
+        Whom each basket is of, numbered from 0.
+    unknown : Baskets, optional
+        Items of which nobody says whether they are in a basket.
+    sizes : array, optional
+        True size of each basket, where it was randomized.
+    dropped : tuple of str
+        Columns that are read and not released: who a basket is of, and its number.
+    twice, empty : int
+        Entries that stood twice, which are taken once, and baskets without any item, which are kept.
+    """
+
+    baskets: Baskets
+    labels: tuple[str, ...]
+    persons: NDArray[np.int64] | None = None
+    unknown: Baskets | None = None
+    sizes: NDArray[np.int64] | None = None
+    dropped: tuple[str, ...] = ()
+    twice: int = 0
+
+    def __repr__(self) -> str:
+        return f"BasketTable({self.baskets!r})"
+
+    @property
+    def empty(self) -> int:
+        """Baskets without any item."""
+        return int((self.baskets.sizes == 0).sum())
+
+    def counted(self) -> BasketsReleased:
+        """How many baskets, items and entries there are."""
+        used = [self.baskets.items] + ([] if self.unknown is None else [self.unknown.items])
+        unknown = 0 if self.unknown is None else len(self.unknown.items)
+        items = len(np.unique(np.concatenate(used)))
+        return BasketsReleased(len(self.baskets), items, len(self.baskets.items), unknown)
+
+    def take(self, places: NDArray[np.int64]) -> BasketTable:
+        """Some of the baskets, in this order."""
+        return dataclasses.replace(
+            self,
+            baskets=self.baskets.take(places),
+            persons=None if self.persons is None else self.persons[places],
+            unknown=None if self.unknown is None else self.unknown.take(places),
+            sizes=None if self.sizes is None else self.sizes[places],
+        )
+
+    def codes(self, names: Sequence[str]) -> list[int]:
+        """Numbers of items by their names; -1 of those that no basket holds."""
+        places = {label: place for place, label in enumerate(self.labels)}
+        return [places.get(name, -1) for name in names]
+
+    def to_table(self) -> pa.Table:
+        """A row for each basket, as it is released."""
+        columns = {ITEMS: _texts(self.baskets, self.labels)}
+        if self.unknown is not None:
+            columns[UNKNOWN] = _texts(self.unknown, self.labels)
+        if self.sizes is not None:
+            columns[SIZE] = pa.array(self.sizes)
+        return pa.table(columns)
+
+    def schema(self) -> Schema:
+        """Schema of that table."""
+        kinds = {ITEMS: Kind.NOMINAL, UNKNOWN: Kind.NOMINAL, SIZE: Kind.INTEGER}
+        shows = [name for name, there in ((UNKNOWN, self.unknown), (SIZE, self.sizes)) if there is not None]
+        return Schema(tuple(Field(name, kinds[name]) for name in (ITEMS, *shows)))
+
+
+def _texts(baskets: Baskets, labels: Sequence[str]) -> pa.Array:
+    names = pa.array(labels, pa.string()).take(pa.array(baskets.items))
+    lists = pa.ListArray.from_arrays(pa.array(baskets.starts).cast(pa.int32()), names)
+    return pc.binary_join(lists, _MARK)
+
+
+def read_baskets(
+    source: Any,
+    *,
+    person: str | None = None,
+    basket: str | None = None,
+    item: str | None = None,
+    most_bytes: int | None = None,
+) -> BasketTable:
+    """Baskets of a file or a frame.
+
+    Parameters
+    ----------
+    source : path, or pandas, polars or pyarrow table
+        A .dat file has a line for each basket, of whole numbers with blanks between. A table has a column ``items``, of
+        lists or of texts with semicolons between; or a row for each item of a basket, with ``basket`` and ``item``; or
+        a column of 0 and 1 for each item.
+    person : str, optional
+        Column that says whom a basket is of.
+    basket, item : str, optional
+        Columns of a table that has a row for each item of a basket.
+    most_bytes : int, optional
+        Bytes that a file may unpack to, by default 4 GiB.
+
+    Raises
+    ------
+    TableError
+        For what cannot be read so; it names the line or the column, never a cell.
+    """
+    if not isinstance(source, str | Path):
+        return baskets_of_table(to_arrow(source)[0], person=person, basket=basket, item=item)
+    if str(source).lower().endswith(_FIMI):
+        if (person, basket, item) != (None, None, None):
+            raise OptionError("a .dat file has no columns; bring CSV or Parquet to name some")
+        return _fimi(_bytes(Path(source), most_bytes or MOST_BYTES), shown(source))
+    table = read_file(source, most_bytes=most_bytes or MOST_BYTES)[0]
+    return baskets_of_table(table, person=person, basket=basket, item=item)
+
+
+def _bytes(path: Path, most: int) -> bytes:
+    try:
+        with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
+            data = file.read(most + 1)
+    except FileNotFoundError:
+        raise TableError(f"there is no file {shown(path)}; check its name") from None
+    except (OSError, EOFError, zlib.error):
+        raise TableError(f"{shown(path)} cannot be read; it may be damaged or misnamed") from None
+    if len(data) > most:
+        raise TableError(f"{shown(path)} unpacks to more than {most >> 20} MiB; if that is right, grant it more with "
+                         "--most-bytes")  # fmt: skip
+    return bytes(data)
+
+
+def _fimi(data: bytes, name: str) -> BasketTable:
+    """Read lines of whole numbers; blank lines before the end are baskets without items."""
+    data = data.rstrip()
+    if not data:
+        raise TableError(f"{name} is empty; bring a line of item numbers for each basket")
+    marks = np.frombuffer(data, dtype=np.uint8)
+    kinds = _KINDS[marks]
+    digit, line, strange = kinds == 1, marks == 10, kinds == 0
+    if strange.any():
+        first = 1 + int(line[: int(np.argmax(strange))].sum())
+        raise TableError(f"{name} holds items that are not whole numbers, the first in line {first}; a .dat file has "
+                         "numbers with blanks between, bring CSV for names")  # fmt: skip
+    begins = digit & ~np.concatenate([[False], digit[:-1]])
+    ends = digit & ~np.concatenate([digit[1:], [False]])
+    places = np.flatnonzero(begins)
+    if (np.flatnonzero(ends) - places >= _LONGEST_NUMBER).any():
+        raise TableError(f"{name} holds an item number of more than {_LONGEST_NUMBER} digits; number items shorter")
+    numbers = np.fromstring(data, dtype=np.int64, sep=" ") if len(places) else np.empty(0, dtype=np.int64)
+    ids, codes = _numbered(numbers)
+    rows = np.cumsum(line, dtype=np.int64)[places]
+    return _table(rows, codes, 1 + int(line.sum()), tuple(map(str, ids.tolist())))
+
+
+def _numbered(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Different numbers in rising order, and the place of each among them; by a table where they are small."""
+    if numbers.max(initial=0) > max(_SMALL, len(numbers)):
+        return np.unique(numbers, return_inverse=True)
+    ids = np.flatnonzero(np.bincount(numbers))
+    places = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.int64)
+    places[ids] = np.arange(len(ids))
+    return ids, places[numbers]
+
+
+def _table(
+    rows: NDArray[np.int64], codes: NDArray[Any], count: int, labels: tuple[str, ...], **told: Any
+) -> BasketTable:
+    baskets = Baskets.from_pairs(rows, codes.astype(np.int64), count, len(labels))
+    if not len(baskets.items):
+        raise TableError(f"none of the {count} baskets holds an item; check the file")
+    return BasketTable(baskets, labels, twice=len(rows) - len(baskets.items), **told)
+
+
+def baskets_of_table(
+    table: pa.Table, *, person: str | None = None, basket: str | None = None, item: str | None = None
+) -> BasketTable:
+    """Baskets of a table, by its columns as in `read_baskets`."""
+    for name in (person, basket, item):
+        if name is not None and name not in table.column_names:
+            raise OptionError(no_column(name, table.column_names))
+    if table.num_rows == 0:
+        raise TableError("the table has no rows; bring a row for each basket")
+    if (basket is None) != (item is None):
+        raise OptionError("a row for each item of a basket needs both columns; name --basket and --item")
+    if basket is not None and item is not None:
+        return _of_pairs(table, basket, item, person)
+    whose, dropped = (None, ()) if person is None else (_coded(table, person)[0], (person,))
+    if ITEMS in table.column_names:
+        return _of_lists(table, whose, dropped)
+    return _of_columns(table.drop_columns(list(dropped)), whose, dropped)
+
+
+def _coded(table: pa.Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
+    """Numbers of the values of a column, and the values as texts; a missing one is refused."""
+    cells = plain(table.column(name))
+    if pa.types.is_floating(cells.type) or pa.types.is_nested(cells.type):
+        raise TableError(f"column {name!r} holds no names and no whole numbers; bring it as text")
+    try:
+        texts = cells.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise TableError(f"column {name!r} cannot be read as names; bring it as text") from None
+    texts = pc.utf8_trim_whitespace(texts)
+    lacking = pc.sum(pc.fill_null(pc.equal(texts, ""), True)).as_py() or 0
+    if lacking:
+        raise TableError(f"column {name!r} lacks {lacking} values; every row needs one")
+    kinds = texts.dictionary_encode()
+    return kinds.indices.to_numpy(zero_copy_only=False).astype(np.int64), kinds.dictionary.to_pylist()
+
+
+def _check_labels(labels: list[str]) -> tuple[str, ...]:
+    wrong = sum(_MARK in label or not label.isprintable() for label in labels)
+    if wrong:
+        raise TableError(f"{wrong} names of items hold a semicolon or no readable text; rename them")
+    return tuple(labels)
+
+
+def _of_pairs(table: pa.Table, basket: str, item: str, person: str | None) -> BasketTable:
+    (rows, kinds), (codes, labels) = _coded(table, basket), _coded(table, item)
+    dropped = (basket,) if person is None else (basket, person)
+    if person is None:
+        return _table(rows, codes, len(kinds), _check_labels(labels), dropped=dropped)
+    whose = _coded(table, person)[0]
+    persons = np.empty(len(kinds), dtype=np.int64)
+    persons[rows] = whose
+    torn = len(np.unique(rows[persons[rows] != whose]))
+    if torn:
+        raise TableError(f"{torn} baskets are of several persons by column {person!r}; each needs one")
+    persons = np.unique(persons, return_inverse=True)[1].astype(np.int64)
+    return _table(rows, codes, len(kinds), _check_labels(labels), dropped=dropped, persons=persons)
+
+
+def _of_lists(table: pa.Table, whose: NDArray[np.int64] | None, dropped: tuple[str, ...]) -> BasketTable:
+    """Read the columns of a table with a list of items for each basket; one that was released has others too."""
+    extra = set(table.column_names) - {ITEMS, UNKNOWN, SIZE, *dropped}
+    if extra:
+        raise TableError(f"{len(extra)} columns beside 'items' are of no use, the first is {min(extra)!r}; leave "
+                         "them out, or name --person")  # fmt: skip
+    rows, texts = _listed(table, ITEMS)
+    more, unsure = _listed(table, UNKNOWN) if UNKNOWN in table.column_names else (np.empty(0, dtype=np.int64), [])
+    labels, codes = np.unique(np.array([*texts, *unsure], dtype=object).astype(str), return_inverse=True)
+    names = _check_labels(labels.tolist())
+    told: dict[str, Any] = {"dropped": dropped, "persons": whose}
+    if UNKNOWN in table.column_names:
+        blocked = Baskets.from_pairs(more, codes[len(texts) :].astype(np.int64), table.num_rows, len(names))
+        told["unknown"] = blocked
+    if SIZE in table.column_names:
+        told["sizes"] = _sizes(table)
+    return _table(rows, codes[: len(texts)], table.num_rows, names, **told)
+
+
+def _sizes(table: pa.Table) -> NDArray[np.int64]:
+    try:
+        sizes = plain(table.column(SIZE)).cast(pa.int64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise TableError("column 'size' holds values that are no whole numbers; mend it") from None
+    if sizes.null_count or (pc.min(sizes).as_py() or 0) < 0 or (pc.max(sizes).as_py() or 0) > 1 << 20:
+        raise TableError("column 'size' lacks values, or has some that no basket has; mend it")
+    return np.asarray(sizes.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _listed(table: pa.Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
+    """The row and the name of every item of a column of lists, or of texts with semicolons between."""
+    cells = plain(table.column(name))
+    if is_text(cells.type):
+        cells = pc.split_pattern(pc.fill_null(cells.cast(pa.string()), ""), _MARK)
+    elif not pa.types.is_list(cells.type) and not pa.types.is_large_list(cells.type):
+        raise TableError(f"column {name!r} holds no lists of items; bring lists, or texts with semicolons between")
+    rows = pc.list_parent_indices(cells).to_numpy(zero_copy_only=False)
+    flat = pc.list_flatten(cells)
+    if pa.types.is_floating(flat.type) or pa.types.is_nested(flat.type):
+        raise TableError(f"the items of column {name!r} are no names and no whole numbers; bring them as texts")
+    texts = pc.utf8_trim_whitespace(flat.cast(pa.string()))
+    there = pc.fill_null(pc.not_equal(texts, ""), False)
+    return rows[there.to_numpy(zero_copy_only=False)].astype(np.int64), texts.filter(there).to_pylist()
+
+
+def _of_columns(table: pa.Table, whose: NDArray[np.int64] | None, dropped: tuple[str, ...]) -> BasketTable:
+    """Read a column of 0 and 1, or of true and false, for each item."""
+    rows, codes, strange = [], [], []
+    for place, name in enumerate(table.column_names):
+        cells = plain(table.column(name))
+        try:
+            texts = pc.utf8_lower(pc.utf8_trim_whitespace(pc.fill_null(cells.cast(pa.string()), "")))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            strange.append(name)
+            continue
+        held = pc.is_in(texts, pa.array(_YES)).to_numpy(zero_copy_only=False)
+        if not (held | pc.is_in(texts, pa.array(_NO)).to_numpy(zero_copy_only=False)).all():
+            strange.append(name)
+            continue
+        rows.append(np.flatnonzero(held))
+        codes.append(np.full(len(rows[-1]), place, dtype=np.int64))
+    if strange or not table.num_columns:
+        first = f", as {strange[0]!r}" if strange else ""
+        raise TableError(f"{len(strange)} columns are not of 0 and 1{first}; bring a column 'items', or a row for each "
+                         "item with --basket and --item, or drop them")  # fmt: skip
+    labels = _check_labels(table.column_names)
+    return _table(np.concatenate(rows), np.concatenate(codes), table.num_rows, labels, persons=whose, dropped=dropped)

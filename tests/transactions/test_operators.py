@@ -1,0 +1,197 @@
+"""What the operators let through, against adding up the chances of every basket that they can make."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from sfumato.assess.baskets import breach_level
+from sfumato.core.errors import OptionError, TableError
+from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.bitmaps import Bitmaps
+from sfumato.core.itemsets.estimate import estimate_counts
+from sfumato.core.itemsets.mining import frequent_itemsets
+from sfumato.core.laws.basket_operators import BasketOperator
+
+WIDTH = 6
+LAWS = (
+    BasketOperator("flip", WIDTH, keep=0.8, insert=0.15),
+    BasketOperator("uniform", WIDTH, keep=0.6),
+    BasketOperator("cut-and-paste", WIDTH, cutoff=2, insert=0.25),
+    BasketOperator("cut-and-paste", WIDTH, cutoff=5, insert=0.1),
+    BasketOperator("select-a-size", WIDTH, gamma=7.0, insert=0.3),
+)
+Items = frozenset[int]
+SUBSETS = [frozenset(some) for size in range(WIDTH + 1) for some in combinations(range(WIDTH), size)]
+
+
+def subsets(items: Items, size: int) -> list[Items]:
+    return [frozenset(some) for some in combinations(sorted(items), size)]
+
+
+def independent(items: Items, drawn: Items, chance: float) -> float:
+    """Chance that just these of the items come in, each by itself."""
+    return chance ** len(drawn) * (1 - chance) ** (len(items) - len(drawn))
+
+
+@cache
+def chances(law: BasketOperator, basket: Items) -> dict[Items, float]:
+    """Chance of every basket that a basket may become, by the words of the papers."""
+    everything = frozenset(range(WIDTH))
+    outside = everything - basket
+    made = dict.fromkeys(SUBSETS, 0.0)
+    if law.name == "cut-and-paste":  # EGSA02, sec. 4.2: cut j out, put them in, and toss a coin for every other item
+        assert law.cutoff is not None
+        for drawn in range(law.cutoff + 1):
+            cut = min(drawn, len(basket))
+            for chosen in subsets(basket, cut):
+                for rest in SUBSETS:
+                    if not rest & chosen:
+                        share = independent(everything - chosen, rest, law.insert or 0.0)
+                        made[chosen | rest] += share / (law.cutoff + 1) / math.comb(len(basket), cut)
+        return made
+    for kept in SUBSETS:
+        if not kept <= basket:
+            continue
+        if law.name == "select-a-size":  # EGSA02, sec. 4.1, with a law on the number that stay
+            stays = law.kept(len(basket))[len(kept)] / math.comb(len(basket), len(kept))
+        else:
+            stays = independent(basket, kept, law.keep or 0.0)
+        for come in SUBSETS:
+            if not come <= outside:
+                continue
+            if law.insert is not None:
+                made[kept | come] += stays * independent(outside, come, law.insert)
+            elif len(come) == len(basket) - len(kept):
+                made[kept | come] += stays / math.comb(len(outside), len(come))
+    return made
+
+
+def fitting(law: BasketOperator) -> list[Items]:
+    return [basket for basket in SUBSETS if law.name != "uniform" or 2 * len(basket) <= WIDTH]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_what_becomes_of_a_set_is_the_transition(law: BasketOperator) -> None:
+    for basket in fitting(law):
+        assert sum(chances(law, basket).values()) == pytest.approx(1.0)
+        for some in (frozenset({0}), frozenset({0, 3}), frozenset({1, 2, 5})):
+            made = np.zeros(len(some) + 1)
+            for after, chance in chances(law, basket).items():
+                made[len(after & some)] += chance
+            if len(basket) >= len(some):
+                column = law.transition(len(some), len(basket))[:, len(basket & some)]
+                np.testing.assert_allclose(column, made, atol=1e-12)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_an_estimate_has_no_bias_and_neither_has_its_variance(law: BasketOperator) -> None:
+    for basket in fitting(law):
+        for some in (frozenset({0}), frozenset({0, 3}), frozenset({1, 2, 5})):
+            if law.cutoff is not None and len(some) > law.cutoff and len(basket) >= len(some):
+                with pytest.raises(OptionError, match="tells nothing of sets of 3"):
+                    law.weights(len(some), len(basket))
+                continue
+            weights = law.weights(len(some), len(basket))
+            parts = [(chance, weights[len(after & some)]) for after, chance in chances(law, basket).items()]
+            mean = sum(chance * weight for chance, weight in parts)
+            assert mean == pytest.approx(float(some <= basket), abs=1e-8)
+            variance = sum(chance * (weight - mean) ** 2 for chance, weight in parts)
+            told = sum(chance * (weight**2 - weight) for chance, weight in parts)
+            assert told == pytest.approx(variance, rel=1e-8, abs=1e-8)
+
+
+def test_the_weights_are_what_estimates_are_added_up_from() -> None:
+    law, lists = LAWS[2], [[0, 1, 2], [0, 2], [1], [], [0, 1, 2, 3]]
+    true = np.array([3, 3, 3, 2, 3])
+    kinds, classes = np.unique(true, return_inverse=True)
+    bitmaps = Bitmaps.of(Baskets.of(lists, WIDTH), np.arange(WIDTH), classes.astype(np.int64))
+    counts, variance = estimate_counts(law, bitmaps, kinds, np.array([[0, 2]]))
+    weights = [law.weights(2, int(size))[len({0, 2} & {*basket})] for size, basket in zip(true, lists, strict=True)]
+    assert counts[0] == pytest.approx(sum(weights))
+    assert variance[0] == pytest.approx(max(0.0, sum(weight**2 - weight for weight in weights)))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_odds_of_two_baskets_change_by_the_amplification_and_no_more(law: BasketOperator) -> None:
+    for size in range(1, WIDTH // 2 + 1):
+        alike = [basket for basket in SUBSETS if len(basket) == size or not law.by_size]
+        made = {after: [chances(law, basket)[after] for basket in alike] for after in SUBSETS}
+        farthest = max(math.log(max(each) / min(each)) for each in made.values() if max(each) > 0)
+        assert farthest == pytest.approx(law.epsilon(size), rel=1e-9)
+    if law.name == "select-a-size":
+        assert law.epsilon(2) == pytest.approx(math.log(7.0))
+    assert law.epsilon_up_to(3) == max(law.epsilon(size) for size in (1, 2, 3))
+
+
+def test_one_flipped_item_changes_odds_by_its_own_factor_for_who_knows_the_others() -> None:
+    law = LAWS[0]
+    farthest = max(
+        abs(math.log(chances(law, basket)[after] / chances(law, basket | {0})[after]))
+        for basket in (frozenset[int](), frozenset({1, 4}))
+        for after in SUBSETS
+    )
+    assert farthest == pytest.approx(law.item_epsilon)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_baskets_are_drawn_by_the_law(law: BasketOperator) -> None:
+    basket, times = frozenset({0, 2, 5}), 20_000
+    drawn = law.randomize(Baskets.of([sorted(basket)] * times, WIDTH), np.random.default_rng(11))
+    words = np.zeros(times, dtype=np.int64)
+    np.add.at(words, drawn.rows, 1 << drawn.items.astype(np.int64))
+    expected = {sum(1 << item for item in after): chance for after, chance in chances(law, basket).items()}
+    counts = np.bincount(words, minlength=1 << WIDTH)
+    likely = [word for word, chance in expected.items() if chance * times >= 5]
+    assert all(counts[word] == 0 for word, chance in expected.items() if chance == 0)
+    seen = np.array([*(counts[word] for word in likely), times - sum(counts[word] for word in likely)])
+    awaited = np.array([*(expected[word] for word in likely), 1 - sum(expected[word] for word in likely)]) * times
+    keep = awaited > 1e-6
+    assert chisquare(seen[keep], awaited[keep] * seen[keep].sum() / awaited[keep].sum()).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_the_breach_level_is_the_largest_posterior_of_an_item_that_shows(law: BasketOperator) -> None:
+    lists = [[0, 1], [0, 1, 2], [2], [3, 4, 5], [1, 3], [0, 1], [4]]
+    found = frequent_itemsets(Baskets.of(lists, WIDTH), 2, longest=2)
+    highest = 0.0
+    for some in map(frozenset, found.as_tuples()):
+        for item in some:
+            shows = [
+                (
+                    frozenset(basket),
+                    sum(chance for after, chance in chances(law, frozenset(basket)).items() if some <= after),
+                )
+                for basket in lists
+            ]
+            inside = sum(chance for basket, chance in shows if item in basket)
+            if sum(item in basket for basket in lists) <= len(lists) / 2:
+                highest = max(highest, inside / sum(chance for _, chance in shows))
+    assert breach_level(law, Baskets.of(lists, WIDTH), found)[0] == pytest.approx(highest)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "words"),
+    [
+        ("flip", {"keep": 0.1, "insert": 0.2}, "above insert"),
+        ("flip", {"keep": 0.9}, "takes --keep and --insert"),
+        ("uniform", {"keep": 1.0}, "probability"),
+        ("uniform", {"keep": 0.5, "insert": 0.1}, "nothing else"),
+        ("cut-and-paste", {"cutoff": 0, "insert": 0.1}, "1 or more"),
+        ("select-a-size", {"gamma": 1.0, "insert": 0.1}, "above 1"),
+        ("shake", {}, "choose one of"),
+    ],
+)
+def test_an_operator_that_there_cannot_be_is_refused(name: str, parameters: dict[str, float], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        BasketOperator(name, 9, **parameters)  # type: ignore[arg-type]
+
+
+def test_uniform_randomization_needs_items_to_put_in() -> None:
+    with pytest.raises(TableError, match="twice as many items"):
+        BasketOperator("uniform", 5, keep=0.5).randomize(Baskets.of([[0, 1, 2]], 5), np.random.default_rng(1))

@@ -1,0 +1,135 @@
+"""Baskets read from files and frames, and written again."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+
+from sfumato.core.errors import BadInput, OptionError, TableError
+from sfumato.core.itemsets.baskets import Baskets
+from sfumato.tables.baskets import BasketTable, baskets_of_table, read_baskets
+from tests.examples import examples
+from tests.transactions.slow_miner import basket_lists
+
+
+def lists_of(table: BasketTable) -> list[list[str]]:
+    """Names of the items of each basket."""
+    every = (table.baskets.basket(place).tolist() for place in range(len(table.baskets)))
+    return [sorted(table.labels[item] for item in basket) for basket in every]
+
+
+SHOP = [["bread", "milk"], [], ["beer", "bread", "whole milk"]]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"items": ["bread; milk", "", "beer;bread;whole milk"]}),
+        pa.table({"items": [["milk", "bread"], [], ["beer", "bread", "whole milk"]]}),
+        pa.table({"items": [["milk", "bread"], None, ["beer", "bread", "whole milk"]]}),
+        pa.table(
+            {"bread": [1, 0, 1], "milk": ["yes", "no", ""], "beer": [False, False, True], "whole milk": [0, 0, 1]}
+        ),
+    ],
+)
+def test_lists_texts_and_columns_of_ones_are_the_same_baskets(table: pa.Table) -> None:
+    read = baskets_of_table(table)
+    assert lists_of(read) == SHOP
+    assert read.empty == 1
+
+
+def test_a_row_for_each_item_makes_baskets_of_persons() -> None:
+    rows = pd.DataFrame({"who": list("aabba"), "receipt": [1, 1, 2, 2, 3], "what": ["x", "y", "y", "y", "z"]})
+    read = read_baskets(rows, person="who", basket="receipt", item="what")
+    assert lists_of(read) == [["x", "y"], ["y"], ["z"]]
+    assert read.persons is not None
+    assert read.persons.tolist() == [0, 1, 0]
+    assert read.twice == 1
+    assert set(read.dropped) == {"who", "receipt"}
+    torn = rows.assign(who=list("abbba"))
+    with pytest.raises(TableError, match="1 baskets are of several persons"):
+        read_baskets(torn, person="who", basket="receipt", item="what")
+
+
+@examples(30)
+@given(basket_lists(least=1, most=12, width=40))
+def test_baskets_written_as_a_table_read_the_same(lists: list[list[int]]) -> None:
+    if not any(lists):
+        return
+    table = BasketTable(Baskets.of(lists, 40), tuple(f"i{place}" for place in range(40)))
+    names = [sorted(f"i{item}" for item in basket) for basket in lists]
+    assert lists_of(baskets_of_table(table.to_table())) == names
+
+
+def test_a_fimi_file_may_be_packed_and_have_blank_lines_and_doubles(tmp_path: Path) -> None:
+    text = b"30 1 2\r\n\n 2\t2 500000\n1\n\n\n"
+    (tmp_path / "a.dat").write_bytes(text)
+    (tmp_path / "a.dat.gz").write_bytes(gzip.compress(text))
+    for name in ("a.dat", "a.dat.gz"):
+        read = read_baskets(tmp_path / name)
+        assert lists_of(read) == [["1", "2", "30"], [], ["2", "500000"], ["1"]]
+        assert (read.twice, read.empty) == (1, 1)
+    (tmp_path / "wide.dat").write_bytes(b"999999999999999999 0\n")
+    assert read_baskets(tmp_path / "wide.dat").labels == ("0", "999999999999999999")
+
+
+def test_parquet_with_lists_is_read(tmp_path: Path) -> None:
+    pa.parquet.write_table(pa.table({"items": [[3, 1], [1]]}), tmp_path / "a.parquet")
+    assert lists_of(read_baskets(tmp_path / "a.parquet")) == [["1", "3"], ["1"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"1 2\n3 quetzal\n", "not whole numbers, the first in line 2"),
+        (b"1 -2\n", "not whole numbers, the first in line 1"),
+        (b" \n\n", "is empty"),
+        (b"1234567890123456789 1\n", "more than 18 digits"),
+    ],
+)
+def test_a_fimi_file_that_is_none_is_refused_by_its_line(tmp_path: Path, text: bytes, words: str) -> None:
+    (tmp_path / "a.dat").write_bytes(text)
+    with pytest.raises(TableError, match=words) as refused:
+        read_baskets(tmp_path / "a.dat")
+    assert "quetzal" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (pa.table({"age": [31, 45]}), "1 columns are not of 0 and 1, as 'age'"),
+        (pa.table({"items": ["a"], "size": ["x"]}), "no whole numbers"),
+        (pa.table({"items": ["a"], "size": [-1]}), "some that no basket has"),
+        (pa.table({"items": ["a"], "town": ["x"]}), "1 columns beside 'items'"),
+        (pa.table({"items": [1.5]}), "no lists of items"),
+        (pa.table({"items": [[1.5]]}), "no names and no whole numbers"),
+        (pa.table({"items": ["", ""]}), "none of the 2 baskets holds an item"),
+        (pa.table({"items": pa.array([], pa.string())}), "no rows"),
+        (pa.table({"a;b": [1]}), "hold a semicolon"),
+    ],
+)
+def test_a_table_that_holds_no_baskets_is_refused(table: pa.Table, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        baskets_of_table(table)
+
+
+def test_columns_that_are_not_there_and_bytes_that_are_too_many_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="no column 'whom'"):
+        baskets_of_table(pa.table({"items": ["a"]}), person="whom")
+    with pytest.raises(OptionError, match="both columns"):
+        baskets_of_table(pa.table({"b": [1], "i": ["a"]}), basket="b")
+    with pytest.raises(TableError, match="lacks 1 values"):
+        baskets_of_table(pa.table({"b": [1, None], "i": ["a", "b"]}), basket="b", item="i")
+    (tmp_path / "a.dat.gz").write_bytes(gzip.compress(b"1 " * 5_000_000))
+    with pytest.raises(TableError, match="unpacks to more"):
+        read_baskets(tmp_path / "a.dat.gz", most_bytes=1 << 20)
+    with pytest.raises(OptionError, match="no columns"):
+        read_baskets(tmp_path / "a.dat.gz", person="who")
+    with pytest.raises(TableError, match="no file"):
+        read_baskets(tmp_path / "b.dat")

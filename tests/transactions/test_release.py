@@ -1,0 +1,163 @@
+"""Baskets from a file to a release that can be verified, and back to supports; as a user goes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import OptionError, TableError
+from sfumato.core.facts import BasketPersons, BasketsRandomized, BasketsReleased, RulesHidden
+from sfumato.publish.baskets import BasketSource
+from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
+from tests.transactions.slow_miner import draw_baskets
+
+RULE = "i0 -> i1"
+
+
+def shop_table(baskets: int = 500, persons: int = 200) -> pa.Table:
+    """Baskets in which i1 often stands beside i0, of persons with several."""
+    drawn, rng = draw_baskets(9, baskets), np.random.default_rng(2)
+    lists = [{f"i{item}" for item in drawn.basket(place).tolist()} for place in range(baskets)]
+    for basket in lists[: baskets // 3]:
+        basket |= {"i0", "i1", "i2"}
+    order = rng.permutation(baskets)
+    return pa.table(
+        {
+            "who": [f"p{place % persons}" for place in range(baskets)],
+            "items": [";".join(sorted(lists[place])) for place in order.tolist()],
+        }
+    )
+
+
+def shop() -> BasketSource:
+    return sf.baskets(shop_table(), person="who")
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "randomize": {"operator": "cut-and-paste", "cutoff": 4, "insert": 0.05},
+    "hide": {"rules": [RULE], "min_support": 0.1},
+    "block": {"rules": [RULE], "min_support": 0.1},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.filterwarnings("ignore:.*baskets are empty")
+def test_a_release_is_certified_measured_verified_and_mined(way: str, tmp_path: Path) -> None:
+    release = getattr(shop(), way)(**WAYS[way], holdout=0.3)
+    folder = release.save(tmp_path / "out")
+    assert sf.verify(folder / "release")
+    facts = {type(fact): fact for fact in release.certificate.facts}
+    assert facts[BasketPersons] == BasketPersons(140, 3)
+    names = {finding.name: finding for finding in release.report.findings}
+    for name in ("singling-out-baskets", "attribute-inference-items/2 items", "membership-baskets"):
+        assert names[name].value is not None
+        assert names[name].control is not None
+        assert names[name].interval is not None
+    assert names["own-row-linkage-baskets"].baseline == pytest.approx(1 / release.certificate.rows_out)
+    written = "".join(path.read_text() for path in (folder / "release").iterdir())
+    recipe = (folder / "owner" / "recipe.toml").read_text()
+    assert RULE not in written
+    assert RULE not in recipe
+    assert "p17" not in written
+    found = sf.baskets(folder / "release").estimate(0.2, longest=2)
+    assert found.kind == {"randomize": "estimated", "hide": "counted", "block": "certain bounds"}[way]
+    table = found.to_table().to_pydict()
+    assert all(low <= high for low, high in zip(table["low"], table["high"], strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:.*baskets are empty")
+def test_verify_counts_the_entries_again_and_holds_numbers_to_the_facts(tmp_path: Path) -> None:
+    folder = shop().hide([RULE], min_support=0.1, report=False).save(tmp_path / "out") / "release"
+    lines = (folder / "table.csv").read_text().splitlines()
+    place = next(place for place, line in enumerate(lines) if ";" in line)
+    lines[place] = lines[place].partition(";")[2]
+    (folder / "table.csv").write_text("\n".join(lines) + "\n")
+    failing = {check.name for check in sf.verify(folder) if not check.holds}
+    assert failing == {"files unchanged", "baskets"}
+    with pytest.raises(TableError, match="not the one that the certificate"):
+        sf.baskets(folder)
+
+
+@pytest.mark.parametrize(
+    ("fact", "entry", "value"),
+    [
+        (RulesHidden, "min_support", 0.2),
+        (RulesHidden, "removed", 0),
+        (BasketsReleased, "unknown", 1),
+        (BasketsReleased, "baskets", 7),
+        (BasketPersons, "most", 0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*baskets are empty")
+def test_facts_that_were_altered_do_not_hold(fact: Any, entry: str, value: Any, tmp_path: Path) -> None:
+    folder = shop().hide([RULE], min_support=0.1, report=False).save(tmp_path / "out") / "release"
+    document = json.loads((folder / "certificate.json").read_text())
+    altered = next(each for each in document["facts"] if each["fact"] == fact.fact)
+    altered[entry] = value
+    (folder / "certificate.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    assert not sf.verify(folder)
+
+
+@pytest.mark.filterwarnings("ignore:.*baskets are empty")
+def test_hiding_loses_less_than_a_random_cut_and_leaves_no_named_rule() -> None:
+    report = shop().hide([RULE], min_support=0.1, seed=4).report
+    assert report is not None
+    findings = {each.name: each for each in report.findings}
+    assert findings["hidden-rules-left"].value == 0.0
+    lost = findings["itemsets-lost"]
+    assert lost.value is not None
+    assert lost.baseline is not None
+    assert lost.value <= lost.baseline
+    assert findings["basket-breach"].because == "the baskets were not randomized"
+    assert not findings["hidden-rule-margin"].public
+
+
+@pytest.mark.filterwarnings("ignore:.*baskets are empty")
+def test_a_seed_repeats_a_rehearsal_and_nothing_signs_it() -> None:
+    one, two = (shop().randomize(operator="select-a-size", gamma=50, seed=3, report=False) for _ in range(2))
+    assert one.table.equals(two.table)
+    assert one.certificate.randomness == "rehearsal"
+    (fact,) = (fact for fact in one.certificate.facts if isinstance(fact, BasketsRandomized))
+    assert fact.width == 12
+
+
+@pytest.mark.filterwarnings("ignore:.*baskets are empty")
+def test_what_a_verb_does_not_know_is_refused() -> None:
+    for way in (
+        lambda: shop().randomize(operator="flip", cutoff=3),
+        lambda: shop().hide(["i0 -> i99"], min_support=0.1),
+        lambda: shop().hide([RULE], min_support=0.1, keep=3),
+        lambda: shop().hide([RULE], sf.baskets, min_support=0.1),  # type: ignore[arg-type]
+        lambda: shop().block([RULE], min_support=0.1, zeros=0),
+        lambda: shop().randomize(holdout=1.5),
+        lambda: shop().estimate(0.5, longest=0),
+    ):
+        with pytest.raises((OptionError, AttributeError)):
+            way()
+
+
+@pytest.mark.filterwarnings("ignore:.*baskets are empty")
+def test_the_command_goes_the_same_way(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    source, out = tmp_path / "shop.csv", tmp_path / "out"
+    pa.csv.write_csv(shop_table(), source)
+    (tmp_path / "rules.txt").write_text(f"# secret\n{RULE}\n")
+    told = ("--min-support", 0.1, "--no-report", "-o", out)
+    done = run("baskets", "hide", source, "--person", "who", "--rules", tmp_path / "rules.txt", *told)
+    assert done.code == 0, done.err
+    assert "1 rules hidden" in done.out
+    assert run("verify", out / "release").code == 0
+    mined = run("baskets", "estimate", out / "release", "--min-support", 0.3, "-o", tmp_path / "sets.csv", "--json")
+    assert json.loads(mined.out)["kind"] == "counted"
+    assert (tmp_path / "sets.csv").read_text().startswith("items,support,low,high\n")
+    again = run("baskets", "hide", source, "--person", "who", "--rule", "i0 -> i77", *told, "--overwrite")
+    assert again.code == 2
+    assert "'i0 -> i77'" in again.err
+    for wrong in (("--min-support", 0), ("--min-confidence", 1.5)):
+        assert run("baskets", "hide", source, "--rule", RULE, "-o", tmp_path / "new", *wrong).code == 2
+    assert not (tmp_path / "new").exists()
