@@ -109,7 +109,7 @@ def deviation(p: Floats, truth: Floats) -> float:
     return float(100 * np.mean(np.abs(p[there] - truth[there]) / truth[there]))
 
 
-def measure(case: Case, n: int, seed: int, resamples: int) -> list[dict[str, Any]]:
+def measure(case: Case, n: int, seed: int) -> list[dict[str, Any]]:
     """Draw, randomize and reconstruct once."""
     rng = np.random.default_rng([seed, n])
     codes = rng.choice(len(case.truth), size=n, p=case.truth)
@@ -119,7 +119,7 @@ def measure(case: Case, n: int, seed: int, resamples: int) -> list[dict[str, Any
     head = {"case": case.name, "noise": case.noise, "n": n, "seed": seed}
     for name, options in METHODS.items():
         start = time.process_time()
-        found = reconstruct(released, case.spec, intervals=case.intervals, resamples=resamples, rng=rng, **options)
+        found = reconstruct(released, case.spec, intervals=case.intervals, **options)
         seconds = time.process_time() - start
         truth = cells(found, case.truth)
         inside = float(((found.lower <= truth) & (truth <= found.upper)).mean())
@@ -193,7 +193,7 @@ def draw(case_of: Callable[[str, str], Case], path: Path) -> None:
         case = case_of(name, noise)
         rng = np.random.default_rng(place)
         sent = case.spec.operator.randomize(rng.choice(1001, size=20_000, p=case.truth), rng)
-        found = reconstruct(case.spec.decode_output(sent), case.spec, intervals=50, rng=rng)
+        found = reconstruct(case.spec.decode_output(sent), case.spec, intervals=50)
         axes = cache.add_subplot(2, 2, place + 1)
         edges = found.edges
         assert edges is not None
@@ -213,7 +213,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two sizes, one repetition, nothing written")
     parser.add_argument("--data", default=None, help="folder of the tables; default: SFUMATO_DATA")
     chosen = parser.parse_args()
-    sizes, repeats, resamples = (SIZES[:2], 1, 20) if chosen.quick else (SIZES, 10, 100)
+    sizes, repeats = (SIZES[:2], 1) if chosen.quick else (SIZES, 10)
     groups = {"Figures 5.1 to 5.3: 50 intervals of 0 to 1000": published(), "Real columns": real(chosen.data)}
     lines, every = [], []
     start = time.perf_counter()
@@ -224,7 +224,7 @@ def main() -> None:
                 for case in cases
                 for n in sizes
                 for seed in range(repeats if n < SIZES[-1] else max(1, repeats // 3))
-                for row in measure(case, n, seed, resamples)
+                for row in measure(case, n, seed)
             ]
             lines += table(rows, heading)
             every += [row for row in rows if row["way"] in METHODS]

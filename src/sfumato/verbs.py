@@ -102,9 +102,7 @@ def _names(schema: Schema) -> set[str]:
     return {field.name for field in schema.encoded}
 
 
-def reconstruct(
-    table: Any, column: str, spec: NoiseSpec | str | Path, *, seed: int | None = None, **options: Any
-) -> Reconstruction:
+def reconstruct(table: Any, column: str, spec: NoiseSpec | str | Path, **options: Any) -> Reconstruction:
     """The distribution behind a column of randomized values, with bands; single values stay unknown.
 
     Parameters
@@ -114,20 +112,20 @@ def reconstruct(
     column : str
     spec : NoiseSpec or path
         The noise specification, its file, or a release's ``certificate.json``.
-    seed : int, optional
-        Draws the bands reproducibly.
     **options
-        ``intervals``, ``stop``, ``method``, ``bands``, ``resamples``, ``least`` and ``limit`` of
+        ``intervals``, ``stop``, ``method``, ``bands``, ``least``, ``limit`` and ``strict`` of
         `sfumato.mine.reconstruct.reconstruct`.
 
     Raises
     ------
     TooFew
         Where the records are too few for the noise.
+    DoesNotFit
+        If strict, where the values do not look like anything that the law can have made.
     """
     known = spec if isinstance(spec, NoiseSpec) else read_spec(spec, column)
     released, missing = _released(to_arrow(table)[0], column, known)
-    found = reconstruct_values(released, known, rng=Randomness(seed).generator("bands"), **options)
+    found = reconstruct_values(released, known, **options)
     return dataclasses.replace(found, missing=missing)
 
 

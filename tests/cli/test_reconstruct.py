@@ -91,7 +91,11 @@ def test_too_few_records_are_refused_with_the_number_needed(run: Run, tmp_path: 
     assert outcome.code == 3
     assert "20 records are too few for this noise: at least" in outcome.err
     assert len(outcome.err.strip().splitlines()) == 1
-    assert run(*arguments, "--least", 5).code == 0
+    outcome = run(*arguments, "--least", 5)  # 30 years all the same are worth less than one plain record for 61 values
+    assert outcome.code == 3
+    assert "worth about 0.9 without noise; ask for fewer intervals" in outcome.err
+    assert run(*arguments, "--least", 5, "--intervals", 3).code == 0
+    assert run(*arguments, "--least", 0).code == 0
 
 
 def test_bad_input_is_one_sentence_and_code_2_without_a_value(
@@ -129,3 +133,27 @@ def test_labels_that_mean_missing_elsewhere_are_labels_where_the_domain_has_them
     outcome = run("reconstruct", tmp_path / "in.csv", "--column", "region", "--spec", tmp_path / "spec.toml", "--json")
     assert json.loads(outcome.out)["missing"] == 0
     assert NoiseSpec(Integers(0, 1), {"name": "keep-or-replace", "keep": 0.9}).gamma == spec.gamma
+
+
+def test_the_distribution_is_shown_and_a_law_that_does_not_fit_is_refused_if_strict(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "right.toml").write_text(AGES)
+    wrong = NoiseSpec(Integers(0, 60), {"name": "gaussian", "sd": 6})
+    (tmp_path / "wrong.toml").write_text(wrong.to_toml())
+    rng = np.random.default_rng(1)
+    released = NoiseSpec.read(tmp_path / "right.toml").randomize(np.clip(rng.normal(30, 1, 4_000).round(), 0, 60), rng)
+    (tmp_path / "in.csv").write_text("age\n" + "".join(f"{value}\n" for value in released))
+    base = ("reconstruct", tmp_path / "in.csv", "--column", "age", "--intervals", 12, "--spec")
+    outcome = run(*base, tmp_path / "right.toml", "--strict")
+    assert outcome.code == 0
+    assert "####" in outcome.out
+    assert "quantile 0.5: 3" in outcome.out
+    outcome = run(*base, tmp_path / "wrong.toml", "--json")
+    assert outcome.code == 0
+    found = json.loads(outcome.out)
+    assert found["fit"] < 0.01
+    assert "do not fit the law" in found["notes"][0]
+    outcome = run(*base, tmp_path / "wrong.toml", "--strict", "-o", tmp_path / "out.csv")
+    assert outcome.code == 3
+    assert "do not fit the law" in outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert not (tmp_path / "out.csv").exists()

@@ -36,7 +36,7 @@ def test_the_discrete_rule_is_the_one_printed(law: dict[str, Any], seed: int) ->
     expected, iterations = until_chi_square(
         lambda pr: discrete_step(released.tolist(), lambda z, x: float(chances[z, x]), pr), 11, 150, chi2.ppf(0.95, 10)
     )
-    found = reconstruct(released, spec, method="bayes", stop="chi-square", least=0, resamples=1)
+    found = reconstruct(released, spec, method="bayes", stop="chi-square", least=0)
     assert (found.iterations, found.stopped_by) == (iterations, "chi-square")
     np.testing.assert_allclose(found.probability, expected, atol=1e-12)
 
@@ -57,6 +57,6 @@ def test_the_rule_on_intervals_is_the_one_printed(law: dict[str, Any], density: 
     expected, iterations = until_chi_square(
         lambda pr: continuous_step(released.tolist(), density, inputs, outputs, pr), 10, 200, chi2.ppf(0.95, 9)
     )
-    found = reconstruct(released, spec, intervals=10, method="bayes", stop="chi-square", least=0, resamples=1)
+    found = reconstruct(released, spec, intervals=10, method="bayes", stop="chi-square", least=0)
     assert (found.iterations, found.stopped_by) == (iterations, "chi-square")
     np.testing.assert_allclose(found.probability, expected, atol=1e-12)

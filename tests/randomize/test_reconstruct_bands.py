@@ -21,7 +21,7 @@ def _coverage(domain: Universe, law: dict[str, Any], truth: Any, n: int, runs: i
     inside = []
     for _ in range(runs):
         released = spec.randomize(domain.decode(rng.choice(len(truth), size=n, p=truth)), rng)
-        found = reconstruct(released, spec, rng=rng, **options)
+        found = reconstruct(released, spec, **options)
         inside.append(((found.lower <= truth) & (truth <= found.upper)).mean())
     return float(np.mean(inside))
 
@@ -30,7 +30,7 @@ def _coverage(domain: Universe, law: dict[str, Any], truth: Any, n: int, runs: i
 def test_bands_of_randomized_answers_hold_the_truth(runs: int, least: float) -> None:
     """95 % bands of 5 answers in 20 or 60 surveys: a smaller share inside would be five deviations off."""
     law = {"name": "response", "epsilon": 1.5}
-    assert _coverage(Labels(tuple("abcde")), law, TRUTH, 4_000, runs, resamples=100) > least
+    assert _coverage(Labels(tuple("abcde")), law, TRUTH, 4_000, runs) > least
 
 
 @pytest.mark.slow
@@ -41,7 +41,7 @@ def test_bands_of_randomized_answers_hold_the_truth(runs: int, least: float) -> 
 def test_bands_of_smooth_distributions_hold_most_of_the_truth(law: dict[str, Any], n: int) -> None:
     places = np.arange(60)
     truth = np.exp(-((places - 28) ** 2) / (2 * 10.0**2))
-    assert _coverage(Integers(0, 59), law, truth / truth.sum(), n, 40, resamples=60) > 0.85
+    assert _coverage(Integers(0, 59), law, truth / truth.sum(), n, 40) > 0.85
 
 
 def test_more_records_make_narrower_bands() -> None:
@@ -50,7 +50,7 @@ def test_more_records_make_narrower_bands() -> None:
     widths = []
     for n in (1_000, 100_000):
         released = spec.randomize(spec.domain.decode(rng.choice(5, size=n, p=TRUTH)), rng)
-        found = reconstruct(released, spec, rng=rng)
+        found = reconstruct(released, spec)
         widths.append(float((found.upper - found.lower).mean()))
     assert widths[1] < widths[0] / 5  # ten times by the square root
 
@@ -58,7 +58,7 @@ def test_more_records_make_narrower_bands() -> None:
 def test_a_higher_level_makes_wider_bands() -> None:
     spec = NoiseSpec(Labels(tuple("abcde")), {"name": "response", "epsilon": 1.5})
     released = spec.randomize(spec.domain.decode(np.repeat(np.arange(5), 200)), np.random.default_rng(1))
-    narrow, wide = (reconstruct(released, spec, bands=b, rng=np.random.default_rng(2)) for b in (0.5, 0.99))
+    narrow, wide = (reconstruct(released, spec, bands=b) for b in (0.5, 0.99))
     assert (wide.upper - wide.lower > narrow.upper - narrow.lower).all()
 
 
@@ -66,4 +66,4 @@ def test_a_value_that_nobody_sent_may_still_be_there() -> None:
     spec = NoiseSpec(Integers(0, 4), {"name": "keep-or-replace", "keep": 1.0})
     found = reconstruct([1, 2] * 50, spec)
     assert found.lower[0] == 0.0
-    assert found.upper[0] == pytest.approx(1 - 0.025 ** (1 / 100))
+    assert 1 - 0.025 ** (1 / 100) <= found.upper[0] < 0.05  # the exact bound of a zero count, and not much more

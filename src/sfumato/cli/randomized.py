@@ -66,12 +66,19 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     type=click.Choice(["likelihood", "chi-square"]),
     help="When the iteration ends; chi-square is the thesis's.  [default: likelihood]",
 )
-@click.option("--method", type=click.Choice(["em", "bayes", "direct"]), default="em", show_default=True)
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "em", "bayes", "direct"]),
+    default="auto",
+    show_default=True,
+    help="The iteration, that of the thesis, or a smooth solution; auto takes the one that predicts better.",
+)
 @click.option("--bands", type=float, default=0.95, show_default=True, help="Level of the bands.")
-@click.option("--resamples", type=COUNT, default=200, show_default=True, help="Samples for the bands.")
+@click.option("--strict", is_flag=True, help="Refuse values that do not fit the law (exit code 3).")
 @click.option("--least", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Refuse below this worth.")
 @click.option("--limit", type=COUNT, default=5000, show_default=True, help="Most iterations.")
-@options("plot", output="Write it to this CSV file.", seed="Draw the bands reproducibly.")
+@click.option("--seed", "--resamples", type=int, hidden=True, expose_value=False, help="Nothing is drawn any more.")
+@options("plot", output="Write it to this CSV file.")
 @options("encoding", "query", overwrite="Replace files of these names.")
 @verb
 def reconstruct(
@@ -89,7 +96,8 @@ def reconstruct(
     """Estimate the distribution behind a column of randomized values; single values stay unknown.
 
     INPUT is a .csv, .csv.gz, .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with
-    --query. Missing cells are skipped. Refused, with exit code 3, where the records are too few for the noise.
+    --query. Missing cells are skipped. Refused, with exit code 3, where the records are too few for the noise, and with
+    --strict where the values do not look like anything that the law can have made.
     """
     import sfumato as sf
     from sfumato.core.replacing import check_target
@@ -105,6 +113,8 @@ def reconstruct(
     with console.progress():
         found = sf.reconstruct(table, column, known, **told)
     _write(found, column, plot, form, output)
+    if output is None:
+        console.say(found.chart())
     console.say(found.describe())
     if found.missing:
         console.say(f"{found.missing} missing cells were skipped.")
@@ -129,5 +139,6 @@ def _write(found: Reconstruction, column: str, plot: Path | None, form: str, out
             bounds: list[tuple[Any, ...]] = [(value,) for value in found.values or ()]
             if edges is not None:
                 bounds = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-            rows = zip(bounds, found.probability.tolist(), found.lower.tolist(), found.upper.tolist(), strict=True)
-            writer.writerows((*where, *numbers) for where, *numbers in rows)
+            told = found.to_document()
+            rows = zip(bounds, told["probability"], told["lower"], told["upper"], strict=True)
+            writer.writerows((*where, *numbers) for where, *numbers in rows)  # no band is an empty cell

@@ -10,6 +10,7 @@
     |   +-- OptionError          an option that names something unknown or contradicts another
     +-- PrivacyRefusal           a rule of the house stopped it (exit code 3)
     +-- TooFew                   too few records for their noise: it would be guesswork (exit code 3)
+    +-- DoesNotFit               values that do not look like what their noise makes (exit code 3, where asked for)
     PrivacyLeakWarning           it was done, and it discloses more than the caller may expect
 
 Every message names a column or a count, never a cell, and ends with what to do.
@@ -24,6 +25,7 @@ from typing import Any
 
 __all__ = [
     "BadInput",
+    "DoesNotFit",
     "LevelError",
     "OptionError",
     "PrivacyLeakWarning",
@@ -83,6 +85,12 @@ class PrivacyRefusal(SfumatoError):
 
 class TooFew(SfumatoError):
     """There are too few records for the noise in them; an answer would be guesswork."""
+
+    exit_code = 3
+
+
+class DoesNotFit(SfumatoError):
+    """Randomized values do not look like anything that the law they are read by can have made."""
 
     exit_code = 3
 

@@ -71,6 +71,7 @@ function bars(svg, figure, { y }, { cuts }, across) {
     const gap = wide < 6 ? 0 : Math.min(6, wide * 0.15);
     const middle = x + wide / 2;
     svg.append(make("rect", { class: "bar", x: x + gap / 2, y: y(share), width: wide - gap, height: y(0) - y(share) }));
+    if (figure.upper[index] === null) return; // no band can be given
     const [low, high] = [y(figure.lower[index]), y(figure.upper[index])];
     svg.append(make("line", { class: "band", x1: middle, x2: middle, y1: high, y2: low }));
   });
@@ -122,7 +123,7 @@ function fill(name, figure) {
     row.append(head);
     for (const share of [figure.probability[index], figure.lower[index], figure.upper[index]]) {
       const cell = document.createElement("td");
-      cell.textContent = percent(share);
+      cell.textContent = share === null ? "no band" : percent(share);
       row.append(cell);
     }
     return row;

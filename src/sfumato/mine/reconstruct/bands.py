@@ -3,79 +3,139 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import TooFew
 from sfumato.core.progress import tell
+from sfumato.mine.reconstruct.admissible import Admissible, Plain
 from sfumato.mine.reconstruct.channel import Channel, shares_let_through
 
 __all__ = [
     "LEAST",
-    "RESAMPLES",
-    "bootstrap_bands",
+    "Bands",
+    "cell_bands",
     "effective_records",
     "records_needed",
     "refuse_too_few",
+    "refuse_worthless",
     "resolved_directions",
 ]
 
-RESAMPLES = 200
-"""Count vectors that are drawn."""
-
-_NUMBERS_A_CALL = 4_000_000
+_MOST = 100  # inputs whose ranges are followed one by one
+_MANY_ALIKE = 100  # inputs of a law that tells all of them alike, from which their own counts are enough
+_ALIKE = 0.02  # least share of information over the largest, for a law to tell all alike
+_OUTPUTS = 256
 
 _Vector = NDArray[np.float64]
+_Places = NDArray[np.int64]
 
 
-def bootstrap_bands(
-    counts: _Vector,
-    probability: _Vector,
-    mixed: _Vector,
-    solve: Callable[[_Vector], tuple[_Vector, _Vector]],
-    *,
-    level: float,
-    resamples: int,
-    rng: np.random.Generator,
-) -> tuple[_Vector, _Vector]:
-    """Lower and upper band of each cell.
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """Where the probability of each cell may lie; not-a-number where nothing can be said.
 
-    Count vectors are drawn from the multinomial of the observed ones and solved as those were, and once more with less
-    smoothing; the band holds the quantiles of both. A solution is smoother than the truth: by how much shows when the
-    counts that the estimate itself would give, without any sampling noise, are solved. The band is widened by the
-    difference, to the side on which the truth then lies. Cells in which nobody was found may still have somebody: no
-    upper band lies below the exact bound of a zero count.
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (cells,)
+    fit : float
+        P-value of the counts under the distribution that fits them best.
+    known : Admissible or Plain
+        What is known of the probabilities of ``blocks``.
+    blocks : ndarray of int
+        First input of each block.
+    """
+
+    lower: _Vector
+    upper: _Vector
+    fit: float
+    known: Admissible | Plain
+    blocks: _Places
+
+
+def cell_bands(counts: _Vector, channel: Channel, begins: _Places, level: float) -> Bands:
+    """Band of each cell, which holds its true probability at the level whatever the distribution is.
 
     Parameters
     ----------
     counts : ndarray of shape (outputs,)
-    probability : ndarray of shape (inputs,)
-        The estimate.
-    mixed : ndarray of shape (outputs,)
-        Chances of the outputs under the estimate.
-    solve : callable
-        From count vectors, a row each, to probabilities with the smoothing of the estimate, and with less.
+    channel : Channel
+    begins : ndarray of int
+        First input of each cell.
     level : float
-        Share of samples inside the band of a cell.
-    resamples : int
-    rng : Generator
+
+    Notes
+    -----
+    The range over all distributions that fit [`Admissible`]. Of more than 100 inputs, neighbours are taken together: no
+    cell has more than its block. Where a law tells many inputs all alike (keep-or-replace) each is known from its own
+    count, and the plain solution with its deviation is the band.
     """
-    n = counts.sum()
-    drawn = np.empty((2, resamples, len(probability)))
-    at_once = max(1, _NUMBERS_A_CALL // max(len(counts), len(probability)))
-    for first in range(0, resamples, at_once):
-        many = min(at_once, resamples - first)
-        drawn[:, first : first + many] = solve(rng.multinomial(int(n), counts / n, size=many).astype(np.float64))
-        tell("bands", (first + many) / resamples)
-    smoothing = solve(n * mixed[None, :] / mixed.sum())[0][0] - probability
-    outside = (1.0 - level) / 2.0
-    lower, upper = np.quantile(drawn, [outside, 1.0 - outside], axis=1)
-    lower = np.minimum(lower.min(axis=0), probability) - np.maximum(smoothing, 0.0)
-    upper = np.maximum(upper.max(axis=0), probability) - np.minimum(smoothing, 0.0)
-    zero = 1.0 - outside ** (1.0 / n)
-    return np.clip(lower, 0.0, 1.0), np.clip(np.maximum(upper, zero), 0.0, 1.0)
+    shares = channel.shares
+    alike = bool(len(shares) and shares[-1] >= _ALIKE * shares[0])
+    many = alike and len(shares) >= _MANY_ALIKE
+    blocks = _blocks(begins, channel.inputs, _MANY_ALIKE if many else _MOST)
+    chances, seen = _merge(channel.chances, counts, blocks)
+    admissible = Admissible.of(seen, chances, level)
+    if not alike:
+        lower, upper = _ranges(admissible, begins, blocks, channel.inputs)
+        return Bands(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0), admissible.fit, admissible, blocks)
+    plain = Plain.of(counts, channel.chances, admissible.radius)
+    lower, upper = plain.ranges(begins) if many else _ranges(admissible, begins, blocks, channel.inputs)
+    single = np.arange(channel.inputs)
+    return Bands(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0), admissible.fit, plain, single)
+
+
+def _blocks(begins: _Places, inputs: int, most: int) -> _Places:
+    """First input of each block: single inputs, or as many neighbours together as are needed for so many blocks."""
+    if inputs <= most:
+        return np.arange(inputs)
+    if len(begins) <= most and len(begins) < inputs:  # parts of cells are joined, and cells are not
+        ends = np.r_[begins[1:], inputs]
+        each = max(most // len(begins), 1)
+        return np.concatenate(
+            [
+                np.unique(np.linspace(a, b, each, endpoint=False).astype(np.int64))
+                for a, b in zip(begins, ends, strict=True)
+            ]
+        )
+    return np.arange(0, inputs, -(-inputs // most))
+
+
+def _merge(chances: NDArray[np.float64], counts: _Vector, blocks: _Places) -> tuple[NDArray[np.float64], _Vector]:
+    """Chances and counts with inputs joined to blocks and neighbouring outputs joined where they are many."""
+    inputs, outputs = chances.shape
+    if len(blocks) < inputs:
+        sizes = np.diff(np.r_[blocks, inputs])
+        chances = np.add.reduceat(chances, blocks, axis=0) / sizes[:, None]
+    if outputs > _OUTPUTS:
+        first = np.arange(0, outputs, -(-outputs // _OUTPUTS))
+        return np.add.reduceat(chances, first, axis=1), np.add.reduceat(counts, first)
+    return chances, counts
+
+
+def _ranges(admissible: Admissible, begins: _Places, blocks: _Places, inputs: int) -> tuple[_Vector, _Vector]:
+    """Range of each cell; of a cell that shares its block with others, from nothing to the block's largest."""
+    cells = len(begins)
+    ends = np.r_[begins[1:], inputs]
+    last = np.r_[blocks[1:], inputs]
+    lower, upper = np.zeros(cells), np.full(cells, np.nan)
+    known: dict[tuple[int, int], tuple[float, float] | None] = {}
+    for cell, (start, end) in enumerate(zip(begins, ends, strict=True)):
+        first, past = int(np.searchsorted(blocks, start, side="right")) - 1, int(np.searchsorted(blocks, end))
+        if (first, past) not in known:
+            weights = np.zeros(len(blocks))
+            weights[first:past] = 1.0
+            known[first, past] = admissible.range(weights)
+        found = known[first, past]
+        if found is None:
+            lower[cell] = np.nan
+            continue
+        whole = blocks[first] == start and last[past - 1] == end
+        lower[cell], upper[cell] = (found[0] if whole else 0.0), found[1]
+        tell("bands", (cell + 1) / cells)
+    return lower, upper
 
 
 LEAST = 30.0
@@ -137,3 +197,21 @@ def refuse_too_few(channel: Channel, records: int, least: float) -> None:
         f"{records} records are too few for this noise: at least {needed:.0f} are needed to tell the coarsest feature "
         f"of the distribution as well as {least:g} plain records would; collect more, or use a weaker noise"
     )
+
+
+_WORTH = 2.0  # plain records, below which even the mean over all directions is guesswork
+
+
+def refuse_worthless(worth: float, records: int, cells: int, least: float) -> None:
+    """Refuse where the records are worth hardly any plain one at this number of cells.
+
+    Raises
+    ------
+    TooFew
+        With what they are worth.
+    """
+    if least and cells > 2 and worth < _WORTH:
+        raise TooFew(
+            f"{records} records are too few to tell {cells} cells under this noise: they are worth about {worth:.1g} "
+            "without noise; ask for fewer intervals, collect more, or use a weaker noise"
+        )

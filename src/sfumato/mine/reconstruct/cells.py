@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.domains import Integers, Labels, Reals, Universe
-from sfumato.core.laws.operators import Additive, Membership, Operator, Response
+from sfumato.core.laws.operators import Additive, KeepOrReplace, Membership, Operator, Response
 
-__all__ = ["INTERVALS", "MOST_VALUES", "Cells", "cut_domain", "cut_outputs", "refine"]
+__all__ = ["INTERVALS", "MOST_VALUES", "Cells", "coarsening", "cut_domain", "cut_outputs", "refine"]
 
 INTERVALS = 50
 """Intervals of a domain that has too many values to tell one by one, where none were asked for."""
@@ -136,11 +136,12 @@ def refine(cells: Cells, operator: Operator) -> tuple[Cells, _Places]:
     """Cut intervals into parts to estimate with, and give which part each interval begins with.
 
     Chances summed over an interval take its places as equally likely. Where the truth changes within an interval that
-    is wrong, and no number of records mends it; over small parts it is nearly right. Classes stay as they are.
+    is wrong, and no number of records mends it; over small parts it is nearly right (`coarsening` bounds what is left).
+    Classes stay as they are, and intervals that are kept or replaced as one: for these it is no matter.
     """
     widths = np.diff(cells.cuts)
     parts = max(_FINE // len(cells), 1)
-    if len(cells) == 1 or parts == 1 or isinstance(operator, Membership) or widths.max() == 1:
+    if parts == 1 or isinstance(operator, Membership | KeepOrReplace) or widths.max() == 1:
         return cells, np.arange(len(cells))
     many = np.minimum(widths, parts)
     cuts = [
@@ -148,6 +149,18 @@ def refine(cells: Cells, operator: Operator) -> tuple[Cells, _Places]:
     ]
     fine = np.concatenate([*cuts, cells.cuts[-1:]]).astype(np.int64)
     return Cells(cells.universe, fine, False), np.cumsum(many) - many
+
+
+def coarsening(parts: Cells, operator: Operator) -> float:
+    """Most by which any chance is off for taking the places of a part as equally likely; 0 where each is one place.
+
+    Noise that is moved by d places moves no chance by more than d times its largest one. A place lies on average at
+    most half a part from the others.
+    """
+    widest = int(np.diff(parts.cuts).max())
+    if widest == 1 or not isinstance(operator, Additive):
+        return 0.0
+    return min(1.0, (widest - 1) / 2.0 * float(operator.law.pmf(0)))
 
 
 def cut_outputs(cells: Cells, operator: Operator, codes: _Places) -> _Places | None:

@@ -164,39 +164,32 @@ class Ridge:
         How well each coordinate is told.
     uniform : ndarray of shape (outputs,)
         Chances of the outputs under u.
-    alpha : float
     """
 
     right: _Matrix
     basis: _Matrix
     size: NDArray[np.float64]
     uniform: NDArray[np.float64]
-    alpha: float
 
     @classmethod
-    def fit(cls, counts: NDArray[np.float64], channel: Channel, *, ordered: bool) -> Self:
-        """Choose alpha for one count vector; cost O(m^3 + m^2 k)."""
+    def of(cls, channel: Channel, *, ordered: bool) -> Self:
+        """What depends on the matrix alone; cost O(m^3 + m^2 k)."""
         from scipy.linalg import eigh
 
-        matrix, n = channel.matrix, counts.sum()
-        uniform = matrix.mean(axis=0)
-        difference = counts / n - uniform
+        matrix = channel.matrix
         size, basis = eigh(matrix @ matrix.T, _roughness(channel.inputs, ordered=ordered))
-        size = np.maximum(size, 0.0)
-        right = matrix.T @ basis
-        along = difference @ right
-        spread = (counts / n**2) @ right**2  # of the coordinates, from the variances of the counts
-        penalties = _PENALTIES * size.max()
-        left = size + penalties[:, None]  # a row for each penalty
-        misfit = ((along / left) ** 2 * size - 2.0 * along**2 / left).sum(axis=1)  # less a constant
-        best = int(np.argmin(misfit + 2.0 * (spread / left).sum(axis=1)))
-        return cls(right, basis, size, uniform, float(penalties[best]))
+        return cls(matrix.T @ basis, basis, np.maximum(size, 0.0), matrix.mean(axis=0))
 
-    def solve(self, counts: NDArray[np.float64], *, less: float = 1.0) -> NDArray[np.float64]:
-        """Probabilities for one count vector or several, with the penalty divided by ``less``."""
-        share = counts / counts.sum(axis=-1, keepdims=True)
-        along = (share - self.uniform) @ self.right / (self.size + self.alpha / less)
-        return onto_simplex(along @ self.basis.T + 1.0 / len(self.size))
+    def solve(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probabilities for one count vector, with the penalty that it asks for."""
+        n = counts.sum()
+        along = (counts / n - self.uniform) @ self.right
+        spread = (counts / n**2) @ self.right**2  # of the coordinates, from the variances of the counts
+        penalties = _PENALTIES * self.size.max()
+        left = self.size + penalties[:, None]  # a row for each penalty
+        misfit = ((along / left) ** 2 * self.size - 2.0 * along**2 / left).sum(axis=1)  # less a constant
+        best = int(np.argmin(misfit + 2.0 * (spread / left).sum(axis=1)))
+        return onto_simplex(along / left[best] @ self.basis.T + 1.0 / len(self.size))
 
 
 def _roughness(inputs: int, *, ordered: bool) -> _Matrix:

@@ -86,7 +86,8 @@ def reconstruct_counts(
     ended = np.full(len(rows), "start", dtype=object)
     known = np.flatnonzero(rows.sum(axis=1) > 0) if channel.inputs > 1 else np.zeros(0, dtype=np.int64)
     if len(known) and method == "direct":
-        probability[known] = np.stack([Ridge.fit(each, channel, ordered=ordered).solve(each) for each in rows[known]])
+        ridge = Ridge.of(channel, ordered=ordered)
+        probability[known] = np.stack([ridge.solve(each) for each in rows[known]])
         ended[known] = "penalty"
     elif len(known):
         path = iterate(rows[known], channel, make_stop(stop, channel), limit=limit)

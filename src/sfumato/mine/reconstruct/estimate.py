@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.core.errors import OptionError, SchemaError
+from sfumato.core.errors import DoesNotFit, OptionError, SchemaError
 from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.operators import Additive, Membership
 from sfumato.core.laws.spec import NoiseSpec
-from sfumato.core.randomness import Randomness
 from sfumato.core.threads import one_thread
+from sfumato.mine.reconstruct.admissible import Plain
+from sfumato.mine.reconstruct.answers import mean_and_quantiles
 from sfumato.mine.reconstruct.bands import (
     LEAST,
-    RESAMPLES,
-    bootstrap_bands,
+    Bands,
+    cell_bands,
     effective_records,
     refuse_too_few,
+    refuse_worthless,
     resolved_directions,
 )
-from sfumato.mine.reconstruct.cells import Cells, cut_domain, cut_outputs, refine
+from sfumato.mine.reconstruct.cells import Cells, coarsening, cut_domain, cut_outputs, refine
 from sfumato.mine.reconstruct.chances import at_midpoints, summed
 from sfumato.mine.reconstruct.channel import Channel, Ridge
+from sfumato.mine.reconstruct.choose import predicts_better
 from sfumato.mine.reconstruct.counts import METHODS
-from sfumato.mine.reconstruct.iterate import LIMIT, STOPS, After, iterate, make_stop
+from sfumato.mine.reconstruct.iterate import LIMIT, STOPS, iterate, make_stop
 from sfumato.mine.reconstruct.model import Reconstruction
+from sfumato.mine.reconstruct.moments import moments_of
 
-__all__ = ["reconstruct"]
+__all__ = ["DOUBTFUL", "Counted", "count_released", "reconstruct", "solve"]
+
+DOUBTFUL = 0.01
+"""P-value of the fit below which the law is called into doubt."""
 
 _Vector = NDArray[np.float64]
-
-_FARTHER = 3  # times as far as the estimate is each sample of the bands carried on
-_LESS_PENALTY = 10.0
 
 
 @one_thread()
@@ -44,12 +48,11 @@ def reconstruct(
     *,
     intervals: int | Sequence[float] | None = None,
     stop: str | None = None,
-    method: str = "em",
+    method: str = "auto",
     bands: float = 0.95,
-    resamples: int = RESAMPLES,
     least: float = LEAST,
     limit: int = LIMIT,
-    rng: np.random.Generator | None = None,
+    strict: bool = False,
 ) -> Reconstruction:
     """Estimate the distribution of the true values from randomized ones.
 
@@ -64,19 +67,18 @@ def reconstruct(
     stop : str
         ``likelihood`` (the default) or ``chi-square`` [JS07]; ``direct`` has none.
     method : str
-        ``em`` (the default): noise summed over small parts of the intervals, which are added up; ``bayes``: noise at
-        the midpoints of intervals [JS07]. The two differ only for intervals of several places. ``direct``: a
-        regularised solution, to compare with.
+        ``em``: noise summed over small parts of the intervals, which are added up; ``bayes``: noise at the midpoints of
+        intervals [JS07]. The two differ only for intervals of several places. ``direct``: a smooth solution at once.
+        ``auto`` (the default): ``em`` or ``direct``, whichever predicts a third of the records from the others better;
+        ``em`` where a stop is named.
     bands : float
-        Level of the bands of each value or interval.
-    resamples : int
-        Bootstrap samples that the bands are made from.
+        Level of the bands of each value or interval. They do not depend on the method.
     least : float
         It is refused where the coarsest feature would be known worse than from so many plain records.
     limit : int
         Iterations after which it ends in any case.
-    rng : Generator, optional
-        For the bands; by default from the operating system.
+    strict : bool
+        Refuse values that do not fit the law, instead of a note that says so.
 
     Raises
     ------
@@ -84,10 +86,13 @@ def reconstruct(
         For values that the law cannot have sent, with their count.
     TooFew
         For too few records for the noise, with the number needed.
+    DoesNotFit
+        If strict, where the p-value of the fit is below 0.01.
 
     Notes
     -----
-    Cost O(m^2) an iteration and sample, O(m^3) once; memory O(m^2), whatever the number of records.
+    Cost O(m^2) an iteration and O(m^3) once; memory O(m^2), whatever the number of records. Nothing is drawn: the same
+    records give the same answer.
 
     Examples
     --------
@@ -97,57 +102,52 @@ def reconstruct(
     >>> found.probability.round(2)
     array([0.3, 0.7])
     """
-    _check(stop, method, bands, resamples, least, limit)
+    _check(stop, method, bands, least, limit)
     codes = spec.encode_output(released).ravel()
     cells = cut_domain(spec.domain, spec.operator, intervals)
     channel, notes = _channel(spec, cells, cut_outputs(cells, spec.operator, codes), method)
     refuse_too_few(channel, len(codes), least)
-    parts, begins = refine(cells, spec.operator) if method == "em" else (cells, np.arange(len(cells)))
-    outputs = cut_outputs(parts, spec.operator, codes)
-    fine = channel if parts is cells else Channel(summed(spec.operator, parts.cuts, outputs))
-    counts = _count(codes, outputs, fine, tails=isinstance(spec.operator, Additive))
-    ordered = not isinstance(spec.domain, Labels)
-    solved = _solve(counts, fine, stop or STOPS[0], method, ordered=ordered, limit=limit)
-
-    def add_up(rows: _Vector) -> _Vector:
-        return np.asarray(np.add.reduceat(rows, begins, axis=-1))
-
-    def again(rows: _Vector) -> tuple[_Vector, _Vector]:
-        same, less = solved.again(rows)
-        return add_up(same), add_up(less)
-
-    probability = add_up(solved.probability)
-    rng = Randomness().generator("bands") if rng is None else rng
-    mixed = solved.probability @ fine.chances
-    lower, upper = bootstrap_bands(counts, probability, mixed, again, level=bands, resamples=resamples, rng=rng)
+    seen = count_released(codes, spec, cells, channel, split=method in ("auto", "em"))
+    solved = solve(seen, stop, method, ordered=not isinstance(spec.domain, Labels), limit=limit)
+    probability = np.asarray(np.add.reduceat(solved.probability, seen.begins))
+    worth = effective_records(channel, probability, len(codes))
+    refuse_worthless(worth, len(codes), len(cells), least)
+    known = cell_bands(seen.counts, Channel(seen.channel.chances), seen.begins, bands)
+    if strict and known.fit < DOUBTFUL:
+        raise DoesNotFit(_doubt(known.fit))
     resolved = resolved_directions(channel, len(codes))
-    return Reconstruction(
+    found = Reconstruction(
         probability=probability,
-        lower=lower,
-        upper=upper,
+        lower=np.minimum(known.lower, probability),
+        upper=np.maximum(known.upper, probability),
         level=bands,
+        fit=known.fit,
         iterations=solved.iterations,
         stopped_by=solved.ended,
         records=len(codes),
-        effective_records=effective_records(channel, probability, len(codes)),
+        effective_records=worth,
         resolved=resolved,
-        method=method,
-        notes=(*notes, *_notes(channel, solved.ended, resolved, limit)),
+        method=solved.method,
+        notes=(*notes, *_notes(channel, solved.ended, resolved, limit, known, coarsening(seen.parts, spec.operator))),
         cells=cells,
     )
+    if isinstance(spec.domain, Labels):
+        return found
+    unbiased = isinstance(spec.operator, Additive) or isinstance(known.known, Plain)
+    numbers = moments_of(codes, spec) if unbiased else None
+    first = None if numbers is None else numbers.first
+    return replace(found, answers=mean_and_quantiles(known, seen.parts, found.quantile, first))
 
 
-def _check(stop: str | None, method: str, bands: float, resamples: int, least: float, limit: int) -> None:
-    if method not in METHODS:
-        raise OptionError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
+def _check(stop: str | None, method: str, bands: float, least: float, limit: int) -> None:
+    if method not in ("auto", *METHODS):
+        raise OptionError(f"there is no method {method!r}; choose one of auto, {', '.join(METHODS)}")
     if stop is not None and stop not in STOPS:
         raise OptionError(f"there is no stop {stop!r}; choose one of {', '.join(STOPS)}")
     if stop is not None and method == "direct":
         raise OptionError("the direct method does not iterate, so it has no stop; leave the stop out")
     if isinstance(bands, bool) or not 0 < bands < 1:
         raise OptionError("the level of bands must lie between 0 and 1")
-    if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 1:
-        raise OptionError("the number of resamples must be a whole number above 0")
     if isinstance(least, bool) or not 0 <= least < float("inf"):
         raise OptionError("the least number of plain records must be 0 or more")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
@@ -179,48 +179,89 @@ def _count(codes: NDArray[np.int64], outputs: NDArray[np.int64] | None, channel:
     return counts
 
 
-@dataclass(frozen=True)
-class _Solved:
-    """The estimate, and how other counts are solved with the same smoothing and with less."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Counted:
+    """Released values as counts, and the chances that lead to them.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (outputs,)
+    channel : Channel
+        From the parts to the outputs.
+    parts : Cells
+        The cells, or small parts of them.
+    begins : ndarray of int
+        First part of each cell.
+    """
+
+    counts: _Vector
+    channel: Channel
+    parts: Cells
+    begins: NDArray[np.int64]
+
+
+def count_released(
+    codes: NDArray[np.int64], spec: NoiseSpec, cells: Cells, channel: Channel, *, split: bool
+) -> Counted:
+    """Count released values, with the cells split into small parts where asked for."""
+    parts, begins = refine(cells, spec.operator) if split else (cells, np.arange(len(cells)))
+    outputs = cut_outputs(parts, spec.operator, codes)
+    fine = channel if parts is cells else Channel(summed(spec.operator, parts.cuts, outputs))
+    return Counted(_count(codes, outputs, fine, tails=isinstance(spec.operator, Additive)), fine, parts, begins)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solved:
+    """The estimate of each part, and how it was reached."""
 
     probability: _Vector
     iterations: int
     ended: str
-    again: Callable[[_Vector], tuple[_Vector, _Vector]]
+    method: str
 
 
-def _solve(counts: _Vector, channel: Channel, stop: str, method: str, *, ordered: bool, limit: int) -> _Solved:
+def solve(seen: Counted, stop: str | None, method: str, *, ordered: bool, limit: int) -> Solved:
+    """Estimate the probability of each part."""
+    counts, channel = seen.counts, seen.channel
     if channel.inputs == 1:
-        return _Solved(np.ones(1), 0, "start", lambda rows: (np.ones((len(rows), 1)),) * 2)
-    if method == "direct":
-        ridge = Ridge.fit(counts, channel, ordered=ordered)
-        return _Solved(
-            ridge.solve(counts), 0, "penalty", lambda rows: (ridge.solve(rows), ridge.solve(rows, less=_LESS_PENALTY))
-        )
+        return Solved(np.ones(1), 0, "start", "em" if method == "auto" else method)
+    if method == "direct" or (method == "auto" and stop is None):
+        ridge = Ridge.of(channel, ordered=ordered)
+        if method == "direct" or predicts_better(counts, channel, ridge, stop=STOPS[0], limit=limit):
+            return Solved(ridge.solve(counts), 0, "penalty", "direct")
+    stop = stop or STOPS[0]
     path = iterate(counts[None, :], channel, make_stop(stop, channel), limit=limit)
-    steps = int(path.iterations[0])
-
-    def again(rows: _Vector) -> tuple[_Vector, _Vector]:
-        same = iterate(rows, channel, After(channel, steps), limit=steps).probability
-        more = (_FARTHER - 1) * steps
-        return same, iterate(rows, channel, After(channel, more, begun=steps), limit=more, start=same).probability
-
-    return _Solved(path.probability[0], steps, stop if path.stopped[0] else "limit", again)
+    ended = stop if path.stopped[0] else "limit"
+    return Solved(path.probability[0], int(path.iterations[0]), ended, "em" if method == "auto" else method)
 
 
-def _notes(channel: Channel, ended: str, resolved: int, limit: int) -> tuple[str, ...]:
+def _notes(channel: Channel, ended: str, resolved: int, limit: int, known: Bands, coarse: float) -> tuple[str, ...]:
     found = []
+    if known.fit < DOUBTFUL:
+        found.append(_doubt(known.fit))
     if ended == "limit":
         found.append(f"the iteration was ended after {limit} steps, before its stop")
     blind = int((channel.shares <= 1e-12).sum())
     if blind:
         found.append(
             f"the law tells nothing at all about {blind} of {channel.inputs - 1} directions; there the estimate is the "
-            "even start, and the bands do not show it"
+            "even start, and only the bands show what is known"
         )
     if resolved < channel.inputs - 1:
         found.append(
             f"the records settle about {resolved} of {channel.inputs - 1} directions; finer detail comes from the "
-            "smooth start, not from the data"
+            f"smooth start, not from the data, and {max(resolved + 1, 2)} intervals would have narrower bands"
         )
+    unknown = int(np.isnan(known.upper).sum())
+    if unknown:
+        found.append(f"no band could be found for {unknown} of {len(known.upper)} cells")
+    if coarse > 0.0:
+        found.append(f"places were taken together to estimate with, which moves no chance by more than {coarse:.1g}")
     return tuple(found)
+
+
+def _doubt(fit: float) -> str:
+    return (
+        f"the values do not fit the law (p = {fit:.1g}): no distribution on this domain gives such values; check "
+        "that the specification is the one they were made with"
+    )

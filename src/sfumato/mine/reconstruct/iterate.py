@@ -15,7 +15,6 @@ from sfumato.mine.reconstruct.channel import Channel
 __all__ = [
     "LIMIT",
     "STOPS",
-    "After",
     "ChiSquare",
     "Likelihood",
     "Path",
@@ -59,20 +58,6 @@ class Stop(Protocol):
     def ends(self, step: Step) -> NDArray[np.bool_]:
         """Judge one iteration."""
         ...
-
-
-class After:
-    """Stop after a number of iterations, or sooner where it has arrived."""
-
-    def __init__(self, channel: Channel, iterations: int, *, begun: int = 0) -> None:
-        self._shares = channel.shares
-        self._iterations, self._begun = iterations, begun
-
-    def ends(self, step: Step) -> NDArray[np.bool_]:
-        """Judge one iteration."""
-        if step.done + 1 >= self._iterations:
-            return np.full(len(step.gain), True)
-        return np.asarray(step.gain <= _arrival(self._shares, self._begun + step.done, step.records))
 
 
 class ChiSquare:

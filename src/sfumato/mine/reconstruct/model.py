@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.documents import plain
-from sfumato.core.errors import OptionError
-from sfumato.core.laws.domains import Integers, Labels
+from sfumato.core.errors import OptionError, printable
+from sfumato.core.laws.domains import Labels
+from sfumato.mine.reconstruct.answers import Answer
 from sfumato.mine.reconstruct.cells import Cells
 
 __all__ = ["Reconstruction", "draw_reconstruction"]
 
-_NUMBERS = ("probability", "lower", "upper", "level", "iterations")
+_NUMBERS = ("probability", "lower", "upper", "level", "fit", "iterations")
 _WRITTEN = (*_NUMBERS, "stopped_by", "method", "records", "effective_records", "resolved", "notes")
+_ROWS, _WIDTH = 24, 40  # of a chart in the terminal
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +31,11 @@ class Reconstruction:
     probability : ndarray of shape (m,)
         Of each value or interval; non-negative, adds up to 1.
     lower, upper : ndarray of shape (m,)
-        The band of each.
+        The band of each; not-a-number where none can be given.
     level : float
         Of the bands.
+    fit : float
+        P-value of the released values under the law and the distribution that fits them best.
     iterations : int
     stopped_by : str
         ``likelihood``, ``chi-square``, ``limit``, ``penalty`` (direct) or ``start`` (one interval: nothing to do).
@@ -47,12 +51,15 @@ class Reconstruction:
         The domain and where it is cut.
     missing : int
         Cells that were skipped, because nothing was sent in them.
+    answers : tuple of Answer
+        Mean and quartiles with standard errors; none for labels.
     """
 
     probability: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     level: float
+    fit: float
     iterations: int
     stopped_by: str
     records: int
@@ -62,6 +69,7 @@ class Reconstruction:
     notes: tuple[str, ...]
     cells: Cells = field(repr=False)
     missing: int = 0
+    answers: tuple[Answer, ...] = ()
 
     @property
     def values(self) -> tuple[str | int | float, ...] | None:
@@ -77,7 +85,9 @@ class Reconstruction:
         """The same in plain JSON types."""
         where = {"edges": self.edges.tolist()} if self.edges is not None else {"values": list(self.values or ())}
         told = {name: plain(getattr(self, name)) for name in _WRITTEN}
-        return {**where, **told, "effective_records": round(self.effective_records, 1)}
+        bands = {name: [None if value != value else value for value in told[name]] for name in ("lower", "upper")}
+        answers = [answer.to_document() for answer in self.answers]
+        return {**where, **told, **bands, "effective_records": round(self.effective_records, 1), "answers": answers}
 
     def mean(self) -> float:
         """Mean of the distribution; intervals count at their middle."""
@@ -111,16 +121,43 @@ class Reconstruction:
             f"{self.records} records, worth about {self.effective_records:.0f} without noise; {cells}; "
             f"{self.iterations} iterations, stopped by {self.stopped_by}."
         ]
+        level = f"{100 * self.level:g} % of the time"
         if isinstance(self.cells.universe, Labels):
             named = zip(self.values or (), self.probability, self.lower, self.upper, strict=True)
-            lines += [f"{value}: {100 * p:.1f} % ({100 * low:.1f} to {100 * up:.1f})" for value, p, low, up in named]
+            lines += [f"{value}: {100 * p:.1f} % ({_percents(low, up)})" for value, p, low, up in named]
+            lines.append(f"In brackets where the truth lies, {level}.")
         else:
-            whole = isinstance(self.cells.universe, Integers) and self.values is not None
-            quarters = [
-                f"{self.quantile(share):.{0 if whole else 4}{'f' if whole else 'g'}}" for share in (0.25, 0.5, 0.75)
-            ]
-            lines.append(f"Mean {self.mean():.4g}; quartiles {', '.join(quarters)}.")
+            lines += [f"{answer.describe()}." for answer in self.answers]
+            lines.append(f"In brackets where the truth lies, {level}.")
         return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
+
+    def chart(self) -> str:
+        """Bars of the distribution for a terminal, a line for each cell or for several together, with their bands."""
+        cells = len(self.cells)
+        first = np.arange(0, cells, -(-cells // _ROWS) if not isinstance(self.cells.universe, Labels) else 1)
+        shares = np.add.reduceat(self.probability, first)
+        names = self._names(first)
+        single = len(first) == cells
+        wide, most = max(map(len, names)), max(float(shares.max()), 1e-12)
+        lines = []
+        for row, (name, share) in enumerate(zip(names, shares, strict=True)):
+            band = f"  {_percents(self.lower[row], self.upper[row])}" if single else ""
+            bar = "#" * round(_WIDTH * float(share) / most)
+            lines.append(f"{name:>{wide}}  {100 * share:5.1f} %  {bar:<{_WIDTH if single else 0}}{band}")
+        return "\n".join(lines)
+
+    def _names(self, first: NDArray[np.int64]) -> list[str]:
+        """What each line of a chart is about."""
+        edges, values = self.edges, self.values
+        last = np.r_[first[1:], len(self.cells)]
+        if edges is not None:
+            return [f"{edges[a]:.6g} to {edges[b]:.6g}" for a, b in zip(first, last, strict=True)]
+        named = [printable(str(value)) for value in values or ()]
+        return [named[a] if b == a + 1 else f"{named[a]} to {named[b - 1]}" for a, b in zip(first, last, strict=True)]
+
+
+def _percents(low: float, up: float) -> str:
+    return "no band" if low != low else f"{100 * low:.1f} to {100 * up:.1f}"
 
 
 _STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "sfumato", "font.size": 9.0, "text.parse_math": False}
@@ -170,5 +207,6 @@ def _paint_steps(axes: Any, found: Reconstruction) -> None:
     edges = found.edges
     if edges is None:
         edges = found.cells.universe.decode(found.cells.cuts).astype(np.float64) - found.cells.universe.step / 2.0
-    axes.stairs(found.upper, edges, baseline=found.lower, fill=True, color=_BAND, alpha=0.4, linewidth=0)
+    low, high = np.nan_to_num(found.lower, nan=0.0), np.nan_to_num(found.upper, nan=0.0)
+    axes.stairs(high, edges, baseline=low, fill=True, color=_BAND, alpha=0.4, linewidth=0)
     axes.stairs(found.probability, edges, color=_LINE, linewidth=1.2)

@@ -1,0 +1,122 @@
+"""Single numbers that analysts ask for, with standard errors: the mean and the quantiles behind randomized values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mine.reconstruct.bands import Bands
+from sfumato.mine.reconstruct.cells import Cells
+
+__all__ = ["SHARES", "Answer", "mean_and_quantiles"]
+
+SHARES = (0.25, 0.5, 0.75)
+"""Quantiles that are told."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A number with its band; not-a-number where nothing can be said.
+
+    Parameters
+    ----------
+    name : str
+    value : float
+    standard_error : float
+        Half the band over the normal quantile of its level.
+    lower, upper : float
+    """
+
+    name: str
+    value: float
+    standard_error: float
+    lower: float
+    upper: float
+
+    def to_document(self) -> dict[str, str | float | None]:
+        """The same in plain JSON types."""
+        numbers = {"value": self.value, "standard_error": self.standard_error, "lower": self.lower, "upper": self.upper}
+        return {"name": self.name, **{key: None if math.isnan(each) else each for key, each in numbers.items()}}
+
+    def describe(self) -> str:
+        """The number, its standard error and its band in words."""
+        if math.isnan(self.lower):
+            return f"{self.name}: {self.value:.4g}, without a band"
+        band = f"{self.lower:.4g} to {self.upper:.4g}, standard error {self.standard_error:.2g}"
+        return f"{self.name}: {self.value:.4g} ({band})"
+
+
+def mean_and_quantiles(
+    bands: Bands, parts: Cells, quantile: Callable[[float], float], numbers: NDArray[np.float64] | None
+) -> tuple[Answer, ...]:
+    """Mean and quartiles of the true values.
+
+    The mean is that of unbiased numbers, not of the estimate, which is smoothed. Where a law has none, or none of use,
+    it is the middle of all means that fit. A quantile lies above a value where all distributions that fit have less
+    than its share there.
+
+    Parameters
+    ----------
+    bands : Bands
+    parts : Cells
+        The inputs that the bands were made with.
+    quantile : callable
+        Of the estimate.
+    numbers : ndarray of shape (n,) or None
+        For each record a number whose mean given the true value is that value [`Moments`].
+    """
+    cuts = parts.cuts[np.r_[bands.blocks, len(parts)]]
+    blocks = Cells(parts.universe, cuts, False)
+    centres, edges = blocks.centres, blocks.edges
+    assert edges is not None
+    normal = math.sqrt(bands.known.radius)
+    if numbers is not None and len(numbers) > 1:
+        mean, reach = float(numbers.mean()), normal * float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
+        found = mean - reach, mean + reach
+    else:
+        found = bands.known.range(centres) or (math.nan, math.nan)
+        mean = sum(found) / 2.0
+    low, mean, high = (float(np.clip(each, edges[0], edges[-1])) for each in (found[0], mean, found[1]))
+    answers = [_answer("mean", mean, low, high, normal)]
+    for share in SHARES:
+        low, high = _quantile_band(bands, edges, share)
+        answers.append(_answer(f"quantile {share:g}", quantile(share), low, high, normal))
+    return tuple(answers)
+
+
+def _answer(name: str, value: float, low: float, high: float, normal: float) -> Answer:
+    if math.isnan(low):
+        return Answer(name, value, math.nan, math.nan, math.nan)
+    low, high = min(low, value), max(high, value)
+    return Answer(name, value, (high - low) / (2.0 * normal), low, high)
+
+
+def _quantile_band(bands: Bands, edges: NDArray[np.float64], share: float) -> tuple[float, float]:
+    """Edges between which the quantile lies under every distribution that fits."""
+    blocks = len(edges) - 1
+
+    def below(many: int) -> tuple[float, float]:
+        weights = np.zeros(blocks)
+        weights[:many] = 1.0
+        return (0.0, 0.0) if not many else bands.known.range(weights) or (0.0, 1.0)
+
+    # the first so many blocks that may hold the share, and the first that must
+    first = _bisect(lambda many: below(many)[1] >= share, blocks)
+    must = _bisect(lambda many: below(many)[0] >= share, blocks)
+    return float(edges[max(first - 1, 0)]), float(edges[must])
+
+
+def _bisect(holds: Callable[[int], bool], most: int) -> int:
+    """Least number of 0 to most that a rising property holds for; the most where it holds for none below."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return high
