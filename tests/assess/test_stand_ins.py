@@ -70,7 +70,7 @@ def test_a_redraw_never_leads(shape: str, seed: int, held: bool) -> None:
     original, redraw, outside = tables(shape, seed, held)
     findings = attacked(original, redraw, outside, seed).values()
     assert [gain.finding.name for gain in gains(findings) if gain.certain] == []
-    assert "better on people of the table than chance explains. The nearest: " in risk_sentence(findings)
+    assert "surely better on people of the table than on others. The nearest to it: " in risk_sentence(findings)
 
 
 @HELD
@@ -78,7 +78,7 @@ def test_a_redraw_never_leads(shape: str, seed: int, held: bool) -> None:
 def test_a_copy_always_leads(shape: str, held: bool) -> None:
     original, _, outside = tables(shape, 1, held)
     findings = attacked(original, original, outside, 1)
-    assert "than chance explains" not in risk_sentence(findings.values())
+    assert "surely better" not in risk_sentence(findings.values())
     certain = {gain.finding.name for gain in gains(findings.values()) if gain.certain}
     expected = {"linkability", "attribute-inference-insider"} | ({"membership-distance"} if held else set())
     if held or shape != "small":  # half of forty people links too few others to tell

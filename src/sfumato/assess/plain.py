@@ -65,15 +65,15 @@ _DONE = {
     "membership-at": "are accused of being in it",
 }
 _ASIDES = {
-    "linkage": "Linked: their nearest released row is nearer to them than to anybody else of the table, so that "
-    "somebody who knows their record takes it for theirs.",
+    "linkage": "Linked: whoever knows their record would take a released row for theirs, and nobody else of the table "
+    "is nearer to it. That may still be wrong.",
     "own-row-linkage": "Linked: somebody who knows their record finds the very row that was made from it.",
     "linkability": "Joined: two sources, each with half of their columns, lead to the same released row.",
 }
 _LIMITS = {
-    "linkage-gain": "links to people",
-    "attribute-gain": "cells read",
-    "singling-gain": "people singled out",
+    "linkage-gain": "people linked because they are in the table",
+    "attribute-gain": "people whose cell is read because they are in the table",
+    "singling-gain": "descriptions that fit one person alone because that person is in the table",
     "membership-auc": "who is in the table",
     "membership-tpr": "people accused of being in it",
     "persons_per_group": "people in a group",
@@ -189,9 +189,10 @@ def risk_sentence(findings: Iterable[Finding]) -> str:
     certain = [gain for gain in ranked if gain.certain]
     if certain:
         return f"{_people(certain[0])}{unknown}"
-    few = "The one attack tried does" if len(ranked) == 1 else f"None of {len(ranked)} attacks does"
-    none = "no better" if len(ranked) == 1 else "better"
-    return f"{few} {none} on people of the table than chance explains. The nearest: {_people(ranked[0])}{unknown}"
+    few = "The one attack tried does not do" if len(ranked) == 1 else f"None of {len(ranked)} attacks does"
+    return (
+        f"{few} surely better on people of the table than on others. The nearest to it: {_people(ranked[0])}{unknown}"
+    )
 
 
 def risk_aside(findings: Iterable[Finding]) -> str:
@@ -247,7 +248,7 @@ def _beside(finding: Finding | None) -> str:
     if finding is None or finding.value is None:
         return "not tried"
     against = finding.baseline if finding.control is None else finding.control
-    other = "" if against is None else f"{hundred(against)} {'outside' if finding.control is not None else 'by chance'}"
+    other = "" if against is None else f"{'' if finding.control is not None else 'by chance '}{hundred(against)}"
     return f"{hundred(finding.value)}{other and f' ({other})'}"
 
 
@@ -265,7 +266,7 @@ def _reasons(risk: ColumnRisk) -> list[str]:
         reasons.append(f"it makes {hundred(risk.alone)} of 100 one of a kind")
     if risk.rare:
         people = "1 person holds" if risk.rare == 1 else f"{risk.rare} people hold"
-        reasons.append(f"{people} a value that fewer than {FEW} have and that stands in the release too")
+        reasons.append(f"{people} a value that fewer than {FEW} have and that the release shows, copied or by chance")
     return reasons
 
 

@@ -107,7 +107,15 @@ class Verdict:
     @property
     def unasked(self) -> str:
         """That nobody named the policy, for anybody; empty where somebody did."""
-        return "" if self.asked else f"No policy was named, so {self.title!r} was taken; nothing was refused for it."
+        if self.asked:
+            return ""
+        held = "" if self.outcome is Ruling.MEETS else " Nothing was held back for it, which is no permission."
+        return f"No policy was named, so {self.title!r} was taken.{held}"
+
+    @property
+    def answer(self) -> str:
+        """Whether it may be sent, for the owner."""
+        return _ANSWERS[self.outcome]
 
     def sentence(self) -> str:
         """Verdict in one sentence, for the owner."""
@@ -115,10 +123,11 @@ class Verdict:
 
     def short_sentence(self) -> str:
         """Ruling with its first reason, and how many more there are; for the owner."""
-        aside = "" if self.asked else " (none was named, and nothing is refused)"
+        aside = "" if self.asked else " (none was named)"
         rest = len(self.reasons) - 1
         more = f"; {rest} more reason{'s' * (rest > 1)}" if rest > 0 else ""
-        return f"{self.heading}{aside}: {self.reasons[0]}{more}." if self.reasons else f"{self.heading}{aside}."
+        held = "" if self.outcome is Ruling.MEETS else f" {self.answer}"
+        return f"{self.heading}{aside}: {self.reasons[0]}{more}.{held}" if self.reasons else f"{self.heading}{aside}."
 
     def to_json(self) -> dict[str, Any]:
         """Verdict as in ``report.json``."""
@@ -131,6 +140,11 @@ _HEADINGS = {
     Ruling.MEETS: "Meets the policy",
     Ruling.DOES_NOT_MEET: "Does not meet the policy",
     Ruling.CANNOT_TELL: "It cannot be told whether this meets the policy",
+}
+_ANSWERS = {
+    Ruling.MEETS: "It may, as far as this policy goes.",
+    Ruling.DOES_NOT_MEET: "Do not send it.",
+    Ruling.CANNOT_TELL: "Do not send it yet.",
 }
 _CLAUSES = {
     Ruling.MEETS: "the release meets",

@@ -340,10 +340,11 @@ def _tell(
     if levels:
         kind = "synthetic " if any(isinstance(fact, Chained | Synthesized) for fact in certificate.facts) else ""
         groups = "leaves" if any(isinstance(fact, Chained) for fact in certificate.facts) else "groups"
+        low, high = levels["asked_min"], levels["asked_max"]
+        asked = f"everybody's level, {low}, is met" if low == high else f"levels {low} to {high}, all met"
         told = (
             f"{certificate.rows_in} records in, {certificate.rows_out} {kind}rows out; {levels['groups']} {groups}, "
-            f"the smallest of {levels['smallest_group']}; levels {levels['asked_min']} to {levels['asked_max']}, all "
-            "met."
+            f"the smallest of {levels['smallest_group']}; {asked}."
         )
     else:
         told = f"{certificate.rows_in} records in, {certificate.rows_out} rows out; no groups, no privacy level."
@@ -378,7 +379,9 @@ def _tell(
     if rehearsal:
         parts.append((0, "REHEARSAL: made with a seed, not for release."))
     page = "" if release.report is None else ", report-public.html"
-    parts.append((0, f"What leaves:  {folder / 'release'} (table.{form.format.value}, certificate.json{page})"))
+    verdict = None if release.report is None else release.report.verdict
+    leaves = "What leaves: " if verdict is None or verdict.outcome.value == "meets" else "Would leave: "
+    parts.append((0, f"{leaves} {folder / 'release'} (table.{form.format.value}, certificate.json{page})"))
     stays = "recipe.toml runs it again" if release.report is None else "report.html is the one to read first"
     parts.append((0, f"What stays:   {folder / 'owner'} ({stays})"))
     console.tell(parts)

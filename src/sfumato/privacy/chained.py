@@ -41,8 +41,8 @@ def of_chain(fact: Chained, facts: tuple[Fact, ...] = ()) -> Statements:
     alike = sum(fact.alike)
     yield Refused(
         "The values of a leaf's members stay unknown to whoever finds the leaf.",
-        f"{counted(alike, 'leaf holds', 'leaves hold')} one value alone, of {sum(fact.leaves)} in all, and the others "
-        "show how values are distributed among their members",
+        f"a leaf shows how values are distributed among its members; of {sum(fact.leaves)} leaves {alike} "
+        f"{'holds' if alike == 1 else 'hold'} one value alone",
     )
     yield Refused(
         "The release is differentially private.",

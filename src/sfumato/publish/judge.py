@@ -241,7 +241,8 @@ def _limits(stakes: Sequence[_Stake], policy: Policy) -> tuple[list[Exceeded], l
         open_ = [(stake, ends) for stake, ends in judged if ends[1] > allowed and not stake.alone]
         if open_:
             stake, (low, high) = max(open_, key=lambda each: each[1][1])
-            told = f"it may be {hundred(max(low, 0.0))} to {hundred(high)} of 100, and {hundred(allowed)} are allowed"
+            between = f"it may be {hundred(max(low, 0.0))} to {hundred(high)} of 100"
+            told = f"{between} (measured: {hundred(max(stake.value, 0.0))}), and {hundred(allowed)} are allowed"
             unsure.append(Missing(limit, stake.finding, told))
     return exceeded, unsure
 
