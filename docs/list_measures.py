@@ -11,6 +11,7 @@ from sfumato.assess.catalogue import basic, catalogue
 from sfumato.assess.findings import Family
 from sfumato.assess.measure import EPOCHS
 from sfumato.assess.risk.known_classes import KNOWN_CLASSES
+from sfumato.assess.utility.costs import COSTS
 from sfumato.assess.words import show, spoken_name
 
 PAGES = Path(__file__).parent / "measures"
@@ -32,7 +33,7 @@ def write_index() -> str:
         "What a report may hold, by the name of the finding. *Better* says which way is good, *public* whether the",
         "recipient's edition shows it. This page is written by `docs/list_measures.py` from the measures themselves.",
     ]
-    measures = (*basic(), EPOCHS, *catalogue(), KNOWN_CLASSES, BASKETS, BASKET_ATTACKS)
+    measures = (*basic(), EPOCHS, *catalogue(), KNOWN_CLASSES, COSTS, BASKETS, BASKET_ATTACKS)
     for family, title in FAMILIES.items():
         head = ("Finding", "Name on the page", "Better", "Range", "Public", "Needs", "Figure", "Source")
         lines += ["", f"## {title}", "", _row(*head), _row(*["---"] * len(head))]

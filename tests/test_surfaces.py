@@ -24,6 +24,7 @@ from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 from sfumato.mechanisms.geometry.draw import PAIRS
 from sfumato.mechanisms.geometry.key import Add, Key
 from sfumato.mechanisms.methods import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
+from sfumato.mechanisms.modify.swap import WITHIN
 from sfumato.mechanisms.protocol import parameters_of
 from sfumato.mine.reconstruct import reconstruct as reconstruct_values
 
@@ -67,9 +68,18 @@ VALUES: dict[str, tuple[tuple[str, ...], Any]] = {
     "units": (("pay=1000",), (("pay", 1000.0),)),
     "pairs": (("disjoint",), "disjoint"),
     "pass_categories": ((), True),
+    "within": (("leaves",), "leaves"),
+    "window": (("12.5",), 12.5),
+    "columns": (("pay",), ("pay",)),
+    "share": (("0.4",), 0.4),
+    "coarsened": (("age=2",), (("age", 2),)),
+    "widths": (("pay=500",), (("pay", 500.0),)),
+    "private": (("smokes",), "smokes"),
+    "limit": (("0.25",), 0.25),
+    "hidden": (("0.5",), 0.5),
 }
 NEEDED = {"enhance_laws": {"enhance": 0.2}, "rho2": {"rho1": 0.01}}
-NEEDED_OF_METHOD = {"randomize": {"epsilon": 1.0}}
+NEEDED_OF_METHOD: dict[str, dict[str, Any]] = {"randomize": {"epsilon": 1.0}, "downgrade": {"private": "smokes"}}
 CASES = [(method, name) for method in METHODS for name in parameters_of_method(method)]
 
 
@@ -91,7 +101,7 @@ def on_the_command_line(parameters: dict[str, Any], folder: Path) -> dict[str, A
 
 
 def test_every_field_of_every_mechanism_is_a_parameter_of_its_method_and_an_option() -> None:
-    assert len(MECHANISMS) == 11
+    assert len(MECHANISMS) == 16
     reached = {method: set(parameters_of_method(method)) for method in METHODS}
     for mechanism in MECHANISMS:
         method = mechanism.method if isinstance(mechanism.method, str) else None
@@ -107,6 +117,7 @@ def test_every_word_that_a_parameter_takes_is_a_choice() -> None:
     assert set(CHOICES["law"]) == set(LAWS)
     assert set(CHOICES["guarantee"]) == set(GUARANTEES)
     assert set(CHOICES["pairs"]) == set(PAIRS)
+    assert set(CHOICES["within"]) == set(WITHIN)
 
 
 @pytest.mark.parametrize(("method", "name"), CASES)

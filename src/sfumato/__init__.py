@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.condense.mechanism import Condensation
     from sfumato.mechanisms.geometry.key import Key
     from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+    from sfumato.mechanisms.modify import Aggregation, Blocking, Downgrading, Sampling, Swapping
     from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
     from sfumato.mechanisms.randomize.mechanism import Randomization
     from sfumato.privacy.certificate import Certificate
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdditiveNoise",
+    "Aggregation",
+    "Blocking",
     "Certificate",
     "Chain",
     "ClasswiseCondensation",
     "Condensation",
     "Domain",
+    "Downgrading",
     "Field",
     "Hybrid",
     "Key",
@@ -51,8 +55,10 @@ __all__ = [
     "Report",
     "Role",
     "Rotation",
+    "Sampling",
     "Scaling",
     "Schema",
+    "Swapping",
     "Translation",
     "__version__",
     "baskets",
@@ -69,11 +75,14 @@ __all__ = [
 
 _HOMES = {
     "AdditiveNoise": "sfumato.mechanisms.perturb",
+    "Aggregation": "sfumato.mechanisms.modify",
+    "Blocking": "sfumato.mechanisms.modify",
     "Certificate": "sfumato.privacy.certificate",
     "Chain": "sfumato.mechanisms.chain.mechanism",
     "ClasswiseCondensation": "sfumato.mechanisms.condense.classwise",
     "Condensation": "sfumato.mechanisms.condense.mechanism",
     "Domain": "sfumato.tables.schema",
+    "Downgrading": "sfumato.mechanisms.modify",
     "Field": "sfumato.tables.schema",
     "Hybrid": "sfumato.mechanisms.geometry.mechanism",
     "Key": "sfumato.mechanisms.geometry.key",
@@ -89,8 +98,10 @@ _HOMES = {
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
     "Rotation": "sfumato.mechanisms.geometry.mechanism",
+    "Sampling": "sfumato.mechanisms.modify",
     "Scaling": "sfumato.mechanisms.geometry.mechanism",
     "Schema": "sfumato.tables.schema",
+    "Swapping": "sfumato.mechanisms.modify",
     "Translation": "sfumato.mechanisms.geometry.mechanism",
     "baskets": "sfumato.publish.baskets",
     "breach": "sfumato.core.laws.calculator",

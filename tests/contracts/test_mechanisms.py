@@ -18,6 +18,7 @@ from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.geometry.key import Add, Key, Mult
 from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.methods import METHODS, make_mechanism
+from sfumato.mechanisms.modify import Aggregation, Blocking, Downgrading, Sampling, Swapping
 from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.mechanisms.randomize.mechanism import Randomization
@@ -48,6 +49,14 @@ MECHANISMS: list[Mechanism] = [
     LaplacePCA(k=20),
     LaplacePCA(groups=2, b=0.5, guarantee="record", response_weight=0.5),
     LaplacePCA(k=10, rho1=0.01, rho2=0.5, grouping="holistic"),
+    Swapping(window=10, pass_categories=True),
+    Swapping(within="leaves", leaf=10),
+    Swapping(within="leaves", leaf=20, columns=("town", "age")),
+    Sampling(share=0.25),
+    Aggregation(widths={"pay": 500}, coarsened=(("age", 1),)),
+    Blocking(columns=("town", "age"), k=4),
+    Downgrading("class", limit=0.2, leaf=10),
+    Downgrading("town", hidden=0.5, leaf=10),
     Randomization(epsilon=2.0, allow_observed=True, pass_missing=True),
     Randomization(
         specs={"age": NoiseSpec(Integers(0, 99), {"name": "uniform", "reach": 9})},
@@ -58,7 +67,7 @@ MECHANISMS: list[Mechanism] = [
 ]
 
 
-def records() -> Records:
+def records(gaps: bool = False) -> Records:
     rng = np.random.default_rng(1)
     age = rng.integers(20, 60, 80).tolist()
     table = pa.table(
@@ -69,7 +78,7 @@ def records() -> Records:
             "class": rng.choice(["yes", "no"], 80, p=[0.3, 0.7]),
         }
     )
-    return Codec.fit(table, Schema.infer(table, target="class")).encode(table)
+    return Codec.fit(table, Schema.infer(table, target="class"), gaps=gaps).encode(table)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
@@ -81,7 +90,7 @@ class TestMechanism:
         assert make_mechanism(mechanism.method, dataclasses.asdict(mechanism)) == mechanism
 
     def test_it_is_pure(self, mechanism: Mechanism) -> None:
-        given = records()
+        given = records(mechanism.traits.gaps)
         before = given.values.copy()
         first, again = (mechanism.sanitize(given, rng=np.random.default_rng(4)) for _ in range(2))
         np.testing.assert_array_equal(first.records.values, again.records.values)
@@ -89,12 +98,12 @@ class TestMechanism:
         assert first.facts == again.facts
 
     def test_its_facts_are_known_and_bear_a_certificate(self, mechanism: Mechanism) -> None:
-        facts = mechanism.sanitize(records(), rng=np.random.default_rng(4)).facts
+        facts = mechanism.sanitize(records(mechanism.traits.gaps), rng=np.random.default_rng(4)).facts
         assert [fact_from_json(fact_to_json(fact)) for fact in facts] == list(facts)
         assert draw_claims(facts)[0]
 
     def test_it_keeps_layout_and_gives_away_no_levels(self, mechanism: Mechanism) -> None:
-        given = records()
+        given = records(mechanism.traits.gaps)
         released = mechanism.sanitize(given, rng=np.random.default_rng(4)).records
         assert released.layout == given.layout
         assert released.target == given.target
@@ -104,7 +113,7 @@ class TestMechanism:
     def test_synthetic_rows_are_as_many_and_none_is_copied(self, mechanism: Mechanism) -> None:
         if not mechanism.traits.synthetic:
             pytest.skip("rows descend from rows")
-        given = records()
+        given = records(mechanism.traits.gaps)
         released = mechanism.sanitize(given, rng=np.random.default_rng(4)).records
         assert len(released) == len(given)
         real = {row.tobytes() for row in given.values}

@@ -7,6 +7,7 @@ f_Y(z - x).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 Interval = tuple[float, float]
@@ -64,3 +65,27 @@ def until_chi_square(
         pr = after
         if chi_square <= 0.01 * threshold:
             return pr, iterations
+
+
+def base_set(
+    nodes: list[tuple[int, int, int]], counts: list[list[float]], goes: list[bool | None], node: int = 0
+) -> list[float]:
+    """Probabilities of the labels of one record by the parametric base set [JS07, sec. 2.2.1.3].
+
+    ``goes`` is its answer at each node, None where the value is blocked: theta, the share of the node's records that go
+    to the first child, stands for it.
+    """
+    column, left, right = nodes[node]
+    total = sum(counts[node])
+    if column < 0:
+        return [count / total for count in counts[node]]
+    if goes[node] is not None:
+        return base_set(nodes, counts, goes, left if goes[node] else right)
+    theta = sum(counts[left]) / total
+    first, second = base_set(nodes, counts, goes, left), base_set(nodes, counts, goes, right)
+    return [theta * one + (1 - theta) * other for one, other in zip(first, second, strict=True)]
+
+
+def entropy(shares: list[float]) -> float:
+    """Entropy in bits."""
+    return -sum(share * math.log2(share) for share in shares if share > 0)

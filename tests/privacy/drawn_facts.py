@@ -8,9 +8,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sfumato.core.facts import (
+    Aggregated,
+    Alike,
     BasketPersons,
     BasketsRandomized,
     BasketsReleased,
+    Blocked,
     BoundsKept,
     Chained,
     ClassPure,
@@ -21,6 +24,7 @@ from sfumato.core.facts import (
     DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
+    Downgraded,
     Drawn,
     Enhanced,
     EpochPublished,
@@ -39,12 +43,15 @@ from sfumato.core.facts import (
     RowsKept,
     RulesBlocked,
     RulesHidden,
+    Sampled,
     Shuffled,
     ShuffledWithin,
     Stratified,
+    Swapped,
     Synthesized,
     TargetMoved,
     Transformed,
+    Unchanged,
     Unmeasured,
     Untouched,
     WeightsScaled,
@@ -352,7 +359,83 @@ def baskets(draw: Any) -> Facts:
     )
 
 
-ENGINES = (baskets, condensed, chained, blurred, noised, moved, randomized, streamed)
+@st.composite
+def modified(draw: Any) -> Facts:
+    """Draw what one of the classic modifications states of its rows."""
+    rows = draw(st.integers(4, 40))
+    way = draw(st.sampled_from((swapped, sampled, widened, blocked, downgraded)))
+    wide = Aggregated(("died", "born"), ("calendar", "file"), (draw(st.integers(1, 3)), 1))
+    return (*draw(around()), *draw(maybe(wide)), *draw(way(rows)))
+
+
+def as_they_are(draw: Any, *columns: str) -> Unchanged:
+    return Unchanged(columns, draw(st.integers(0, len(columns))))
+
+
+@st.composite
+def swapped(draw: Any, rows: int) -> Facts:
+    columns = COLUMNS[: draw(st.integers(1, 3))]
+    changed = tuple(draw(st.integers(0, rows)) for _ in columns)
+    missing = draw(st.integers(0, len(columns)))
+    if draw(st.booleans()):
+        fact = Swapped("window", columns, changed, rows, draw(st.sampled_from((0.5, 5.0, 100.0))), missing=missing)
+    else:
+        smallest = draw(st.integers(1, rows))
+        leaves = draw(st.integers(1, rows // smallest))
+        fact = Swapped("leaves", columns, changed, rows, None, "class", leaves, smallest, missing)
+    return (fact, *draw(maybe(as_they_are(draw, "class", "it's"))), Shuffled(rows))
+
+
+@st.composite
+def sampled(draw: Any, rows: int) -> Facts:
+    drawn = draw(st.integers(2, rows))
+    persons = draw(st.integers(drawn, 3 * drawn))
+    told = draw(st.booleans())
+    more = rows + draw(st.integers(persons - drawn, 50)) if persons > drawn else rows
+    fact = Sampled(max(more, persons), rows, persons, drawn, True) if told else Sampled(persons, drawn, persons, drawn)
+    return (fact, as_they_are(draw, *COLUMNS[:2]), Shuffled(fact.rows))
+
+
+def rows_alike(draw: Any, columns: tuple[str, ...], rows: int, least: int) -> Alike:
+    fewest = draw(st.integers(least, rows))
+    return Alike(columns, rows, fewest, draw(st.integers(1, rows)) if fewest == 1 else 0)
+
+
+@st.composite
+def widened(draw: Any, rows: int) -> Facts:
+    columns = COLUMNS[: draw(st.integers(1, 4))]
+    return (as_they_are(draw, *columns), rows_alike(draw, columns, rows, 1), Shuffled(rows))
+
+
+@st.composite
+def blocked(draw: Any, rows: int) -> Facts:
+    columns = COLUMNS[: draw(st.integers(1, 3))]
+    asked = draw(st.integers(2, rows))
+    least = draw(st.integers(asked, rows))
+    cells = tuple(draw(st.integers(0, rows)) for _ in columns)
+    fact = Blocked(columns, cells, rows, least, draw(st.integers(2, asked)), asked, draw(st.booleans()))
+    return (fact, rows_alike(draw, columns, rows, least), as_they_are(draw, *columns), Shuffled(rows))
+
+
+@st.composite
+def downgraded(draw: Any, rows: int) -> Facts:
+    columns = COLUMNS[: draw(st.integers(0, 3))]
+    hidden, limit = draw(st.integers(1, rows)), draw(st.sampled_from((0.0, 0.1, 1.0)))
+    fact = Downgraded(
+        "class",
+        rows,
+        hidden,
+        limit,
+        draw(st.sampled_from((0.0, limit / 3, limit))),
+        draw(st.integers(1, rows)),
+        draw(st.integers(1, rows)),
+        columns,
+        tuple(draw(st.integers(1, hidden)) for _ in columns),
+    )
+    return (fact, *draw(maybe(as_they_are(draw, *COLUMNS[:3]))), Shuffled(rows))
+
+
+ENGINES = (baskets, condensed, chained, blurred, noised, moved, randomized, streamed, modified)
 engine_facts: st.SearchStrategy[Facts] = st.one_of(*(engine() for engine in ENGINES))
 
 

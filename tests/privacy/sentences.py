@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sfumato.core.facts import (
+    Aggregated,
+    Alike,
     BasketPersons,
     BasketsRandomized,
     BasketsReleased,
+    Blocked,
     BoundsKept,
     Chained,
     ClassPure,
@@ -26,6 +29,7 @@ from sfumato.core.facts import (
     DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
+    Downgraded,
     Drawn,
     Enhanced,
     EpochPublished,
@@ -43,12 +47,15 @@ from sfumato.core.facts import (
     RowsKept,
     RulesBlocked,
     RulesHidden,
+    Sampled,
     Shuffled,
     ShuffledWithin,
     Stratified,
+    Swapped,
     Synthesized,
     TargetMoved,
     Transformed,
+    Unchanged,
     Unmeasured,
     Untouched,
     WeightsScaled,
@@ -125,6 +132,16 @@ def copied(facts: Facts) -> int | None:
     return the(facts, Grouped).alike if has(facts, Grouped) else None
 
 
+def widened(facts: Facts) -> set[str]:
+    """Columns whose values became wider before anything else was done."""
+    return {name for fact in facts if isinstance(fact, Aggregated | DatesCoarsened) for name in fact.columns}
+
+
+def serfling(fact: Sampled) -> float:
+    """Serfling's bound, from its tail: exp(-2 n t^2 / (1 - (n - 1) / N)) = 0.025."""
+    return math.sqrt(-math.log(0.025) * (1 - (fact.drawn - 1) / fact.persons) / (2 * fact.drawn))
+
+
 LAPLACE = r"e\^\((?P<m>\d+)/(?P<scale>[\d.e+-]+)\)"
 BOUND = r"(?P<gamma>[\d.e+]+) \(local differential privacy with epsilon (?P<epsilon>[\d.e+-]+)\); what was .*"
 
@@ -146,6 +163,97 @@ def most_baskets(facts: Facts) -> int:
 
 
 CLAIMS = (
+    Sentence(
+        "cells kept",
+        r"The cells of (?P<n>\d+) columns? \(.*\) are (?P<wide>after their values were widened, )?those of the "
+        r"original, each as often as there\.",
+        lambda facts, said: (
+            int(said["n"]) == len(the(facts, Swapped).columns)
+            and (said["wide"] is not None) == bool(widened(facts) & set(the(facts, Swapped).columns))
+        ),
+    ),
+    Sentence(
+        "exchanged in pairs",
+        r"Cells were exchanged in pairs of rows of different persons, at most (?P<window>[\d.]+) percent of the cells "
+        r"of a column apart in rank; (?P<changed>\d+) of (?P<cells>\d+) cells are another value than before\.",
+        lambda facts, said: (
+            the(facts, Swapped).within == "window"
+            and float(said["window"]) == the(facts, Swapped).window
+            and int(said["changed"]) == sum(the(facts, Swapped).changed) <= int(said["cells"])
+            and int(said["cells"]) == the(facts, Swapped).rows * len(the(facts, Swapped).columns)
+        ),
+        by_chance=True,
+    ),
+    Sentence(
+        "exchanged in leaves",
+        r"Cells were put into random order within each of the (?P<leaves>\d+) (leaf|leaves) of a tree that tells "
+        r"'.*'; the smallest leaf has (?P<least>\d+) persons?; (?P<changed>\d+) of \d+ cells are another value than "
+        r"before\.",
+        lambda facts, said: (
+            the(facts, Swapped).within == "leaves"
+            and int(said["leaves"]) == the(facts, Swapped).leaves
+            and int(said["least"]) == the(facts, Swapped).smallest
+            and int(said["changed"]) == sum(the(facts, Swapped).changed)
+        ),
+        by_chance=True,
+    ),
+    Sentence(
+        "sampled",
+        r"The (?P<rows>\d+) rows? of (?P<drawn>\d+) of (?P<persons>\d+) persons?, drawn at random with the same chance "
+        r"for everybody, are in the release, and nobody else's\.",
+        lambda facts, said: (
+            int(said["rows"]) == the(facts, Sampled).rows
+            and int(said["drawn"]) == the(facts, Sampled).drawn <= int(said["persons"]) == the(facts, Sampled).persons
+        ),
+        by_chance=True,
+    ),
+    Sentence(
+        "sampling error",
+        r"Whatever is asked of each person, the share of those in the release of whom it is true differs from that of "
+        r"all by at most (?P<error>[\d.]+), in 95 of 100 such samples\.",
+        lambda facts, said: serfling(the(facts, Sampled)) - 1e-12 <= float(said["error"]) <= 1,
+        by_chance=True,
+    ),
+    Sentence(
+        "wider labels",
+        r"The values of (?P<n>\d+) columns? are given as labels of a hierarchy: .*\.",
+        lambda facts, said: int(said["n"]) == len(the(facts, Aggregated).columns),
+    ),
+    Sentence(
+        "rows alike",
+        r"Every released row is one of at least (?P<fewest>\d+) that are equal in (?P<n>\d+) columns? \(.*\)\.",
+        lambda facts, said: (
+            int(said["fewest"]) == the(facts, Alike).fewest > 1
+            and the(facts, Alike).alone == 0
+            and int(said["n"]) == len(the(facts, Alike).columns)
+        ),
+    ),
+    Sentence(
+        "blocked",
+        r"What a released row shows of (?P<n>\d+) columns? \(.*\) is shown by the rows of at least (?P<least>\d+) "
+        r"different persons, and of as many as any of these asked for \((?P<asked>[\d to]+)\); (?P<cells>\d+) cells? "
+        r"became missing for it\.",
+        lambda facts, said: (
+            int(said["n"]) == len(the(facts, Blocked).columns)
+            and int(said["least"]) == the(facts, Blocked).least >= the(facts, Blocked).asked_min > 1
+            and said["asked"] == levels(the(facts, Blocked), the(facts, Blocked).asked_min)
+            and int(said["cells"]) == sum(the(facts, Blocked).cells)
+        ),
+    ),
+    Sentence(
+        "downgraded",
+        r"The label '.*' of (?P<hidden>\d+) rows? is missing, and a decision tree grown on these rows as they are "
+        r"here, with their true labels, has no rule that lowers the entropy of the label by more than "
+        r"(?P<most>[\d.e+-]+) bits \((?P<before>\d+) rules? before, (?P<after>\d+) after; (?P<cells>\d+) other cells? "
+        r"became missing for it\)\.",
+        lambda facts, said: (
+            int(said["hidden"]) == the(facts, Downgraded).hidden > 0
+            and float(said["most"]) >= the(facts, Downgraded).most
+            and int(said["before"]) == the(facts, Downgraded).rules_before
+            and int(said["after"]) == the(facts, Downgraded).rules_after
+            and int(said["cells"]) == sum(the(facts, Downgraded).cells)
+        ),
+    ),
     Sentence(
         "item of a basket",
         r"To somebody who knows all other items of a basket, seeing it changes the odds that one more item was in it "
@@ -584,6 +692,35 @@ def of(kind: type[Fact]) -> True_:
 
 
 REFUSED = (
+    Sentence("near cells", r"A person's own cells stay unknown where cells were exchanged\.", of(Swapped)),
+    Sentence(
+        "gaps not exchanged",
+        r"Which cells are missing was exchanged too\.",
+        lambda facts, said: the(facts, Swapped).missing > 0,
+    ),
+    Sentence("drawn people", r"Being drawn at random protects the people who were drawn\.", of(Sampled)),
+    Sentence("who was drawn", r"Nobody can tell whether a person was drawn\.", of(Sampled)),
+    Sentence(
+        "labels together", r"The labels of several columns tell no more together than each alone\.", of(Aggregated)
+    ),
+    Sentence(
+        "alone among rows", r"Every released row is equal to another\.", lambda facts, said: the(facts, Alike).alone > 0
+    ),
+    Sentence("cells as they are", r"The cells of a released row are not those of one person\.", of(Unchanged)),
+    Sentence(
+        "gaps tell",
+        r"A cell that is missing says nothing of its value\.",
+        lambda facts, said: has(facts, Blocked) or has(facts, Downgraded),
+    ),
+    Sentence(
+        "rest of a row", r"The rest of a row stays secret from whoever finds those who show the same\.", of(Blocked)
+    ),
+    Sentence("label told", r"The label '.*' cannot be told from the release\.", of(Downgraded)),
+    Sentence(
+        "labels shown",
+        r"The label '.*' is hidden for everybody\.",
+        lambda facts, said: the(facts, Downgraded).hidden < the(facts, Downgraded).rows,
+    ),
     Sentence(
         "items there are",
         r"A reader cannot learn which items there are\.",
@@ -731,7 +868,7 @@ REFUSED = (
     Sentence(
         "made again",
         r"The table may be made again with fresh (noise|randomness)\.",
-        lambda facts, said: has(facts, Noised) or has(facts, ComponentNoise) or has(facts, Randomized),
+        lambda facts, said: any(has(facts, kind) for kind in (Noised, ComponentNoise, Randomized, Swapped, Sampled)),
     ),
     Sentence(
         "bounded noise",
@@ -882,6 +1019,8 @@ REFUSED = (
 )
 
 CONTRADICTIONS = {
+    ("rows alike", "alone among rows"),
+    ("blocked", "alone among rows"),
     ("whole basket", "basket certain"),
     ("baskets of a person", "person certain"),
     ("whole basket", "basket as a whole"),
@@ -910,6 +1049,7 @@ RIVALS = (
     {"condensed", "persons apart", "put", "some alone", "noised groups", "cells of leaves"},
     {"no copies", "some drawn", "drawn", "stream drawn", "stream no copies", "stream some drawn"},
     {"order", "order for readers", "order in runs"},
+    {"exchanged in pairs", "exchanged in leaves", "sampled", "blocked", "downgraded", "noise", "component noise"},
     {"pure classes", "one class"},
 )
 """Claims of which one certificate holds at most one."""

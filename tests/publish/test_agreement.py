@@ -35,6 +35,12 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "rotate": lambda: sf.Rotation(pass_categories=True, enhance=0.2),
     "hybrid": lambda: sf.Hybrid(pass_categories=True, shifts={"age": (-5, 5)}),
     "randomize": lambda: Randomization(epsilon=2.0, allow_observed=True),
+    "swap": lambda: sf.Swapping(window=10.0, pass_categories=True),
+    "swap-leaves": lambda: sf.Swapping(within="leaves", leaf=10, columns=("sex", "pay")),
+    "sample": lambda: sf.Sampling(share=0.5),
+    "aggregate": lambda: sf.Aggregation(widths={"age": 10, "pay": 500}),
+    "block": lambda: sf.Blocking(columns=("age", "sex"), k=3),
+    "downgrade": lambda: sf.Downgrading("sex", leaf=10, limit=0.01),
 }
 
 
@@ -163,6 +169,18 @@ def test_a_second_list_of_claims_is_refused(tmp_path: Path) -> None:
         ("randomize", "epsilon", (1.0, None, 1000.0)),
         ("randomize", "allow_observed", (False,)),
         ("randomize", "specs", ([["age", "{}"]], [["nobody", "x"]])),
+        ("swap", "window", (5.0, 0.0, 200.0)),
+        ("swap", "within", ("leaves", "groups")),
+        ("swap", "columns", (["age"], ["age", "age"])),
+        ("swap-leaves", "leaf", (31, 1)),
+        ("swap-leaves", "columns", (["sex"], [])),
+        ("sample", "share", (0.4, 1.0, 0)),
+        ("aggregate", "widths", ([["age", 5.0]], [["sex", 10.0]], [["age", -1.0]])),
+        ("aggregate", "coarsened", ([["pay", 1]], [["sex", 1]])),
+        ("block", "k", (50, 1)),
+        ("block", "columns", (["age"], ["sex", "age"])),
+        ("downgrade", "private", ("age", "")),
+        ("downgrade", "limit", (0.2, -1.0)),
     ],
 )
 def test_a_parameter_that_the_facts_contradict_is_refused(
@@ -186,6 +204,10 @@ def test_a_parameter_that_the_facts_contradict_is_refused(
         ("randomize", "randomized", "column", "nobody"),
         ("noise", "noised", "columns", 4),
         ("noise", "untouched", "missing_columns", 4),
+        ("swap", "swapped", "columns", ["age", "nobody"]),
+        ("sample", "unchanged", "columns", ["age", "nobody"]),
+        ("block", "alike", "columns", ["age", "nobody"]),
+        ("downgrade", "downgraded", "private", "nobody"),
     ],
 )
 def test_facts_about_columns_that_the_table_does_not_have_are_refused(

@@ -29,18 +29,17 @@ def declared() -> dict[str, Number]:
     from sfumato.assess.baskets import BASKET_ATTACKS, BASKETS
     from sfumato.assess.measure import EPOCHS
     from sfumato.assess.risk.known_classes import KNOWN_CLASSES
+    from sfumato.assess.utility.costs import COSTS
 
-    numbers = [
-        number
-        for measure in (*basic(), *catalogue(), EPOCHS, KNOWN_CLASSES, BASKETS, BASKET_ATTACKS)
-        for number in measure.numbers
-    ]
+    measures = (*basic(), *catalogue(), EPOCHS, KNOWN_CLASSES, COSTS, BASKETS, BASKET_ATTACKS)
+    numbers = [number for measure in measures for number in measure.numbers]
     return {number.name.removesuffix("/"): number for number in reversed(numbers)}
 
 
 def _utility() -> tuple[Measure, ...]:
     from sfumato.assess.utility.clustering import CLUSTERING
     from sfumato.assess.utility.column_rules import COLUMN_RULES
+    from sfumato.assess.utility.costs import CHANGES
     from sfumato.assess.utility.distortion import DISTANCES
     from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
     from sfumato.assess.utility.propensity import PROPENSITY, PROPENSITY_AUC
@@ -48,7 +47,7 @@ def _utility() -> tuple[Measure, ...]:
     from sfumato.assess.utility.rules import RULES
 
     mined = PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES
-    return (*mined, COLUMN_RULES)
+    return (*mined, COLUMN_RULES, CHANGES)
 
 
 def _risk() -> tuple[Measure, ...]:
@@ -73,6 +72,7 @@ def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.linkability import LINKABILITY
     from sfumato.assess.attacks.linkage import GROUP_LINKAGE, LINKAGE, OWN_ROW_LINKAGE
     from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS
+    from sfumato.assess.attacks.modified import HIDDEN_LABEL, SWAPPED_ROWS
     from sfumato.assess.attacks.noise_filter import GROUP_FILTER, NOISE_FILTER
     from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
     from sfumato.assess.attacks.shown import SHOWN
@@ -82,4 +82,4 @@ def _attacks() -> tuple[Measure, ...]:
     linking = LINKAGE, OWN_ROW_LINKAGE, GROUP_LINKAGE, LINKABILITY, SINGLING_OUT
     inferring = ATTRIBUTE_INFERENCE, LABEL_INFERENCE, MEMBERSHIP, LEAVES, OUTLIERS, RARE_COMBINATIONS, SHOWN
     undoing = NOISE_FILTER, GROUP_FILTER, BEST_GUESS, KNOWN_INPUT, COMPONENTS, PUBLIC_MOMENTS, DIGITS
-    return (*linking, *inferring, *undoing, DIFFERENCING, ROUNDS)
+    return (*linking, *inferring, *undoing, DIFFERENCING, ROUNDS, SWAPPED_ROWS, HIDDEN_LABEL)

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 __all__ = ["sanitize"]
 
 WORDS: dict[str, str] = {
-    "k": "Floor of every record's privacy level.  [default: 10, or 2 with --level; classwise chooses, 5 or more]",
+    "k": "Floor of every record's privacy level.  [default: 10, or 2 with --level; classwise chooses; block 5]",
     "grouping": "How records are grouped.  [default: compact]",
     "effort": "How long the compact grouping searches.",
     "allow_level_1": "Let records ask for no protection at all.",
     "tolerance": "classwise: smallest group, as a share of the smallest class.  [default: 0.1]",
     "response_weight": "Weight of the target in the distance between records.",
-    "leaf": "chain: fewest people alike that a cell is drawn from.  [default: 50]",
+    "leaf": "chain: fewest people alike that a cell is drawn from; swap, downgrade: of a leaf.  [default: 50]",
     "order": "chain: a column to draw first, before the target; repeatable.",
     "kind": "noise: its kind.  [default: additive]",
     "law": "noise: its law.  [default: gaussian]",
@@ -62,7 +62,16 @@ WORDS: dict[str, str] = {
     "degrees": "rotate, hybrid: range of the angles.  [default: 0 360]",
     "units": "rotate, hybrid: how much of a column counts as one, as in pay=1000; repeatable.",
     "pairs": "rotate, hybrid: which columns are turned together.  [default: chain]",
-    "pass_categories": "noise and geometry: release categories as they are.",
+    "pass_categories": "noise, geometry, swap: release categories as they are.",
+    "within": "swap: between rows near in rank, or in a leaf of a tree that tells the target.  [default: window]",
+    "window": "swap: how far apart in rank, in percent of a column's cells.  [default: 5]",
+    "columns": "swap: a column to exchange; block: one that outsiders know; repeatable.  [default: see the docs]",
+    "share": "sample: share of the people who are drawn.  [default: 0.1]",
+    "coarsened": "aggregate: level of a column's hierarchy, as in born=3; repeatable.",
+    "widths": "aggregate: width of the intervals of a column of numbers, as in age=10; repeatable.",
+    "private": "downgrade: column of the label to hide.",
+    "limit": "downgrade: bits that a rule may tell of it.  [default: 0.1]",
+    "hidden": "downgrade: share of the people whose label is hidden.  [default: 1]",
 }
 """What each parameter of a method is, in the order of the help."""
 
@@ -73,6 +82,7 @@ CHOICES = {
     "law": ("gaussian", "uniform", "laplace"),
     "guarantee": ("component", "record"),
     "pairs": ("chain", "disjoint"),
+    "within": ("window", "leaves"),
 }
 """Words that some parameters take."""
 
@@ -146,7 +156,7 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
     "--method",
     metavar="NAME",
     help="chain (default; condense below 200 rows), condense, condense-paper, classwise; noise, laplace-pca, "
-    "randomize; translate, scale, rotate, hybrid.",
+    "randomize; translate, scale, rotate, hybrid; swap, sample, aggregate, block, downgrade.",
 )
 @click.option("--key", type=FILE, help="Key of a geometric method.")
 @click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")
@@ -327,6 +337,7 @@ def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
 def _tell(
     console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None, *, pdf: bool = False
 ) -> None:
+    from sfumato.cli.modified import modified_words
     from sfumato.core.facts import Chained, FormulaTexts, Randomized, RareValues, Synthesized, TargetMoved, Transformed
     from sfumato.publish.pdf import print_summary
 
@@ -358,6 +369,8 @@ def _tell(
             parts.append((3, moved))
         elif isinstance(fact, RareValues):
             parts.append((3, rare_words(fact)))
+        elif (words := modified_words(fact)) is not None:
+            parts.append((0, words))
         if isinstance(fact, FormulaTexts) and not fact.quoted and form.format.value == "csv":
             formulas = (
                 f"{fact.cells} cells and {fact.names} column names begin as formulas of a spreadsheet do; "

@@ -149,6 +149,7 @@ def run_joint(part: OwnPart, session: Session, meter: Meter, engine: str, form: 
         texts={"transcript.jsonl": lines, "ledger.json": ledger.to_json(), "ledger.txt": ledger.to_table() + "\n"},
         created=created,
         together=True,
+        sent=sum(told["bytes"] + told["engine_bytes"] for told in traffic.values()),
     )
 
 

@@ -19,7 +19,7 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.kept_rules import KeptRules, keep_rules
 from sfumato.tables.levels import meets_all, parse_conditions
 from sfumato.tables.moved_columns import free_fields
-from sfumato.tables.schema import Schema
+from sfumato.tables.schema import Role, Schema
 from sfumato.tables.weights import scale_weights
 
 __all__ = ["run_in_memory"]
@@ -48,17 +48,20 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
         released = kept.whole(drawn, native=codec.decode(records.values, native=True) if native else None)
     if seen.wanted is not None and seen.wanted.where:
         _check_where(released, job, plan)
-    job = _in_groups(job, sanitized.workings)
+    rows_in, job = _made_from(job, sanitized.workings)
     released, scaled = _scaled(released, job)
     return Outcome(
         recipe=plan.recipe(dataclasses.replace(job.told, rules=schema.rules)),
         table=_beside(released, job, sanitized.workings),
-        rows_in=job.original.num_rows,
+        rows_in=rows_in,
         rows_out=released.num_rows,
         schema=free_fields(schema, records.moved, records.grids),
         facts=(*job.facts, *sanitized.facts, *bounds_kept(schema, records.unbounded), *_rules_kept(kept), *scaled),
         workings=sanitized.workings,
-        comparison=Comparison(job.original, released, job.codec, job.records, job.outside),
+        texts={} if sanitized.workings is None else sanitized.workings.texts,
+        comparison=Comparison(
+            job.original, released, job.codec, job.records, job.outside, _notes(sanitized.workings, job, rows_in)
+        ),
         seconds=seconds,
     )
 
@@ -151,12 +154,48 @@ def _rules_kept(kept: KeptRules | None) -> tuple[Fact, ...]:
     return () if kept is None else (ColumnRulesKept(tuple(map(str, kept.rules)), kept.rare_pairs),)
 
 
-def _in_groups(job: Prepared, workings: Workings | None) -> Prepared:
-    """What the release was made from, without the rows that no group could take."""
-    if workings is None or workings.kept is None:
-        return job
-    original, records = job.original.take(pa.array(workings.kept)), job.records.take(workings.kept)
-    return dataclasses.replace(job, original=original, records=records)
+def _made_from(job: Prepared, workings: Workings | None) -> tuple[int, Prepared]:
+    """How many rows came in, and what the release was made from.
+
+    Rows that no group could take are left out; those that were not drawn into a sample are people outside, unless
+    others were held out.
+    """
+    if workings is None or (workings.kept is None and workings.sample is None):
+        return job.original.num_rows, job
+    rows = workings.kept if workings.sample is None else workings.sample
+    assert rows is not None
+    original, records = job.original.take(pa.array(rows)), job.records.take(rows)
+    made = dataclasses.replace(job, original=original, records=records)
+    if workings.sample is None:
+        return original.num_rows, made
+    public = None if job.public is None else job.public.take(pa.array(rows))
+    outside = _left_out(job, rows) if job.outside is None else job.outside
+    return job.original.num_rows, dataclasses.replace(made, public=public, outside=outside)
+
+
+def _left_out(job: Prepared, drawn: NDArray[np.int64]) -> pa.Table:
+    """Rows that were not drawn, with whom they are about where a column says so."""
+    rest = np.setdiff1d(np.arange(job.original.num_rows), drawn)
+    table = job.original.take(pa.array(rest))
+    person = next((field.name for field in job.codec.schema if field.role is Role.PERSON), None)
+    if person is None or job.records.persons is None:
+        return table
+    return table.append_column(person, pa.array(job.records.persons[rest].astype(str)))
+
+
+def _notes(workings: Workings | None, job: Prepared, rows_in: int) -> tuple[str, ...]:
+    """What a reader of the report must know of a sample, and of values that were widened."""
+    notes = []
+    if workings is not None and workings.sample is not None:
+        notes.append(
+            f"The release is a sample: it is compared with the {len(workings.sample)} rows that were drawn of "
+            f"{rows_in}, so that what the sample itself loses is not counted; people not drawn are the control."
+        )
+    wide = sum(bool(field.coarsened) for field in job.told.encoded)
+    if wide:
+        columns = "1 column" if wide == 1 else f"{wide} columns"
+        notes.append(f"The values of {columns} were widened before rows were compared; what that loses is not counted.")
+    return tuple(notes)
 
 
 def _beside(released: pa.Table, job: Prepared, workings: Workings | None) -> pa.Table:

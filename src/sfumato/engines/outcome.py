@@ -120,6 +120,8 @@ class Outcome:
         When, where several owners had to agree on it.
     seconds : float
         How long the mechanism took.
+    sent : int, optional
+        Bytes that owners sent each other, where several made it.
     together : bool
         Several owners write the same release, so that a page about the part of one stays with that one.
     """
@@ -136,6 +138,7 @@ class Outcome:
     created: str | None = None
     seconds: float = 0.0
     together: bool = False
+    sent: int | None = None
 
     def __repr__(self) -> str:
         return f"Outcome({self.recipe.method}, {self.rows_out} rows)"

@@ -21,7 +21,7 @@ from sfumato.core.records import Records
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
-from sfumato.tables.coarsened import coarsen
+from sfumato.tables.coarsened import aggregated, coarsen, coarser
 from sfumato.tables.codec import Codec, check_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions
@@ -152,6 +152,7 @@ def settle(
     schema = schema_of(arrow, schema, target, identifiers, public, person=person, weight=weight, coarsens=True)
     if found:
         check_people(arrow, schema, person=person, rows_are_people=rows_are_people)
+    schema = _widened(schema, mechanism)
     schema = schema.without_rules() if no_rules else schema
     if not mechanism.traits.synthetic:
         refuse_weight(schema, f"the method {mechanism.method!r}")
@@ -167,6 +168,20 @@ def settle(
     return Plan(
         mechanism, schema, level, strata, holdout, Randomness(seed), no_rules, found, check_way(rare), rows, where
     )
+
+
+def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
+    """Schema with the columns at wider levels that a method asks for, which must be some."""
+    told = mechanism.traits.coarsened
+    if told is None:
+        return schema
+    schema = coarser(schema, ((each.column, each.hierarchy, each.level) for each in told))
+    if not _coarse(schema):
+        raise OptionError(
+            f"{mechanism.method!r} is told of no column to widen; name some with --widths or --coarsened, or in the "
+            "schema (coarsened = 1)"
+        )
+    return schema
 
 
 def check_people(arrow: pa.Table, schema: Schema, *, person: str | None, rows_are_people: bool) -> None:
@@ -210,12 +225,14 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
     shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose, _coarse(before))
     codes = codes[kept] if strata not in shared.changed else _strata(shared.table, shared.schema, strata)
     held = max(int(asked[kept].max(initial=0)), plan.holders or 2)
-    codec = Codec.fit(shared.table, shared.schema, crowd=held, persons=whose)
+    codec = Codec.fit(shared.table, shared.schema, crowd=held, persons=whose, gaps=traits.gaps)
     records = codec.encode(shared.table, levels=asked[kept], strata=codes)
     if persons is not None:
         records = dataclasses.replace(records, persons=whose)
     drawn_out = outside if isinstance(plan.holdout, float) else None
     facts = _facts(arrow, schema, shared.schema, strata, codes, drawn_out, randomness)
+    if plan.holders is None:  # elsewhere rare labels become wider still
+        facts = (*facts, *aggregated(before))
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     return Prepared(
         shared.table.select([field.name for field in shared.schema.encoded]),
@@ -457,7 +474,7 @@ def _check_wanted(mechanism: Mechanism, rows: int | None, where: str | None) -> 
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise OptionError("rows is a whole number of at least 1; say how many to make, or leave it out")
     if rows is not None and not mechanism.traits.synthetic:
-        raise OptionError(f"{mechanism.method!r} releases a row for each record; leave out --rows, or take condense")
+        raise OptionError(f"{mechanism.method!r} makes no rows anew; leave out --rows, or take condense")
     if where is not None and not mechanism.traits.conditional:
         raise OptionError(f"{mechanism.method!r} cannot draw rows that fulfil a rule; leave out --where, or take chain")
     if where is not None and not parse_conditions(where):

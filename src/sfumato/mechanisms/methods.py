@@ -15,6 +15,7 @@ from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
 from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.mechanisms.modify import Aggregation, Blocking, Downgrading, Sampling, Swapping
 from sfumato.mechanisms.perturb import LaplacePCA, make_noise
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.mechanisms.randomize.mechanism import Randomization
@@ -46,6 +47,11 @@ METHODS: dict[str, Callable[..., Mechanism]] = {
     "noise": make_noise,
     "laplace-pca": LaplacePCA,
     "randomize": Randomization,
+    "swap": Swapping,
+    "sample": Sampling,
+    "aggregate": Aggregation,
+    "block": Blocking,
+    "downgrade": Downgrading,
 }
 
 _KINDS: dict[type, tuple[type, str]] = {

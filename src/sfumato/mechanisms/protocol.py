@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from sfumato.core.facts import Fact, RowsDrawn
 from sfumato.core.records import Records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Mechanism", "Sanitized", "Traits", "Workings", "parameters_of", "rows_drawn"]
+__all__ = ["Coarsened", "Mechanism", "Sanitized", "Traits", "Workings", "parameters_of", "rows_drawn"]
+
+
+@dataclass(frozen=True)
+class Coarsened:
+    """A column that is to be released at a level of a hierarchy; that of its schema where none is told."""
+
+    column: str
+    hierarchy: str | None
+    level: int
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,11 @@ class Traits:
         What is claimed holds for a row, so that a person with several rows would get less than it says.
     conditional : bool
         It can draw rows that fulfil a rule.
+    gaps : bool
+        It may turn any cell to missing.
+    coarsened : tuple of Coarsened, optional
+        Columns whose values become wider labels before it sees them, at least one here or in the schema; None for a
+        method that asks for none.
     """
 
     synthetic: bool
@@ -47,6 +61,8 @@ class Traits:
     row_is_person: bool = False
     holders: int | None = None
     conditional: bool = False
+    gaps: bool = False
+    coarsened: tuple[Coarsened, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +75,9 @@ class Workings:
     their groups alone, ``sizes`` are the records of each group and ``highest`` the level that it had to meet. ``kept``
     are the places of the records that labels and levels speak of, where some were left out. ``likelihood`` scores
     people, by their coordinates, as somebody can who knows the algorithm and what was grown by it, ``regrown`` as one
-    who grows that anew on the release; more is likelier among the records.
+    who grows that anew on the release; more is likelier among the records. ``sample`` are the places of the records
+    that were drawn into the release, among which ``origin`` counts; all others are people outside. ``texts`` are
+    further files for the owner, by name.
     """
 
     labels: NDArray[np.int64] | None = None
@@ -71,6 +89,8 @@ class Workings:
     kept: NDArray[np.int64] | None = None
     likelihood: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     regrown: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    sample: NDArray[np.int64] | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return "Workings(owner only)"

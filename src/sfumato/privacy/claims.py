@@ -6,9 +6,12 @@ import dataclasses
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
+    Aggregated,
+    Alike,
     BasketPersons,
     BasketsRandomized,
     BasketsReleased,
+    Blocked,
     BoundsKept,
     Chained,
     ClassPure,
@@ -19,6 +22,7 @@ from sfumato.core.facts import (
     DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
+    Downgraded,
     Drawn,
     Enhanced,
     EpochPublished,
@@ -38,12 +42,15 @@ from sfumato.core.facts import (
     RowsKept,
     RulesBlocked,
     RulesHidden,
+    Sampled,
     Shuffled,
     ShuffledWithin,
     Stratified,
+    Swapped,
     Synthesized,
     TargetMoved,
     Transformed,
+    Unchanged,
     Unmeasured,
     Untouched,
     WeightsScaled,
@@ -53,6 +60,15 @@ from sfumato.privacy.chained import of_bounded_persons, of_chain
 from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_persons, of_stream, of_wanted_rows
 from sfumato.privacy.joint import of_joint
+from sfumato.privacy.modified import (
+    of_aggregated,
+    of_alike,
+    of_blocked,
+    of_downgraded,
+    of_sampled,
+    of_swapped,
+    of_unchanged,
+)
 from sfumato.privacy.perturbed import (
     is_noised_by_group,
     of_bounds,
@@ -147,6 +163,20 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_kept_rows(fact)
         case Joint():
             yield from of_joint(fact, facts)
+        case Swapped():
+            yield from of_swapped(fact, facts)
+        case Sampled():
+            yield from of_sampled(fact)
+        case Aggregated():
+            yield from of_aggregated(fact)
+        case Alike():
+            yield from of_alike(fact)
+        case Unchanged():
+            yield from of_unchanged(fact, facts)
+        case Blocked():
+            yield from of_blocked(fact)
+        case Downgraded():
+            yield from of_downgraded(fact)
         case ColumnRulesKept():
             yield from _of_rules(fact)
         case DatesCoarsened():

@@ -8,9 +8,12 @@ from typing import TypeVar
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
+    Aggregated,
+    Alike,
     BasketPersons,
     BasketsRandomized,
     BasketsReleased,
+    Blocked,
     BoundsKept,
     Chained,
     ClassPure,
@@ -21,6 +24,7 @@ from sfumato.core.facts import (
     DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
+    Downgraded,
     Drawn,
     Enhanced,
     EpochPublished,
@@ -38,17 +42,21 @@ from sfumato.core.facts import (
     RowsKept,
     RulesBlocked,
     RulesHidden,
+    Sampled,
     Shuffled,
     ShuffledWithin,
     Stratified,
+    Swapped,
     Synthesized,
     TargetMoved,
     Transformed,
+    Unchanged,
     Unmeasured,
     Untouched,
     WeightsScaled,
 )
 from sfumato.privacy.baskets import baskets_agree, is_possible_basket_fact
+from sfumato.privacy.coherence_modified import columns_agree, is_modified, modified_names
 
 __all__ = ["check_facts"]
 
@@ -56,16 +64,11 @@ F = TypeVar("F", bound=Fact)
 
 _SEVERAL = (EpochPublished, Opened, Randomized)  # a line each; all other facts stand once
 _BASKETS = (BasketsRandomized, RulesBlocked, RulesHidden)
-_WAYS = (*_BASKETS, Chained, ComponentNoise, Maintained, Noised, Randomized, Synthesized, Transformed)
-_WITHOUT_GROUPS = {*_BASKETS, Chained, Maintained, Noised, Randomized, Transformed}
-_WITHOUT_ROWS = {
-    *_BASKETS,
-    ComponentNoise,
-    Maintained,
-    Noised,
-    Randomized,
-    Transformed,
-}  # drawn anew, whose weights are scaled
+_MODIFIED = (Blocked, Downgraded, Sampled, Swapped)  # rows stay rows, and other cells stay as they are
+_OF_RECORDS = (*_BASKETS, *_MODIFIED, Maintained, Noised, Randomized, Transformed)
+_WAYS = (*_OF_RECORDS, Chained, ComponentNoise, Synthesized)
+_WITHOUT_GROUPS = {*_OF_RECORDS, Chained}
+_WITHOUT_ROWS = {*_OF_RECORDS, ComponentNoise}  # drawn anew, whose weights are scaled
 _TINY = 3
 _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
     Drawn: {"mode": frozenset({"release", "rehearsal"}), "generator": frozenset({"ChaCha20", "PCG64"})},
@@ -106,6 +109,8 @@ def check_facts(facts: Sequence[Fact]) -> None:
             raise PrivacyRefusal(f"the fact {fact.fact!r} contradicts itself, so nothing can be certified")
     if len({kind for kind in kinds if kind in _WAYS}) > 1 or {Shuffled, ShuffledWithin} <= set(kinds):
         raise PrivacyRefusal("the facts tell of two ways to make or to order the rows, so nothing can be certified")
+    if set(kinds) & {Alike, Unchanged} and set(kinds) & ({Grouped, RareValues, *_WAYS} - {*_MODIFIED}):
+        raise PrivacyRefusal("the facts say of rows made anew that they are as they were, so nothing can be certified")
     if (Grouped in kinds and set(kinds) & _WITHOUT_GROUPS) or (WeightsScaled in kinds and set(kinds) & _WITHOUT_ROWS):
         raise PrivacyRefusal("the facts tell of groups or weights where there are none, so nothing can be certified")
     if {Unmeasured, DespitePolicy} <= set(kinds):
@@ -166,6 +171,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return _is_count_of_rare(fact)
         case Transformed():
             return bool(fact.columns) and bool(fact.operations) and set(fact.operations) <= {"add", "mult", "rotate"}
+        case Swapped() | Sampled() | Aggregated() | Alike() | Unchanged() | Blocked() | Downgraded():
+            return is_modified(fact)
         case RowsKept():
             return not (fact.forgotten and fact.rows)
         case ClassPure():
@@ -261,14 +268,15 @@ def _names_agree(facts: Sequence[Fact]) -> bool:
         return False
     named |= chained  # a column that a rule makes is none of these
     named |= {fact.column for fact in _all(WeightsScaled, facts)}
-    named |= {name for fact in _all(DatesCoarsened, facts) for name in fact.columns}
+    named |= {name for fact in _all(DatesCoarsened, facts) for name in fact.columns} | modified_names(facts)
     dropped = {name for fact in _all(ColumnsDropped, facts) for name in fact.names}
     few = {name for fact in _all(RareValues, facts) for name in fact.dropped}
     if few & dropped:
         return False
     dropped |= few
     return (
-        not dropped & (named | observed | {*randomized, *moved})
+        columns_agree(facts)
+        and not dropped & (named | observed | {*randomized, *moved})
         and len(set(randomized)) == len(randomized)
         and len(set(moved)) == len(moved)
         and (not randomized or observed <= set(randomized))
@@ -278,11 +286,14 @@ def _names_agree(facts: Sequence[Fact]) -> bool:
 
 def _counts_agree(facts: Sequence[Fact]) -> bool:
     """Tell whether all facts have the same rows, and records; and both are equal unless other rows were asked for."""
-    records = {fact.records for fact in facts if isinstance(fact, Grouped | Chained)}
-    rows = {fact.rows for fact in facts if isinstance(fact, Synthesized | Chained | Shuffled)}
+    records = {fact.records for fact in facts if isinstance(fact, Grouped | Chained | Sampled)}
+    counted = Synthesized | Chained | Shuffled | Swapped | Sampled | Alike | Blocked | Downgraded
+    rows = {fact.rows for fact in facts if isinstance(fact, counted)}
     rows |= {fact.rows for fact in _all(EpochPublished, facts)[-1:]}
     rows |= {fact.baskets for fact in _all(BasketsReleased, facts)}
     asked = _all(RowsDrawn, facts)
+    if not asked and _all(Sampled, facts):
+        return len(rows) == 1
     if not asked:
         return len(records | rows) <= 1
     made = any(isinstance(fact, Synthesized | Chained) for fact in facts)

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sfumato.core.documents import fits, write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
+    Aggregated,
+    Alike,
     BasketPersons,
     BasketsRandomized,
     BasketsReleased,
+    Blocked,
     BoundsKept,
     Chained,
     ClassPure,
@@ -23,6 +26,7 @@ from sfumato.core.facts import (
     DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
+    Downgraded,
     Drawn,
     Enhanced,
     EpochPublished,
@@ -42,18 +46,23 @@ from sfumato.core.facts import (
     RowsKept,
     RulesBlocked,
     RulesHidden,
+    Sampled,
     Shuffled,
     ShuffledWithin,
     Stratified,
+    Swapped,
     Synthesized,
     TargetMoved,
     Transformed,
+    Unchanged,
     Unmeasured,
     Untouched,
     WeightsScaled,
 )
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
+from sfumato.privacy.coherence_modified import modified_names
+from sfumato.publish.agreement_modified import fits_modified
 from sfumato.tables.levels import parse_conditions
 
 if TYPE_CHECKING:
@@ -65,7 +74,7 @@ Kinds = tuple[type[Fact], ...]
 F = TypeVar("F", bound=Fact)
 
 _AROUND: Kinds = (Drawn, ColumnsDropped)
-_OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened)
+_OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened, Aggregated)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
 _DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn, WeightsScaled)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _DRAWN)
@@ -89,6 +98,11 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "randomize-baskets": ((BasketsRandomized, *_BASKETS), (BasketPersons, HeldOut)),
     "hide-rules": ((RulesHidden, *_BASKETS), (BasketPersons, HeldOut)),
     "block-rules": ((RulesBlocked, *_BASKETS), (BasketPersons, HeldOut)),
+    "swap": ((Swapped, Shuffled), (Unchanged, HeldOut)),
+    "sample": ((Sampled, Unchanged, Shuffled), (HeldOut,)),
+    "aggregate": ((Aggregated, Unchanged, Alike, Shuffled), (HeldOut,)),
+    "block": ((Blocked, Alike, Unchanged, Shuffled), (HeldOut,)),
+    "downgrade": ((Downgraded, Shuffled), (Unchanged, HeldOut)),
     "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept,)),
     "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept, BoundsKept)),
 }
@@ -145,6 +159,8 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
             return _fits_noise(mechanism, facts)
         case "randomize":
             return _fits_specs(mechanism, facts)
+        case "swap" | "sample" | "aggregate" | "block" | "downgrade":
+            return fits_modified(mechanism, facts)
         case _:
             return _fits_key(mechanism, facts)
 
@@ -361,6 +377,7 @@ def _named(certificate: Certificate) -> Iterator[str]:
             yield fact.column
         elif isinstance(fact, BoundsKept | Chained | DatesCoarsened | DomainsObserved | Transformed):
             yield from fact.columns
+    yield from modified_names(certificate.facts)
 
 
 def _column_counts(certificate: Certificate) -> Iterator[int]:
@@ -394,11 +411,14 @@ def _claims(certificate: Certificate) -> Check:
 def _levels(certificate: Certificate) -> Check:
     """Compare the counts of records, groups and rows: as many rows as records unless others were asked for."""
     rows = {certificate.rows_out}
-    rows |= {fact.rows for fact in certificate.facts if isinstance(fact, Chained | Shuffled | Synthesized)}
+    counted = Alike | Blocked | Chained | Downgraded | Sampled | Shuffled | Swapped | Synthesized
+    rows |= {fact.rows for fact in certificate.facts if isinstance(fact, counted)}
     records = {certificate.rows_in}
-    records |= {fact.records for fact in certificate.facts if isinstance(fact, Chained | Grouped)}
+    records |= {fact.records for fact in certificate.facts if isinstance(fact, Chained | Grouped | Sampled)}
     asked = _all(RowsDrawn, certificate.facts)
     agree = len(records | rows) == 1
+    if _all(Sampled, certificate.facts):
+        agree = len(records) == len(rows) == 1
     if asked:
         agree = records == {asked[0].records} and rows == {asked[0].rows}
     chained = next((fact for fact in certificate.facts if isinstance(fact, Chained)), None)

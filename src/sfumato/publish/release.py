@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sfumato.assess.findings import Finding
 from sfumato.assess.measure import assess, assess_apart
 from sfumato.assess.report import Report
 from sfumato.core.documents import write_json
@@ -304,7 +305,7 @@ def _measure(
 ) -> Report:
     comparison, rng = outcome.comparison, randomness.generator("assess")
     if isinstance(comparison, Apart):
-        return assess_apart(
+        report = assess_apart(
             outcome.table,
             comparison.because,
             facts=outcome.facts,
@@ -313,6 +314,7 @@ def _measure(
             codec=comparison.codec,
             rng=rng,
         )
+        return dataclasses.replace(report, findings=(*report.findings, *_costs(outcome)))
     if isinstance(comparison, BasketComparison):
         from sfumato.assess.baskets import assess_baskets
 
@@ -333,7 +335,14 @@ def _measure(
             rng=rng,
         )
     seconds = {"sanitizing": outcome.seconds, **report.seconds}
-    return dataclasses.replace(report, seconds=seconds, notes=(*comparison.notes, *report.notes))
+    findings, notes = (*report.findings, *_costs(outcome)), (*comparison.notes, *report.notes)
+    return dataclasses.replace(report, findings=findings, seconds=seconds, notes=notes)
+
+
+def _costs(outcome: Outcome) -> tuple[Finding, ...]:
+    from sfumato.assess.utility.costs import cost_findings
+
+    return cost_findings(outcome.seconds, outcome.sent)
 
 
 def _formulas(outcome: Outcome, *, quoted: bool) -> tuple[Fact, ...]:

@@ -198,14 +198,23 @@ def sanitize(
 
 
 def _relabelled(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
-    """Columns with a category that their old type may not know, as that of what was pooled."""
+    """Columns with a category or a gap that their old type may not know, as that of what was pooled or blocked."""
     before = outcome.recipe.schema
-    return frozenset(
+    return _with_new_gaps(outcome, arrow) | frozenset(
         field.name
         for field in outcome.schema.encoded
         if not is_text(arrow.schema.field(field.name).type)
         and not set(field.domain.categories or ()) <= set(before[field.name].domain.categories or ())
     )
+
+
+def _with_new_gaps(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
+    """Columns without missing cells that got some, which a type of whole numbers may not know."""
+    made = outcome.table
+    if not isinstance(made, pa.Table):
+        return frozenset()
+    gaps = {name for name in made.column_names if made.column(name).null_count}
+    return frozenset(name for name in gaps if not arrow.column(name).null_count)
 
 
 def sanitize_file(

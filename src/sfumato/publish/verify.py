@@ -27,6 +27,7 @@ from sfumato.privacy.certificate import AlteredCertificate, Certificate
 from sfumato.publish.agreement import Check, agreement_checks, columns_check
 from sfumato.publish.folder import sha256_of
 from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
+from sfumato.publish.verify_modified import ModifiedRows
 from sfumato.tables.baskets import read_baskets
 from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain
 from sfumato.tables.dates import microseconds_of_cells, moments_of_texts, month_starts, times_of_texts
@@ -85,10 +86,12 @@ def look_at_table(
     monthly: tuple[str, ...] = (),
     where: str = "",
     weight: str | None = None,
+    modified: ModifiedRows | None = None,
 ) -> LookedAt:
     """Read a released table once and compare it with the declared domains of its schema.
 
     Reading stops beyond the certified rows. Where ``quoted``, an apostrophe before a formula is not part of the value.
+    What facts of a ``modified`` table say is counted in it.
 
     Raises
     ------
@@ -122,6 +125,8 @@ def look_at_table(
         batch = _with_moments(batch, schema)
         for check in ruled:
             check.add(batch)
+        if modified is not None:
+            modified.add(batch, schema)
         weights += _sum_of(batch, schema, weight)
         days.update(name for name in months - days if _has_days(batch.column(name), schema[name]))
         astray += _astray(conditions, batch, schema)
@@ -425,9 +430,10 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         where = "".join(fact.where for fact in certificate.facts if isinstance(fact, RowsDrawn))
         scaled = next((fact for fact in certificate.facts if isinstance(fact, WeightsScaled)), None)
         weight = None if scaled is None else scaled.column
+        modified = ModifiedRows(certificate.facts)
         table = look_at_table(
             path / name, schema, certificate.rows_out, most_bytes,
-            quoted=quoted, rules=rules, monthly=months, where=where, weight=weight,
+            quoted=quoted, rules=rules, monthly=months, where=where, weight=weight, modified=modified,
         )  # fmt: skip
     except SfumatoError as error:
         return [Check("table readable", False, str(error))]
@@ -449,6 +455,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         *_months(months, table.days),
         *_where(where, table.astray),
         *_weights(scaled, table.weights),
+        *modified.checks(),
         *_formulas(certificate, table.formulas.facts(quoted=quoted)),
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.errors import SchemaError
+from sfumato.core.errors import OptionError, SchemaError
+from sfumato.core.facts import Aggregated
 from sfumato.tables.cells import absent_cells, gap_of_cells, is_text, numbers_of_cells, plain
 from sfumato.tables.dates import microseconds_of_cells
 from sfumato.tables.field import Domain, Field, Kind
@@ -18,7 +20,7 @@ from sfumato.tables.grid import label_of
 from sfumato.tables.hierarchies import Hierarchy, parse_hierarchy, read_hierarchy
 from sfumato.tables.schema import Schema
 
-__all__ = ["coarsen", "hierarchy_of"]
+__all__ = ["aggregated", "coarsen", "coarser", "hierarchy_of"]
 
 
 def hierarchy_of(field: Field) -> Hierarchy:
@@ -26,6 +28,46 @@ def hierarchy_of(field: Field) -> Hierarchy:
     assert field.hierarchy is not None
     found = parse_hierarchy(field.hierarchy, field.kind.value, field.name)
     return read_hierarchy(found) if isinstance(found, Path) else found
+
+
+def coarser(schema: Schema, told: Iterable[tuple[str, str | None, int]]) -> Schema:
+    """Schema in which columns are released at a level of a hierarchy: the one told, or the column's own.
+
+    Dates without a hierarchy take the calendar.
+
+    Raises
+    ------
+    OptionError
+        For a column that is not sanitized, or has no hierarchy.
+    """
+    fields = {field.name: field for field in schema}
+    for name, hierarchy, level in told:
+        field = schema[name]
+        if field not in schema.encoded:
+            raise OptionError(f"column {name!r} is {field.role.value}, so it has no values to widen; leave it out")
+        found = hierarchy or field.hierarchy or ("calendar" if field.kind is Kind.DATE else None)
+        if found is None:
+            raise OptionError(
+                f"column {name!r} has no hierarchy to take a level of; write one in the schema, or give a column of "
+                "numbers a width (--widths)"
+            )
+        fields[name] = dataclasses.replace(field, hierarchy=found, coarsened=level)
+    return dataclasses.replace(schema, fields=tuple(fields[field.name] for field in schema))
+
+
+def aggregated(schema: Schema) -> tuple[Aggregated, ...]:
+    """State at which level of which hierarchy columns are released; nothing where none is. A file is not named."""
+    wide = [field for field in schema.encoded if field.coarsened]
+    if not wide:
+        return ()
+    texts = (field.hierarchy or "" for field in wide)
+    return (
+        Aggregated(
+            tuple(field.name for field in wide),
+            tuple("file" if text.split()[:1] == ["file"] else " ".join(text.split()) for text in texts),
+            tuple(field.coarsened for field in wide),
+        ),
+    )
 
 
 def coarsen(table: pa.Table, schema: Schema) -> tuple[pa.Table, Schema]:

@@ -97,11 +97,19 @@ class Codec:
     columns: tuple[EncodedColumn, ...]
 
     @classmethod
-    def fit(cls, table: pa.Table, schema: Schema, *, crowd: int = 2, persons: NDArray[np.int64] | None = None) -> Codec:
+    def fit(
+        cls,
+        table: pa.Table,
+        schema: Schema,
+        *,
+        crowd: int = 2,
+        persons: NDArray[np.int64] | None = None,
+        gaps: bool = False,
+    ) -> Codec:
         """Learn means, scales and grids from a table.
 
         An observed extreme may cut the release only where ``crowd`` persons hold it; a row is a person unless
-        ``persons`` tells whom each is about.
+        ``persons`` tells whom each is about. With ``gaps`` every column can hold missing cells, whether it does or not.
         """
         check_columns(table, schema)
         if table.num_rows == 0:
@@ -112,7 +120,7 @@ class Codec:
         columns: list[EncodedColumn] = []
         for field in encoded:
             start = columns[-1].blocks[-1].stop if columns else 0
-            columns.append(_fit_column(table.column(field.name), field, start, crowd, persons))
+            columns.append(_fit_column(table.column(field.name), field, start, crowd, persons, gaps=gaps))
             tell("reading columns", len(columns) / len(encoded))
         complete = {column.field.name: column.field for column in columns}
         fields = tuple(complete.get(field.name, field) for field in schema)
@@ -250,7 +258,13 @@ def _is_strict(unseen: str) -> bool:
 
 
 def _fit_column(
-    cells: pa.ChunkedArray, field: Field, start: int, crowd: int, persons: NDArray[np.int64] | None
+    cells: pa.ChunkedArray,
+    field: Field,
+    start: int,
+    crowd: int,
+    persons: NDArray[np.int64] | None,
+    *,
+    gaps: bool = False,
 ) -> EncodedColumn:
     field = complete_field(field, cells)
     array = plain(cells)
@@ -270,7 +284,7 @@ def _fit_column(
         within = extent_of_numbers(field, grid, mean, scale)
         blocks = [Block(field.name, BlockKind.NUMBER, start, start + 1, (0.0,), centre, unit, within)]
         column = EncodedColumn(field, _written_type(cells.type), (), grid, mean, scale)
-    if absent.any():
+    if gaps or absent.any():
         blocks.append(Block(field.name, BlockKind.MISSING, blocks[0].stop, blocks[0].stop + 1))
     return dataclasses.replace(column, blocks=tuple(blocks), gap=gap_of_cells(array, absent))
 

@@ -39,6 +39,7 @@ MOST_LEVELS = 32
 _MOST_PREFIX = 100
 _REST = "*"
 _CODE = re.compile(r"[A-Z]\d[0-9A-Z](\.?[0-9A-Z]{1,4}|\.-)?[*+!]?")
+_INTERVAL = re.compile(r"\[(-?\d{1,20}(?:\.\d{1,20})?(?:e[+-]\d{1,3})?), \S{1,40}\)")
 _CHAPTERS = (
     "A00-B99", "C00-D48", "D50-D90", "E00-E90", "F00-F99", "G00-G99", "H00-H59", "H60-H95", "I00-I99", "J00-J99",
     "K00-K93", "L00-L99", "M00-M99", "N00-N99", "O00-O99", "P00-P96", "Q00-Q99", "R00-R99", "S00-T98", "U00-U99",
@@ -56,6 +57,10 @@ class Hierarchy:
     def label(self, value: Any, level: int) -> str:
         """The label of a value at a level from 1 on; beyond the last level one for all."""
         raise NotImplementedError
+
+    def is_label(self, text: str, level: int) -> bool:
+        """Whether a text is the label of some value at a level."""
+        return self.label(text, level) == text
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,10 @@ class Icd10(Hierarchy):
             return f"{code[:3]}.-"
         return _CHAPTERS[max(0, bisect.bisect_right(_FIRSTS, code[:3]) - 1)]
 
+    def is_label(self, text: str, level: int) -> bool:
+        """Whether a text is a category, or a chapter, or stands for what is no code."""
+        return text == _REST or (text in _CHAPTERS if level == 2 else level == 1 and self.label(text, 1) == text)
+
 
 @dataclass(frozen=True)
 class Calendar(Hierarchy):
@@ -121,6 +130,12 @@ class Calendar(Hierarchy):
             return _REST
         year, month = value.year, value.month
         return (f"{year:04d}-{month:02d}", f"{year:04d}-Q{(month + 2) // 3}", f"{year:04d}")[level - 1]
+
+    def is_label(self, text: str, level: int) -> bool:
+        """Whether a text is a month, quarter or year."""
+        if level > 3:
+            return text == _REST
+        return re.fullmatch((r"\d{4}-(0[1-9]|1[0-2])", r"\d{4}-Q[1-4]", r"\d{4}")[level - 1], text) is not None
 
 
 @dataclass(frozen=True)
@@ -143,6 +158,13 @@ class Intervals(Hierarchy):
         place = math.floor(float(value) / width)
         return f"[{place * width:.12g}, {(place + 1) * width:.12g})"
 
+    def is_label(self, text: str, level: int) -> bool:
+        """Whether a text is an interval of the level's width that begins at a multiple of it."""
+        if level > len(self.widths):
+            return text == _REST
+        begins = _INTERVAL.fullmatch(text)
+        return begins is not None and self.label(float(begins[1]) + self.widths[level - 1] / 2, level) == text
+
 
 @dataclass(frozen=True, repr=False)
 class Listed(Hierarchy):
@@ -161,6 +183,10 @@ class Listed(Hierarchy):
         """The label that the file gives a value."""
         labels = self.rows.get(str(value).strip(), ())
         return labels[level - 1] if level <= len(labels) else _REST
+
+    def is_label(self, text: str, level: int) -> bool:
+        """Whether the file lists a text at a level."""
+        return text == _REST or any(level <= len(labels) and labels[level - 1] == text for labels in self.rows.values())
 
 
 def is_icd10(value: str) -> bool:

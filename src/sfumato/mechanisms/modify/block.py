@@ -1,0 +1,230 @@
+"""Blocking: cells turned to missing where what they tell together is held by too few [JS07, sec. 2.1]."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from sfumato.core.errors import LevelError, OptionError
+from sfumato.core.facts import Blocked, Shuffled
+from sfumato.mechanisms.modify.cells import (
+    alike_rows,
+    columns_of_layout,
+    columns_told,
+    names_of,
+    people_of,
+    refuse_strata,
+    rows_alike,
+    shuffled,
+    unchanged,
+)
+from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sfumato.core.records import Records
+
+__all__ = ["Blocking", "block_rare"]
+
+_MOST_SETS = 70  # sets of columns of one size that are all looked at; of more, those that widen the best before
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """Rows as they are, but cells of known columns missing where too few people share what they tell.
+
+    What a row shows of the known columns, a missing cell counted like a value, is shown by the rows of at least as many
+    persons as the highest level among them.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The known columns, those that an outsider is taken to know; by default all that are sanitized.
+    k : int
+        Fewest persons whose rows show the same of them; a record's level is this or its own, the higher.
+
+    Examples
+    --------
+    >>> Blocking(columns=("age", "town"), k=5).method
+    'block'
+    """
+
+    traits: ClassVar[Traits] = Traits(synthetic=False, gaps=True)
+
+    columns: tuple[str, ...] = ()
+    k: int = 5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", names_of(self.columns, "columns"))
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 2:
+            raise OptionError("k is a whole number of at least 2: fewer people than that share nothing; try 5")
+
+    @property
+    def method(self) -> str:
+        """The method's name on the command line."""
+        return "block"
+
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+        """Turn cells to missing and shuffle the rows."""
+        import numpy as np
+
+        from sfumato.mechanisms.chain.columns import count_persons
+        from sfumato.mechanisms.condense.mechanism import effective_levels
+
+        refuse_strata(records, "blocking")
+        levels = effective_levels(records.levels, self.k, allow_level_1=False)
+        columns = columns_of_layout(records.layout)
+        known = columns_told(columns, self.columns or tuple(columns), "columns")
+        told = records.persons is not None
+        persons = people_of(records)
+        people = int(persons.max()) + 1
+        if people < levels.max():
+            who = "persons" if told else "records"
+            raise LevelError(
+                f"there are {people} {who} and the highest privacy level is {levels.max()}; lower it or bring more"
+            )
+        codes = np.column_stack([column.codes(records.values) for column in known])
+        blocked = block_rare(codes, levels, persons, rng)
+        values = records.values.copy()
+        for place, column in enumerate(known):
+            column.clear(values, blocked[:, place])
+        classes = rows_alike(list(np.where(blocked, 0, codes).T), len(codes))
+        least = count_persons(classes, persons)
+        need = np.zeros(len(least), dtype=np.int64)
+        np.maximum.at(need, classes, levels)
+        if (least < need).any():
+            raise LevelError(f"{int((least < need).sum())} combinations are held by too few; please report this")
+        released, order = shuffled(records, values, rng)
+        fact = Blocked(
+            tuple(column.name for column in known),
+            tuple(int(count) for count in blocked.sum(axis=0)),
+            len(records),
+            int(least.min()),
+            int(levels.min()),
+            int(levels.max()),
+            told,
+        )
+        facts = (fact, alike_rows(known, values), *unchanged(columns.values(), values), Shuffled(len(records)))
+        return Sanitized(released, facts, Workings(origin=order))
+
+
+def block_rare(
+    codes: NDArray[np.int64], levels: NDArray[np.int64], persons: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Cells to turn to missing, so that equal rows of the rest are of as many persons as the highest level among them.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, columns)
+        Equal for equal cells; 0 where one is missing.
+    levels : ndarray of shape (n,)
+        Persons that each row's combination must be held by.
+    persons : ndarray of shape (n,)
+        Whom each row is about, counted from 0.
+
+    Notes
+    -----
+    To block the fewest cells is NP-hard. Here rows whose combination too few hold lose one cell each, those that still
+    are too few two, and so on; of the columns to lose, those go first that settle most rows. Rows that have lost all
+    and are too few are joined by rows of the largest class, or by the smallest class as a whole.
+    """
+    import numpy as np
+
+    shown = codes.copy()
+    rare = np.flatnonzero(~_enough(shown, levels, persons))
+    best: tuple[int, ...] = ()
+    for size in range(1, codes.shape[1] + 1):
+        if not len(rare):
+            return np.asarray(shown != codes)
+        sets = list(_sets(codes.shape[1], size, best))
+        counts = {lost: int(_settled(shown, codes, rare, lost, levels, persons).sum()) for lost in sets}
+        ranked = sorted(sets, key=lambda lost: -counts[lost])
+        best = ranked[0]
+        for lost in ranked:
+            if not counts[lost] or not len(rare):
+                break
+            done = _settled(shown, codes, rare, lost, levels, persons)
+            shown[np.ix_(rare[done], np.array(lost))] = 0
+            rare = rare[~done]
+    shown[rare] = 0
+    _fill_rest(shown, levels, persons, rng)
+    return np.asarray(shown != codes)
+
+
+def _sets(columns: int, size: int, best: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Sets of so many columns to lose: all, or those that widen the best one before where there are too many."""
+    if math.comb(columns, size) <= _MOST_SETS or not best:
+        yield from itertools.combinations(range(columns), size)
+        return
+    yield from (tuple(sorted((*best, other))) for other in range(columns) if other not in best)
+
+
+def _enough(shown: NDArray[np.int64], levels: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each row is equal to rows of as many persons as any of these asks for."""
+    import numpy as np
+
+    from sfumato.mechanisms.chain.columns import count_persons
+
+    classes = rows_alike(list(shown.T), len(shown))
+    need = np.zeros(int(classes.max(initial=-1)) + 1, dtype=np.int64)
+    np.maximum.at(need, classes, levels)
+    return np.asarray((count_persons(classes, persons) >= need)[classes])
+
+
+def _settled(
+    shown: NDArray[np.int64],
+    codes: NDArray[np.int64],
+    rare: NDArray[np.int64],
+    lost: Sequence[int],
+    levels: NDArray[np.int64],
+    persons: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Which of the rare rows were held by enough if they lost these columns; others with missing cells count too."""
+    import numpy as np
+
+    tried = codes[rare]
+    tried[:, list(lost)] = 0
+    gone = (shown == 0).any(axis=1)
+    gone[rare] = False
+    beside = np.flatnonzero(gone)
+    both = np.concatenate([rare, beside])
+    return _enough(np.concatenate([tried, shown[beside]]), levels[both], persons[both])[: len(rare)]
+
+
+def _fill_rest(
+    shown: NDArray[np.int64],
+    levels: NDArray[np.int64],
+    persons: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> None:
+    """Let rows join those that show nothing, until these are of enough persons."""
+    import numpy as np
+
+    from sfumato.mechanisms.chain.columns import count_persons
+
+    while True:
+        rest = (shown == 0).all(axis=1)
+        if not rest.any():
+            return
+        short = int(levels[rest].max()) - len(np.unique(persons[rest]))
+        if short <= 0:
+            return
+        others = np.flatnonzero(~rest)
+        classes = rows_alike(list(shown[others].T), len(others))
+        held = count_persons(classes, persons[others])
+        need = np.zeros(len(held), dtype=np.int64)
+        np.maximum.at(need, classes, levels[others])
+        largest = int(np.argmax(held - need))
+        if held[largest] - need[largest] >= short:
+            inside = others[classes == largest]
+            fresh = np.setdiff1d(persons[inside], persons[rest])
+            moved = rng.permutation(fresh)[:short] if len(fresh) >= short else np.unique(persons[inside])
+            shown[inside[np.isin(persons[inside], moved)]] = 0
+        else:
+            shown[others[classes == int(np.argmin(held))]] = 0

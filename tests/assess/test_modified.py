@@ -1,0 +1,97 @@
+"""Attacks on modified rows: wide windows hide and narrow ones do not; a hidden label is told where cells tell it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.assess.algebra import Measure
+from sfumato.assess.attacks.modified import HIDDEN_LABEL, SWAPPED_ROWS
+from sfumato.core.facts import Downgraded, Swapped
+from sfumato.mechanisms.protocol import Workings
+from tests.assess.privacy_studies import found as run
+from tests.assess.privacy_studies import study
+from tests.modify.tables import mixed
+
+
+def swapped(window: float, columns: int = 4) -> float:
+    """Own rows found in a table of independent numbers that was swapped within a window."""
+    rng = np.random.default_rng(4)
+    table = pa.table({f"v{place}": rng.normal(size=200).round(6) for place in range(columns)})
+    release = sf.sanitize(table, sf.Swapping(window=window), seed=3, report=False)
+    told = study(table, release.table, facts=release.certificate.facts, workings=release.workings)
+    finding = run(SWAPPED_ROWS, told)["own-row-linkage-windows"]
+    assert finding.value is not None
+    assert finding.baseline == 1 / 200
+    return finding.value
+
+
+def test_a_narrow_window_gives_rows_away_and_a_whole_one_does_not() -> None:
+    assert swapped(2.0) > 0.9
+    assert swapped(100.0) == pytest.approx(1 / 200)
+    assert swapped(100.0) < swapped(30.0) < swapped(10.0)
+
+
+def test_the_own_row_is_always_among_the_candidates() -> None:
+    table = mixed(80)
+    release = sf.sanitize(table, sf.Swapping(window=20, pass_categories=True), seed=3, report=False)
+    told = study(table, release.table, facts=release.certificate.facts, workings=release.workings)
+    wide = tuple(
+        dataclasses.replace(fact, window=100.0, columns=tuple(table.column_names))
+        if isinstance(fact, Swapped)
+        else fact
+        for fact in told.facts
+    )
+    finding = run(SWAPPED_ROWS, dataclasses.replace(told, facts=wide))["own-row-linkage-windows"]
+    assert finding.value is not None
+    assert finding.value >= 1 / 80 - 1e-12  # every person has a chance, and no more than by missing cells
+
+
+@pytest.fixture(scope="module")
+def telling() -> pa.Table:
+    rng = np.random.default_rng(6)
+    level = rng.integers(0, 60, 400)
+    return pa.table({"level": level, "noise": rng.random(400).round(4), "ill": np.where(level > 29, "yes", "no")})
+
+
+def hidden_label(table: pa.Table, released: pa.Table) -> float:
+    facts = (Downgraded("ill", 400, 400, 0.1, 0.0, 2, 1),)
+    told = study(table, released, facts=facts, workings=Workings(origin=np.arange(400)))
+    finding = run(HIDDEN_LABEL, told)["hidden-label-told"]
+    assert finding.value is not None
+    assert finding.baseline == pytest.approx(0.5, abs=0.06)
+    assert "from the original's cells" in finding.meaning
+    return finding.value
+
+
+def test_a_label_is_told_from_cells_that_tell_it_and_not_from_others(telling: pa.Table) -> None:
+    nothing = pa.nulls(400, pa.string())
+    bare = telling.set_column(2, "ill", nothing)
+    assert hidden_label(telling, bare) > 0.95
+    assert hidden_label(telling, bare.set_column(0, "level", pa.nulls(400, pa.int64()))) < 0.62
+
+
+def test_a_gap_that_stands_only_where_the_label_is_yes_tells_it(telling: pa.Table) -> None:
+    level = pa.array([None if value > 29 else 1 for value in telling["level"].to_pylist()])
+    leaky = telling.set_column(2, "ill", pa.nulls(400, pa.string())).set_column(0, "level", level)
+    assert hidden_label(telling, leaky) > 0.95
+
+
+@pytest.mark.parametrize("measure", [SWAPPED_ROWS, HIDDEN_LABEL])
+def test_nothing_is_run_where_nothing_was_swapped_or_hidden(measure: Measure) -> None:
+    table = mixed(40)
+    (finding,) = run(measure, study(table, table)).values()
+    assert finding.value is None
+    assert not finding.applies
+
+
+def test_too_few_hidden_labels_are_not_attacked() -> None:
+    table = mixed(16)
+    facts = (Downgraded("ill", 16, 16, 0.1, 0.0, 1, 1),)
+    bare = table.set_column(5, "ill", pa.nulls(16, pa.string()))
+    found = run(HIDDEN_LABEL, study(table, bare, facts=facts, workings=Workings(origin=np.arange(16))))
+    assert found["hidden-label-told"].because == "fewer than 20 people with a label are hidden"

@@ -1,0 +1,180 @@
+"""Downgrading: no rule left tells much of the label, theta is the paper's, and as few cells are lost as can be."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import LevelError, OptionError
+from sfumato.core.facts import Downgraded
+from sfumato.mechanisms.modify.grown import grow_on
+from sfumato.mechanisms.modify.rules import Channel, entropy_of
+from sfumato.publish import verify_release
+from tests.modify.tables import mixed, origin_of, records_of
+from tests.oracles.js07 import base_set, entropy
+
+
+def channel_of(table: pa.Table, private: str, leaf: int) -> Channel:
+    grown = grow_on(records_of(table, gaps=True), private, leaf)
+    return Channel.of(grown, int(np.nanmax(grown.told.cells)) + 1)
+
+
+@pytest.fixture(scope="module")
+def channel() -> Channel:
+    found = channel_of(mixed(300), "ill", 20)
+    assert len(found.leaves) > 4
+    return found
+
+
+def answers(channel: Channel, row: int, blocked: np.ndarray) -> list[bool | None]:
+    """What a record answers at each node; None where its cell is blocked."""
+    told: list[bool | None] = []
+    for (column, _, _), lower in zip(channel.grown.tree.nodes, channel.grown.tree.lower, strict=True):
+        code = int(channel.grown.codes[row, column])
+        told.append(None if blocked[row, column] else bool(lower[code >> 3] >> (code & 7) & 1))
+    return told
+
+
+def test_the_posterior_is_that_of_the_parametric_base_set(channel: Channel) -> None:
+    rng = np.random.default_rng(5)
+    blocked = rng.random((len(channel.grown.codes), len(channel.grown.asked))) < 0.4
+    found = channel.posterior(blocked)
+    nodes = [(int(column), int(left), int(right)) for column, left, right in channel.grown.tree.nodes]
+    counts = channel.counts.tolist()
+    for row in range(0, len(blocked), 7):
+        told = base_set(nodes, counts, answers(channel, row, blocked))
+        np.testing.assert_allclose(found[row], told, atol=1e-12)
+        assert entropy_of(found[row : row + 1])[0] == pytest.approx(entropy(told))
+
+
+def test_a_record_that_lost_all_has_the_labels_of_all_records(channel: Channel) -> None:
+    all_lost = np.ones((len(channel.grown.codes), len(channel.grown.asked)), dtype=np.bool_)
+    shares = channel.counts[0] / channel.counts[0].sum()
+    np.testing.assert_allclose(channel.posterior(all_lost), np.tile(shares, (len(all_lost), 1)), atol=1e-12)
+
+
+def prunings(channel: Channel, node: int = 0) -> list[frozenset[int]]:
+    """Every set of nodes that covers the tree below a node."""
+    column, left, right = (int(part) for part in channel.grown.tree.nodes[node])
+    if column < 0:
+        return [frozenset({node})]
+    below = [one | other for one, other in itertools.product(prunings(channel, left), prunings(channel, right))]
+    return [frozenset({node}), *below]
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.05, 0.2, 0.6, 2.0])
+def test_of_all_wider_rules_those_are_taken_that_cost_the_fewest_cells(channel: Channel, limit: float) -> None:
+    hidden = np.arange(len(channel.grown.codes)) % 3 > 0
+    kept = channel.give_up(limit, hidden)
+    present, nodes = channel._present(hidden), channel.grown.tree.nodes
+
+    def cost(ends: frozenset[int]) -> float:
+        return float(sum(present[end, nodes[end, 0]] for end in ends if nodes[end, 0] >= 0))
+
+    serving = [ends for ends in prunings(channel) if all(channel.drops[end] <= limit + 1e-12 for end in ends)]
+    assert frozenset(kept.ends) in serving
+    assert cost(frozenset(kept.ends)) == min(map(cost, serving))
+    assert all(len(lost) == 1 for lost in kept.lost.values())
+    for end, lost in kept.lost.items():  # both answers are blocked alike
+        (column,) = lost
+        assert kept.blocked(len(channel.grown.asked))[kept.of == end, column].all()
+
+
+@pytest.mark.parametrize("hidden", [1.0, 0.6])
+@pytest.mark.parametrize("limit", [0.05, 0.4])
+def test_a_tree_grown_on_the_release_has_no_rule_that_tells_more(hidden: float, limit: float) -> None:
+    table = mixed(300)
+    mechanism = sf.Downgrading("ill", limit=limit, hidden=hidden, leaf=20)
+    release = sf.sanitize(table, mechanism, seed=2, report=False)
+    (fact,) = (fact for fact in release.certificate.facts if isinstance(fact, Downgraded))
+    origin = origin_of(release)
+    gone = np.array([cell is None for cell in release.table["ill"].to_pylist()])
+    assert int(gone.sum()) == fact.hidden == round(hidden * 300)
+    whole = release.table.set_column(5, "ill", table["ill"].take(origin)).filter(pa.array(gone))
+    found = channel_of(whole, "ill", 20)
+    assert found.drops[list(found.leaves)].max() == pytest.approx(fact.most, abs=1e-9)
+    assert fact.most <= limit
+    for name in table.column_names[:5]:
+        before, after = table[name].take(origin).to_pylist(), release.table[name].to_pylist()
+        lost = np.array([b is not None and a is None for a, b in zip(after, before, strict=True)])
+        assert int(lost.sum()) == dict(zip(fact.columns, fact.cells, strict=True)).get(name, 0)
+        assert not lost[~gone].any()  # rows that show their label are as they were
+        assert all(a is None or a == b for a, b in zip(after, before, strict=True))
+
+
+def test_a_channel_through_a_twin_of_the_telling_column_is_closed_too() -> None:
+    rng = np.random.default_rng(1)
+    level = rng.integers(0, 50, 400)
+    table = pa.table({
+        "level": level, "twin": level * 2.0 + 0.5, "noise": rng.integers(0, 9, 400),
+        "sick": np.where(level > 24, "yes", "no"),
+    })  # fmt: skip
+    release = sf.sanitize(table, sf.Downgrading("sick", leaf=30), report=False)
+    lost = {name: release.table[name].null_count for name in table.column_names}
+    assert lost == {"level": 400, "twin": 400, "noise": 0, "sick": 400}
+
+
+def test_where_nothing_tells_the_label_nothing_else_is_lost() -> None:
+    rng = np.random.default_rng(2)
+    table = pa.table({"x": rng.integers(0, 50, 300), "y": rng.random(300), "sick": rng.choice(["yes", "no"], 300)})
+    release = sf.sanitize(table, sf.Downgrading("sick", leaf=100), report=False)
+    assert [release.table[name].null_count for name in ("x", "y", "sick")] == [0, 0, 300]
+
+
+def test_the_owner_reads_the_rules_and_the_recipient_does_not(tmp_path: Path) -> None:
+    folder = sf.sanitize(mixed(300), sf.Downgrading("ill", leaf=20), report=False).save(tmp_path / "out")
+    text = (folder / "owner" / "rules.txt").read_text(encoding="utf-8")
+    assert "Before, " in text
+    assert "ill = yes with confidence" in text
+    assert sorted(path.name for path in (folder / "release").iterdir()) == [
+        "certificate.json",
+        "schema.toml",
+        "table.csv",
+    ]
+    assert "confidence" not in (folder / "release" / "certificate.json").read_text(encoding="utf-8")
+    found = verify_release(folder / "release")
+    assert found.holds
+    assert any(check.name == "cells blocked" for check in found)
+
+
+def test_an_ordered_label_is_a_label() -> None:
+    table = mixed(200)
+    grades = pa.array([("low", "mid", "high")[min(2, int(pay // 1200))] for pay in table["pay"].to_pylist()])
+    table = table.append_column("grade", grades)
+    schema = sf.inspect(table)
+    order = sf.Domain(declared=True, categories=("low", "mid", "high"))
+    fields = [sf.Field("grade", sf.Kind.ORDINAL, domain=order) if field.name == "grade" else field for field in schema]
+    release = sf.sanitize(
+        table, sf.Downgrading("grade", leaf=20), schema=sf.Schema(tuple(fields)), report=False, no_rules=True
+    )
+    assert release.table["grade"].null_count == 200
+    assert release.table["pay"].null_count == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"private": "pay"}, OptionError, "'pay' is not a label but a number or a date"),
+        ({"private": "seen"}, OptionError, "'seen' is not a label"),
+        ({"private": "il"}, OptionError, "did you mean 'ill'"),
+        (
+            {"leaf": 500},
+            LevelError,
+            "120 persons have a label in column 'ill' that is to be hidden and a rule is of 500",
+        ),
+        ({"hidden": 0}, OptionError, "must lie above 0 and at most at 1"),
+        ({"limit": -1}, OptionError, "a number of bits from 0 on"),
+        ({"level": 3}, LevelError, "which downgrading does not give"),
+        ({"strata": "smokes"}, OptionError, "downgrading makes no groups"),
+        ({"identifiers": ["age", "pay", "seen", "smokes", "town"]}, OptionError, "'ill' is the only one"),
+    ],
+)
+def test_what_cannot_be_downgraded_is_refused_in_a_sentence(options: dict[str, Any], kind: type, words: str) -> None:
+    with pytest.raises(kind, match=words):
+        sf.sanitize(mixed(), method="downgrade", report=False, **{"private": "ill", "leaf": 20, **options})
