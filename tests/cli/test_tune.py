@@ -1,4 +1,4 @@
-"""The verb tune: three files, whole or not at all, and a recipe that sanitize runs."""
+"""The verb tune: a folder whole or not at all, a command line that runs, and a partial result at an interrupt."""
 
 from __future__ import annotations
 
@@ -10,74 +10,79 @@ import pyarrow.csv
 import pytest
 
 from tests.cli.conftest import Run
-from tests.examples import sized
 from tests.tuning.test_tune import people
+
+LAX = """format = 1
+name = "lax"
+[limits]
+membership-auc = 0.99
+[require]
+held_out = true
+persons_per_group = 20
+"""
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
-    path = tmp_path / "people.csv"
-    pyarrow.csv.write_csv(people(sized(100, 160)), path)
-    return path
-
-
-def test_tune_writes_a_recipe_that_sanitize_runs(run: Run, table: Path, tmp_path: Path) -> None:
-    out = tmp_path / "tuning"
-    done = run("tune", table, "--target", "state", "-o", out, "--budget", "1e-6", "--repeats", "1")
-    assert done.code == 0, done.err
-    assert done.out.startswith("k = ")
-    assert sorted(file.name for file in out.iterdir()) == ["recipe.toml", "report.html", "report.json"]
-    report = json.loads((out / "report.json").read_text())
-    done = run("sanitize", table, "-o", tmp_path / "out", "--recipe", out / "recipe.toml", "--no-report")
-    assert done.code == 0, done.err
-    certificate = json.loads((tmp_path / "out" / "release" / "certificate.json").read_text())
-    assert certificate["parameters"]["k"] == report["k"]
-    assert certificate["method"] == "classwise"
-
-
-def test_the_command_line_that_tune_prints_runs_as_printed(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
-    pyarrow.csv.write_csv(people(200), "some people.csv")
-    told = ("--target", "state", "--identifier", "town", "--k", "8", "--delimiter", ",")
-    done = run("tune", "some people.csv", *told, "--budget", "1e-6", "--repeats", "1", "--seed", "1")
+    pyarrow.csv.write_csv(people(160), "some people.csv")
+    Path("lax.toml").write_text(LAX)
+    return "some people.csv"
+
+
+TOLD = ("--policy", "lax.toml", "--methods", "chain", "--metric", "covariance", "--budget", "300", "--seed", "1")
+
+
+def test_the_command_line_that_tune_prints_runs_as_printed(run: Run, table: str) -> None:
+    done = run("tune", table, *TOLD, "--identifier", "town", "--delimiter", ",", "-o", "tuning")
     assert done.code == 0, done.err
-    line = next(line for line in done.out.splitlines() if line.startswith("Run it:"))
-    words = shlex.split(line.removeprefix("Run it:"))
-    leaf = int(done.out.removeprefix("leaf = ").partition(":")[0])
-    assert f"--method chain --leaf {leaf} " in line
-    assert words[:4] == ["sfumato", "sanitize", "some people.csv", "-o"]
-    done = run(*words[1:], "--no-report")
+    lines = done.out.splitlines()
+    assert len(lines) <= 10
+    assert lines[0].startswith("Best:   chain, leaf ")
+    words = shlex.split(next(line for line in lines if line.startswith("Run it:")).removeprefix("Run it:"))
+    assert words[:5] == ["sfumato", "sanitize", table, "-o", "FOLDER"]
+    assert "--holdout" in words
+    assert sorted(file.name for file in Path("tuning").iterdir()) == ["recipe.toml", "report.html", "report.json"]
+    done = run(*words[1:])
     assert done.code == 0, done.err
     certificate = json.loads(Path("FOLDER", "release", "certificate.json").read_text())
+    report = json.loads(Path("tuning", "report.json").read_text())
     assert (certificate["method"], certificate["randomness"]) == ("chain", "release")
-    assert certificate["parameters"] == {"k": 8, "leaf": leaf, "order": None}
+    assert certificate["parameters"]["leaf"] == report["best"]["leaf"]
     assert "town" not in Path("FOLDER", "release", "table.csv").read_text().splitlines()[0]
+    verdict = json.loads(Path("FOLDER", "owner", "report.json").read_text())["verdict"]
+    assert (verdict["policy"], verdict["outcome"]) == ("lax", "meets")
 
 
-def test_of_few_rows_the_printed_command_line_names_the_group_size(run: Run, table: Path) -> None:
-    done = run("tune", table, "--k", "6", "--budget", "1e-6", "--repeats", "1", "--json")
-    report = json.loads(done.out)
-    assert shlex.split(report["command"]) == [
-        "sfumato", "sanitize", str(table), "-o", "FOLDER", "--method", "condense", "--k", str(report["k"])
-    ]  # fmt: skip
+def test_nothing_that_qualifies_is_no_error(run: Run, table: str) -> None:
+    Path("lax.toml").write_text(LAX.replace("0.99", "0.5"))
+    done = run("tune", table, *TOLD, "--json", "-o", "tuning")
+    assert done.code == 0, done.err
+    document = json.loads(done.out)
+    assert (document["best"], document["command"]) == (None, None)
+    assert document["nearest"]["because"]
+    assert sorted(file.name for file in Path("tuning").iterdir()) == ["report.html", "report.json"]
 
 
-def test_tune_speaks_json_and_replaces_only_a_tuning(run: Run, table: Path, tmp_path: Path) -> None:
-    options = ("--budget", "1e-6", "--repeats", "1", "--json")
-    done = run("tune", table, "-o", tmp_path / "tuning", *options)
-    assert json.loads(done.out)["metric"] == "covariance"
-    again = run("tune", table, "-o", tmp_path / "tuning", *options)
-    assert (again.code, "exists" in again.err) == (2, True)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("do not lose me")
-    kept = run("tune", table, "-o", tmp_path / "mine", "--overwrite", *options)
-    assert (kept.code, (tmp_path / "mine" / "thesis.txt").exists()) == (2, True)
+def test_ctrl_c_writes_what_was_measured(run: Run, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.tuning.test_tune import _fake
+
+    _fake(monkeypatch, 1, KeyboardInterrupt)
+    done = run("tune", table, *TOLD, "--json", "-o", "tuning")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["stopped"] == "interrupted"
+    assert len(json.loads(Path("tuning", "report.json").read_text())["tried"]) == 1
 
 
-def test_a_target_that_is_not_there_is_one_sentence_and_leaves_nothing(run: Run, table: Path, tmp_path: Path) -> None:
-    done = run("tune", table, "--target", "colour", "-o", tmp_path / "tuning")
+def test_only_an_earlier_tuning_is_replaced(run: Run, table: str) -> None:
+    Path("mine").mkdir()
+    Path("mine", "thesis.txt").write_text("do not lose me")
+    kept = run("tune", table, *TOLD, "-o", "mine", "--overwrite")
+    assert (kept.code, Path("mine", "thesis.txt").exists()) == (2, True)
+
+
+def test_a_target_that_is_not_there_is_one_sentence_and_leaves_nothing(run: Run, table: str) -> None:
+    done = run("tune", table, "--target", "colour", "-o", "tuning")
     assert (done.code, done.out) == (2, "")
     assert done.err.count("\n") == 1
-    assert not (tmp_path / "tuning").exists()
+    assert not Path("tuning").exists()

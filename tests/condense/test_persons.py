@@ -148,5 +148,6 @@ def test_rows_without_a_person_and_columns_that_are_two_things_are_refused() -> 
 
 
 def test_group_sizes_are_tuned_in_persons() -> None:
-    tuning = sf.tune(visits(), person="patient", method="condense", repeats=1, budget=1.0, seed=1)
-    assert max(trial.size for trial in tuning.trials) <= 60
+    tuning = sf.tune(visits(), person="patient", policy="trusted", methods="condense", metric="covariance", seed=1)
+    assert max(reading.candidate.size for reading in tuning.bench.readings) <= 60
+    assert {each.reading.people for each in tuning.confirmed} == {84}

@@ -75,7 +75,7 @@ def test_sanitizing_stops_until_it_is_told() -> None:
     with pytest.raises(PrivacyRefusal, match="column 'who' seems to say who each row is about"):
         sf.sanitize(table, k=5, report=False)
     with pytest.raises(PrivacyRefusal, match="--rows-are-people if each row is a person"):
-        sf.tune(table, repeats=1)
+        sf.tune(table)
     with pytest.raises(OptionError, match="exclude each other"):
         sf.sanitize(table, k=5, person="who", rows_are_people=True, report=False)
     by_person = sf.sanitize(table, k=5, person="who", seed=1, effort="fast", report=False)

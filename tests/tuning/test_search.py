@@ -39,6 +39,11 @@ def test_where_utility_is_flat_the_largest_size_is_chosen(ends: tuple[int, int])
     assert rule_based_search(*ends, lambda _: 0.8).chosen == ends[1]
 
 
+@given(SIZES)
+def test_where_utility_rises_the_largest_size_is_chosen_for_a_gain_is_no_loss(ends: tuple[int, int]) -> None:
+    assert rule_based_search(*ends, float).chosen == ends[1]
+
+
 def test_where_utility_always_falls_the_smallest_size_is_chosen() -> None:
     assert rule_based_search(10, 1000, lambda size: 1 / size).chosen == 10
 

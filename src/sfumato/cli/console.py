@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from time import monotonic
 from types import FrameType
 from typing import Any, ParamSpec
 
@@ -24,6 +25,7 @@ __all__ = ["Console", "tell_error", "verb"]
 
 _LONGEST = 4_000
 _MOST_LINES = 10
+_SECONDS_APART = 5.0
 _BEYOND_ASCII = re.compile(r"[^\n\x20-\x7e]")
 
 P = ParamSpec("P")
@@ -61,10 +63,11 @@ class Console:
             click.echo(_BEYOND_ASCII.sub(_escaped, write_json(document, "pretty")), nl=False)
 
     @contextmanager
-    def progress(self) -> Iterator[None]:
-        """Show how far the work has come, where there is a terminal to show it on."""
+    def progress(self, *, lines: bool = False) -> Iterator[None]:
+        """Show how far the work has come, where there is a terminal; elsewhere, if asked, in a line now and then."""
         if self.quiet or not sys.stderr.isatty():
-            yield
+            with listening(_lines() if lines and not self.quiet else None):
+                yield
             return
         from rich.console import Console as RichConsole
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -80,6 +83,19 @@ class Console:
 
             with listening(show):
                 yield
+
+
+def _lines() -> Callable[[str, float], None]:
+    """Tell how far it is on stderr, in plain lines that are seconds apart."""
+    begin = last = monotonic()
+
+    def show(stage: str, fraction: float) -> None:
+        nonlocal last
+        if (now := monotonic()) - last >= _SECONDS_APART:
+            last = now
+            click.echo(f"sfumato: {stage}, {100 * fraction:.0f} % after {now - begin:.0f} s", err=True)
+
+    return show
 
 
 def _escaped(mark: re.Match[str]) -> str:

@@ -17,7 +17,7 @@ __all__ = ["app", "main"]
 _VERBS = {
     "demo": "verbs",
     "inspect": "verbs",
-    "tune": "verbs",
+    "tune": "tune",
     "sanitize": "sanitize",
     "evaluate": "evaluate",
     "policy": "verbs",

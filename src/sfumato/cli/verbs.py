@@ -1,12 +1,11 @@
-"""Verbs of one call each: demo, inspect, tune, policy and verify."""
+"""Verbs of one call each: demo, inspect, policy and verify."""
 
 from __future__ import annotations
 
 import dataclasses
-import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import rich_click as click
 
@@ -15,7 +14,6 @@ from sfumato.cli.options import (
     COUNT,
     FILE,
     check_new,
-    command_words,
     options,
     read_people,
     reading_words,
@@ -23,10 +21,7 @@ from sfumato.cli.options import (
     write_private,
 )
 
-if TYPE_CHECKING:
-    from sfumato.tuning import Tuning
-
-__all__ = ["demo", "inspect", "policy", "tune", "verify"]
+__all__ = ["demo", "inspect", "policy", "verify"]
 
 _LEAF = 200
 
@@ -116,82 +111,6 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, list):
         return [_jsonable(item) for item in value]
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)
-
-
-@click.command()
-@click.argument("source", metavar="INPUT")
-@options("target", output="Folder for recipe.toml and the report.")
-@click.option(
-    "--method",
-    type=click.Choice(["chain", "condense", "classwise"]),
-    help="[default: chain; below 200 rows classwise for a class, else condense]",
-)
-@click.option("--metric", metavar="NAME", help="Utility: accuracy, correlation, covariance, propensity and others.")
-@click.option("--repeats", type=int, default=5, show_default=True, help="Splits on which each size is tried.")
-@options(budget="Time that it may take: fewer repeats, then fewer sizes.")
-@click.option("--holdout", type=float, default=0.1, show_default=True, help="Share of the rows held out in a split.")
-@click.option(
-    "--k", type=int, help="Smallest group size that is tried; chain: as in sanitize.  [default: 5; chain: 10]"
-)
-@options(
-    "level",
-    "strata",
-    "identifier",
-    "person",
-    "rows_are_people",
-    "weight",
-    "schema",
-    "no_rules",
-    "rare",
-    seed="Repeat the same splits and draws.",
-)
-@options("encoding", "delimiter", "decimal", "sheet", "query", overwrite="Replace an earlier tuning of that name.")
-@verb
-def tune(
-    console: Console,
-    source: str,
-    output: Path | None,
-    *,
-    overwrite: bool,
-    encoding: str,
-    query: str | None,
-    delimiter: str | None,
-    decimal: str | None,
-    sheet: str | None,
-    **told: Any,
-) -> None:
-    """Try sizes on INPUT and recommend one: utility on real rows held out against measured attack success.
-
-    The size is the leaf of a chain, 25 or more, or k, the group size of condensation. The command line that
-    sanitizes with it is printed. FOLDER gets recipe.toml (run it with sanitize --recipe), report.html and report.json.
-    """
-    import sfumato as sf
-    from sfumato.tuning.page import check_tuning_folder, save_tuning
-
-    if output is not None:
-        check_tuning_folder(output, overwrite=overwrite)
-    table, _ = read_people(source, encoding=encoding, query=query, delimiter=delimiter, decimal=decimal, sheet=sheet)
-    with console.progress():
-        tuning = sf.tune(table, **told)
-        if output is not None:
-            save_tuning(tuning, output, overwrite=overwrite)
-    console.say(tuning.summary())
-    command = _command_of(tuning)
-    console.say(f"\nRun it:  {command}")
-    if output is not None:
-        console.say(f"Recipe:  {output / 'recipe.toml'} (sanitize --recipe) runs it too")
-        console.say(f"Look at: {output / 'report.html'}")
-    console.result({**tuning.to_json(), "command": command, "folder": None if output is None else str(output)})
-
-
-_OF_TUNING = ("method", "metric", "repeats", "budget", "holdout", "seed", "output", "overwrite")
-
-
-def _command_of(tuning: Tuning) -> str:
-    """Command line that sanitizes with the recommended size, and with all else that was told."""
-    chosen = ("--method", tuning.recipe.method, f"--{tuning.parameter}", str(tuning.choice.size))
-    tool, _, source, *told = command_words(without=(*_OF_TUNING, tuning.parameter))
-    return shlex.join([tool, "sanitize", source, "-o", "FOLDER", *chosen, *told])
 
 
 _USUAL_POLICY = "research"

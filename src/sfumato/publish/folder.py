@@ -36,7 +36,8 @@ _REFUSED_MARK = Path("owner", "report.json")  # all that is left of a run whose 
 EVALUATION_FILES = ("report.html", "report-public.html", "report.json", "summary.html")
 """What the folder of an evaluation holds, all of it and nothing else."""
 
-_TUNING_FILES = ("recipe.toml", "report.html", "report.json")
+_TUNING_FILES = ("report.html", "report.json")
+_AT_TIMES = {"recipe.toml"}  # in the folder of a tuning, where something was recommended
 
 
 class Contents(StrEnum):
@@ -90,7 +91,7 @@ def _is_earlier(path: Path, contents: Contents) -> bool:
         refused = [file.name for file in inside] == ["owner"] and (path / _REFUSED_MARK).is_file()
         return refused or (path / _MARK).is_file()
     files = set(EVALUATION_FILES if contents is Contents.EVALUATION else _TUNING_FILES)
-    found = {file.name for file in inside}
+    found = {file.name for file in inside} - (_AT_TIMES if contents is Contents.TUNING else set())
     return found in (files, files - {"summary.html"}) and all(file.is_file() for file in inside)
 
 

@@ -16,13 +16,10 @@ for of one kind there may be so few that nothing could be told; a kind that alon
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.assess.findings import Tries
-from sfumato.assess.intervals import difference_interval, exact_interval
 from sfumato.assess.plain import hundred
 from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.core.errors import OptionError, PrivacyRefusal
@@ -39,6 +36,7 @@ from sfumato.core.facts import (
     Untouched,
 )
 from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL, Policy, what_to_try
+from sfumato.publish.stakes import CONFIDENCE, LEAST_HELD_OUT, Stake, confidence_of, stakes_of, times_allowed
 
 if TYPE_CHECKING:
     from sfumato.publish.release import Release
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONFIDENCE",
     "LEAST_HELD_OUT",
+    "RAREST",
     "Exceeded",
     "Missing",
     "PolicyNotMet",
@@ -58,55 +57,7 @@ __all__ = [
     "refuse_unmet",
 ]
 
-CONFIDENCE = 0.95
-"""Of all intervals of a verdict together."""
-
-LEAST_HELD_OUT = 1_000
-"""People held out with whom the membership attack at 1 % false alarms is judged."""
-
-_RAREST, _USUAL_PERSONS = "rarest-category", 10
-_OWN_ROW = "own-row-linkage-"
-_SINGLING = "singling-out-"
-_SCORES = ("membership-auc", "membership-tpr")
-_TPR = "membership-tpr"
-_FALSE_ALARMS, _LEAST_ALLOWED = 0.01, 0.001
-
-_FAMILIES: dict[str, Callable[[str], bool]] = {
-    "linkage-gain": lambda name: name.startswith(("linkage-", _OWN_ROW, "linkability")) and "/" not in name,
-    "attribute-gain": lambda name: name.startswith("attribute-inference-"),
-    "singling-gain": lambda name: name.startswith(_SINGLING) or name == "rare-combination-found",
-    "membership-auc": lambda name: name.startswith("membership-") and not name.startswith("membership-at-"),
-    "membership-tpr": lambda name: name.startswith("membership-at-"),
-}
-
-
-@dataclass(frozen=True)
-class _Stake:
-    """One gain or score that is judged, of a finding against a limit, both by name.
-
-    ``outside`` is the control, a number that is exact, or None of a score. One that is judged together with others
-    besides stands ``alone``: it may only exceed the limit.
-    """
-
-    limit: str
-    finding: str
-    inside: Tries
-    outside: Tries | float | None
-    alone: bool = False
-
-    @property
-    def value(self) -> float:
-        against = self.outside if isinstance(self.outside, float) else 0.0
-        if isinstance(self.outside, Tries):
-            against = _share(self.outside)
-        return _share(self.inside) - against
-
-    def interval(self, confidence: float) -> tuple[float, float]:
-        if isinstance(self.outside, Tries):
-            return difference_interval(self.inside, self.outside, confidence)
-        low, high = exact_interval(min(self.inside.hits, self.inside.of), self.inside.of, confidence)
-        against = 0.0 if self.outside is None else self.outside
-        return low - against, high - against
+RAREST, _USUAL_PERSONS = "rarest-category", 10
 
 
 def judge(
@@ -118,7 +69,7 @@ def judge(
     *meets*. ``facts`` are empty where they are not known, as of a table of another tool; ``command`` are the words that
     made or measured the table, for what to try next. ``asked`` is false where the owner named no policy.
     """
-    stakes, missing = _stakes(report, policy)
+    stakes, missing = stakes_of(report, policy)
     exceeded, unsure = _limits(stakes, policy)
     unmet, unknown = _requirements(report, policy, facts)
     missing = sorted([*unsure, *missing, *unknown], key=lambda each: not each.needed)
@@ -143,92 +94,12 @@ def judge(
 
 
 def _severity(each: Exceeded) -> float:
-    """How many times what the policy allows beyond a coin, or beyond the false alarms, was found."""
-    nothing = {"membership-auc": 0.5, _TPR: _FALSE_ALARMS}.get(each.limit, 0.0)
-    return (float(each.value or 0.0) - nothing) / max(float(each.allowed) - nothing, _LEAST_ALLOWED)
+    return times_allowed(each.limit, float(each.value or 0.0), float(each.allowed))
 
 
-def _stakes(report: Report, policy: Policy) -> tuple[list[_Stake], list[Missing]]:
-    """List what is judged under each limit, and what lacks."""
-    stakes: list[_Stake] = []
-    missing: list[Missing] = []
-    for limit in policy.limits:
-        if limit == _TPR and report.rows_held_out < LEAST_HELD_OUT:
-            told = f"left out, for it takes {LEAST_HELD_OUT:,} people held out and there are {report.rows_held_out:,}"
-            missing.append(Missing(limit, None, told, needed=set(policy.limits) == {_TPR}))
-            continue
-        here, lacking = _of_limit(limit, report)
-        stakes += _together(here)
-        missing += _merged(lacking)
-    return stakes, missing
-
-
-def _merged(missing: Sequence[Missing]) -> list[Missing]:
-    """Say a reason once for all attacks that it keeps from being judged."""
-    reasons: dict[str, Missing] = {}
-    for each in missing:
-        known = reasons.get(each.because)
-        reasons[each.because] = each if known is None else dataclasses.replace(known, finding=None)
-    return list(reasons.values())
-
-
-def _of_limit(limit: str, report: Report) -> tuple[list[_Stake], list[Missing]]:
-    family = [finding for finding in report.findings if _FAMILIES[limit](finding.name)]
-    if limit == "attribute-gain":  # one finding a column; those of a whole attacker say why there is none
-        columns = [finding for finding in family if "/" in finding.name]
-        family = columns or [finding for finding in family if finding.value is None]
-    stakes: list[_Stake] = []
-    missing: list[Missing] = []
-    for finding in family:
-        if finding.value is None:
-            if finding.applies:
-                missing.append(Missing(limit, finding.name, f"not run, because {finding.because}"))
-            continue
-        outside: Tries | float | None = finding.outside
-        if limit in _SCORES:
-            outside = None
-        elif finding.name.startswith(_OWN_ROW):
-            outside = finding.baseline
-        if finding.inside is None or not finding.inside.of:
-            missing.append(Missing(limit, finding.name, "it is not on record how many were tried"))
-        elif outside is None and limit not in _SCORES:
-            lacking = "nobody held out could be attacked so" if report.rows_held_out else "no people were held out"
-            missing.append(Missing(limit, finding.name, lacking))
-        else:
-            stakes.append(_Stake(limit, finding.name, finding.inside, outside))
-    if not stakes and not missing:
-        missing.append(Missing(limit, None, "none of its attacks applies to such a table"))
-    return stakes, missing
-
-
-def _together(stakes: Sequence[_Stake]) -> list[_Stake]:
-    """Take the two kinds of singling out together; each may still exceed the limit by itself."""
-    kinds = [stake for stake in stakes if stake.finding.startswith(_SINGLING)]
-    if len(kinds) < 2:
-        return list(stakes)
-    first, *others = kinds
-    leading = max(kinds, key=lambda stake: stake.value).finding
-    whole = _Stake(first.limit, leading, first.inside, first.outside)
-    for other in others:
-        assert isinstance(whole.outside, Tries)
-        assert isinstance(other.outside, Tries)
-        whole = _Stake(first.limit, leading, _sum(whole.inside, other.inside), _sum(whole.outside, other.outside))
-    rest = [stake for stake in stakes if stake not in kinds]
-    apart = [_Stake(stake.limit, stake.finding, stake.inside, stake.outside, alone=True) for stake in kinds]
-    return [*rest, whole, *apart]
-
-
-def _sum(one: Tries, other: Tries) -> Tries:
-    return Tries(one.hits + other.hits, one.of + other.of, max(one.times, other.times))
-
-
-def _share(tries: Tries) -> float:
-    return min(1.0, tries.times * tries.hits / tries.of)
-
-
-def _limits(stakes: Sequence[_Stake], policy: Policy) -> tuple[list[Exceeded], list[Missing]]:
+def _limits(stakes: Sequence[Stake], policy: Policy) -> tuple[list[Exceeded], list[Missing]]:
     """Judge the ends of simultaneous intervals; of each limit the attack that says most."""
-    confidence = 1.0 - (1.0 - CONFIDENCE) / max(1, len(stakes))
+    confidence = confidence_of(stakes)
     exceeded: list[Exceeded] = []
     unsure: list[Missing] = []
     for limit, allowed in policy.limits.items():
@@ -263,7 +134,7 @@ def _requirements(
                 unmet.append(Exceeded(name, None, smallest, asked))
         elif name == "rare" and (shown := _shows_rare(report, policy, facts)) is not None:
             if shown:
-                unmet.append(Exceeded(name, _RAREST, "shown", asked))
+                unmet.append(Exceeded(name, RAREST, "shown", asked))
         else:
             unknown.append(Missing(name, None, "no certificate says how the table was made"))
     return tuple(unmet), tuple(unknown)
@@ -291,7 +162,7 @@ def _shows_rare(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool |
     counted = any(isinstance(fact, RareValues) and not fact.shown and fact.k >= least for fact in facts)
     if facts and (counted or not as_they_are):
         return False
-    rarest = next((finding for finding in report.findings if finding.name == _RAREST), None)
+    rarest = next((finding for finding in report.findings if finding.name == RAREST), None)
     if rarest is None or (rarest.value is None and rarest.applies):
         return True if facts else None
     return rarest.value is not None and rarest.value < least

@@ -1,4 +1,4 @@
-"""The group size that is right for a table [KCG12]."""
+"""The most useful release that meets a policy, searched for by trying."""
 
 from __future__ import annotations
 

@@ -1,158 +1,60 @@
-"""The frontier of utility against attack success, and both over the group size."""
+"""The frontier: use against leak, a dot for every setting that was tried."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
-
 from sfumato.assess.figures.svg import BASE, FAINT, INK, MAIN, MUTED, Axes, Figure, draw
+from sfumato.tuning.candidates import TUNED
 from sfumato.tuning.model import Tuning
+from sfumato.tuning.trials import Reading
 
-__all__ = ["tuning_figures"]
+__all__ = ["frontier_figure"]
 
 _SIZE = (6.4, 4.2)
-_SHAPES = {"approximate GCD": "s", "rule-based": "^", "brute force": "D"}
+_SHAPES = dict(zip(TUNED, ("o", "s", "^", "D"), strict=True))
+_COLOURS = dict(zip(TUNED, (MAIN, BASE, INK, MUTED), strict=True))
+_MOST = 6.0  # leaks beyond so many times what is allowed are drawn at the edge
 
 
-def tuning_figures(tuning: Tuning) -> tuple[Figure, ...]:
-    """The frontier, and utility, linkage and the interval metric over the size; for the owner."""
-    trials, count = tuning.trials, len(tuning.trials)
-    size = "leaf size" if tuning.parameter == "leaf" else "group size"
-    marked = ", ".join(f"{mark.rule} {mark.size}" for mark in tuning.marks)
-    ruled = f" Chosen by the paper's rules: {marked}." if marked else ""
-    dashed = " Dashed: the smallest class alone." if trials[0].smallest is not None else ""
-    told: dict[str, tuple[Callable[[Axes], None], str, str, str]] = {
-        "linkage": (
-            lambda axes: _frontier(axes, tuning),
-            "Utility against attack success",
-            f"Each dot is a {size}, with 95 % intervals; up and to the left is better. The line joins the sizes "
-            f"that no other beats in both. Recommended: {tuning.choice.size}.{ruled}",
-            f"Scatter plot of {count} {size}s: {tuning.words} against the share of people linked.",
+def frontier_figure(tuning: Tuning) -> Figure:
+    """Use against leak of every setting on the largest part that it was tried on; for the owner."""
+    latest = tuning.bench.latest()
+    metric = tuning.bench.metric
+    words = "use" if metric is None else metric.words
+    chosen = tuning.best or tuning.nearest
+    named = "" if chosen is None else f" The star: {chosen.reading.candidate.words}."
+    return draw(
+        "frontier/leak",
+        lambda axes: _draw(axes, list(latest.values()), None if chosen is None else chosen.reading, words),
+        size=_SIZE,
+        title="Use against leak",
+        caption=(
+            "Each mark is a method and its size, on the largest sample that it was tried on; up and to the left is "
+            f"better. The leak is the worst attack as a multiple of what the policy allows: right of the line is too "
+            f"much. On smaller samples leaks are larger.{named}"
         ),
-        "utility": (
-            lambda axes: _over_size(axes, tuning),
-            f"Utility over the {size}",
-            f"With 95 % intervals of the mean over the splits. Dotted: the original rows themselves.{dashed}",
-            f"Line of {tuning.words} over {count} {size}s.",
-        ),
-        "people": (
-            lambda axes: _people(axes, tuning),
-            f"People linked, over the {size}",
-            "Line: people of the table, with 95 % intervals. Dashed: people who are not in it. What lies between is "
-            "the price of being in the table; less is better.",
-            f"Lines of the share of people linked, in the table and held out, over {count} {size}s.",
-        ),
-        "interval": (
-            lambda axes: _interval(axes, tuning),
-            f"Interval metric over the {size}",
-            "The width of the interval that holds an intruder's error 95 of 100 times, as a share of the column's "
-            "range, mean over the columns of numbers; more is better.",
-            f"Line of the interval metric over {count} {size}s.",
-        ),
-    }
-    if all(trial.interval is None for trial in trials):
-        del told["interval"]
-    return tuple(
-        draw(f"frontier/{name}", paint, size=_SIZE, title=title, caption=caption, alt=alt, public=False)
-        for name, (paint, title, caption, alt) in told.items()
+        alt=f"Scatter plot of {len(latest)} settings: {words} against the worst attack, times what is allowed.",
+        public=False,
     )
 
 
-def _frontier(axes: Axes, tuning: Tuning) -> None:
-    trials = tuning.trials
-    front = [trial for trial in trials if trial.size in tuning.front]
-    front.sort(key=lambda trial: trial.linkage.share)
-    axes.plot(
-        [100 * trial.linkage.share for trial in front], [trial.utility for trial in front], color=FAINT, linewidth=2.0
-    )
-    for trial in trials:
-        x, y = 100 * trial.linkage.share, trial.utility
-        low, high = (100 * edge for edge in trial.linkage_interval)
-        axes.plot([low, high], [y, y], color=MUTED, linewidth=0.8)
-        if trial.utility_interval is not None:
-            axes.plot([x, x], trial.utility_interval, color=MUTED, linewidth=0.8)
-        axes.plot([x], [y], "o", color=MAIN, markersize=5.0)
-    _label_sizes(axes, tuning)
-    for mark in tuning.marks:
-        trial = tuning[mark.size]
-        shape = _SHAPES.get(mark.rule, "o")
-        axes.plot(
-            [100 * trial.linkage.share],
-            [trial.utility],
-            shape,
-            color=BASE,
-            fillstyle="none",
-            markersize=11.0 + 3 * list(_SHAPES).index(mark.rule),
-            label=f"{mark.rule}: {mark.size}",
+def _draw(axes: Axes, readings: list[Reading], chosen: Reading | None, words: str) -> None:
+    for method in dict.fromkeys(reading.candidate.method for reading in readings):
+        own = sorted(
+            (each for each in readings if each.candidate.method == method), key=lambda each: each.candidate.size
         )
-    chosen = tuning[tuning.choice.size]
-    axes.plot(
-        [100 * chosen.linkage.share],
-        [chosen.utility],
-        "*",
-        color=INK,
-        markersize=12,
-        label=f"recommended: {chosen.size}",
-    )
-    axes.set_xlabel("people linked to a released row, %")
-    axes.set_ylabel(tuning.words)
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
-
-
-def _label_sizes(axes: Axes, tuning: Tuning) -> None:
-    """Write the size beside a dot, unless the dot before it is too near."""
-    xs = np.array([100 * trial.linkage.share for trial in tuning.trials])
-    ys = np.array([trial.utility for trial in tuning.trials])
-    spans = max(float(np.ptp(xs)), 1e-9), max(float(np.ptp(ys)), 1e-9)
-    written: list[tuple[float, float]] = []
-    for trial, x, y in zip(tuning.trials, xs / spans[0], ys / spans[1], strict=True):
-        if all(abs(x - other) > 0.06 or abs(y - height) > 0.06 for other, height in written):
-            axes.annotate(
-                str(trial.size), (x * spans[0], y * spans[1]), xytext=(5, 4), textcoords="offset points", color=INK
-            )
-            written.append((float(x), float(y)))
-
-
-def _over_size(axes: Axes, tuning: Tuning) -> None:
-    trials = tuning.trials
-    sizes = [trial.size for trial in trials]
-    axes.plot(sizes, [trial.utility for trial in trials], "o-", color=MAIN, markersize=4.0, label=tuning.words)
-    for trial in trials:
-        if trial.utility_interval is not None:
-            axes.plot([trial.size, trial.size], trial.utility_interval, color=MAIN, linewidth=0.9)
-    if trials[0].smallest is not None:
-        smallest = [np.nan if trial.smallest is None else trial.smallest for trial in trials]
-        axes.plot(sizes, smallest, "o--", color=BASE, markersize=4.0, label="smallest class")
-    if tuning.baseline is not None:
-        axes.axhline(tuning.baseline, color=INK, linestyle=":", linewidth=1.0, label="original")
-    axes.axvline(tuning.choice.size, color=FAINT, linewidth=1.5)
-    _size_axis(axes, tuning, tuning.words)
-
-
-def _people(axes: Axes, tuning: Tuning) -> None:
-    trials = tuning.trials
-    sizes = [trial.size for trial in trials]
-    axes.plot(sizes, [100 * trial.linkage.share for trial in trials], "o-", color=MAIN, markersize=4.0, label="linked")
-    for trial in trials:
-        axes.plot([trial.size] * 2, [100 * edge for edge in trial.linkage_interval], color=MAIN, linewidth=0.9)
-    controls = [100 * trial.control.share for trial in trials]
-    axes.plot(sizes, controls, "o--", color=BASE, markersize=4.0, label="people held out")
-    axes.set_ylim(bottom=0.0)
-    _size_axis(axes, tuning, "people linked, %")
-
-
-def _interval(axes: Axes, tuning: Tuning) -> None:
-    known = [(trial.size, trial.interval) for trial in tuning.trials if trial.interval is not None]
-    axes.plot(*zip(*known, strict=True), "o-", color=MAIN, markersize=4.0, label="interval metric")
-    axes.set_ylim(bottom=0.0)
-    _size_axis(axes, tuning, "interval metric")
-
-
-def _size_axis(axes: Axes, tuning: Tuning, words: str) -> None:
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.minorticks_off()
-    axes.set_xlabel("leaf size" if tuning.parameter == "leaf" else "group size k")
+        xs, ys = [_leak(each) for each in own], [each.use.value for each in own]
+        colour = _COLOURS[method]
+        axes.plot(xs, ys, linestyle="none", marker=_SHAPES[method], color=colour, markersize=5.0, label=method)
+        for x, y, each in zip(xs, ys, own, strict=True):
+            axes.annotate(str(each.candidate.size), (x, y), xytext=(5, 3), textcoords="offset points", color=colour)
+    if chosen is not None:
+        axes.plot([_leak(chosen)], [chosen.use.value], "*", color=INK, markersize=13, label=chosen.candidate.words)
+    axes.axvline(1.0, color=FAINT, linewidth=2.0)
+    axes.set_xlim(left=0.0)
+    axes.set_xlabel("worst attack, times what the policy allows")
     axes.set_ylabel(words)
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, borderaxespad=0.2)
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
+
+
+def _leak(reading: Reading) -> float:
+    return min(_MOST, max(0.0, reading.outlook.leak))

@@ -1,147 +1,372 @@
-"""What came of tuning: the sizes tried, the choices marked on the frontier, and the recipe to run."""
+"""What came of tuning: the best release that was found, what others trade for it, and all that was tried."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
+from sfumato.assess.plain import limit_words
+from sfumato.assess.report import Exceeded, Ruling
+from sfumato.core.documents import plain
+from sfumato.core.errors import SfumatoError
 from sfumato.engines.recipe import Recipe
-from sfumato.tuning.search import Choice
-from sfumato.tuning.trials import Trial
+from sfumato.mechanisms.protocol import parameters_of
+from sfumato.publish.policy import BUILT_IN, Policy
+from sfumato.tuning.candidates import Candidate
+from sfumato.tuning.compare import Difference, compare
+from sfumato.tuning.confirm import Confirmation
+from sfumato.tuning.halving import NoTime, in_order
+from sfumato.tuning.trials import Bench, Reading, Told
+from sfumato.version import __version__
 
-__all__ = ["Mark", "SearchPlan", "Tuning"]
+__all__ = ["Alternative", "Stopped", "Tuning"]
 
-_FORMAT = 1
+_FORMAT = 2
+_HELPS = 0.9  # a change that leaves more of the leak than that is not worth a column
+_LEARNT = 0.01  # use beyond guessing, from which something is learned
+_Z = 1.959963984540054
+
+
+class Stopped(StrEnum):
+    """What ended the search."""
+
+    DONE = "done"
+    DEADLINE = "deadline"
+    INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A group size that a rule chose, how many sizes it looked at, and the seconds that they took."""
+class Alternative:
+    """Another candidate beside the best one, on people that both were tried on."""
 
-    rule: str
-    size: int
-    tried: tuple[int, ...]
-    seconds: float
-
-
-@dataclass(frozen=True)
-class SearchPlan:
-    """What is tried: sizes from ``low`` to ``high``, each on so many splits, with so many rows held out.
-
-    ``least`` is where the searches of the paper begin, its t; None where they are not run.
-    """
-
-    low: int
-    least: int | None
-    high: int
-    steps: int
-    repeats: int
-    holdout: float
-    budget: float | None = None
-    estimate: float | None = None
+    candidate: Candidate
+    use: Difference | None  # its use less that of the best
+    limit: str | None  # the limit that it comes nearest to
+    leak: Difference | None  # its gain or score there less that of the best
+    meets: bool  # whether it kept the limits, as far as that could be told
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuning:
-    """Sizes of groups or leaves that were tried, what each gave, and which one to take."""
+    """The most useful release that meets a policy, as far as there was time to look; for the owner."""
 
-    trials: tuple[Trial, ...]  # in rising order of size
-    choice: Choice  # the recommended size and why
-    marks: tuple[Mark, ...]  # what the approximate GCD, the rule-based search and the brute force chose; none of leaves
-    front: tuple[int, ...]  # the sizes that no other beats in both utility and attack success
-    recipe: Recipe  # runs the recommended size
-    plan: SearchPlan
-    # metric, words: the utility's name, and how it is called
-    metric: str
-    words: str
-    baseline: float | None  # the utility of the original rows themselves
-    seconds: float  # the whole run
-    notes: tuple[str, ...] = ()  # what a reader must know before taking the recommendation
+    policy: Policy
+    bench: Bench
+    confirmed: tuple[Confirmation, ...]  # what was tried against people whom the search had not used, in that order
+    changed: tuple[tuple[Reading, Reading], ...]  # a candidate on a sample, and the same with a column changed
+    refused: Mapping[Candidate, SfumatoError]  # what was not tried, and why
+    stopped: Stopped
+    search: str
+    people: tuple[int, int]  # looked at, and in the table
+    holdout: float | None  # share of people held out; None where they came apart
+    budget: float
+    seconds: float
+    k: int | None
+    told: Told
+    command: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Tuning({self.parameter}={self.choice.size}, {len(self.trials)} sizes tried)"
-
-    def __getitem__(self, size: int) -> Trial:
-        """Find the trial of a size."""
-        return next(trial for trial in self.trials if trial.size == size)
+        best = "none" if self.best is None else self.best.reading.candidate.words
+        return f"Tuning(best: {best}; {len(self.bench.latest())} settings tried)"
 
     @property
-    def parameter(self) -> str:
-        """Name of the size in `sanitize`: ``leaf`` of the chain, else ``k``."""
-        return "leaf" if self.recipe.method == "chain" else "k"
+    def best(self) -> Confirmation | None:
+        """The recommended candidate, confirmed; None where nothing qualifies."""
+        return next((each for each in self.confirmed if each.holds), None)
 
     @property
-    def passes(self) -> float:
-        """Time of the whole search as a multiple of one sanitize-and-evaluate pass at the recommended size."""
-        return self.seconds / max(self[self.choice.size].seconds, 1e-9)
+    def nearest(self) -> Confirmation | None:
+        """What comes nearest where nothing qualifies: the likeliest that was confirmed, else the first in order."""
+        if self.best is not None:
+            return None
+        if self.confirmed:
+            return max(self.confirmed, key=lambda each: (each.chance, -each.reading.outlook.leak))
+        latest = self.bench.latest()
+        first = latest[in_order(latest)[0]]
+        return Confirmation(first, first.outlook.chance, loses=False)
+
+    @property
+    def because(self) -> str:
+        """Why what comes nearest is not recommended."""
+        nearest = self.nearest
+        if nearest is None:
+            return ""
+        reading = nearest.reading
+        if not self.confirmed:
+            return "it was not confirmed against people whom the search had not used, for there was no time"
+        failed = next((each for each in (reading, *nearest.again) if each.verdict.outcome is not Ruling.MEETS), None)
+        if failed is not None:
+            return failed.verdict.reasons[0]
+        if nearest.loses:
+            most = 100 * self.policy.keep["prediction-loss"]
+            return f"models lose {_points(reading.loss)} points by it, and at most {most:g} may be lost"
+        return f"it meets the policy by so little that about {round(10 * nearest.chance)} of 10 runs would"
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """The next two beside the best, or beside what comes nearest: the most useful that keep the limits first."""
+        chosen = (self.best or self.nearest or self.confirmed[0]).reading.candidate
+        latest = self.bench.latest()
+        others = [each for each in in_order(latest) if each != chosen]
+        others.sort(key=lambda each: -latest[each].people)
+        return tuple(self._beside(chosen, each) for each in others[:2])
+
+    def _beside(self, chosen: Candidate, other: Candidate) -> Alternative:
+        uses, reading = self.bench.uses, self.bench.latest()[other]
+        use = compare(uses[other], uses.get(chosen, {}))
+        mine = next((r for r in self.bench.readings if (r.candidate, r.part) == (chosen, reading.part)), None)
+        limit = None if reading.outlook.worst is None else reading.outlook.worst.limit
+        leak = None
+        if mine is not None and limit is not None and limit in mine.outlook.ends and limit in reading.outlook.ends:
+            one, two = reading.outlook.ends[limit], mine.outlook.ends[limit]
+            reach = _Z * (one.error**2 + two.error**2) ** 0.5
+            leak = Difference(one.value - two.value, one.value - two.value - reach, one.value - two.value + reach)
+        return Alternative(other, use, limit, leak, reading.verdict.outcome is not Ruling.DOES_NOT_MEET)
+
+    def command_of(self, reading: Reading) -> str:
+        """Command line that makes a release of a candidate, with all that was told of the table."""
+        tool, _, source, *words = self.command or ("sfumato", "tune", "INPUT", *self._words())
+        held = () if self.holdout is None else ("--holdout", f"{self.holdout:g}")
+        floor = () if self.k is None or reading.candidate.method != "chain" else ("--k", str(self.k))
+        policy = self.policy.name if self.policy == BUILT_IN.get(self.policy.name) else None
+        judged = () if "--policy" in words else ("--policy", policy or "FILE")
+        change = () if reading.change is None else reading.change.options
+        line = [tool, "sanitize", source, "-o", "FOLDER", *reading.candidate.options, *floor, *held, *judged, *change]
+        return shlex.join([*line, *words])
+
+    def _words(self) -> tuple[str, ...]:
+        """What was told from Python, as far as a command line says it shortly."""
+        target = self.told.schema.target
+        told = {
+            "--target": None if target is None else target.name,
+            "--level": self.told.level,
+            "--strata": self.told.strata,
+            "--rare": self.told.rare,
+        }
+        return tuple(word for name, value in told.items() if value is not None for word in (name, str(value)))
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """Recipe of the best release; None where nothing qualifies."""
+        if self.best is None:
+            return None
+        reading, told = self.best.reading, self.told
+        schema = told.schema if reading.change is None else reading.change.applied(told.schema)
+        parameters = parameters_of(reading.candidate.mechanism(self.k))
+        policy = self.policy.title
+        return Recipe(
+            reading.candidate.method, parameters, schema, told.level, told.strata, self.holdout, None, __version__,
+            policy=policy, no_rules=told.no_rules, rare=told.rare,
+        )  # fmt: skip
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know before taking the recommendation."""
+        notes = []
+        if self.stopped is Stopped.DEADLINE:
+            late = sum(isinstance(each, NoTime) for each in self.refused.values())
+            untried = f"; {late} settings were not tried" if late else ""
+            notes.append(
+                f"The time was up after {self.seconds:.0f} s of {self.budget:.0f}{untried}: give more with --budget."
+            )
+        if self.stopped is Stopped.INTERRUPTED:
+            notes.append("It was interrupted: this is what was measured by then.")
+        if self.people[0] < self.people[1]:
+            notes.append(f"{self.people[0]:,} of {self.people[1]:,} people were looked at, drawn at random.")
+        original = next(iter(self.bench.originals.values()), None)
+        metric = self.bench.metric
+        taught = original is not None and original.value > self.bench.guess + _LEARNT
+        if original is not None and metric is not None and metric.of != "table" and not taught:
+            notes.append(
+                "The original itself teaches no more than guessing, so that use says little; name another target."
+            )
+        return tuple(notes)
 
     def to_json(self) -> dict[str, Any]:
         """Everything that was tried as a JSON document."""
+        best, nearest, metric = self.best, self.nearest, self.bench.metric
         return {
             "format": _FORMAT,
             "kind": "tuning",
-            self.parameter: self.choice.size,
-            "reason": self.choice.reason,
-            "method": self.recipe.method,
-            "metric": self.metric,
-            "utility_of_original": self.baseline,
-            **{key: getattr(self.plan, key) for key in ("repeats", "holdout", "budget", "estimate")},
+            "policy": self.policy.title,
+            "best": None if best is None else self._confirmed(best),
+            "nearest": None if nearest is None else {**self._confirmed(nearest), "because": self.because},
+            "command": None if best is None else self.command_of(best.reading),
+            "alternatives": [self._alternative(each) for each in self.alternatives],
+            "columns": [self._change(before, after) for before, after in self.changed],
+            "search": self.search,
+            "stopped": self.stopped.value,
+            "budget": round(self.budget, 3),
             "seconds": round(self.seconds, 3),
-            "passes": round(self.passes, 1),
-            "passes_made": sum(len(trial.readings) for trial in self.trials),
+            "metric": None if metric is None else metric.name,
+            "holdout": self.holdout,
+            "people": self.people[1],
+            "people_looked_at": self.people[0],
             "notes": list(self.notes),
-            "frontier": list(self.front),
-            "marks": {
-                mark.rule: {self.parameter: mark.size, "sizes": list(mark.tried), "seconds": round(mark.seconds, 3)}
-                for mark in self.marks
-            },
-            "tried": [self._tried(trial) for trial in self.trials],
+            "tried": [self._tried(each) for each in self.bench.readings],
+            "not_tried": [
+                {"method": each.method, each.parameter: each.size, "because": str(reason)}
+                for each, reason in sorted(self.refused.items(), key=lambda item: item[0].rank)
+            ],
         }
 
-    def _tried(self, trial: Trial) -> dict[str, Any]:
+    def _tried(self, reading: Reading) -> dict[str, Any]:
+        candidate, worst = reading.candidate, reading.outlook.worst
         return {
-            self.parameter: trial.size,
-            "groups": round(sum(reading.groups for reading in trial.readings) / len(trial.readings), 1),
-            "utility": trial.utility,
-            "utility_interval": trial.utility_interval,
-            "utility_spread": trial.spread,
-            "utility_smallest_class": trial.smallest,
-            "linkage": trial.linkage.share,
-            "linkage_interval": trial.linkage_interval,
-            "linkage_attempts": trial.linkage.of,
-            "linkage_control": trial.control.share,
-            "linkage_control_interval": trial.control.interval,
-            "interval_privacy": trial.interval,
-            "seconds": round(trial.seconds, 4),
-            "on_frontier": trial.size in self.front,
+            "method": candidate.method,
+            candidate.parameter: candidate.size,
+            "part": reading.part,
+            "people": reading.people,
+            "use": reading.use.value,
+            "use_original": reading.original.value,
+            "leak": reading.outlook.leak,
+            "worst": None if worst is None else plain(worst),
+            "outcome": reading.verdict.outcome.value,
+            "seconds": round(reading.seconds, 3),
         }
 
-    def summary(self) -> str:
-        """Say the recommendation and list what was tried."""
-        smallest = any(trial.smallest is not None for trial in self.trials)
-        interval = any(trial.interval is not None for trial in self.trials)
-        names = [f"{self.parameter:>7}", f"{'utility':>14}", *([f"{'smallest':>9}"] if smallest else [])]
-        names += [f"{'linked (95 %)':>25}", *([f"{'interval':>9}"] if interval else [])]
-        head = "".join([*names, f"{'s/pass':>8}"])
-        lines = [self.choice.reason, *self.notes, "", head]
-        marks: dict[int, list[str]] = {self.choice.size: ["recommended"]}
-        for mark in self.marks:
-            marks.setdefault(mark.size, []).append(mark.rule)
-        for trial in self.trials:
-            spread = "" if trial.utility_interval is None else f" ±{trial.utility_interval[1] - trial.utility:.3f}"
-            low, high = trial.linkage_interval
-            cells = [f"{trial.size:>7}", f"{trial.utility:.3f}{spread}".rjust(14)]
-            if smallest:
-                cells.append(f"{'' if trial.smallest is None else f'{trial.smallest:.3f}':>9}")
-            cells.append(f"{100 * trial.linkage.share:.2f} % ({100 * low:.2f} to {100 * high:.2f})".rjust(25))
-            if interval:
-                cells.append(f"{'' if trial.interval is None else f'{trial.interval:.3f}':>9}")
-            cells.append(f"{trial.seconds:8.2f}")
-            lines.append("".join(cells) + ("  " + ", ".join(marks[trial.size]) if trial.size in marks else ""))
-        lines.append("")
-        lines.append(
-            f"{len(self.trials)} sizes on {self.plan.repeats} splits in {self.seconds:.1f} s, {self.passes:.0f} times "
-            f"one sanitize-and-evaluate pass; utility is {self.words}"
-            + ("." if self.baseline is None else f", that of the original {self.baseline:.3f}.")
+    def _confirmed(self, each: Confirmation) -> dict[str, Any]:
+        reading = each.reading
+        lost = compare({"": reading.original}, {"": reading.use})
+        return {
+            **self._tried(reading),
+            "loss": reading.loss,
+            "loss_interval": None if lost is None else [lost.low, lost.high],
+            "chance": each.chance,
+            "verdict": reading.verdict.to_json(),
+            "change": None if reading.change is None else reading.change.how,
+            "command": self.command_of(reading),
+        }
+
+    def _alternative(self, each: Alternative) -> dict[str, Any]:
+        reading = self.bench.latest()[each.candidate]
+        return {
+            "method": each.candidate.method,
+            each.candidate.parameter: each.candidate.size,
+            "use_difference": plain(each.use),
+            "limit": each.limit,
+            "leak_difference": plain(each.leak),
+            "keeps_limits": each.meets,
+            "command": self.command_of(reading),
+        }
+
+    def _change(self, before: Reading, after: Reading) -> dict[str, Any]:
+        assert after.change is not None
+        use = compare({"": after.use}, {"": before.use})
+        return {
+            "column": after.change.column,
+            "change": after.change.words,
+            "how": after.change.how,
+            "leak_before": before.outlook.leak,
+            "leak_after": after.outlook.leak,
+            "use_difference": plain(use),
+        }
+
+    def lines(self) -> list[tuple[int, str]]:
+        """What was found in a line each, with ranks for `sfumato.assess.words.fitting`."""
+        best, nearest = self.best, self.nearest
+        lines: list[tuple[int, str]] = []
+        if best is not None:
+            lines.append((0, self.headline))
+            lines.append((1, f"Worst:  {worst_words(best.reading.outlook.worst)}."))
+        elif nearest is not None:
+            lines.append((0, self.headline))
+            lines.append((1, f"Nearest: {self._named(nearest.reading)}; {self.because}."))
+        lines += [(3, self.alternative_words(each)) for each in self.alternatives]
+        lines += [(4, words) for words in self.change_words()[:2]]
+        lines += [(2, note) for note in self.notes]
+        if best is not None:
+            lines.append((0, f"Run it: {self.command_of(best.reading)}"))
+        return lines
+
+    @property
+    def headline(self) -> str:
+        """The answer in a sentence."""
+        best = self.best
+        if best is None:
+            tried = len(self.bench.latest())
+            many = f"None of the {tried} settings that were tried" if tried > 1 else "The one setting that was tried"
+            was = "were" if tried > 1 else "was"
+            if not self.confirmed:
+                return f"Nothing can be recommended yet: {tried} settings were tried and none {was} confirmed."
+            return (
+                f"{many} is known to meet the policy '{self.policy.title}'{' in 9 of 10 runs' if self._once else ''}."
+            )
+        runs = "nearly every run" if best.chance > 0.985 else f"about {round(100 * best.chance)} of 100 runs"
+        meets = f"It meets the policy '{self.policy.title}' in {runs}"
+        return f"Best:   {self._named(best.reading)}. {meets}; {self.use_words}."
+
+    @property
+    def _once(self) -> bool:
+        return any(each.reading.verdict.outcome is Ruling.MEETS for each in self.confirmed)
+
+    @property
+    def use_words(self) -> str:
+        """What is lost by the best release, and never that it is better than the original."""
+        best, metric = self.best, self.bench.metric
+        assert best is not None
+        assert metric is not None
+        reading = best.reading
+        if metric.of == "table":
+            others = f"other people of the same kind have {reading.original.value:.2f}"
+            return f"its {metric.words} is {reading.use.value:.2f}, where {others}"
+        lost = compare({"": reading.original}, {"": reading.use})
+        assert lost is not None
+        of = _points(max(0.0, reading.original.value))
+        if lost.value <= 0.0 or lost.low <= 0.0:
+            return f"a model loses nothing of {of} points that is more than chance (at most {_points(lost.high)})"
+        return f"a model loses {_points(lost.value)} ({_points(lost.low)} to {_points(lost.high)}) of {of} points"
+
+    def alternative_words(self, each: Alternative) -> str:
+        """What another candidate trades for the best."""
+        use = "use not compared" if each.use is None else f"use {_signed(each.use)}"
+        leak = (
+            ""
+            if each.leak is None
+            else f", leak {_signed(each.leak)} ({_LIMIT_WORDS.get(each.limit or '', each.limit)})"
         )
-        return "\n".join(lines)
+        kept = "" if each.meets else "; it does not meet the policy"
+        return f"Or:     {each.candidate.words}: {use}{leak}{kept}."
+
+    def change_words(self) -> list[str]:
+        """What changing a column would do to the leak, the most helpful first."""
+        better = [pair for pair in self.changed if pair[1].outlook.leak < _HELPS * pair[0].outlook.leak]
+        better.sort(key=lambda pair: pair[1].outlook.leak - pair[0].outlook.leak)
+        return [
+            f"On a sample {after.change.words} the leak is {after.outlook.leak:.1f} times what is allowed and not "
+            f"{before.outlook.leak:.1f} ({after.change.how})."
+            for before, after in better
+            if after.change is not None
+        ]
+
+    def _named(self, reading: Reading) -> str:
+        change = "" if reading.change is None else f", {reading.change.words}"
+        return f"{reading.candidate.words}{change}"
+
+
+_LIMIT_WORDS = {
+    "linkage-gain": "people linked, of 100",
+    "attribute-gain": "cells read, of 100",
+    "singling-gain": "people singled out, of 100",
+    "membership-auc": "membership told, of 100",
+    "membership-tpr": "people accused, of 100",
+}
+
+
+def worst_words(worst: Exceeded | None) -> str:
+    """The finding that comes nearest to its limit, in people."""
+    if worst is None:
+        return "nothing was judged by a limit"
+    return limit_words(worst.limit, worst.finding, float(worst.value or 0.0), float(worst.allowed), worst.interval)
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:.1f}".removesuffix(".0")
+
+
+def _signed(gap: Difference) -> str:
+    chance = "" if gap.certain else ", may be chance"
+    return f"{100 * gap.value:+.1f} points ({100 * gap.low:+.1f} to {100 * gap.high:+.1f}{chance})"

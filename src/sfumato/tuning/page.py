@@ -9,13 +9,13 @@ from sfumato.assess.words import show
 from sfumato.core.documents import write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
-from sfumato.tuning.figures import tuning_figures
-from sfumato.tuning.model import Tuning
-from sfumato.tuning.trials import Trial
+from sfumato.tuning.figures import frontier_figure
+from sfumato.tuning.model import Tuning, worst_words
+from sfumato.tuning.trials import Reading
 
 __all__ = ["check_tuning_folder", "save_tuning", "write_tuning_page"]
 
-_AT_TIMES = ("Smallest class", "Interval metric")  # columns that are left out where they are empty
+_OUTCOMES = {"meets": "meets it", "does-not-meet": "does not meet it", "cannot-tell": "cannot be told"}
 
 
 def write_tuning_page(tuning: Tuning) -> str:
@@ -28,61 +28,41 @@ def write_tuning_page(tuning: Tuning) -> str:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    size = "leaf size" if tuning.parameter == "leaf" else "group size"
-    rows = [_row(tuning, trial) for trial in tuning.trials]
-    head = [name for name in rows[0] if name not in _AT_TIMES or any(row[name] != show(None) for row in rows)]
+    best, nearest, metric = tuning.best, tuning.nearest, tuning.bench.metric
+    said = best or nearest
     return environment.get_template("tuning.html").render(
-        reason=tuning.choice.reason,
+        headline=tuning.headline.removeprefix("Best:   "),
+        outcome="meets" if best is not None else "cannot-tell",
+        nearest=None if nearest is None else f"{nearest.reading.candidate.words}; {tuning.because}",
+        worst=None if best is None else worst_words(best.reading.outlook.worst),
+        command=None if best is None else tuning.command_of(best.reading),
+        alternatives=[tuning.alternative_words(each).removeprefix("Or:     ") for each in tuning.alternatives],
+        changes=tuning.change_words(),
         notes=tuning.notes,
-        measured=(
-            f"{len(tuning.trials)} {size}s on {tuning.plan.repeats} splits each, with "
-            f"{100 * tuning.plan.holdout:.3g} % of the rows held out; {tuning.passes:.0f} times the time of one pass."
-        ),
-        made=_made(tuning),
-        figures=tuning_figures(tuning),
-        words=tuning.words,
-        size=size,
-        head=[size.capitalize() if name == "Size" else name for name in head],
-        interval="Interval metric" in head,
-        rows=[[row[name] for name in head] for row in rows],
-        marks=tuning.marks,
+        figure=frontier_figure(tuning),
+        policy=tuning.policy.title,
+        words="use" if metric is None else metric.words,
+        confirmed=[_row(each.reading) for each in tuning.confirmed],
+        rows=[_row(each) for each in tuning.bench.readings if each.part not in ("confirmation", "again")],
+        refused=[
+            f"{each.words}: {reason}" for each, reason in sorted(tuning.refused.items(), key=lambda item: item[0].rank)
+        ],
+        seconds=f"{tuning.seconds:.0f}",
+        said=said is not None,
     )
 
 
-def _made(tuning: Tuning) -> list[tuple[str, str]]:
-    made = [
-        ("Recommended", f"{tuning.parameter} = {tuning.choice.size}"),
-        ("Method", tuning.recipe.method),
-        ("Utility", tuning.words),
-        ("Splits", str(tuning.plan.repeats)),
-        ("Seconds", f"{tuning.seconds:.1f}"),
+def _row(reading: Reading) -> list[str]:
+    """Cells of what was tried: setting, people, use, the original's, leak, and what the judge says."""
+    change = "" if reading.change is None else f", {reading.change.words}"
+    return [
+        f"{reading.candidate.words}{change}",
+        f"{reading.people:,}",
+        show(reading.use.value),
+        show(reading.original.value),
+        f"{reading.outlook.leak:.2f}",
+        _OUTCOMES[reading.verdict.outcome.value],
     ]
-    if tuning.baseline is not None:
-        made.append(("Utility of the original", show(tuning.baseline)))
-    if tuning.plan.budget is not None:
-        made.append(("Budget", f"{tuning.plan.budget:g} s"))
-    return made
-
-
-def _row(tuning: Tuning, trial: Trial) -> dict[str, str]:
-    """Cells of a size by the names of their columns."""
-    low, high = trial.linkage_interval
-    spread = trial.utility_interval
-    notes = [mark.rule for mark in tuning.marks if mark.size == trial.size]
-    if trial.size in tuning.front:
-        notes.append("frontier")
-    if trial.size == tuning.choice.size:
-        notes.insert(0, "recommended")
-    return {
-        "Size": str(trial.size),
-        "Utility": show(trial.utility) + ("" if spread is None else f" ({show(spread[0])} to {show(spread[1])})"),
-        "Smallest class": show(trial.smallest),
-        "Linked": f"{show(trial.linkage.share, 'share')} ({show(low, 'share')} to {show(high, 'share')})",
-        "Control": show(trial.control.share, "share"),
-        "Interval metric": show(trial.interval),
-        "Seconds a pass": f"{trial.seconds:.2f}",
-        "Note": ", ".join(notes),
-    }
 
 
 def check_tuning_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -91,12 +71,10 @@ def check_tuning_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
 
 
 def save_tuning(tuning: Tuning, folder: str | Path, *, overwrite: bool = False) -> Path:
-    """Write ``recipe.toml``, ``report.html`` and ``report.json``, whole or not at all; for the owner alone."""
-    files = {
-        "recipe.toml": tuning.recipe.to_toml(),
-        "report.html": write_tuning_page(tuning),
-        "report.json": write_json(tuning.to_json(), "pretty"),
-    }
+    """Write ``report.html``, ``report.json`` and, where something qualifies, ``recipe.toml``; for the owner alone."""
+    files = {"report.html": write_tuning_page(tuning), "report.json": write_json(tuning.to_json(), "pretty")}
+    if tuning.recipe is not None:
+        files["recipe.toml"] = tuning.recipe.to_toml()
     try:
         with replacing_folder(folder, overwrite=overwrite, contents=Contents.TUNING) as work:
             for name, text in files.items():

@@ -1,49 +1,63 @@
-"""The whole tuning: splits, sizes, searches, and the recommendation [KCG12]."""
+"""tune: the most useful release that meets a policy, searched for as long as there is time."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import monotonic
 from typing import Any
 
 import numpy as np
 
-from sfumato.assess.study import study_of
-from sfumato.core.errors import OptionError
-from sfumato.core.progress import tell
+from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.progress import OutOfTime, stopping_at, tell
 from sfumato.core.randomness import Randomness
-from sfumato.engines.plan import Plan, check_people, prepare, schema_of
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.plan import check_people, schema_of
 from sfumato.mechanisms.chain.mechanism import Chain
-from sfumato.mechanisms.condense.classwise import choose_size
-from sfumato.mechanisms.condense.mechanism import Condensation
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.publish.policy import USUAL as USUAL_POLICY
+from sfumato.publish.policy import Policy
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.levels import levels_of_table
 from sfumato.tables.rare import check_way
 from sfumato.tables.schema import Schema
 from sfumato.tables.weights import check_weights
-from sfumato.tuning.metrics import Metric, Score, choose_metric
-from sfumato.tuning.model import Mark, SearchPlan, Tuning
-from sfumato.tuning.search import brute_force, equal_steps, frontier, recommend, rule_based_search
-from sfumato.tuning.sizes import SHARE, check_method, floor_of_chain, maker, parts_of, range_of, usual_tuned
-from sfumato.tuning.trials import Split, Trial, try_size
-from sfumato.version import __version__
+from sfumato.tuning.candidates import USUAL, Candidate, check_methods, first_tried, grid
+from sfumato.tuning.columns import changes_for
+from sfumato.tuning.confirm import Confirmation, choose, confirm, confirm_one
+from sfumato.tuning.halving import STAGE, Clock, NoTime, halve
+from sfumato.tuning.model import Stopped, Tuning
+from sfumato.tuning.search import brute_force, equal_steps, rule_based_search
+from sfumato.tuning.trials import Bench, Part, People, Reading, Told
+from sfumato.tuning.use import check_metric
 
 __all__ = ["tune"]
 
-_STAGE = "tuning"
-_STEPS = 10
-_FEWEST_STEPS = 4
+SEARCHES = ("halving", "rule-based", "brute-force")
+"""Ways to search; the last two are the paper's, for the group size of one method [KCG12]."""
+
+MOST_PEOPLE = 20_000
+"""People of a larger table who are looked at."""
+
+_HOLD_OUT = 0.3
+_BUDGET, _MOST_BUDGET, _TRIALS = 45.0, 600.0, 8  # seconds where none are told: as many as so many trials of all take
+_FINISH = 1.5  # seconds kept to write down what was found
+_FIRST, _MOST_FIRST, _TIMES = 500, 2_000, 3  # people of the first sample, and how samples grow
+_SPLITS = 3  # more splits on which the use of the last candidates is compared
+_LEAST = 3  # smallest size that is tried
+_SHARE = 0.1  # the paper's t, as a share of the smallest class
 
 
 def tune(
     table: Any,
     *,
     target: str | None = None,
-    method: str | None = None,
+    policy: Policy | str | Path = USUAL_POLICY,
+    methods: Iterable[str] | str | None = None,
+    budget: float | None = None,
+    search: str = "halving",
+    metric: str | None = None,
+    holdout: float | Any = _HOLD_OUT,
     schema: Schema | str | Path | None = None,
     level: str | int | None = None,
     strata: str | None = None,
@@ -54,203 +68,260 @@ def tune(
     no_rules: bool = False,
     rare: str | None = None,
     k: int | None = None,
-    holdout: float = SHARE,
-    repeats: int = 5,
-    metric: str | None = None,
-    budget: float | None = None,
     seed: int | None = None,
+    command: Sequence[str] = (),
 ) -> Tuning:
-    """Try sizes of groups, or of a chain's leaves, on a table and recommend one.
+    """The most useful release that meets a policy, what the alternatives trade, and the command line that makes it.
 
-    Every size is tried on the same splits: rows are held out, the others sanitized, and utility is what a model learns
-    of the released rows and shows on the real rows held out. Attack success is how many people are linked to a
-    released row.
+    Methods and sizes are tried on samples that grow, all on the same people and draws; each is attacked and judged as
+    `sanitize` will judge it. The choice is confirmed against people held out whom the search has not used. When the
+    time is up, or at Ctrl-C, it ends with what was measured by then.
 
     Parameters
     ----------
     table : pandas, polars or pyarrow table, or path
     target : str, optional
-        The class or response that will be mined; without one utility is how well covariances are kept.
-    method : {"chain", "classwise", "condense"}, optional
-        By default the chain; with fewer than 200 rows class-wise where the target is a class, else condensation.
+        The class or response that will be mined; without one, use is how hard released rows are to tell from others.
+    policy : Policy, str or path
+        What the release must meet; its ``keep`` says how much use may be lost.
+    methods : names, optional
+        By default chain, condense and, for a class, classwise.
+    budget : float, optional
+        Seconds after which it ends; by default what eight trials on the whole table take, 45 or more.
+    search : {"halving", "rule-based", "brute-force"}
+        The last two are the searches of KCG12 for the group size of one method.
+    metric : str, optional
+        Which use, see `sfumato.tuning.use.METRICS`.
+    holdout : float or table
+        Share of the people held out, or people who were.
     schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare
         As in `sfumato.sanitize`.
     k : int, optional
-        The smallest group size that is tried; by default 5, or the highest level where that is more. Of a chain the
-        fewest persons behind a value, as in `sfumato.sanitize`; its leaves are tried from 25, or from k or the highest
-        level where that is more.
-    holdout : float
-        Share of the rows held out in each split.
-    repeats : int
-        Splits on which each size is tried.
-    metric : str, optional
-        Which utility, see `sfumato.tuning.metrics.METRICS`.
-    budget : float, optional
-        Seconds that it may take; chooses fewer repeats, then fewer sizes.
+        The smallest size that is tried, and the floor of a chain, where it is more than the policy asks.
     seed : int, optional
-        Makes the tuning reproducible; the recipe holds no seed.
+        Makes the search reproducible as far as time does not end it; what it recommends is run without one.
+    command : sequence of str
+        Words of the command line that asked for it, for the one that it prints.
     """
-    begin = perf_counter()
-    _check(repeats, holdout, budget)
+    clock = Clock(monotonic(), _MOST_BUDGET if budget is None else budget)
+    asked = Policy.load(policy)
+    _check(budget, search, holdout)
+    check_metric(metric)
+    named = check_methods(methods)
     arrow, _ = to_arrow(table)
-    randomness = Randomness(seed)
     found = schema is None
-    schema = schema_of(arrow, schema, target, identifiers, person=person, weight=weight, coarsens=True)
-    schema = schema.without_rules() if no_rules else schema
-    check_weights(arrow, schema)
+    settled = schema_of(arrow, schema, target, identifiers, person=person, weight=weight, coarsens=True)
+    settled = settled.without_rules() if no_rules else settled
+    check_weights(arrow, settled)
     if found:
-        check_people(arrow, schema, person=person, rows_are_people=rows_are_people)
-    tell(_STAGE, 0.0)
-
-    told: list[Schema] = []
-    named, least_held = check_method(method, arrow.num_rows), floor_of_chain(k, level)
-    floor: Mechanism = Chain(k=least_held, leaf=least_held) if named == "chain" else Condensation(k=2)
-
-    def split(number: int) -> Split:
-        plan = Plan(floor, schema, level, strata, holdout, randomness, rare=check_way(rare))
-        job = prepare(arrow, plan, purpose=f"split {number}")
-        told.append(job.told)
-        rng = randomness.generator(f"study {number}")
-        study = study_of(job.original, job.original, job.codec, holdout=job.outside, rng=rng)
-        return Split(job.codec, job.records, study)
-
-    first = split(0)
-    chosen = choose_metric(first.study, metric)
-    method = usual_tuned(first.study, named)
-    low, least, high = range_of(first, method, k)
-    bench = _Bench(chosen, maker(method, least_held), randomness, [first])
-    plan, sizes = _plan(bench, (low, least, high), repeats, holdout, budget)
-    bench.splits.extend(split(number) for number in range(1, plan.repeats))
-    bench.trials.clear()
-    divisor = choose_size(parts_of(first, method), least) if method == "classwise" and least is not None else None
-    marks = _search(bench, plan, sizes, divisor)
-    trials = tuple(bench.trials[size] for size in sorted(bench.trials))
-    choice = recommend(trials, chosen.words, name="leaf" if method == "chain" else "k")
-    parameters = {"k": least_held, "leaf": choice.size} if method == "chain" else {"k": choice.size}
-    recipe = Recipe(method, parameters, told[0], level, strata, None, None, __version__, no_rules=no_rules, rare=rare)
-    original = [chosen.run(each.study) for each in bench.splits] if chosen.of != "table" else []
-    baseline = float(np.mean([score.value for score in original])) if original else None
-    tell(_STAGE, 1.0)
+        check_people(arrow, settled, person=person, rows_are_people=rows_are_people)
+    randomness = Randomness(seed)
+    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), _floor(k, level, asked))
+    bench = Bench(told, metric, randomness)
+    everybody = People.of(arrow, settled)
+    people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
+    part, inner = _parted(people, holdout, randomness)
+    highest = int(levels_of_table(level, arrow, settled, allow_level_1=False)[0].max(initial=0))
+    low = max(_LEAST, k or 0, highest, int(asked.require.get("persons_per_group", 1)))
+    candidates = [Candidate(each, size) for each in named or USUAL for size in grid(low, _largest(inner))]
+    candidates = [each for each in candidates if each.method != "classwise" or settled.target is not None or named]
+    if not candidates:
+        raise OptionError(
+            f"the smallest size that may be tried is {low}, and of {part.people} people none is left for a second "
+            "group; lower the level, or bring more people"
+        )
+    job = _Job(bench, clock, candidates, part, people, inner, search, given=budget is not None)
+    stopped = job.run()
+    tell(STAGE, 1.0)
     return Tuning(
-        trials,
-        choice,
-        marks,
-        frontier(trials),
-        recipe,
-        plan,
-        chosen.name,
-        chosen.words,
-        baseline,
-        perf_counter() - begin,
-        _notes(plan, original),
+        policy=asked,
+        bench=bench,
+        confirmed=tuple(job.confirmed),
+        changed=tuple(job.changed),
+        refused=job.refused,
+        stopped=stopped,
+        search=search,
+        people=(people.count, everybody.count),
+        holdout=holdout if isinstance(holdout, float) else None,
+        budget=clock.budget,
+        seconds=monotonic() - clock.begin,
+        k=told.k,
+        told=told,
+        command=tuple(command),
     )
 
 
-def _notes(plan: SearchPlan, original: list[Score]) -> tuple[str, ...]:
-    """What a reader must know before taking the recommendation."""
-    notes = []
-    if plan.budget is not None and plan.estimate is not None:
-        kept = "within" if plan.estimate <= plan.budget else "the fewest that still tell something, more than"
-        notes.append(
-            f"The budget chose {plan.repeats} splits and {plan.steps} steps (estimated {plan.estimate:g} s, {kept} the "
-            f"{plan.budget:g} s granted)."
+def _check(budget: float | None, search: str, holdout: Any) -> None:
+    if budget is not None and not (math.isfinite(budget) and budget > 0):
+        raise OptionError("the budget is a number of seconds above 0; try 60")
+    if search not in SEARCHES:
+        raise OptionError(f"there is no search {search!r}; choose one of {', '.join(SEARCHES)}")
+    if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
+        raise OptionError("the share of people to hold out must lie between 0 and 1; the usual one is 0.3")
+
+
+def _floor(k: int | None, level: str | int | None, policy: Policy) -> int | None:
+    """Fewest persons behind a value of a chain, as `sanitize` takes it unless the policy asks for more."""
+    usual = Chain.k if level is None else 2
+    wanted = max(k or usual, int(policy.require.get("persons_per_group", 1)))
+    return wanted if k is not None or wanted != usual else None
+
+
+def _parted(people: People, holdout: Any, randomness: Randomness) -> tuple[Part, People]:
+    """The part that the choice is confirmed on, and the people in it whom the search may use."""
+    rng = randomness.generator("holdout")
+    if not isinstance(holdout, float):
+        outside = to_arrow(holdout)[0]
+        return Part("confirmation", people.table, outside, people.count, int(rng.integers(2**31))), people
+    stay, out = people.parted(holdout, rng)
+    return Part("confirmation", stay.table, out.table, stay.count, int(rng.integers(2**31))), stay
+
+
+def _largest(inner: People) -> int:
+    """Largest size that leaves two groups where some of the people are held out once more."""
+    return int(inner.count * (1.0 - _HOLD_OUT)) // 2
+
+
+class _Job:
+    """A search and what follows it; whatever ends it, what was measured stands."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        clock: Clock,
+        candidates: list[Candidate],
+        part: Part,
+        people: People,
+        inner: People,
+        search: str,
+        *,
+        given: bool,
+    ) -> None:
+        self.bench, self.clock, self.candidates, self.search = bench, clock, candidates, search
+        self.part, self.people, self.inner, self.given = part, people, inner, given
+        self.confirmed: list[Confirmation] = []
+        self.changed: list[tuple[Reading, Reading]] = []
+        self.refused: dict[Candidate, SfumatoError] = {}
+
+    def run(self) -> Stopped:
+        """Search, confirm and look at columns until all is done or the time is up."""
+        try:
+            with stopping_at(lambda: self.clock.end - _FINISH, STAGE):
+                self._work()
+        except (OutOfTime, KeyboardInterrupt) as stop:
+            if not self.bench.readings:
+                if isinstance(stop, KeyboardInterrupt):
+                    raise
+                raise OptionError(
+                    f"the budget of {self.clock.budget:g} s was over before one setting could be tried; give more"
+                ) from None
+            return Stopped.DEADLINE if isinstance(stop, OutOfTime) else Stopped.INTERRUPTED
+        if not self.bench.readings:
+            raise next(iter(self.refused.values()))
+        return Stopped.DONE if not any(isinstance(each, NoTime) for each in self.refused.values()) else Stopped.DEADLINE
+
+    def _work(self) -> None:
+        parts = self._samples()
+        self._first(parts[0])
+        if self.search == "halving":
+            left = halve(self.bench, self.candidates, parts, self.clock, self.refused)
+            self._more_splits(left)
+        else:
+            left = self._by_the_paper(parts[-1])
+        order = choose(self.bench, left)
+        self.clock.reserve = 0.0
+        confirm(self.bench, order, self.candidates, self.part, self.people, self.clock, self.confirmed)
+        self._columns(parts[0])
+
+    def _samples(self) -> list[Part]:
+        """Samples of the people whom the search may use, each with some held out, from a small one to all."""
+        count, rng = self.inner.count, self.bench.randomness.generator("samples")
+        size = int(np.clip(count / 8, _FIRST, _MOST_FIRST))
+        sizes = []
+        while size < 0.6 * count:
+            sizes.append(size)
+            size *= _TIMES
+        shuffled = [self.inner.some(size, rng) for size in sizes]
+        return [each.part(f"sample of {each.count}", _HOLD_OUT, rng) for each in (*shuffled, self.inner)]
+
+    def _first(self, part: Part) -> None:
+        """Try two candidates, to know how long one takes and, where nothing was told, how long all may take."""
+        for candidate in first_tried([each for each in self.candidates if 2 * each.size <= part.people]):
+            try:
+                reading = self.bench.read(candidate, part)
+            except SfumatoError as reason:
+                self.refused[candidate] = reason
+                continue
+            self.clock.saw(candidate.method, part.people, reading.seconds)
+            if len(self.bench.readings) > 1:  # the first one loads and compiles
+                break
+        whole = self.clock.estimate("chain", self.part.people)
+        if not self.given:
+            self.clock.budget = min(_MOST_BUDGET, max(_BUDGET, _TRIALS * whole))
+        self.clock.reserve = _FINISH + max(1.5 * whole, min(3.0 * whole, 0.3 * self.clock.budget))
+
+    def _more_splits(self, left: Sequence[Candidate]) -> None:
+        """Compare the use of what is left on more splits, as far as time allows for all of them alike."""
+        rng = self.bench.randomness.generator("splits")
+        known = [each for each in left if each in self.bench.uses]
+        for number in range(_SPLITS):
+            part = self.inner.part(f"split {number + 1}", _HOLD_OUT, rng)
+            if 0.4 * sum(self.clock.estimate(each.method, part.people) for each in known) > self.clock.left:
+                break
+            for candidate in known:
+                self.bench.score(candidate, part)
+                tell(STAGE, min(0.99, (monotonic() - self.clock.begin) / self.clock.budget))
+
+    def _by_the_paper(self, part: Part) -> list[Candidate]:
+        """The size that a search of the paper chooses for the first method that is a condensation [KCG12]."""
+        method = next((each.method for each in self.candidates if each.method != "chain"), None)
+        if method is None:
+            raise OptionError("the paper's searches are for group sizes; name condense or classwise with --methods")
+        high = max(each.size for each in self.candidates if each.method == method)
+        least = min(each.size for each in self.candidates if each.method == method)
+        low = max(least, round(_SHARE * high))
+
+        def utility(size: int) -> float:
+            reading = self.bench.read(Candidate(method, size), part)
+            self.clock.saw(method, part.people, reading.seconds)
+            return reading.use.value
+
+        if self.search == "rule-based":
+            chosen = rule_based_search(low, high, utility).chosen
+        else:
+            chosen = brute_force(equal_steps(low, high, 10), utility).chosen
+        return [Candidate(method, chosen)]
+
+    def _columns(self, part: Part) -> None:
+        """Try on a sample what dropping or coarsening the columns that carry the risk would do."""
+        best = next((each.reading for each in self.confirmed if each.holds), None)
+        nearest = best or max((each for each in self.confirmed), key=lambda each: each.chance, default=None)
+        reading = nearest.reading if isinstance(nearest, Confirmation) else nearest
+        if reading is None:
+            return
+        told = self.bench.told
+        spared = (None if told.schema.target is None else told.schema.target.name, told.strata, str(told.level))
+        base = next(
+            (each for each in self.bench.readings if (each.candidate, each.part) == (reading.candidate, part.name)),
+            None,
         )
-    if plan.repeats == 1:
-        notes.append("On a single split utility has no interval: small differences between sizes are chance.")
-    if original and np.mean([score.value for score in original]) <= np.mean([score.guess for score in original]) + 0.02:
-        notes.append(
-            "The original itself teaches this model no more than guessing, so that utility says nothing here; take "
-            "another --metric or another target."
-        )
-    return tuple(notes)
+        for change in changes_for(reading.columns, told.schema, spared):
+            needed = self.clock.estimate(reading.candidate.method, part.people) * (1 if base else 2)
+            if needed > self.clock.left:
+                return
+            try:
+                base = base or self.bench.read(reading.candidate, part)
+                self.changed.append((base, self.bench.read(reading.candidate, part, change)))
+            except SfumatoError:
+                continue
+        if best is None:
+            self._without_a_column()
 
-
-@dataclasses.dataclass(eq=False, repr=False)
-class _Bench:
-    """Tries sizes, each once."""
-
-    metric: Metric
-    make: Callable[[int], Mechanism]
-    randomness: Randomness
-    splits: list[Split]
-    trials: dict[int, Trial] = dataclasses.field(default_factory=dict)
-
-    def trial(self, size: int) -> Trial:
-        if size not in self.trials:
-            rngs = [self.randomness.generator(f"size {size} split {number}") for number in range(len(self.splits))]
-            self.trials[size] = try_size(size, self.splits, self.make, self.metric, rngs)
-        return self.trials[size]
-
-    def utility(self, size: int) -> float:
-        return self.trial(size).utility
-
-
-def _check(repeats: int, holdout: float, budget: float | None) -> None:
-    if repeats < 1:
-        raise OptionError("repeats must be at least 1; the usual number is 5")
-    if not 0.0 < holdout < 1.0:
-        raise OptionError("the share of rows to hold out must lie between 0 and 1; the usual one is 0.1")
-    if budget is not None and not budget > 0:
-        raise OptionError("the budget is a number of seconds above 0")
-
-
-def _plan(
-    bench: _Bench, ends: tuple[int, int | None, int], repeats: int, holdout: float, budget: float | None
-) -> tuple[SearchPlan, tuple[int, ...]]:
-    """Sizes and repeats; with a budget from the time of one pass at either end."""
-    low, least, high = ends
-    steps, estimate = _STEPS, None
-    if budget is not None:
-        begin = perf_counter()
-        bench.trial(high)  # the first pass loads and compiles: it is not timed
-        bench.trials.clear()
-        seconds = (bench.trial(low).seconds + bench.trial(high).seconds) / 2
-        left = max(0.0, 0.9 * (budget - (perf_counter() - begin)))
-        while steps > _FEWEST_STEPS and _passes(low, least, high, steps) * seconds > left:
-            steps -= 1
-        repeats = max(1, min(repeats, int(left / max(1e-9, _passes(low, least, high, steps) * seconds))))
-        if repeats > 1:
-            fits = [s for s in range(_STEPS, 0, -1) if _passes(low, least, high, s) * seconds * repeats <= left]
-            steps = max(fits[0] if fits else _FEWEST_STEPS, _FEWEST_STEPS)
-        estimate = float(f"{_passes(low, least, high, steps) * seconds * repeats:.2g}")
-    plan = SearchPlan(low, least, high, steps, repeats, holdout, budget, estimate)
-    return plan, _geometric(low, high, steps)
-
-
-def _passes(low: int, least: int | None, high: int, steps: int) -> int:
-    if least is None:
-        return len(_geometric(low, high, steps))
-    searched = 2 + math.ceil(math.log2(high - least + 2))
-    return len({*_geometric(low, high, steps), *equal_steps(least, high, steps)}) + searched
-
-
-def _geometric(low: int, high: int, count: int) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(round(size) for size in np.geomspace(low, high, count)))
-
-
-def _search(bench: _Bench, plan: SearchPlan, sizes: tuple[int, ...], divisor: int | None) -> tuple[Mark, ...]:
-    """Run the paper's two searches, of groups, and the frontier's sizes; what two of them share is measured once."""
-    planned = _passes(plan.low, plan.least, plan.high, plan.steps)
-
-    def measured(size: int) -> float:
-        value = bench.utility(size)
-        tell(_STAGE, min(0.99, len(bench.trials) / planned))
-        return value
-
-    for size in sizes:
-        measured(size)
-    if plan.least is None:
-        return ()
-    ruled = rule_based_search(plan.least, plan.high, measured)
-    forced = brute_force(equal_steps(plan.least, plan.high, plan.steps), measured)
-    marks = []
-    if divisor is not None and plan.low <= divisor <= plan.high:
-        measured(divisor)
-        marks.append(Mark("approximate GCD", divisor, (divisor,), _seconds(bench, (divisor,))))
-    marks.append(Mark("rule-based", ruled.chosen, ruled.tried, _seconds(bench, ruled.tried)))
-    marks.append(Mark("brute force", forced.chosen, forced.tried, _seconds(bench, forced.tried)))
-    return tuple(marks)
-
-
-def _seconds(bench: _Bench, sizes: Iterable[int]) -> float:
-    return sum(len(bench.splits) * bench.trials[size].seconds for size in sizes)
+    def _without_a_column(self) -> None:
+        """Where nothing holds, confirm the change that leaks least of those that a command line can say."""
+        better = [after for before, after in self.changed if after.outlook.leak < min(1.0, before.outlook.leak)]
+        said = [each for each in better if each.change is not None and each.change.options]
+        for after in sorted(said, key=lambda each: each.outlook.leak)[:1]:
+            if self.clock.estimate(after.candidate.method, self.part.people) < self.clock.left:
+                found = confirm_one(self.bench, after.candidate, self.part, self.people, self.clock, after.change)
+                self.confirmed.append(found)

@@ -1,7 +1,4 @@
-"""Which group sizes to try, and which of them to take [KCG12, fig. 6].
-
-The rule-based search and the brute force beside it; the frontier of utility against attack success, and a choice.
-"""
+"""The paper's searches for a group size, run where they are asked for by name [KCG12, fig. 6]."""
 
 from __future__ import annotations
 
@@ -9,9 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sfumato.tuning.trials import Trial
-
-__all__ = ["GAP", "Choice", "brute_force", "equal_steps", "frontier", "recommend", "rule_based_search"]
+__all__ = ["GAP", "brute_force", "equal_steps", "rule_based_search"]
 
 GAP = 0.05
 """Relative loss of utility that counts as a loss: t_a of the paper."""
@@ -36,10 +31,12 @@ def rule_based_search(low: int, high: int, utility: Callable[[int], float], *, g
 
     Notes
     -----
-    Departs from the paper where it would never end: rounding can give g3 = g1 or g3 = g2 (from 10 and 11, for
-    example), and then the range can narrow no more (errata KCG12.1). The utility of each size is measured once, where
-    the paper measures g1 and g2 anew. Of the last two neighbouring sizes the same rule takes one. A fall inside a half
-    that was left is never seen: with 0.9 up to 50 and 0.5 above, the range from 32 to 100 is given up.
+    Figure 6 prints the absolute difference and means a fall: where the larger size is more useful, which is chance, the
+    search goes on to the right. It departs from the paper where it would never end: rounding can give g3 = g1 or
+    g3 = g2 (from 10 and 11, for example), and then the range can narrow no more (errata KCG12.1). The utility of each
+    size is measured once, where the paper measures g1 and g2 anew. Of the last two neighbouring sizes the same rule
+    takes one. A fall inside a half that was left is never seen: with 0.9 up to 50 and 0.5 above, the range from 32 to
+    100 is given up.
 
     Examples
     --------
@@ -64,11 +61,11 @@ def rule_based_search(low: int, high: int, utility: Callable[[int], float], *, g
         if g3 in (g1, g2):
             break
         measured(g3)
-        if abs(measured(g1) - measured(g2)) > measured(g1) * gap:
+        if measured(g1) - measured(g2) > measured(g1) * gap:
             g2 = g3
         else:
             g1 = g3
-    kept = g1 if abs(measured(g1) - measured(g2)) > measured(g1) * gap else g2
+    kept = g1 if measured(g1) - measured(g2) > measured(g1) * gap else g2
     return Search(kept, tuple(known))
 
 
@@ -104,59 +101,3 @@ def equal_steps(low: int, high: int, count: int) -> tuple[int, ...]:
 def _check_range(low: int, high: int) -> None:
     if not 1 <= low <= high:
         raise ValueError(f"there are no group sizes from {low} to {high}")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A group size and the reason for it, in one sentence."""
-
-    size: int
-    reason: str
-
-
-def frontier(trials: Sequence[Trial]) -> tuple[int, ...]:
-    """Sizes that no other size beats in both utility and attack success, in rising order."""
-    front = []
-    for trial in trials:
-        beaten = any(
-            other.utility >= trial.utility
-            and other.linkage.share <= trial.linkage.share
-            and (other.utility > trial.utility or other.linkage.share < trial.linkage.share)
-            for other in trials
-        )
-        if not beaten:
-            front.append(trial.size)
-    return tuple(sorted(front))
-
-
-def recommend(trials: Sequence[Trial], words: str, *, name: str = "k", gap: float = GAP) -> Choice:
-    """The size that resists linkage best among those that keep utility within the gap of the best.
-
-    Where there are classes, the smallest one may lose twice the gap and no more: it is the first to go unseen.
-
-    Of sizes whose attack success cannot be told apart, their intervals overlap, the largest is taken: what is not
-    measured also falls with the size.
-
-    ``words`` is how the utility is called, ``name`` how the size is, ``gap`` the relative loss of it that is accepted.
-    """
-    best = max(trials, key=lambda trial: trial.utility)
-    floor = (1 - 2 * gap) * max((trial.smallest for trial in trials if trial.smallest is not None), default=0.0)
-    useful = [
-        trial
-        for trial in trials
-        if best.utility - trial.utility <= gap * abs(best.utility)
-        and (trial.smallest is None or trial.smallest >= floor)
-    ] or [best]
-    safest = min(useful, key=lambda trial: trial.linkage.share)
-    high = safest.linkage_interval[1]
-    chosen = max((trial for trial in useful if trial.linkage_interval[0] <= high), key=lambda trial: trial.size)
-    least = min(trials, key=lambda trial: trial.size)
-    seen = "" if chosen.smallest is None else f" (and {chosen.smallest:.3f} on the smallest class)"
-    lost = f"stays within {100 * gap:.3g} % of the best tried ({best.utility:.3f} at {best.size})"
-    reason = (
-        f"{name} = {chosen.size}: its {words} of {chosen.utility:.3f}{seen} {lost}, and of the sizes that do, none "
-        f"resists linkage better: {100 * chosen.linkage.share:.3g} % of people are linked, against "
-        f"{100 * least.linkage.share:.3g} % at {name} = {least.size} and {100 * chosen.control.share:.3g} % of people "
-        "who are not in the table."
-    )
-    return Choice(chosen.size, reason)

@@ -1,201 +1,201 @@
-"""Trying group sizes: the same splits for every size, and whatever does not depend on the size done once.
-
-Of each size it is told how far an intruder gets: the interval metric of the paper, and links to released rows.
-"""
+"""Trying candidates: parts of the table that all of them share, and what each gave on every part."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from sfumato.assess.attacks.linkage import linkage_tries
-from sfumato.assess.intervals import Tries
-from sfumato.assess.risk.interval import counterparts, interval_privacy
-from sfumato.assess.study import Study, read_columns
-from sfumato.core.facts import Chained
-from sfumato.core.records import Records
-from sfumato.mechanisms.protocol import Mechanism, Sanitized
-from sfumato.tables.codec import Codec
-from sfumato.tuning.metrics import Metric, Score
+from sfumato.assess.report import Verdict
+from sfumato.assess.risk.by_column import ColumnRisk, risk_by_column
+from sfumato.assess.study import study_of
+from sfumato.core.randomness import Randomness
+from sfumato.engines.memory import run_in_memory
+from sfumato.engines.outcome import Comparison
+from sfumato.engines.plan import Plan
+from sfumato.publish.policy import Policy
+from sfumato.publish.trial import Outlook, try_plan
+from sfumato.tables.persons import persons_of_table
+from sfumato.tables.schema import Schema
+from sfumato.tuning.candidates import Candidate
+from sfumato.tuning.columns import ColumnChange
+from sfumato.tuning.use import Metric, Score, choose_metric, guess_of
 
-__all__ = ["Reading", "Split", "Trial", "try_size"]
-
-
-def interval_of(study: Study) -> float | None:
-    """Mean of the 95 % interval metric over the columns of numbers; None where there is none.
-
-    Each record is compared with a row drawn from its own group, the paper's reading [KCG12, "Metrics"].
-    """
-    workings = study.workings
-    columns = [pair for pair in study.pairs if pair.is_number]
-    if not columns or workings is None or workings.labels is None or workings.drawn_from is None:
-        return None
-    sides = [
-        np.column_stack([np.where(cells.absent, np.nan, cells.values) for cells in side])
-        for side in ([pair.original for pair in columns], [pair.released for pair in columns])
-    ]
-    partners = counterparts(workings.labels, workings.drawn_from, study.generator("counterparts"))
-    return float(interval_privacy(sides[0], sides[1], partners=partners).mean())
-
-
-def linkage_of(study: Study) -> tuple[Tries, Tries]:
-    """People of the original who are linked to a released row, and those of the people held out."""
-    attack, control = linkage_tries(study)
-    assert control is not None
-    return attack, control
+__all__ = ["Bench", "Part", "People", "Reading", "Told"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Split:
-    """One way to hold rows out. Encoding and what is read of the original are shared by all sizes."""
+class Part:
+    """Rows to sanitize and rows of other people; what is drawn on it is the same for every candidate."""
 
-    codec: Codec
-    records: Records
-    study: Study
+    name: str
+    inside: pa.Table
+    outside: pa.Table
+    people: int  # inside
+    seed: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
+class People:
+    """Rows of a table by whom they are about."""
+
+    table: pa.Table
+    units: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, table: pa.Table, schema: Schema) -> People:
+        """Rows as a schema says whom they are about; each about a person of its own where it does not."""
+        persons = persons_of_table(table, schema)
+        return cls(table, np.arange(table.num_rows) if persons is None else np.unique(persons, return_inverse=True)[1])
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self.units.max(initial=-1)) + 1
+
+    def some(self, most: int, rng: np.random.Generator) -> People:
+        """At most so many of them, drawn at random, with all their rows."""
+        if self.count <= most:
+            return self
+        return self._of(np.isin(self.units, rng.permutation(self.count)[:most]))
+
+    def parted(self, share: float, rng: np.random.Generator) -> tuple[People, People]:
+        """Those who stay, and a share who are held out."""
+        out = np.isin(self.units, rng.permutation(self.count)[: max(1, round(share * self.count))])
+        return self._of(~out), self._of(out)
+
+    def part(self, name: str, share: float, rng: np.random.Generator) -> Part:
+        """A part with a share of them held out."""
+        stay, out = self.parted(share, rng)
+        return Part(name, stay.table, out.table, stay.count, int(rng.integers(2**31)))
+
+    def _of(self, kept: NDArray[np.bool_]) -> People:
+        rows = self.table.take(pa.array(np.flatnonzero(kept)))
+        return People(rows, np.unique(self.units[kept], return_inverse=True)[1])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Told:
+    """What was told of the table and holds for every candidate."""
+
+    schema: Schema
+    policy: Policy
+    found: bool  # whether the schema was proposed, and its rules found
+    level: str | int | None = None
+    strata: str | None = None
+    no_rules: bool = False
+    rare: Any = None
+    k: int | None = None
+
+    def plan(self, candidate: Candidate, part: Part, change: ColumnChange | None = None) -> Plan:
+        """Plan of a run of a candidate on a part; one column may be changed."""
+        schema = self.schema if change is None else change.applied(self.schema)
+        return Plan(
+            candidate.mechanism(self.k),
+            schema,
+            self.level,
+            self.strata,
+            part.outside,
+            Randomness(part.seed),
+            self.no_rules,
+            self.found,
+            self.rare,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Reading:
-    """What one group size gave on one split."""
+    """What one candidate gave on one part."""
 
-    utility: Score
-    interval: float | None
-    linkage: Tries
-    control: Tries
-    groups: int
-    seconds_sanitize: float
-    seconds_measure: float
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A group size and what it gave on every split.
-
-    ``share`` is test rows to training rows, by which the spread over overlapping splits is corrected.
-    """
-
-    size: int
-    readings: tuple[Reading, ...]
-    share: float
+    candidate: Candidate
+    part: str
+    people: int
+    use: Score
+    original: Score
+    verdict: Verdict
+    outlook: Outlook
+    columns: tuple[ColumnRisk, ...]
+    seconds: float
+    change: ColumnChange | None = None
 
     @property
-    def utility(self) -> float:
-        """The mean over the splits."""
-        return float(np.mean([reading.utility.value for reading in self.readings]))
-
-    @property
-    def spread(self) -> float:
-        """The standard deviation over the splits; 0 for a single one."""
-        values = [reading.utility.value for reading in self.readings]
-        return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-
-    @property
-    def utility_interval(self) -> tuple[float, float] | None:
-        """Where the mean may lie, 95 %; None for a single split.
-
-        The splits share rows, so the variance of their mean is s^2 (1/r + test/train), not s^2/r [Nadeau and Bengio
-        2003].
-        """
-        from scipy.stats import t
-
-        count = len(self.readings)
-        if count < 2:
-            return None
-        reach = float(t.ppf(0.975, count - 1)) * self.spread * np.sqrt(1 / count + self.share)
-        return self.utility - float(reach), min(1.0, self.utility + float(reach))  # of no metric there is more than 1
-
-    @property
-    def smallest(self) -> float | None:
-        """The mean utility on the smallest class, where there are classes."""
-        values = [reading.utility.smallest for reading in self.readings if reading.utility.smallest is not None]
-        return float(np.mean(values)) if values else None
-
-    @property
-    def interval(self) -> float | None:
-        """The mean of the 95 % interval metric, where there are numbers."""
-        values = [reading.interval for reading in self.readings if reading.interval is not None]
-        return float(np.mean(values)) if values else None
-
-    @property
-    def linkage(self) -> Tries:
-        """Successful links of all splits together."""
-        return _pool([reading.linkage for reading in self.readings])
-
-    @property
-    def control(self) -> Tries:
-        """The same for people held out."""
-        return _pool([reading.control for reading in self.readings])
-
-    @property
-    def linkage_interval(self) -> tuple[float, float]:
-        """Where the share of successful links may lie, 95 %."""
-        return self.linkage.interval
-
-    @property
-    def seconds(self) -> float:
-        """Time of one sanitize-and-evaluate pass, the mean over the splits."""
-        return float(np.mean([reading.seconds_sanitize + reading.seconds_measure for reading in self.readings]))
+    def loss(self) -> float:
+        """Use that is lost beside the original; below 0 by chance alone."""
+        return self.original.value - self.use.value
 
 
-def _pool(tries: Sequence[Tries]) -> Tries:
-    return Tries(sum(each.hits for each in tries), sum(each.of for each in tries))
+@dataclass(eq=False, repr=False)
+class Bench:
+    """Tries candidates on parts; the original is scored once on each."""
 
+    told: Told
+    metric_name: str | None
+    randomness: Randomness
+    metric: Metric | None = None
+    guess: float = 0.0
+    readings: list[Reading] = field(default_factory=list)
+    uses: dict[Candidate, dict[str, Score]] = field(default_factory=dict)
+    originals: dict[str, Score] = field(default_factory=dict)
 
-def try_size(
-    size: int,
-    splits: Sequence[Split],
-    make: Callable[[int], Mechanism],
-    metric: Metric,
-    rngs: Sequence[np.random.Generator],
-) -> Trial:
-    """What groups of that size give on every split."""
-    mechanism = make(size)
-    readings = tuple(_read(split, mechanism, metric, rng) for split, rng in zip(splits, rngs, strict=True))
-    first = splits[0].study
-    share = 0.0 if first.holdout is None else len(first.holdout) / len(first.original)
-    return Trial(size, readings, share)
+    def read(self, candidate: Candidate, part: Part, change: ColumnChange | None = None) -> Reading:
+        """Sanitize, attack, judge and score; of a run with a column changed nothing is kept here."""
+        begin = perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is dropped or pooled is said once, by the run itself
+            tried = try_plan(part.inside, self.told.plan(candidate, part, change), self.told.policy)
+        if self.metric is None:
+            self.metric, self.guess = choose_metric(tried.study, self.metric_name), guess_of(tried.study)
+        if part.name not in self.originals:
+            self.originals[part.name] = self.metric.original(tried.study)
+        reading = Reading(
+            candidate,
+            part.name,
+            part.people,
+            self.metric.released(tried.study),
+            self.originals[part.name],
+            tried.verdict,
+            tried.outlook,
+            risk_by_column(tried.study, tried.report.findings),
+            perf_counter() - begin,
+            change,
+        )
+        if change is None:
+            self.readings.append(reading)
+            self.uses.setdefault(candidate, {})[part.name] = reading.use
+        return reading
 
+    def score(self, candidate: Candidate, part: Part) -> None:
+        """Use of a candidate on one more part, without any attack."""
+        assert self.metric is not None
+        plan = self.told.plan(candidate, part)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            outcome = run_in_memory(part.inside, plan)
+        compared = outcome.comparison
+        assert isinstance(compared, Comparison)
+        study = study_of(
+            compared.original,
+            compared.released,
+            compared.codec,
+            facts=outcome.facts,
+            records=compared.records,
+            holdout=compared.outside,
+            rng=plan.randomness.generator("assess"),
+        )
+        if part.name not in self.originals:
+            self.originals[part.name] = self.metric.original(study)
+        self.uses.setdefault(candidate, {})[part.name] = self.metric.released(study)
 
-def _read(split: Split, mechanism: Mechanism, metric: Metric, rng: np.random.Generator) -> Reading:
-    begin = perf_counter()
-    sanitized = mechanism.sanitize(split.records, rng=rng)
-    study = _study_with(split, sanitized)
-    made = perf_counter()
-    utility = metric.run(study)
-    interval = interval_of(study)
-    linkage, control = linkage_of(study)
-    return Reading(utility, interval, linkage, control, _groups(sanitized), made - begin, perf_counter() - made)
-
-
-def _groups(sanitized: Sanitized) -> int:
-    """Groups that rows were made from, or leaves of all columns of a chain."""
-    labels = None if sanitized.workings is None else sanitized.workings.labels
-    if labels is not None:
-        return int(labels.max()) + 1
-    return sum(sum(fact.leaves) for fact in sanitized.facts if isinstance(fact, Chained))
-
-
-def _study_with(split: Split, sanitized: Sanitized) -> Study:
-    """A split's study with the released rows as a recipient would read them."""
-    table = split.codec.decode(sanitized.records.values)
-    cells = read_columns(table, split.codec)
-    pairs = tuple(
-        dataclasses.replace(pair, released=column) for pair, column in zip(split.study.pairs, cells, strict=True)
-    )
-    released, original = split.codec.encode(table, unseen="mean").values, split.study.original
-    kept = None if sanitized.workings is None else sanitized.workings.kept
-    if kept is not None:
-        original = original[kept]
-        pairs = tuple(dataclasses.replace(pair, original=pair.original.take(kept)) for pair in pairs)
-    return dataclasses.replace(
-        split.study,
-        pairs=pairs,
-        original=original,
-        released=released,
-        facts=sanitized.facts,
-        workings=sanitized.workings,
-    )
+    def latest(self) -> dict[Candidate, Reading]:
+        """Of every candidate the reading on the largest part that it was tried on."""
+        best: dict[Candidate, Reading] = {}
+        for reading in self.readings:
+            known = best.get(reading.candidate)
+            if known is None or reading.people >= known.people:
+                best[reading.candidate] = reading
+        return best
