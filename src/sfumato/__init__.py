@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.modify import Aggregation, Blocking, Downgrading, Sampling, Swapping
     from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
     from sfumato.mechanisms.randomize.mechanism import Randomization
+    from sfumato.mechanisms.transactions.block import RuleBlocking
+    from sfumato.mechanisms.transactions.hide import RuleHiding
+    from sfumato.mechanisms.transactions.randomize import BasketRandomization
     from sfumato.privacy.certificate import Certificate
     from sfumato.publish import Policy, PolicyNotMet, Release
     from sfumato.publish.baskets import baskets
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AdditiveNoise",
     "Aggregation",
+    "BasketRandomization",
     "Blocking",
     "Certificate",
     "Chain",
@@ -55,6 +59,8 @@ __all__ = [
     "Report",
     "Role",
     "Rotation",
+    "RuleBlocking",
+    "RuleHiding",
     "Sampling",
     "Scaling",
     "Schema",
@@ -76,6 +82,7 @@ __all__ = [
 _HOMES = {
     "AdditiveNoise": "sfumato.mechanisms.perturb",
     "Aggregation": "sfumato.mechanisms.modify",
+    "BasketRandomization": "sfumato.mechanisms.transactions.randomize",
     "Blocking": "sfumato.mechanisms.modify",
     "Certificate": "sfumato.privacy.certificate",
     "Chain": "sfumato.mechanisms.chain.mechanism",
@@ -98,6 +105,8 @@ _HOMES = {
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
     "Rotation": "sfumato.mechanisms.geometry.mechanism",
+    "RuleBlocking": "sfumato.mechanisms.transactions.block",
+    "RuleHiding": "sfumato.mechanisms.transactions.hide",
     "Sampling": "sfumato.mechanisms.modify",
     "Scaling": "sfumato.mechanisms.geometry.mechanism",
     "Schema": "sfumato.tables.schema",

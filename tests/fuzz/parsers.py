@@ -318,6 +318,7 @@ PARSERS = (
     Parser("csv", as_file("table.csv", _cells)),
     Parser("baskets", as_file("baskets.dat", _baskets)),
     Parser("baskets-csv", as_file("baskets.csv", _baskets)),
+    Parser("baskets-lines", as_file("lines.csv", lambda path: read_baskets(path, lines=True).to_table().to_pydict())),
     Parser("hierarchy", as_file("hierarchy.csv", _hierarchy)),
     Parser("csv-numerals", as_file("numerals.csv", _numerals)),
     Parser("xlsx", as_file("table.xlsx", _cells_within)),

@@ -79,6 +79,15 @@ def test_a_fimi_file_may_be_packed_and_have_blank_lines_and_doubles(tmp_path: Pa
     assert read_baskets(tmp_path / "wide.dat").labels == ("0", "999999999999999999")
 
 
+def test_lines_of_a_file_are_baskets(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('milk,bread,milk\n\n"whole milk", beer ,bread\n\n')
+    read = read_baskets(tmp_path / "a.csv", lines=True)
+    assert lists_of(read) == SHOP
+    assert (read.twice, read.empty) == (1, 1)
+    with pytest.raises(OptionError, match="lines of items"):
+        read_baskets(tmp_path / "a.csv", lines=True, person="who")
+
+
 def test_parquet_with_lists_is_read(tmp_path: Path) -> None:
     pa.parquet.write_table(pa.table({"items": [[3, 1], [1]]}), tmp_path / "a.parquet")
     assert lists_of(read_baskets(tmp_path / "a.parquet")) == [["1", "3"], ["1"]]

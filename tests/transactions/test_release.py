@@ -143,6 +143,15 @@ def test_what_a_verb_does_not_know_is_refused() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*baskets are empty")
+def test_baskets_too_short_to_attack_are_released_and_the_report_says_so() -> None:
+    report = sf.baskets(pa.table({"items": ["a;b", "a"] * 30})).randomize(keep=0.8, insert=0.1, seed=1).report
+    assert report is not None
+    attacks = {each.name: each for each in report.findings}
+    assert attacks["singling-out-baskets"].because == "no basket has more than 3 items"
+    assert attacks["basket-breach"].value is not None
+
+
+@pytest.mark.filterwarnings("ignore:.*baskets are empty")
 def test_the_command_goes_the_same_way(run: Run, tmp_path: Path) -> None:  # noqa: F811
     source, out = tmp_path / "shop.csv", tmp_path / "out"
     pa.csv.write_csv(shop_table(), source)

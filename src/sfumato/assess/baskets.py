@@ -15,7 +15,7 @@ from sfumato.assess.findings import Family
 from sfumato.assess.report import Report
 from sfumato.core.errors import TooFew
 from sfumato.core.facts import BasketsRandomized, Fact, RulesBlocked, RulesHidden
-from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.baskets import Baskets, are_within
 from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
 from sfumato.core.itemsets.estimate import estimate_itemsets, merged
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
@@ -84,8 +84,7 @@ def assess_baskets(
     findings = [*BASKETS.findings(_mined(pair, facts, limits))]
     seconds = {"baskets": perf_counter() - begin}
     middle = perf_counter()
-    stated = list(attack_baskets(pair.original, pair.released, pair, judged=judged, rng=rng))
-    findings += BASKET_ATTACKS.findings(iter([*stated, *_learnt(pair, facts, rng)]))
+    findings += BASKET_ATTACKS.findings(_attacked(pair, facts, judged=judged, rng=rng))
     seconds |= {"basket attacks": perf_counter() - middle, "all": perf_counter() - begin}
     order = list(Family)
     held = 0 if pair.outside is None else len(pair.outside)
@@ -131,12 +130,12 @@ def _mined(pair: BasketPair, facts: Sequence[Fact], limits: _Limits) -> Iterator
         rules = [rules_of(each, limits.confidence).keys for each in (before, after)]
         hidden = len(pair.secret)
         yield "basket-rules-lost", _lost_rules(rules[0], rules[1], hidden, chance, limits)
-        yield "basket-rules-ghost", Values(_share(~np.isin(rules[1], rules[0])), attempts=len(rules[1]))
+        yield "basket-rules-ghost", Values(_share(~are_within(rules[1], np.sort(rules[0]))), attempts=len(rules[1]))
         yield "itemset-support-error", _support_error(pair, before)
         changed = _entries_changed(pair)
         aside_changed = None
         if pair.at_random is not None:
-            aside_changed = len(np.setxor1d(pair.original.keys(), pair.at_random.keys())) / len(pair.original.items)
+            aside_changed = _apart(pair.original, pair.at_random) / len(pair.original.items)
         yield "entries-changed", Values(changed, baseline=aside_changed)
 
 
@@ -164,7 +163,7 @@ def _lost_rules(
     open_ = max(len(ours) - hidden, 1)
 
     def lost(kept: NDArray[np.uint64]) -> float:
-        return max(0, int((~np.isin(ours, kept)).sum()) - hidden) / open_
+        return max(0, int((~are_within(ours, np.sort(kept))).sum()) - hidden) / open_
 
     aside = None if chance is None else lost(rules_of(chance, limits.confidence).keys)
     return Values(lost(theirs), baseline=aside, attempts=len(ours))
@@ -172,7 +171,7 @@ def _lost_rules(
 
 def _support_error(pair: BasketPair, before: Itemsets) -> Values:
     error, count = 0.0, len(pair.original)
-    bitmaps = Bitmaps.of(pair.released, np.arange(pair.released.width))
+    bitmaps = Bitmaps.of(pair.released, np.unique(before.items).astype(np.int64))
     for length in np.unique(before.lengths).tolist():
         sets, places = before.of_length(length)
         error += float(np.abs(partial_counts(bitmaps, sets)[:, 0, -1] - before.counts[places]).sum())
@@ -205,8 +204,14 @@ def _estimated(pair: BasketPair, law: BasketOperator, before: Itemsets, limits: 
 def _entries_changed(pair: BasketPair) -> float:
     """Entries that are other than they were, unknown ones too, for each entry that there was; at most 1."""
     original = pair.original.take(pair.origin)
-    unknown = 0 if pair.unknown is None else len(np.setdiff1d(pair.unknown.keys(), original.keys()))
-    return min(1.0, (len(np.setxor1d(original.keys(), pair.released.keys())) + unknown) / len(original.items))
+    unknown = 0 if pair.unknown is None else int((~are_within(pair.unknown.keys(), original.keys())).sum())
+    return min(1.0, (_apart(original, pair.released) + unknown) / len(original.items))
+
+
+def _apart(one: Baskets, other: Baskets) -> int:
+    """Entries that stand in one of both alone."""
+    keys = one.keys(), other.keys()
+    return int((~are_within(*keys)).sum() + (~are_within(keys[1], keys[0])).sum())
 
 
 def _hidden(pair: BasketPair, limits: _Limits) -> Iterator[Stated]:
@@ -243,6 +248,11 @@ def _margins(baskets: Baskets, unknown: Baskets | None, secret: Sequence[Rule], 
     return np.array(margins)
 
 
+def _attacked(pair: BasketPair, facts: Sequence[Fact], *, judged: bool, rng: np.random.Generator) -> Iterator[Stated]:
+    yield from _learnt(pair, facts, rng)
+    yield from attack_baskets(pair.original, pair.released, pair, judged=judged, rng=rng)
+
+
 def _learnt(pair: BasketPair, facts: Sequence[Fact], rng: np.random.Generator) -> Iterator[Stated]:
     """What randomized baskets tell of an item that they show, and what a question mark tells."""
     randomized = next((fact for fact in facts if isinstance(fact, BasketsRandomized)), None)
@@ -270,7 +280,7 @@ def breach_level(law: BasketOperator, original: Baskets, found: Itemsets) -> tup
     baskets and the operator, without drawing.
     """
     kinds, classes = np.unique(original.sizes, return_inverse=True)
-    bitmaps = Bitmaps.of(original, np.arange(original.width), classes.astype(np.int64))
+    bitmaps = Bitmaps.of(original, np.unique(found.items).astype(np.int64), classes.astype(np.int64))
     highest, prior = 0.0, 0.0
     for length in np.unique(found.lengths).tolist():
         sets, _ = found.of_length(length)

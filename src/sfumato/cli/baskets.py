@@ -80,6 +80,8 @@ def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
         ("--basket", "Column of the basket, of such a table."),
     ):
         function = click.option(spelt, metavar="COL", help=words)(function)
+    words = "Each line of a CSV file is a basket, with commas between its items and no header."
+    function = click.option("--lines", is_flag=True, help=words)(function)
     return options(
         person="Whom a basket is of: dropped, and held out and attacked by person.",
         most_bytes="Bytes that INPUT may have and unpack to.  [default: 4 GiB]",
@@ -112,7 +114,8 @@ def baskets() -> None:
     """Baskets of items: randomize them and mine them all the same, or hide rules in them.
 
     INPUT is a FIMI .dat file (a line of item numbers for each basket), or CSV or Parquet with a column 'items'
-    (semicolons between), with a row for each item (--basket, --item), or with a column of 0 and 1 for each item.
+    (semicolons between), with a row for each item (--basket, --item), with a column of 0 and 1 for each item, or with a
+    basket on each line (--lines).
     """
 
 
@@ -163,7 +166,7 @@ def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None
     if sign is not None:
         refuse_to_sign_rehearsal(rehearsal=told["seed"] is not None)
     signer = signer_at(sign, output)
-    reading = {key: told.pop(key) for key in ("person", "basket", "item", "most_bytes")}
+    reading = {key: told.pop(key) for key in ("person", "basket", "item", "lines", "most_bytes")}
     share = told.pop("holdout")
     try:
         holdout = None if share is None else float(share)

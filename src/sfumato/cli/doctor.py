@@ -49,6 +49,9 @@ def warm() -> None:
     import pyarrow as pa
 
     from sfumato.assess.neighbours import nearest
+    from sfumato.core.itemsets.baskets import Baskets
+    from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
+    from sfumato.core.itemsets.mining import frequent_itemsets
     from sfumato.mechanisms.chain.mechanism import Chain
     from sfumato.mechanisms.condense.compact import in_fewer_columns
     from sfumato.mechanisms.condense.mechanism import Condensation
@@ -61,6 +64,9 @@ def warm() -> None:
         tell("compiling", place / len(steps))
         sanitize(table, mechanism, level="age > 50: 8, else: 5", report=False)
     in_fewer_columns(np.eye(2, 3))
+    few = Baskets.of([[0, 1, 2], [0, 1], [2]])
+    frequent_itemsets(few, 1)
+    partial_counts(Bitmaps.of(few, np.arange(3)), [[0, 1]])
     nearest(np.zeros((2, 1)), np.zeros((1, 1)))
     tell("compiling", 1.0)
 

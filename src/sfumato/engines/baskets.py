@@ -103,7 +103,9 @@ def _hold_out(table: BasketTable, plan: BasketPlan) -> tuple[NDArray[np.int64], 
         raise OptionError("the share of baskets to hold out must lie between 0 and 1; try 0.2")
     units = places if table.persons is None else table.persons
     drawn = plan.randomness.generator("holdout").permutation(int(units.max()) + 1)
-    out = np.isin(units, drawn[: max(1, round(plan.holdout * len(drawn)))])
+    chosen = np.zeros(len(drawn), dtype=np.bool_)
+    chosen[drawn[: max(1, round(plan.holdout * len(drawn)))]] = True
+    out = chosen[units]
     return places[~out], places[out]
 
 

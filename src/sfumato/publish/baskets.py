@@ -148,6 +148,7 @@ def baskets(
     person: str | None = None,
     basket: str | None = None,
     item: str | None = None,
+    lines: bool = False,
     most_bytes: int | None = None,
 ) -> BasketSource:
     """Baskets of a file, a frame, or a released folder, to be randomized, hidden in, blocked or mined.
@@ -161,6 +162,8 @@ def baskets(
         Column that says whom a basket is of: dropped, and held out and attacked by person.
     basket, item : str, optional
         Columns of a table that has a row for each item of a basket.
+    lines : bool
+        Each line of a CSV file is a basket, with commas between its items and no header.
     most_bytes : int, optional
         Bytes that a file may unpack to.
 
@@ -176,7 +179,7 @@ def baskets(
         if len(tables) != 1:
             raise TableError("the folder holds no single released table; name the folder 'release' itself")
         source = tables[0]
-    table = read_baskets(source, person=person, basket=basket, item=item, most_bytes=most_bytes)
+    table = read_baskets(source, person=person, basket=basket, item=item, lines=lines, most_bytes=most_bytes)
     for count, words in ((table.twice, "entries stood twice and are taken once"), (table.empty, "baskets are empty")):
         if count and table.sizes is None and not _is_released(source):
             warnings.warn(UserWarning(f"{count} {words}"), stacklevel=2)

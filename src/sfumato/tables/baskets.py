@@ -6,8 +6,10 @@ A released table of baskets has a row for each: ``items`` with semicolons betwee
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import gzip
+import io
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,7 +90,7 @@ class BasketTable:
         """How many baskets, items and entries there are."""
         used = [self.baskets.items] + ([] if self.unknown is None else [self.unknown.items])
         unknown = 0 if self.unknown is None else len(self.unknown.items)
-        items = len(np.unique(np.concatenate(used)))
+        items = int((np.bincount(np.concatenate(used)) > 0).sum())
         return BasketsReleased(len(self.baskets), items, len(self.baskets.items), unknown)
 
     def take(self, places: NDArray[np.int64]) -> BasketTable:
@@ -134,6 +136,7 @@ def read_baskets(
     person: str | None = None,
     basket: str | None = None,
     item: str | None = None,
+    lines: bool = False,
     most_bytes: int | None = None,
 ) -> BasketTable:
     """Baskets of a file or a frame.
@@ -148,6 +151,8 @@ def read_baskets(
         Column that says whom a basket is of.
     basket, item : str, optional
         Columns of a table that has a row for each item of a basket.
+    lines : bool
+        Each line of a CSV file is a basket, with commas between its items and no header.
     most_bytes : int, optional
         Bytes that a file may unpack to, by default 4 GiB.
 
@@ -156,6 +161,8 @@ def read_baskets(
     TableError
         For what cannot be read so; it names the line or the column, never a cell.
     """
+    if lines:
+        return _read_lines(source, (person, basket, item), most_bytes or MOST_BYTES)
     if not isinstance(source, str | Path):
         return baskets_of_table(to_arrow(source)[0], person=person, basket=basket, item=item)
     if str(source).lower().endswith(_FIMI):
@@ -164,6 +171,23 @@ def read_baskets(
         return _fimi(_bytes(Path(source), most_bytes or MOST_BYTES), shown(source))
     table = read_file(source, most_bytes=most_bytes or MOST_BYTES)[0]
     return baskets_of_table(table, person=person, basket=basket, item=item)
+
+
+def _read_lines(source: Any, columns: tuple[str | None, ...], most: int) -> BasketTable:
+    """Read a file with a basket on each line; blank lines before the end are baskets without items."""
+    if not isinstance(source, str | Path) or columns != (None, None, None):
+        raise OptionError("lines of items are those of a file without columns; leave out the columns, or lines")
+    try:
+        text = _bytes(Path(source), most).decode("utf-8-sig").rstrip()
+        cells = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text, newline=""))]
+    except UnicodeDecodeError:
+        raise TableError(f"{shown(source)} is not UTF-8; convert it") from None
+    except csv.Error:
+        raise TableError(f"{shown(source)} cannot be read as CSV; check its quotes") from None
+    places: dict[str, int] = {}
+    pairs = [(row, places.setdefault(name, len(places))) for row, names in enumerate(cells) for name in names if name]
+    rows, codes = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return _table(rows, codes, len(cells), _check_labels(list(places)))
 
 
 def _bytes(path: Path, most: int) -> bytes:
@@ -199,8 +223,8 @@ def _fimi(data: bytes, name: str) -> BasketTable:
         raise TableError(f"{name} holds an item number of more than {_LONGEST_NUMBER} digits; number items shorter")
     numbers = np.fromstring(data, dtype=np.int64, sep=" ") if len(places) else np.empty(0, dtype=np.int64)
     ids, codes = _numbered(numbers)
-    rows = np.cumsum(line, dtype=np.int64)[places]
-    return _table(rows, codes, 1 + int(line.sum()), tuple(map(str, ids.tolist())))
+    lines = np.flatnonzero(line)
+    return _table(np.searchsorted(lines, places), codes, 1 + len(lines), tuple(map(str, ids.tolist())))
 
 
 def _numbered(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import NotRun, Stated, Values, success
 from sfumato.assess.attacks.membership import area, area_tries
 from sfumato.assess.findings import Tries
-from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.baskets import Baskets, are_within
 
 __all__ = ["KNOWN", "attack_baskets", "origins_told"]
 
@@ -170,7 +170,7 @@ def origins_told(original: Baskets, released: Baskets, unknown: Baskets, rng: np
     if len(keys) > _VOTES:
         keys = np.sort(rng.choice(keys, _VOTES, replace=False))
     width = np.int64(original.width)
-    was = np.isin(keys, original.keys())
+    was = are_within(keys, original.keys())
     if was.all() or not was.any():
         return NotRun("all question marks stand for the same")
     rows, items = np.divmod(keys, width)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TooFew
-from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.baskets import Baskets, distinct_keys
 from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
 from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator
@@ -65,18 +65,24 @@ def check_share(name: str, value: float) -> None:
 
 
 def estimate_counts(
-    operator: BasketOperator, bitmaps: Bitmaps, sizes: NDArray[np.int64], sets: NDArray[np.int64]
+    operator: BasketOperator,
+    bitmaps: Bitmaps,
+    sizes: NDArray[np.int64],
+    sets: NDArray[np.int64],
+    parts: NDArray[np.int64] | None = None,
 ) -> tuple[Counts, Counts]:
     """Baskets that held each set before they were randomized, and the variance of that; both without bias.
 
     ``sizes`` are those of the classes of the bitmaps, and all sets have the same number of items. Given the true
     baskets an estimate's mean over the operator's chance is the true count, and the mean of the variance its variance.
+    ``parts`` are the counts in part, where they are known.
     """
     length = sets.shape[1]
     weights = np.stack([operator.weights(length, int(size)) for size in sizes])
     found, spread = np.empty(len(sets)), np.empty(len(sets))
     for first in range(0, len(sets), _CHUNK):
-        counts = partial_counts(bitmaps, sets[first : first + _CHUNK])
+        some = slice(first, first + _CHUNK)
+        counts = partial_counts(bitmaps, sets[some]) if parts is None else parts[some]
         found[first : first + _CHUNK] = np.einsum("scl,cl->s", counts, weights)
         spread[first : first + _CHUNK] = np.einsum("scl,cl->s", counts, weights**2)
     return found, np.maximum(spread - found, 0.0)
@@ -109,14 +115,15 @@ def estimate_itemsets(
     kinds, classes = _classes(operator, released, sizes)
     baskets = len(released)
     candidates = np.arange(released.width)[:, None]
-    bitmaps = Bitmaps.of(released, candidates[:, 0], classes)
+    bitmaps = Bitmaps.of(released, np.empty(0, dtype=np.int64), classes)
     found: list[tuple[tuple[int, ...], float, float]] = []
     untold = 0
     for length in range(1, longest + 1):
         if not len(candidates):
             break
         try:
-            counts, variance = estimate_counts(operator, bitmaps, kinds, candidates)
+            parts = _single_parts(released, classes) if length == 1 else None
+            counts, variance = estimate_counts(operator, bitmaps, kinds, candidates, parts)
         except OptionError:  # sets so long that the operator tells nothing of them
             untold += len(candidates)
             break
@@ -151,6 +158,14 @@ def _classes(
     if kinds.max(initial=0) > min(MOST_SIZE, operator.width):
         raise OptionError("a basket is larger than any that could be randomized so; the column 'size' is not its own")
     return kinds, classes.astype(np.int64)
+
+
+def _single_parts(released: Baskets, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many baskets of each class lack each item, and how many hold it: without a bitmap for each item."""
+    sizes = np.bincount(classes, minlength=1)
+    keys = classes[released.rows] * np.int64(released.width) + released.items
+    held = np.bincount(keys, minlength=len(sizes) * released.width).reshape(len(sizes), released.width).T
+    return np.stack([sizes - held, held], axis=2)
 
 
 def next_candidates(frequent: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -205,5 +220,5 @@ def interval_itemsets(
 
 def merged(one: Baskets, other: Baskets) -> Baskets:
     """Baskets with the entries of both."""
-    places, items = np.divmod(np.union1d(one.keys(), other.keys()), max(one.width, 1))
+    places, items = np.divmod(distinct_keys(np.concatenate([one.keys(), other.keys()])), max(one.width, 1))
     return Baskets.from_pairs(places, items, len(one), one.width, distinct=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TableError
 from sfumato.core.facts import BasketsRandomized
-from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.baskets import Baskets, are_within
 
 __all__ = ["MOST_SIZE", "OPERATORS", "BasketOperator", "OperatorName"]
 
@@ -227,17 +227,11 @@ def _drawn(baskets: Baskets, kept: NDArray[np.int64], added: NDArray[np.int64], 
         keys = wanted * width + rng.integers(0, width, size=len(wanted))
         fresh = np.zeros(len(keys), dtype=np.bool_)
         fresh[np.unique(keys, return_index=True)[1]] = True
-        fresh &= ~_within(keys, own) & ~_within(keys, come)
+        fresh &= ~are_within(keys, own) & ~are_within(keys, come)
         come = np.sort(np.concatenate([come, keys[fresh]]))
         wanted = wanted[~fresh]
     places, items = np.divmod(np.concatenate([stays, come]), width)
     return Baskets.from_pairs(places, items, len(baskets), int(width), distinct=True)
-
-
-def _within(keys: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
-    if not len(ordered):
-        return np.zeros(len(keys), dtype=np.bool_)
-    return np.asarray(ordered[np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)] == keys)
 
 
 def _joined(parts: list[Baskets], width: int) -> Baskets:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RulesBlocked
-from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.baskets import Baskets, are_within, distinct_keys
 from sfumato.core.itemsets.estimate import check_share, merged
 from sfumato.core.itemsets.mining import least_count
 from sfumato.mechanisms.transactions.protocol import BasketRule, SanitizedBaskets, count_sets
@@ -79,8 +79,8 @@ class RuleBlocking:
         held, unknown = table.baskets, np.empty(0, dtype=np.int64)
         for rule in sorted(rules, key=lambda each: len(each.items)):
             held, fresh = self._block(held, table.baskets, rule, rng)
-            unknown = np.union1d(unknown, fresh)
-        places, items = np.divmod(np.setdiff1d(unknown, held.keys()), held.width)
+            unknown = distinct_keys(np.concatenate([unknown, fresh]))
+        places, items = np.divmod(unknown[~are_within(unknown, held.keys())], held.width)
         blocked = Baskets.from_pairs(places, items, len(held), held.width, distinct=True)
         open_ = sum(not self.is_blocked(held, blocked, rule) for rule in rules)
         if open_:
@@ -116,8 +116,7 @@ class RuleBlocking:
         victims = rng.choice(np.array(rule.right), needed)
         ones = chosen * width + victims
         zeros = [self._zeros(original, rule, item, int((victims == item).sum()), rng) for item in rule.right]
-        kept = held.having(~np.isin(held.keys(), ones))
-        return kept, np.concatenate([ones, *zeros])
+        return held.without(ones), np.concatenate([ones, *zeros])
 
     def _zeros(
         self, original: Baskets, rule: BasketRule, item: int, ones: int, rng: np.random.Generator

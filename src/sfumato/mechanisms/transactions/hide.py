@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RulesHidden
-from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.baskets import Baskets, are_within
 from sfumato.core.itemsets.estimate import check_share
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
 from sfumato.mechanisms.transactions.protocol import BasketRule, SanitizedBaskets, count_sets
@@ -84,7 +84,7 @@ class RuleHiding:
         hidden = self.hide(table.baskets, rules)
         at_random = self.hide(table.baskets, rules, rng)
         before, after = table.baskets.keys(), hidden.keys()
-        removed, added = len(np.setdiff1d(before, after)), len(np.setdiff1d(after, before))
+        removed, added = int((~are_within(before, after)).sum()), int((~are_within(after, before)).sum())
         fact = RulesHidden(self.strategy, len(rules), self.min_support, self.min_confidence, removed, added)
         return SanitizedBaskets(dataclasses.replace(table, baskets=hidden), (fact,), at_random)
 
@@ -159,8 +159,7 @@ class _Work:
             best = costs.argmin(axis=1)
             first = np.lexsort((self.baskets.sizes[holders], costs.min(axis=1)))[:count]
             chosen, items = holders[first], np.array(victims)[best[first]]
-        gone = chosen * np.int64(self.baskets.width) + items
-        self.baskets = self.baskets.having(~np.isin(self.baskets.keys(), gone))
+        self.baskets = self.baskets.without(chosen * np.int64(self.baskets.width) + items)
 
     def _cost(self, holders: Places, item: int, needed: int) -> NDArray[np.float64]:
         """What taking an item out of each basket would cost, in sets near the threshold, less what it hides besides."""

@@ -71,7 +71,7 @@ def best_hiding(baskets: Baskets, rules: Sequence[BasketRule], how: RuleHiding, 
         raise SfumatoError("the integer program was not solved in time; take fewer baskets")
     gone = [key for key, place in model.entries.items() if done.x[place] > 0.5]
     keys = np.array([row * baskets.width + item for row, item in gone], dtype=np.int64)
-    after = baskets.having(~np.isin(baskets.keys(), keys))
+    after = baskets.without(keys)
     return BestHiding(after, sets_lost(model.frequent, after, rules, least), len(gone))
 
 
