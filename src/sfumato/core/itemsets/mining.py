@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.compiled import compiled, fixed
+from sfumato.core.compiled import compiled, fixed, inner
 from sfumato.core.errors import OptionError
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.itemsets.bitmaps import popcount
@@ -24,7 +24,6 @@ MOST_SETS = 20_000_000
 """Itemsets that are held at once; more are refused."""
 
 _HAIR = 1e-9
-_FEW = 64  # items up to which a basket is sorted by insertion
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,11 +112,9 @@ def frequent_itemsets(baskets: Baskets, min_count: int, *, longest: int | None =
     kept = kept[np.argsort(counts[kept], kind="stable")]  # the rarest first: its table is the smallest
     codes = np.full(baskets.width, -1, dtype=np.int32)
     codes[kept] = np.arange(len(kept), dtype=np.int32)
-    items, starts, holders, first = _recoded(
-        fixed(baskets.items, np.int32),
-        fixed(baskets.starts, np.int64),
-        fixed(codes, np.int32),
-        fixed(counts[kept], np.int64),
+    first = fixed(np.concatenate([[0], np.cumsum(counts[kept])]), np.int64)
+    items, starts, holders = _recoded(
+        fixed(baskets.items, np.int32), fixed(baskets.starts, np.int64), fixed(codes, np.int32), first
     )
     limit = int(np.diff(starts).max(initial=0)) if longest is None else longest
     flat, lengths, found, whole = _mine(
@@ -133,43 +130,44 @@ def frequent_itemsets(baskets: Baskets, min_count: int, *, longest: int | None =
 
 
 @compiled
-def _recoded(items: Any, starts: Any, codes: Any, counts: Any) -> tuple[Any, Any, Any, Any]:
-    """Baskets of frequent items alone by their codes, in rising order; and the baskets of each code."""
-    first = np.zeros(len(counts) + 1, dtype=np.int64)
-    first[1:] = np.cumsum(counts)
-    held, holders = np.empty(first[-1], dtype=np.int32), np.empty(first[-1], dtype=np.int32)
-    ends, cursor, used = np.zeros(len(starts), dtype=np.int64), first[:-1].copy(), 0
+def _recoded(items: Any, starts: Any, codes: Any, first: Any) -> tuple[Any, Any, Any]:
+    """Baskets of frequent items alone by their codes, in rising order; and the baskets of each code.
+
+    ``first`` is where the baskets of each code begin. Codes are handed to their baskets one after the other, so that
+    nothing is sorted.
+    """
+    holders, cursor = np.empty(first[-1], dtype=np.int32), first[:-1].copy()
+    ends = np.zeros(len(starts), dtype=np.int64)
     for basket in range(len(starts) - 1):
+        used = ends[basket]
         for entry in range(starts[basket], starts[basket + 1]):
             code = codes[items[entry]]
             if code >= 0:
-                held[used] = code
-                used += 1
                 holders[cursor[code]] = basket
                 cursor[code] += 1
-        if used - ends[basket] > _FEW:
-            held[ends[basket] : used].sort()
-        for at in range(ends[basket] + 1, used):
-            code, free = held[at], at
-            while free > ends[basket] and held[free - 1] > code:
-                held[free] = held[free - 1]
-                free -= 1
-            held[free] = code
+                used += 1
         ends[basket + 1] = used
-    return held, ends, holders, first
+    held, free = np.empty(first[-1], dtype=np.int32), ends[:-1].copy()
+    for code in range(len(first) - 1):
+        for place in range(first[code], first[code + 1]):
+            basket = holders[place]
+            held[free[basket]] = code
+            free[basket] += 1
+    return held, ends, holders
 
 
-@compiled
+@inner
 def _grown(array: Any, needed: int) -> Any:
     """The array, or twice as long a one with the same head where it is too short."""
     if needed <= len(array):
         return array
     longer = np.empty(max(needed, 2 * len(array)), dtype=array.dtype)
-    longer[: len(array)] = array
+    for place in range(len(array)):  # a slice would compile what to say where lengths differ
+        longer[place] = array[place]
     return longer
 
 
-@compiled
+@inner
 def _opened(
     items: Any, starts: Any, holders: Any, item: int, least: int,
     partners: Any, place: Any, pool: Any, names: Any, totals: Any,

@@ -169,7 +169,9 @@ def _grow(
         together, spread = _spread(rows.score[first:last], classes, whole)
         best = together + spread * (least_gain / max(n, 1)) + _ROUNDING * together
         if n >= 2 * leaf and spread > 0.0:
-            levelled = rows.levels[first:last].max() > leaf
+            levelled = False
+            for place in range(first, last):
+                levelled = levelled or rows.levels[place] > leaf
             for column in range(len(bins)):
                 held = _fill_bins(rows, column, first, last, bins[column], classes, levelled, found)
                 if nominal[column]:
