@@ -187,6 +187,7 @@ OTHERWISE: dict[str, set[str]] = {  # places to read and write, and options that
     "verify": set(),
     "breach": {"plot"},
     "reconstruct": {"source", "plot", "seed"},
+    "relate": {"source"},
 }
 
 

@@ -91,15 +91,14 @@ def real_columns() -> dict[str, Floats]:
 
 def real(values: Floats, law: str, seed: int) -> tuple[float, float, float]:
     rng = np.random.default_rng([seed, 29])
-    low, high = float(values.min()), float(values.max())
-    grid = 10.0 ** np.floor(np.log10((high - low) / 1000))
-    domain = Reals(low, low + float(np.ceil((high - low) / grid)) * float(grid), float(grid))
+    scaled = (values - values.min()) / np.ptp(values)  # the range is taken as declared
+    domain = Reals(0.0, 1.0, 0.0001)
     chosen = {"name": "laplace", "scale": (domain.high - domain.low) / 2} if law == "Laplace, epsilon 2" else {
         "name": "keep-or-replace", "keep": 0.5,
     }  # fmt: skip
     spec = NoiseSpec(domain, chosen)
-    found = reconstruct(spec.randomize(values, rng), spec, intervals=20, least=0.0)
-    truth = np.bincount(np.searchsorted(found.cells.cuts, domain.encode(values), side="right") - 1, minlength=20) / len(
+    found = reconstruct(spec.randomize(scaled, rng), spec, intervals=20, least=0.0)
+    truth = np.bincount(np.searchsorted(found.cells.cuts, domain.encode(scaled), side="right") - 1, minlength=20) / len(
         values
     )
     return inside(found, truth)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sfumato.publish.verify import verify_release as verify
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
     from sfumato.tuning.run import tune
-    from sfumato.verbs import inspect, reconstruct, stream
+    from sfumato.verbs import inspect, reconstruct, relate, stream
 
 __all__ = [
     "AdditiveNoise",
@@ -72,6 +72,7 @@ __all__ = [
     "evaluate",
     "inspect",
     "reconstruct",
+    "relate",
     "sanitize",
     "sanitize_file",
     "stream",
@@ -117,6 +118,7 @@ _HOMES = {
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",
     "reconstruct": "sfumato.verbs",
+    "relate": "sfumato.verbs",
     "sanitize": "sfumato.publish.sanitize",
     "sanitize_file": "sfumato.publish.sanitize",
     "stream": "sfumato.verbs",

@@ -27,6 +27,7 @@ _VERBS = {
     "baskets": "baskets",
     "stream": "stream",
     "reconstruct": "randomized",
+    "relate": "randomized",
     "party": "party",
     "doctor": "doctor",
 }

@@ -1,4 +1,4 @@
-"""Verbs about randomized answers: breach and reconstruct."""
+"""Verbs about randomized answers: breach, reconstruct and relate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sfumato.core.errors import OptionError
 if TYPE_CHECKING:
     from sfumato.mine.reconstruct import Reconstruction
 
-__all__ = ["breach", "reconstruct"]
+__all__ = ["breach", "reconstruct", "relate"]
 
 _CHANCE = click.FloatRange(min=0, max=1)
 
@@ -122,6 +122,58 @@ def reconstruct(
         if path is not None:
             console.say(f"Look at: {path}")
     console.result({"column": column, "spec": known.digest, **found.to_document(), "missing": found.missing})
+
+
+@click.command()
+@click.argument("source", metavar="INPUT")
+@click.option("--column", required=True, metavar="COL", help="A column of randomized values; the response of the line.")
+@click.option("--to", required=True, metavar="COL", help="Another one; the predictor of the line.")
+@click.option("--spec", required=True, type=FILE, help="Noise specification (TOML), or a release's certificate.json.")
+@click.option("--to-spec", type=FILE, help="That of the other column.  [default: that of --spec]")
+@click.option("--intervals", type=COUNT, help="Equal intervals of the column.  [default: 5]")
+@click.option("--to-intervals", type=COUNT, help="Equal intervals of the other.  [default: 5]")
+@click.option("--bands", type=float, default=0.95, show_default=True, help="Level of the bands.")
+@click.option("--least", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Refuse below this worth.")
+@click.option("--strict", is_flag=True, help="Refuse values that do not fit the laws (exit code 3).")
+@options(output="Write the table to this CSV file.")
+@options("encoding", "query", overwrite="Replace a file of that name.")
+@verb
+def relate(
+    console: Console, source: str, output: Path | None, overwrite: bool, encoding: str, query: str | None, **told: Any
+) -> None:
+    """Estimate how two columns of randomized values go together: their cross table, and a line through the true values.
+
+    The columns must have been randomized independently of each other, as randomize and collect do. INPUT is as for
+    reconstruct. Records without one of the two values are skipped. Refused, with exit code 3, where the records are too
+    few for the noise.
+    """
+    import sfumato as sf
+    from sfumato.core.replacing import check_target, replacing_target
+
+    if output is not None:
+        if output.suffix.lower() != ".csv":
+            raise OptionError("--output must end in .csv")
+        check_target(output, Path(source), overwrite=overwrite)
+    table, _ = read_input(source, encoding=encoding, query=query)
+    with console.progress():
+        found = sf.relate(table, **told)
+    if output is not None:
+        with replacing_target(output) as work, Path(work).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow((told["column"], told["to"], "probability", "lower", "upper"))
+            document = found.table.to_document()
+            names = [(row, column) for row in found.table.rows.names() for column in found.table.columns.names()]
+            numbers = zip(*([each for row in document[key] for each in row] for key in _SHARES), strict=True)
+            writer.writerows((*where, *each) for where, each in zip(names, numbers, strict=True))
+    console.say(found.describe())
+    if found.table.missing:
+        console.say(f"{found.table.missing} records without one of the values were skipped.")
+    if output is not None:
+        console.say(f"Look at: {output}")
+    console.result({"column": told["column"], "to": told["to"], **found.to_document()})
+
+
+_SHARES = ("probability", "lower", "upper")
 
 
 def _write(found: Reconstruction, column: str, plot: Path | None, form: str, output: Path | None) -> None:

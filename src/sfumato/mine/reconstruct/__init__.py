@@ -5,6 +5,17 @@ from __future__ import annotations
 from sfumato.mine.reconstruct.channel import Channel
 from sfumato.mine.reconstruct.counts import Estimate, reconstruct_counts
 from sfumato.mine.reconstruct.estimate import reconstruct
+from sfumato.mine.reconstruct.joint import CrossTable, Regression, cross_table, regress
 from sfumato.mine.reconstruct.model import Reconstruction
 
-__all__ = ["Channel", "Estimate", "Reconstruction", "reconstruct", "reconstruct_counts"]
+__all__ = [
+    "Channel",
+    "CrossTable",
+    "Estimate",
+    "Reconstruction",
+    "Regression",
+    "cross_table",
+    "reconstruct",
+    "reconstruct_counts",
+    "regress",
+]

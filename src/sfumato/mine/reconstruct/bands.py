@@ -28,6 +28,7 @@ _MOST = 100  # inputs whose ranges are followed one by one
 _MANY_ALIKE = 100  # inputs of a law that tells all of them alike, from which their own counts are enough
 _ALIKE = 0.02  # least share of information over the largest, for a law to tell all alike
 _OUTPUTS = 256
+_FINEST = 400  # inputs that a fit is judged with
 
 _Vector = NDArray[np.float64]
 _Places = NDArray[np.int64]
@@ -55,7 +56,7 @@ class Bands:
     blocks: _Places
 
 
-def cell_bands(counts: _Vector, channel: Channel, begins: _Places, level: float) -> Bands:
+def cell_bands(counts: _Vector, channel: Channel, begins: _Places, level: float, *, most: int = _MOST) -> Bands:
     """Band of each cell, which holds its true probability at the level whatever the distribution is.
 
     Parameters
@@ -65,22 +66,27 @@ def cell_bands(counts: _Vector, channel: Channel, begins: _Places, level: float)
     begins : ndarray of int
         First input of each cell.
     level : float
+    most : int
+        Inputs beyond which neighbours are taken together.
 
     Notes
     -----
-    The range over all distributions that fit [`Admissible`]. Of more than 100 inputs, neighbours are taken together: no
+    The range over all distributions that fit [`Admissible`]. Of more inputs than ``most`` neighbours are joined: no
     cell has more than its block. Where a law tells many inputs all alike (keep-or-replace) each is known from its own
     count, and the plain solution with its deviation is the band.
     """
     shares = channel.shares
     alike = bool(len(shares) and shares[-1] >= _ALIKE * shares[0])
     many = alike and len(shares) >= _MANY_ALIKE
-    blocks = _blocks(begins, channel.inputs, _MANY_ALIKE if many else _MOST)
+    blocks = _blocks(begins, channel.inputs, _MANY_ALIKE if many else most)
     chances, seen = _merge(channel.chances, counts, blocks)
     admissible = Admissible.of(seen, chances, level)
     if not alike:
         lower, upper = _ranges(admissible, begins, blocks, channel.inputs)
-        return Bands(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0), admissible.fit, admissible, blocks)
+        fit = admissible.fit
+        if len(blocks) < channel.inputs <= _FINEST:  # a law is not to be doubted for what is coarse here
+            fit = Admissible.of(*_merge(channel.chances, counts, np.arange(channel.inputs))[::-1], level).fit
+        return Bands(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0), fit, admissible, blocks)
     plain = Plain.of(counts, channel.chances, admissible.radius)
     lower, upper = plain.ranges(begins) if many else _ranges(admissible, begins, blocks, channel.inputs)
     single = np.arange(channel.inputs)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import OptionError
+from sfumato.core.errors import OptionError, printable
 from sfumato.core.laws.domains import Integers, Labels, Reals, Universe
 from sfumato.core.laws.operators import Additive, KeepOrReplace, Membership, Operator, Response
 
@@ -61,6 +62,13 @@ class Cells:
         if isinstance(self.universe, Reals):
             edges = np.clip(edges, self.universe.low, self.universe.high)
         return np.asarray(edges, dtype=np.float64)
+
+    def names(self) -> list[str]:
+        """What each cell is called in a table or a chart."""
+        edges = self.edges
+        if edges is not None:
+            return [f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges)]
+        return [printable(str(value)) for value in self.values or ()]
 
     @property
     def centres(self) -> NDArray[np.float64]:
@@ -132,7 +140,7 @@ def _between(universe: Integers | Reals, edges: Sequence[float]) -> _Places:
     return cuts
 
 
-def refine(cells: Cells, operator: Operator) -> tuple[Cells, _Places]:
+def refine(cells: Cells, operator: Operator, most: int = _FINE) -> tuple[Cells, _Places]:
     """Cut intervals into parts to estimate with, and give which part each interval begins with.
 
     Chances summed over an interval take its places as equally likely. Where the truth changes within an interval that
@@ -140,7 +148,7 @@ def refine(cells: Cells, operator: Operator) -> tuple[Cells, _Places]:
     Classes stay as they are, and intervals that are kept or replaced as one: for these it is no matter.
     """
     widths = np.diff(cells.cuts)
-    parts = max(_FINE // len(cells), 1)
+    parts = max(most // len(cells), 1)
     if parts == 1 or isinstance(operator, Membership | KeepOrReplace) or widths.max() == 1:
         return cells, np.arange(len(cells))
     many = np.minimum(widths, parts)

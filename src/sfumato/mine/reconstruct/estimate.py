@@ -33,7 +33,7 @@ from sfumato.mine.reconstruct.iterate import LIMIT, STOPS, iterate, make_stop
 from sfumato.mine.reconstruct.model import Reconstruction
 from sfumato.mine.reconstruct.moments import moments_of
 
-__all__ = ["DOUBTFUL", "Counted", "count_released", "reconstruct", "solve"]
+__all__ = ["DOUBTFUL", "Counted", "count_released", "doubt", "reconstruct", "solve"]
 
 DOUBTFUL = 0.01
 """P-value of the fit below which the law is called into doubt."""
@@ -114,7 +114,7 @@ def reconstruct(
     refuse_worthless(worth, len(codes), len(cells), least)
     known = cell_bands(seen.counts, Channel(seen.channel.chances), seen.begins, bands)
     if strict and known.fit < DOUBTFUL:
-        raise DoesNotFit(_doubt(known.fit))
+        raise DoesNotFit(doubt(known.fit))
     resolved = resolved_directions(channel, len(codes))
     found = Reconstruction(
         probability=probability,
@@ -238,7 +238,7 @@ def solve(seen: Counted, stop: str | None, method: str, *, ordered: bool, limit:
 def _notes(channel: Channel, ended: str, resolved: int, limit: int, known: Bands, coarse: float) -> tuple[str, ...]:
     found = []
     if known.fit < DOUBTFUL:
-        found.append(_doubt(known.fit))
+        found.append(doubt(known.fit))
     if ended == "limit":
         found.append(f"the iteration was ended after {limit} steps, before its stop")
     blind = int((channel.shares <= 1e-12).sum())
@@ -260,7 +260,8 @@ def _notes(channel: Channel, ended: str, resolved: int, limit: int, known: Bands
     return tuple(found)
 
 
-def _doubt(fit: float) -> str:
+def doubt(fit: float) -> str:
+    """Say that values do not fit their law."""
     return (
         f"the values do not fit the law (p = {fit:.1g}): no distribution on this domain gives such values; check "
         "that the specification is the one they were made with"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.documents import plain
-from sfumato.core.errors import OptionError, printable
+from sfumato.core.errors import OptionError
 from sfumato.core.laws.domains import Labels
 from sfumato.mine.reconstruct.answers import Answer
 from sfumato.mine.reconstruct.cells import Cells
@@ -148,12 +148,11 @@ class Reconstruction:
 
     def _names(self, first: NDArray[np.int64]) -> list[str]:
         """What each line of a chart is about."""
-        edges, values = self.edges, self.values
-        last = np.r_[first[1:], len(self.cells)]
+        edges, named = self.edges, self.cells.names()
+        pairs = list(zip(first, np.r_[first[1:], len(self.cells)], strict=True))
         if edges is not None:
-            return [f"{edges[a]:.6g} to {edges[b]:.6g}" for a, b in zip(first, last, strict=True)]
-        named = [printable(str(value)) for value in values or ()]
-        return [named[a] if b == a + 1 else f"{named[a]} to {named[b - 1]}" for a, b in zip(first, last, strict=True)]
+            return [f"{edges[a]:.6g} to {edges[b]:.6g}" for a, b in pairs]
+        return [named[a] if b == a + 1 else f"{named[a]} to {named[b - 1]}" for a, b in pairs]
 
 
 def _percents(low: float, up: float) -> str:
