@@ -41,7 +41,7 @@ set of mushroom, whose item every basket holds.
 """
 TAIL = """
 Chosen: our own. It is level with or faster than the fastest of the others wherever that takes more than a few
-hundredths of a second, it needs no compiler at installation (pyfim comes as C sources alone, last in 2018) and the
+hundredths of a second, it needs no compiler at installation (pyfim comes as C sources) and the
 report's rule measures use the same arrays.
 
 ## A million baskets
@@ -92,8 +92,8 @@ def peers(name: str, supports: Iterable[float]) -> None:
 
 
 def compare(python: Path) -> str:
-    from sfumato.core.itemsets import Baskets, frequent_itemsets
-    from sfumato.core.itemsets.mining import least_count
+    from sfumato.core.itemsets.baskets import Baskets
+    from sfumato.core.itemsets.mining import frequent_itemsets, least_count
 
     frequent_itemsets(Baskets.of([[0, 1]]), 1)
     lines = []

@@ -326,10 +326,10 @@ OPERATORS = (
 )
 
 
-def randomized_baskets(law: BasketOperator, longest: int) -> BasketsRandomized:
+def randomized_baskets(law: BasketOperator, longest: int, *, declared: bool) -> BasketsRandomized:
     size = longest if law.by_size else 0
     told = (law.name, law.width, law.keep, law.insert, law.cutoff, law.gamma)
-    return BasketsRandomized(*told, size, law.epsilon_up_to(size))
+    return BasketsRandomized(*told, size, law.epsilon_up_to(size), declared)
 
 
 @st.composite
@@ -342,7 +342,9 @@ def baskets(draw: Any) -> Facts:
     way = draw(
         st.sampled_from(
             (
-                randomized_baskets(draw(st.sampled_from(OPERATORS)), draw(st.integers(1, 6))),
+                randomized_baskets(
+                    draw(st.sampled_from(OPERATORS)), draw(st.integers(1, 6)), declared=draw(st.booleans())
+                ),
                 RulesHidden("consequent", rules, support, confidence, draw(st.integers(1, 9)), 0),
                 RulesHidden("antecedent", rules, support, confidence, 0, draw(st.integers(1, 9))),
                 RulesBlocked(rules, support, confidence, 0.1),

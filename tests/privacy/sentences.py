@@ -263,17 +263,19 @@ CLAIMS = (
             and basket_factor(facts, of_item(the(facts, BasketsRandomized)), said["factor"])
         ),
         by_chance=True,
+        assumed=lambda facts, said: not the(facts, BasketsRandomized).declared,
     ),
     Sentence(
         "item of a person's baskets",
-        r"Over all baskets of one person, at most (?P<most>\d+), the odds that an item is in all of them and not in "
-        r"none change by a factor of at most (?P<factor>[\d.e+]+)\.",
+        r"Over all baskets of one person, at most (?P<most>\d+), the odds that an item was in all of them rather "
+        r"than in none change by a factor of at most (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
             int(said["most"]) == most_baskets(facts) > 1
             and the(facts, BasketsRandomized).operator == "flip"
             and basket_factor(facts, most_baskets(facts) * of_item(the(facts, BasketsRandomized)), said["factor"])
         ),
         by_chance=True,
+        assumed=lambda facts, said: not the(facts, BasketsRandomized).declared,
     ),
     Sentence(
         "whole basket",
@@ -284,6 +286,7 @@ CLAIMS = (
             and basket_factor(facts, the(facts, BasketsRandomized).epsilon, said["factor"])
         ),
         by_chance=True,
+        assumed=lambda facts, said: not the(facts, BasketsRandomized).declared,
     ),
     Sentence(
         "baskets of a person",
@@ -295,6 +298,7 @@ CLAIMS = (
             and basket_factor(facts, most_baskets(facts) * the(facts, BasketsRandomized).epsilon, said["factor"])
         ),
         by_chance=True,
+        assumed=lambda facts, said: not the(facts, BasketsRandomized).declared,
     ),
     Sentence(
         "hidden rules",
@@ -724,7 +728,7 @@ REFUSED = (
     Sentence(
         "items there are",
         r"A reader cannot learn which items there are\.",
-        lambda facts, said: has(facts, BasketsRandomized),
+        lambda facts, said: not the(facts, BasketsRandomized).declared,
     ),
     Sentence(
         "basket as a whole",

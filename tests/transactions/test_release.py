@@ -128,6 +128,21 @@ def test_a_seed_repeats_a_rehearsal_and_nothing_signs_it() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*baskets are empty")
+def test_items_that_were_declared_make_the_claims_proved_and_others_only_assumed() -> None:
+    names = [f"i{place}" for place in range(15)]
+    for told, kind in (({}, "assumed"), ({"items": names}, "proved")):
+        certificate = shop().randomize(report=False, **told).certificate  # type: ignore[arg-type]
+        kinds = {claim.kind for claim in certificate.claims if "change" in claim.claim}
+        assert kinds == {kind}
+        (fact,) = (fact for fact in certificate.facts if isinstance(fact, BasketsRandomized))
+        assert (fact.width, fact.declared) == ((15, True) if told else (12, False))
+    with pytest.raises(TableError, match="11 items that are not among"):
+        shop().randomize(items=["i0"], report=False)
+    with pytest.raises(OptionError, match="stands twice"):
+        shop().randomize(items=["i0", "i0"], report=False)
+
+
+@pytest.mark.filterwarnings("ignore:.*baskets are empty")
 def test_what_a_verb_does_not_know_is_refused() -> None:
     for way in (
         lambda: shop().randomize(operator="flip", cutoff=3),

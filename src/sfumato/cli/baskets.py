@@ -42,7 +42,7 @@ WORDS = {
 }
 """What each parameter of a method for baskets is."""
 
-_MOST_RULES = 1 << 20  # bytes of a file of rules
+_MOST_RULES, _MOST_ITEMS = 1 << 20, 1 << 27  # bytes of a file of rules, and of items
 
 
 class _WithMethod(click.RichCommand):
@@ -121,10 +121,16 @@ def baskets() -> None:
 
 @baskets.command(cls=_method("randomize-baskets"))
 @click.argument("source", metavar="INPUT")
+@click.option(
+    "--items", "item_file", type=FILE, help="File with the name of every item that there is, one on each line."
+)
 @_releasing
 @verb
 def randomize(console: Console, source: str, **told: Any) -> None:
-    """Randomize every basket by itself; 'baskets estimate' recovers the supports of itemsets."""
+    """Randomize every basket by itself; 'baskets estimate' recovers the supports of itemsets.
+
+    Without --items the items are read off the baskets, and what is claimed assumes that they were known beforehand.
+    """
     _run(console, source, told, "randomize")
 
 
@@ -172,7 +178,11 @@ def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None
         holdout = None if share is None else float(share)
     except ValueError:
         raise OptionError("--holdout of baskets is a share, such as 0.2; files are for tables") from None
-    rules = () if name == "randomize" else (_rules(told.pop("named"), told.pop("rule_file"), output),)
+    rules: tuple[Any, ...] = ()
+    if name != "randomize":
+        rules = (_rules(told.pop("named"), told.pop("rule_file"), output),)
+    elif (file := told.pop("item_file")) is not None:
+        told["items"] = _lines(file, "file of items", "--items", _MOST_ITEMS)
     with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
         shop = sf.baskets(source, **reading)
         release = getattr(shop, name)(*rules, holdout=holdout, report=report, command=command_words(), **told)
@@ -182,16 +192,21 @@ def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None
 
 def _rules(named: tuple[str, ...], file: Path | None, output: Path) -> tuple[str, ...]:
     """Rules of the command line and of a file, whose blank lines and lines that begin with # are left out."""
-    from sfumato.core.documents import read_text
-
     if file is None:
         return named
     if output.resolve() in file.resolve().parents:
         raise OptionError("the file of rules lies in the output folder, part of which leaves; keep it elsewhere")
-    if file.is_file() and file.stat().st_size > _MOST_RULES:
-        raise OptionError("the file of rules has more than 1 MiB; name fewer rules")
-    lines = [line.strip() for line in read_text(file, "file of rules", "check --rules").splitlines()]
-    return (*named, *(line for line in lines if line and not line.startswith("#")))
+    lines = _lines(file, "file of rules", "--rules", _MOST_RULES)
+    return (*named, *(line for line in lines if not line.startswith("#")))
+
+
+def _lines(file: Path, what: str, option: str, most: int) -> tuple[str, ...]:
+    """Lines of a text file that are not blank."""
+    from sfumato.core.documents import read_text
+
+    if file.is_file() and file.stat().st_size > most:
+        raise OptionError(f"the {what} has more than {most >> 20} MiB; check {option}")
+    return tuple(line.strip() for line in read_text(file, what, f"check {option}").splitlines() if line.strip())
 
 
 def _tell(console: Console, release: Release, folder: Path, form: str, signer: Signer | None) -> None:

@@ -516,7 +516,8 @@ class BasketsRandomized(Fact):
     """Every basket was randomized by itself over ``width`` items, by an operator and its parameters.
 
     ``longest`` is the size of the longest basket where sizes show, else 0. ``epsilon`` is the logarithm of the
-    amplification: over any two baskets for flip, and over two of one size for the others.
+    amplification: over any two baskets for flip, and over two of one size for the others. ``declared`` where the owner
+    said which items there are, so that they were not read off the baskets.
     """
 
     fact: ClassVar[str] = "baskets-randomized"
@@ -528,6 +529,7 @@ class BasketsRandomized(Fact):
     gamma: float | None
     longest: int
     epsilon: float
+    declared: bool = False
 
 
 @dataclass(frozen=True)

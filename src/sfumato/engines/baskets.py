@@ -35,6 +35,8 @@ class BasketPlan:
     mechanism : BasketMechanism
     rules : tuple of str
         Rules to hide, by the names of items. They are secret: neither certificate nor recipe holds them.
+    items : tuple of str, optional
+        Names of the items that there are, which may come into a basket; without, those that the baskets hold.
     holdout : float, optional
         Share of the baskets, or of the persons, to keep out of the release, for measuring.
     randomness : Randomness
@@ -42,6 +44,7 @@ class BasketPlan:
 
     mechanism: BasketMechanism
     rules: tuple[str, ...] = ()
+    items: tuple[str, ...] | None = None
     holdout: float | None = None
     randomness: Randomness = field(default_factory=Randomness)
 
@@ -52,7 +55,8 @@ class BasketPlan:
 def run_baskets(table: BasketTable, plan: BasketPlan) -> Outcome:
     """Hold baskets out, run the mechanism, and shuffle what came of it."""
     kept, outside = _hold_out(table, plan)
-    inside = _with_items(table.take(kept), table.take(kept).baskets.counts > 0)
+    inside = table.take(kept)
+    inside = _with_items(inside, inside.baskets.counts > 0) if plan.items is None else inside.over(plan.items)
     if len(kept) < _FEWEST:
         raise TableError(f"{len(kept)} baskets are left, too few to hide one among; bring more")
     rules: tuple[BasketRule, ...] = ()

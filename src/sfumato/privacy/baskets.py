@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import BasketPersons, BasketsRandomized, BasketsReleased, Fact, RulesBlocked, RulesHidden
@@ -72,9 +73,11 @@ def of_randomized_baskets(fact: BasketsRandomized, facts: tuple[Fact, ...]) -> S
     law = BasketOperator.of(fact)
     most = next((each.most for each in facts if isinstance(each, BasketPersons)), 1)
     if law.name == "flip":
-        yield from _of_items(law, most)
+        yield from _of_items(fact, law, most)
     else:
         yield from _of_wholes(fact, law, most)
+    if fact.declared:
+        return
     yield Refused(
         "A reader cannot learn which items there are.",
         f"what comes into baskets is drawn from the {counted(fact.width, 'item', 'items')} that the baskets held, "
@@ -82,24 +85,33 @@ def of_randomized_baskets(fact: BasketsRandomized, facts: tuple[Fact, ...]) -> S
     )
 
 
-def _of_items(law: BasketOperator, most: int) -> Statements:
+def _kind(fact: BasketsRandomized) -> Literal["proved", "assumed"]:
+    """An item that came in tells that somebody holds it, where the items were read off the baskets."""
+    return "proved" if fact.declared else "assumed"
+
+
+def _assumes(fact: BasketsRandomized) -> str:
+    return SECRET_RANDOMNESS if fact.declared else f"which items there are was known before; {SECRET_RANDOMNESS}"
+
+
+def _of_items(fact: BasketsRandomized, law: BasketOperator, most: int) -> Statements:
     done = (
         f"Each item stays with a chance of {law.keep:g} and each other comes in with {law.insert:g}, all by themselves."
     )
     yield Claim(
         "To somebody who knows all other items of a basket, seeing it changes the odds that one more item was in it by "
         f"a factor of at most {at_most(math.exp(min(700.0, law.item_epsilon)))}.",
-        "proved",
+        _kind(fact),
         done,
-        SECRET_RANDOMNESS,
+        _assumes(fact),
     )
     if most > 1:
         yield Claim(
-            f"Over all baskets of one person, at most {most}, the odds that an item is in all of them and not in none "
-            f"change by a factor of at most {at_most(math.exp(min(700.0, most * law.item_epsilon)))}.",
-            "proved",
+            f"Over all baskets of one person, at most {most}, the odds that an item was in all of them rather than in "
+            f"none change by a factor of at most {at_most(math.exp(min(700.0, most * law.item_epsilon)))}.",
+            _kind(fact),
             f"{done} The factors of several baskets multiply.",
-            SECRET_RANDOMNESS,
+            _assumes(fact),
         )
     yield Refused(
         "A reader cannot learn what is in a basket as a whole.",
@@ -114,9 +126,9 @@ def _of_wholes(fact: BasketsRandomized, law: BasketOperator, most: int) -> State
         yield Claim(
             "To somebody who knows the size of a basket, seeing it changes the odds of whatever may be said of its "
             f"items by a factor of at most {at_most(math.exp(fact.epsilon))}.",
-            "proved",
+            _kind(fact),
             f"No two baskets of one size become any basket with chances further apart {_EGS}.",
-            SECRET_RANDOMNESS,
+            _assumes(fact),
         )
     else:
         yield Refused(
@@ -129,9 +141,9 @@ def _of_wholes(fact: BasketsRandomized, law: BasketOperator, most: int) -> State
             yield Claim(
                 f"Over all baskets of one person, at most {most}, odds change by a factor of at most "
                 f"{at_most(math.exp(together))}.",
-                "proved",
+                _kind(fact),
                 "The factors of several baskets multiply.",
-                SECRET_RANDOMNESS,
+                _assumes(fact),
             )
         else:
             yield Refused(

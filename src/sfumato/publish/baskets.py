@@ -61,17 +61,23 @@ class BasketSource:
     def __repr__(self) -> str:
         return f"BasketSource({self.table.baskets!r})"
 
-    def randomize(self, mechanism: BasketMechanism | None = None, **options: Any) -> Release:
+    def randomize(
+        self, mechanism: BasketMechanism | None = None, *, items: Iterable[str] | None = None, **options: Any
+    ) -> Release:
         """Release of randomized baskets, from which supports can be estimated.
 
         Parameters
         ----------
         mechanism : BasketRandomization, optional
             Or its parameters by name: ``operator``, ``keep``, ``insert``, ``cutoff``, ``gamma``.
+        items : iterable of str, optional
+            Names of all items that there are. Without, they are read off the baskets, which tells that somebody holds
+            each, and what is claimed of a basket assumes that this was known.
         **options
             ``holdout``, ``seed``, ``report``, ``policy``, ``despite_policy``, as in `sfumato.sanitize`.
         """
-        return self._release("randomize-baskets", mechanism, (), options)
+        listed = None if items is None else tuple(items)
+        return self._release("randomize-baskets", mechanism, (), options, listed)
 
     def hide(self, rules: Iterable[str], mechanism: BasketMechanism | None = None, **options: Any) -> Release:
         """Release of baskets in which none of these rules holds.
@@ -121,7 +127,12 @@ class BasketSource:
         return FoundItemsets(counted, self.table.labels, count, kind)
 
     def _release(
-        self, method: str, mechanism: BasketMechanism | None, rules: tuple[str, ...], options: dict[str, Any]
+        self,
+        method: str,
+        mechanism: BasketMechanism | None,
+        rules: tuple[str, ...],
+        options: dict[str, Any],
+        items: tuple[str, ...] | None = None,
     ) -> Release:
         from sfumato.mechanisms.transactions.methods import make_basket_mechanism
 
@@ -137,7 +148,7 @@ class BasketSource:
         if self.randomized is not None or self.table.unknown is not None or self.table.sizes is not None:
             raise TableError("these baskets were released before; bring the original ones")
         policy: Policy | None = asked_policy(told.get("policy"), report=report, despite=despite)
-        plan = BasketPlan(chosen, rules, told.get("holdout"), Randomness(told.get("seed")))
+        plan = BasketPlan(chosen, rules, items, told.get("holdout"), Randomness(told.get("seed")))
         outcome = run_baskets(self.table, plan)
         return publish(outcome, report=report, policy=policy, despite_policy=despite, command=command)
 

@@ -68,6 +68,8 @@ class BasketTable:
         Columns that are read and not released: who a basket is of, and its number.
     twice, empty : int
         Entries that stood twice, which are taken once, and baskets without any item, which are kept.
+    declared : bool
+        The names are those that the owner said there are, and not those that the baskets hold.
     """
 
     baskets: Baskets
@@ -77,6 +79,7 @@ class BasketTable:
     sizes: NDArray[np.int64] | None = None
     dropped: tuple[str, ...] = ()
     twice: int = 0
+    declared: bool = False
 
     def __repr__(self) -> str:
         return f"BasketTable({self.baskets!r})"
@@ -92,6 +95,20 @@ class BasketTable:
         unknown = 0 if self.unknown is None else len(self.unknown.items)
         items = int((np.bincount(np.concatenate(used)) > 0).sum())
         return BasketsReleased(len(self.baskets), items, len(self.baskets.items), unknown)
+
+    def over(self, names: Sequence[str]) -> BasketTable:
+        """The same baskets over the items that there are by these names, whether a basket holds them or not."""
+        labels = _check_labels([name.strip() for name in names])
+        if len(set(labels)) < len(labels) or not all(labels):
+            raise OptionError("an item stands twice among those that there are, or has no name; list each once")
+        places = {label: place for place, label in enumerate(labels)}
+        codes = np.array([places.get(label, -1) for label in self.labels], dtype=np.int64)
+        strange = int((codes[np.flatnonzero(self.baskets.counts)] < 0).sum())
+        if strange:
+            raise TableError(f"baskets hold {strange} items that are not among those that there are; list them too")
+        rows, items = self.baskets.rows, codes[self.baskets.items]
+        baskets = Baskets.from_pairs(rows, items, len(self.baskets), len(labels), distinct=True)
+        return dataclasses.replace(self, baskets=baskets, labels=labels, declared=True)
 
     def take(self, places: NDArray[np.int64]) -> BasketTable:
         """Some of the baskets, in this order."""

@@ -88,7 +88,7 @@ class BasketRandomization:
         longest = int(sizes.max(initial=0)) if law.by_size else 0
         epsilon = law.epsilon_up_to(longest)
         fact = BasketsRandomized(
-            law.name, law.width, law.keep, law.insert, law.cutoff, law.gamma, longest, float(epsilon)
+            law.name, law.width, law.keep, law.insert, law.cutoff, law.gamma, longest, epsilon, table.declared
         )
         shown = sizes if law.shows_size else None
         return SanitizedBaskets(dataclasses.replace(table, baskets=drawn, sizes=shown), (fact,))
