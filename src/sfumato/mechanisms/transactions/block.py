@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RulesBlocked
@@ -24,6 +25,7 @@ from sfumato.tables.baskets import BasketTable
 __all__ = ["Interval", "RuleBlocking", "rule_intervals"]
 
 Interval = tuple[float, float]
+Keys = NDArray[np.int64]
 _HAIR = 1e-9
 
 
@@ -98,7 +100,7 @@ class RuleBlocking:
 
     def _block(
         self, held: Baskets, original: Baskets, rule: BasketRule, rng: np.random.Generator
-    ) -> tuple[Baskets, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    ) -> tuple[Baskets, Keys]:
         """Baskets without what becomes unknown for a rule, and these entries."""
         whole, left = count_sets(held, [rule.items, rule.left])
         most_left = count_sets(original, [rule.left])[0]
@@ -109,27 +111,47 @@ class RuleBlocking:
             needed = min(needed, by_confidence)
         if needed <= 0:
             return held, np.empty(0, dtype=np.int64)
-        width = np.int64(held.width)
         inside = np.isin(held.items, np.array(rule.items, dtype=np.int32))
         counts = np.bincount(held.rows[inside], minlength=len(held))
-        chosen = rng.choice(np.flatnonzero(counts == len(rule.items)), needed, replace=False)
-        victims = rng.choice(np.array(rule.right), needed)
-        ones = chosen * width + victims
-        zeros = [self._zeros(original, rule, item, int((victims == item).sum()), rng) for item in rule.right]
-        return held.without(ones), np.concatenate([ones, *zeros])
+        free = rng.permutation(np.flatnonzero(counts == len(rule.items)))
+        parts = np.array_split(np.arange(needed), len(rule.right))
+        ones: list[Keys] = []
+        zeros: list[Keys] = []
+        for item, part in zip(rule.right, parts, strict=True):
+            likeness = _likeness(original, item)
+            chosen, free = free[: len(part)], free[len(part) :]
+            ones.append(chosen * np.int64(held.width) + item)
+            zeros.append(self._zeros(original, item, likeness, chosen, rng))
+        gone = np.concatenate(ones)
+        return held.without(gone), np.concatenate([gone, *zeros])
 
     def _zeros(
-        self, original: Baskets, rule: BasketRule, item: int, ones: int, rng: np.random.Generator
-    ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Baskets that lack an item and are most like those that hold it: with the most other items of the rule."""
-        others = [each for each in rule.items if each != item]
-        inside = np.isin(original.items, np.array(others, dtype=np.int32))
-        alike = np.bincount(original.rows[inside], minlength=len(original))
+        self, original: Baskets, item: int, likeness: NDArray[np.float64], ones: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """Entries of baskets that lack an item and look as much like holders of it as those that lost it do."""
         has = np.bincount(original.rows[original.items == item], minlength=len(original)) > 0
-        free = np.flatnonzero(~has)
-        order = np.lexsort((rng.random(len(free)), -alike[free]))
-        wanted = free[order[: round(self.zeros * ones)]]
-        return np.asarray(wanted * np.int64(original.width) + item)
+        free = rng.permutation(np.flatnonzero(~has))
+        free = free[np.argsort(-likeness[free], kind="stable")]
+        wanted = np.sort(rng.permutation(np.resize(-likeness[ones], round(self.zeros * len(ones)))))
+        places = np.searchsorted(-likeness[free], wanted)
+        steps = np.arange(len(places))
+        places = np.maximum.accumulate(places - steps) + steps  # each basket once: the next one that is less alike
+        if len(places) and places[-1] >= len(free):  # where there are none left, those before
+            last = np.minimum(places, len(free) - 1 - steps[::-1])
+            places = last[last >= 0]
+        return np.asarray(free[np.unique(places)] * np.int64(original.width) + item)
+
+
+def _likeness(baskets: Baskets, item: int) -> NDArray[np.float64]:
+    """How much each basket looks as if it held an item, by its other items: naive Bayes on all other baskets."""
+    rows, items = baskets.rows, baskets.items
+    has = np.bincount(rows[items == item], minlength=len(baskets)) > 0
+    mine = has[rows]
+    inside = np.bincount(items[mine], minlength=baskets.width)[items] - mine
+    outside = baskets.counts[items] - inside - 1  # of other baskets
+    odds = np.log((inside + 1.0) / has.sum().clip(1)) - np.log((outside + 1.0) / (~has).sum().clip(1))
+    odds[items == item] = 0.0
+    return np.asarray(np.bincount(rows, weights=odds, minlength=len(baskets)), dtype=np.float64)
 
 
 def rule_intervals(held: Baskets, unknown: Baskets, rule: BasketRule) -> tuple[Interval, Interval]:
