@@ -112,6 +112,7 @@ def test_leaves_are_counted_in_persons() -> None:
         ({"pass_categories": True, "strata": "ill"}, OptionError, "swapping makes no groups"),
         ({"window": 0}, OptionError, "the window is a percentage above 0"),
         ({"leaf": 1}, OptionError, "a leaf of fewer than 2 persons"),
+        ({"columns": 5}, OptionError, "names of columns, each once"),
         ({"columns": ("age", "age")}, OptionError, "names of columns, each once"),
     ],
 )

@@ -16,7 +16,7 @@ import sfumato as sf
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import RareValues
 from sfumato.tables.coarsened import coarsen
-from sfumato.tables.hierarchies import Icd10, Intervals, Prefix, parse_hierarchy, read_hierarchy
+from sfumato.tables.hierarchies import Calendar, Icd10, Intervals, Listed, Prefix, parse_hierarchy, read_hierarchy
 from sfumato.tables.schema import Field, Kind, Schema
 from tests.examples import examples
 
@@ -38,6 +38,35 @@ def test_a_number_lies_in_its_interval_and_that_in_the_wider_one(number: int, wi
         assert low <= number < high
         edges.append((low, high))
     assert all(wide[0] <= one[0] and one[1] <= wide[1] for one, wide in itertools.pairwise(edges))
+
+
+@given(st.floats(-1e9, 1e9), st.sampled_from([(1.0, 5.0), (0.5, 10.0), (0.1, 1.0), (10.0,), (2.5,)]))
+@examples(60)
+def test_the_label_of_a_number_is_known_as_one_and_the_number_is_not(number: float, widths: tuple[float, ...]) -> None:
+    for level in range(1, len(widths) + 2):
+        label = Intervals(widths).label(number, level)
+        assert Intervals(widths).is_label(label, level)
+    assert not Intervals(widths).is_label(f"{number:g}", 1)
+    assert not Intervals(widths).is_label(f"[{number:.3f}, {number + widths[0] / 3:.3f})", 1)
+
+
+@given(st.dates(), st.integers(1, 4))
+@examples(30)
+def test_a_month_a_quarter_and_a_year_are_known_as_labels_and_a_day_is_not(day: datetime.date, level: int) -> None:
+    assert Calendar().is_label(Calendar().label(day, level), level)
+    assert not Calendar().is_label(day.isoformat(), level)
+
+
+@pytest.mark.parametrize(("code", "level"), [("C34.1", 1), ("C34.1", 2), ("unknown", 1), ("01067", 1), ("01067", 3)])
+def test_the_label_of_a_code_is_known_as_one_and_the_code_is_not(code: str, level: int) -> None:
+    hierarchy = Prefix() if code.isdigit() else Icd10()
+    assert hierarchy.is_label(hierarchy.label(code, level), level)
+    assert not hierarchy.is_label(code, level)
+
+
+def test_labels_of_a_file_are_those_that_it_lists() -> None:
+    listed = Listed({"Bonn": ("NW", "west"), "Ulm": ("BW", "south")}, 2)
+    assert [listed.is_label(each, 1) for each in ("NW", "west", "Bonn", "*")] == [True, False, False, True]
 
 
 @pytest.mark.parametrize(

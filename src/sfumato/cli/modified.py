@@ -11,8 +11,9 @@ def modified_words(fact: Fact) -> str | None:
     """What was done to the rows, in one line; None for other facts."""
     match fact:
         case Swapped():
+            more = f" and {len(fact.columns) - 3} more" if len(fact.columns) > 3 else ""
             changed = f"{sum(fact.changed)} of {fact.rows * len(fact.columns)} cells"
-            return f"Swapped {len(fact.columns)} columns: {changed} are another value than before."
+            return f"Swapped cells of {', '.join(map(repr, fact.columns[:3]))}{more}: {changed} are others than before."
         case Sampled():
             return f"A sample: {fact.drawn} of {fact.persons} people, whose rows are as they were. They are not hidden."
         case Blocked():

@@ -93,7 +93,9 @@ class Aggregation:
 
 
 def _pairs(told: Any, option: str) -> tuple[tuple[str, Any], ...]:
-    items = list(told.items() if isinstance(told, Mapping) else told)
+    items: list[Any] = list(told.items()) if isinstance(told, Mapping) else [told]
+    if isinstance(told, list | tuple):
+        items = list(told)
     if any(not isinstance(item, list | tuple) or len(item) != 2 or not isinstance(item[0], str) for item in items):
         raise OptionError(f"{option} takes pairs of a column and a number")
     names = [name for name, _ in items]

@@ -90,7 +90,7 @@ def columns_of_layout(layout: Layout) -> dict[str, ColumnCells]:
 
 def names_of(told: Any, option: str) -> tuple[str, ...]:
     """Names of columns that an option was given, each once."""
-    names = (told,) if isinstance(told, str) else tuple(told)
+    names = tuple(told) if isinstance(told, list | tuple) else (told,)
     if any(not isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise OptionError(f"{option} takes names of columns, each once; mend it")
     return names

@@ -59,14 +59,14 @@ class Downgrading:
 
     traits: ClassVar[Traits] = Traits(synthetic=False, gaps=True)
 
-    private: str
+    private: str = ""
     limit: float = 0.1
     hidden: float = 1.0
     leaf: int = 50
 
     def __post_init__(self) -> None:
         if not isinstance(self.private, str) or not self.private:
-            raise OptionError("private names the column of the label to hide; name one")
+            raise OptionError("downgrading hides a label and none is named; name its column with --private")
         limit, hidden = self.limit, self.hidden
         if isinstance(limit, bool) or not isinstance(limit, int | float) or not (math.isfinite(limit) and limit >= 0):
             raise OptionError("the limit is a number of bits from 0 on; try 0.1")

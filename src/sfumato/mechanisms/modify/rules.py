@@ -18,6 +18,7 @@ __all__ = ["Channel", "Kept", "entropy_of"]
 
 _ROUNDING = 1e-12  # of an entropy
 _MOST_NAMED = 6  # categories of a condition that are written out
+_LOOKED = 2_000  # records at least, where there are more, that the choice of a column looks at
 _BLOCK = 1 << 22  # numbers that are held at once
 
 
@@ -124,25 +125,27 @@ class Channel:
                 walk += [int(nodes[node, 2]), int(nodes[node, 1])]
         of = self._ends(ends)
         lost = {
-            end: self._most_telling(hidden & (of == end), [each for each in sorted(asked[end]) if present[end, each]])
+            end: self._most_telling(end, hidden & (of == end), [each for each in asked[end] if present[end, each]])
             for end in ends
             if asked[end]
         }
         return Kept(tuple(ends), lost, of)
 
-    def _most_telling(self, rows: NDArray[np.bool_], columns: list[int]) -> frozenset[int]:
-        """The column whose cells, where these rows lose it, raise the mean entropy of the label most, a cell."""
+    def _most_telling(self, end: int, rows: NDArray[np.bool_], columns: list[int]) -> frozenset[int]:
+        """The column that, where the rows of a node lose it, raises the entropy of the label most for a cell lost."""
+        columns.sort()
         if len(columns) < 2 or not rows.any():
             return frozenset(columns)
         places = np.flatnonzero(rows)
+        places = places[:: max(1, len(places) // _LOOKED)]
         absent = np.column_stack([np.isnan(column.cells[places]) for column in self.grown.asked])
-        before = entropy_of(self.posterior(np.zeros_like(absent), places)).sum()
+        before = entropy_of(self.posterior(np.zeros_like(absent), places, end)).sum()
         gains = {}
         for column in columns:
             blocked = np.zeros_like(absent)
             blocked[:, column] = True
-            after = entropy_of(self.posterior(blocked, places)).sum()
-            gains[column] = (after - before) / int((~absent[:, column]).sum())
+            after = entropy_of(self.posterior(blocked, places, end)).sum()
+            gains[column] = (after - before) / max(1, int((~absent[:, column]).sum()))
         return frozenset({max(columns, key=lambda column: gains[column])})
 
     def _present(self, hidden: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -157,43 +160,48 @@ class Channel:
                 present[node] = present[nodes[node, 1]] + present[nodes[node, 2]]
         return present
 
+    def _below(self, node: int) -> list[int]:
+        """A node and all nodes below it, parents first."""
+        nodes, found = self.grown.tree.nodes, [node]
+        for each in found:
+            if nodes[each, 0] >= 0:
+                found += [int(nodes[each, 1]), int(nodes[each, 2])]
+        return found
+
     def _ends(self, ends: list[int]) -> NDArray[np.int64]:
         """End of each record: the node above its leaf that is a leaf now."""
-        nodes = self.grown.tree.nodes
-        up = np.full(len(nodes), -1, dtype=np.int64)
+        up = np.full(len(self.grown.tree.nodes), -1, dtype=np.int64)
         for node in ends:
-            below = [node]
-            while below:
-                each = below.pop()
-                up[each] = node
-                if nodes[each, 0] >= 0:
-                    below += [int(nodes[each, 1]), int(nodes[each, 2])]
+            up[self._below(node)] = node
         return up[self.grown.labels]
 
-    def posterior(self, blocked: NDArray[np.bool_], records: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-        """Probabilities of the labels of each record, or of some, by the parametric base set.
+    def posterior(
+        self, blocked: NDArray[np.bool_], records: NDArray[np.int64] | None = None, root: int = 0
+    ) -> NDArray[np.float64]:
+        """Probabilities of the labels of each record, or of some, by the parametric base set below a node.
 
         Where the answer to a question is blocked, a record goes both ways: to the first child with probability theta,
         to the second with 1 - theta.
         """
-        nodes, lower = self.grown.tree.nodes, self.grown.tree.lower
+        nodes, lower, below = self.grown.tree.nodes, self.grown.tree.lower, self._below(root)
         leaf = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1.0)
         found = np.zeros((len(blocked), self.counts.shape[1]))
         own = self.grown.codes if records is None else self.grown.codes[records]
-        step = max(1, _BLOCK // len(nodes))
+        step = max(1, _BLOCK // len(below))
         for start in range(0, len(blocked), step):
             here = slice(start, start + step)
             codes, gone = own[here], blocked[here]
-            reach = np.zeros((len(codes), len(nodes)))
-            reach[:, 0] = 1.0
-            for node, (column, left, right) in enumerate(nodes):
+            reach = {root: np.ones(len(codes))}
+            for node in below:
+                column, left, right = (int(part) for part in nodes[node])
+                chance = reach.pop(node)
                 if column < 0:
-                    found[here] += reach[:, node, None] * leaf[node]
+                    found[here] += chance[:, None] * leaf[node]
                     continue
                 code = codes[:, column]
                 first = (lower[node, code >> 3] >> (code & 7) & 1).astype(np.float64)
                 first = np.where(gone[:, column], self.theta[node], first)
-                reach[:, left], reach[:, right] = reach[:, node] * first, reach[:, node] * (1.0 - first)
+                reach[left], reach[right] = chance * first, chance * (1.0 - first)
         return found
 
     def lines(self, ends: tuple[int, ...], lost: dict[int, frozenset[int]]) -> list[str]:
