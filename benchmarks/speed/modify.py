@@ -95,7 +95,7 @@ def main() -> None:
         ours(few)  # compiles
         times = [(spent(lambda: ours(records)), spent(lambda: yardstick(records))) for _ in range(TURNS)]  # noqa: B023
         own, other = (min(each) for each in zip(*times, strict=True))
-        lines.append(f"| {name} | {own:.2f} | {beside} | {other:.2f} |")
+        lines.append(f"| {name} | {max(own, 0.0):.2f} | {beside} | {other:.2f} |")
     RESULTS.write_text("\n".join(lines) + "\n", "utf-8")
     print(RESULTS.read_text("utf-8"))
 
