@@ -40,7 +40,7 @@ from sfumato.publish.agreement import Check, columns_check
 from sfumato.publish.signature import Signature, Signer, Verifier
 from sfumato.publish.verify import look_at_table, verify_release
 from sfumato.sklearn.dynamic import read_snapshot
-from sfumato.tables.baskets import read_baskets
+from sfumato.tables.baskets import baskets_of_table, read_baskets
 from sfumato.tables.files import read_file, read_numerals
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.hierarchies import read_hierarchy
@@ -81,6 +81,14 @@ def _where(text: str) -> Any:
 def _baskets(path: Path) -> Any:
     found = read_baskets(path, most_bytes=1 << 20)
     return found.counted(), found.to_table().to_pydict()
+
+
+def _basket_columns(text: str) -> Any:
+    """Baskets of a table of texts; how CSV is read is tried by others."""
+    head, *rows = [line.split(",") for line in text.splitlines()] or [[]]
+    names = list(dict.fromkeys(head))
+    columns = {name: [row[place] if place < len(row) else None for row in rows] for place, name in enumerate(names)}
+    return baskets_of_table(pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()})).counted()
 
 
 def _recipe(text: str) -> Recipe:
@@ -317,7 +325,7 @@ PARSERS = (
     Parser("noise-spec-json", as_file("spec.json", NoiseSpec.read), as_bytes(lambda spec: spec.canonical)),
     Parser("csv", as_file("table.csv", _cells)),
     Parser("baskets", as_file("baskets.dat", _baskets)),
-    Parser("baskets-csv", as_file("baskets.csv", _baskets)),
+    Parser("basket-columns", as_text(_basket_columns)),
     Parser("baskets-lines", as_file("lines.csv", lambda path: read_baskets(path, lines=True).to_table().to_pydict())),
     Parser("hierarchy", as_file("hierarchy.csv", _hierarchy)),
     Parser("csv-numerals", as_file("numerals.csv", _numerals)),

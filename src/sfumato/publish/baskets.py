@@ -53,7 +53,7 @@ class FoundItemsets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BasketSource:
-    """Baskets that were read; each verb leaves them as they are."""
+    """Baskets that were read; each verb leaves them as they are. The table of a release is a pyarrow table."""
 
     table: BasketTable
     randomized: BasketsRandomized | None = None
