@@ -17,7 +17,13 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_budget_sizes_are_the_usual_ones() -> None:
-    assert choose_sizes(30_000, 20, 14) == Sizes()
+    assert choose_sizes(30_000, 50, 14) == Sizes()
+
+
+def test_more_people_are_attacked_where_that_is_quick_and_never_more_than_for_a_policy() -> None:
+    assert choose_sizes(1_000, 10, 10).attempts == Sizes().attempts
+    assert choose_sizes(5_000, 10, 10).attempts == choose_sizes(5_000, 10, 10, judged=True).attempts == 10_000
+    assert 2_000 < choose_sizes(30_000, 20, 14).attempts < choose_sizes(30_000, 20, 14, judged=True).attempts
 
 
 def test_a_huge_table_gets_fewer_attempts_but_never_a_handful() -> None:

@@ -50,6 +50,7 @@ def test_a_harmless_release_meets_research() -> None:
         "exceeded": [],
         "missing": [],
         "try": [],
+        "tried": None,
     }
 
 

@@ -62,9 +62,10 @@ class Verdict:
     outcome: Ruling
     exceeded: tuple[Exceeded, ...] = ()  # empty unless the outcome is that the release does not meet the policy
     missing: tuple[Missing, ...] = ()
-    to_try: tuple[str, ...] = ()  # command lines that may help
+    to_try: tuple[str, ...] = ()  # command lines that may help; where some were tried, those that met the policy
     purpose: str = field(default="", compare=False)  # for whom the policy is, in a sentence
     edited: bool = False  # whether the policy has the name of one that is built in and asks for something else
+    tried: int | None = None  # other settings that were tried on the table for it; None where none could be
     asked: bool = True  # false where no policy was named, and it was judged by the usual one; nothing is refused then
 
     @property
@@ -105,6 +106,16 @@ class Verdict:
         return "With more people held out or attacked this could be told." if unsure else ""
 
     @property
+    def none_found(self) -> str:
+        """That no command is known to help, and how far it was looked for one; for the owner."""
+        if self.tried is None:
+            return "No command is known that would help."
+        if not self.tried:
+            return "No setting is known that would meet it: with so few people too little could be told of any."
+        many = "One other setting was" if self.tried == 1 else f"{self.tried} other settings were"
+        return f"{many} tried, and none would meet it in 9 of 10 runs; 'sfumato tune' looks further."
+
+    @property
     def unasked(self) -> str:
         """That nobody named the policy, for anybody; empty where somebody did."""
         if self.asked:
@@ -135,7 +146,7 @@ class Verdict:
         return {key.removeprefix("to_"): told[key] for key in _WRITTEN}
 
 
-_WRITTEN = ("policy", "edited", "asked", "outcome", "exceeded", "missing", "to_try")
+_WRITTEN = ("policy", "edited", "asked", "outcome", "exceeded", "missing", "to_try", "tried")
 _HEADINGS = {
     Ruling.MEETS: "Meets the policy",
     Ruling.DOES_NOT_MEET: "Does not meet the policy",
@@ -327,6 +338,7 @@ class Report:
             (1, f"Use:  {use_sentence(self.findings, self.target, short=True)}"),
             *(((5, f"Columns that carry most of the risk: {columns}."),) if columns else ()),
             *(() if verdict is None else ((2, f"To try next:  {line}") for line in verdict.to_try[:1])),
+            *(() if verdict is None or verdict.tried is None or verdict.to_try else ((2, verdict.none_found),)),
         ]
 
 

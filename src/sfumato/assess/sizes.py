@@ -14,6 +14,7 @@ __all__ = ["Sizes", "choose_sizes"]
 _SCALES = tuple(2.0 ** (step / 2) for step in range(-10, 7))  # 1/32 to 8 in steps of the square root of 2
 _FEWEST = 100
 _TIMES_JUDGED = 5
+_QUICK = 2e9  # coordinates of pairs that an attack compares within a second or two
 _EASY = 2e7  # numbers in a table up to which every attack is tried the usual number of times
 _FIXED, _COLUMN, _PAIRS, _TRAINING, _CELLS = 7.5, 0.1, 0.13, 9.5, 9.0
 """Seconds of a whole report on the machine of `_TRIAL`: in any case, for each column, for a million pairs of a person
@@ -43,7 +44,8 @@ def choose_sizes(
 
     Without a budget the usual ones, with fewer attempts where the table is so large that each costs much. With a
     budget the largest whose expected time, from a short trial on this machine, fits; the smallest where none does.
-    Where a policy is judged by the findings, five times as many people are attacked.
+    Where a policy is judged by the findings, five times as many people are attacked; else so many as far as that is
+    quick, for the usual policy is judged by them, too.
 
     Examples
     --------
@@ -67,7 +69,10 @@ def choose_sizes(
 def _scaled(scale: float, rows: int, coordinates: int, judged: bool) -> Sizes:
     usual = Sizes()
     easy = min(1.0, _EASY / (rows * coordinates))
-    attempts = max(_FEWEST, int(usual.attempts * scale * easy * (_TIMES_JUDGED if judged else 1)))
+    quick = 1.0
+    if rows > usual.attempts:
+        quick = min(_TIMES_JUDGED, max(1.0, _QUICK / (usual.attempts * rows * coordinates)))
+    attempts = max(_FEWEST, int(usual.attempts * scale * easy * (_TIMES_JUDGED if judged else quick)))
     return Sizes(
         attempts,
         max(10 * _FEWEST, int(usual.training * scale)),

@@ -21,7 +21,18 @@ from sfumato.core.facts import BasketsReleased, Chained, Fact, Grouped, Joint, M
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.methods import all_parameters
 
-__all__ = ["BUILT_IN", "KEEP", "LIMITS", "PURPOSES", "REQUIRE", "USUAL", "Policy", "what_to_try", "words_of"]
+__all__ = [
+    "BUILT_IN",
+    "KEEP",
+    "LIMITS",
+    "PURPOSES",
+    "REQUIRE",
+    "USUAL",
+    "Policy",
+    "command_with",
+    "what_to_try",
+    "words_of",
+]
 
 _FORMAT = 1
 _MOST_BYTES = 1 << 16
@@ -273,6 +284,17 @@ def what_to_try(
         same = [size for size in _sizes(report, policy, facts, gained=True) if "--method" not in size]
         lines += [_with(_without(words, *_dropped(size)), *size) for size in same[:1]]
     return tuple(shlex.join(_replacing(line)) for line in lines)
+
+
+def command_with(
+    words: Sequence[str], options: Sequence[str], policy: Policy, holdout: float | None, *, show_rare: bool
+) -> str:
+    """Command line with other options of a method, judged by a policy, with a share of people held out where told."""
+    line = _with(_without(words, *_dropped(options)), *options) if options else list(words)
+    line = line if holdout is None else _with(line, "--holdout", f"{holdout:g}")
+    line = line if show_rare else _without(line, "--rare")
+    line = line if "--policy" in line else _with(line, "--policy", _option_of(policy))
+    return shlex.join(_replacing([word for word in line if word != "--despite-policy"]))
 
 
 def words_of(recipe: Recipe, policy: Policy | None) -> tuple[str, ...]:

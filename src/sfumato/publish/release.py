@@ -27,8 +27,9 @@ from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.certificate import Certificate, certify
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
 from sfumato.publish.judge import despite_facts, judge_report, refuse_unmet
-from sfumato.publish.policy import Policy, words_of
+from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
+from sfumato.publish.suggest import Suggest
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
@@ -255,10 +256,11 @@ def publish(
     policy: Policy | None = None,
     despite_policy: bool = False,
     command: Sequence[str] = (),
+    suggest: Suggest | None = None,
 ) -> Release:
     """Certify, measure and judge what an engine made; runs at the owner's, and writes nothing.
 
-    The arguments are those of `sfumato.sanitize`.
+    The arguments are those of `sfumato.sanitize`; ``suggest`` finds what to try next where the policy is not met.
 
     Raises
     ------
@@ -271,6 +273,8 @@ def publish(
         recipe = dataclasses.replace(recipe, policy=policy.title)
     if report or policy is not None:
         measured = judge_report(measured, outcome.facts, policy, command=command or words_of(recipe, policy))
+    if suggest is not None and measured is not None and measured.verdict is not None and measured.verdict.to_try:
+        measured = dataclasses.replace(measured, verdict=suggest(measured, policy or BUILT_IN[USUAL]))
     unmeasured = () if report else (Unmeasured(),)
     despite = despite_facts(measured, despite=despite_policy)
     certificate = certify(

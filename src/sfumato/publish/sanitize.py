@@ -23,9 +23,10 @@ from sfumato.mechanisms.methods import all_parameters, make_mechanism, usual_met
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder, replacing_folder
 from sfumato.publish.judge import asked_policy
-from sfumato.publish.policy import BUILT_IN, Policy
+from sfumato.publish.policy import BUILT_IN, Policy, words_of
 from sfumato.publish.release import Release, check_budget, known_columns, publish, signer_of
 from sfumato.publish.signature import Signer
+from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.schema import Schema
@@ -188,6 +189,7 @@ def sanitize(
         policy=asked,
         despite_policy=despite_policy,
         command=command,
+        suggest=suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget),
     )
     if release.report is not None:
         release = dataclasses.replace(release, report=dataclasses.replace(release.report, frame=origin.kind))

@@ -7,19 +7,17 @@ from dataclasses import dataclass, field
 
 from sfumato.assess.report import Ruling
 from sfumato.core.errors import SfumatoError
-from sfumato.publish.trial import chance_of
+from sfumato.publish.trial import SURE, chance_of
 from sfumato.tuning.candidates import Candidate
 from sfumato.tuning.columns import ColumnChange
 from sfumato.tuning.compare import level_with, smoothed_leaks
 from sfumato.tuning.halving import Clock, in_order, surely_exceeds
 from sfumato.tuning.trials import Bench, Part, People, Reading
 
-__all__ = ["SURE", "Confirmation", "choose", "confirm", "confirm_one"]
-
-SURE = 0.9
-"""Chance of another run to meet the policy, from which a candidate is recommended."""
+__all__ = ["Confirmation", "choose", "confirm", "confirm_one"]
 
 _MOST = 4  # confirmations
+_OPEN = 0.2  # chance from which other people are held out once more
 _LITTLE = 0.5  # of the use that may be lost at all, what two candidates may differ by and still be level
 _USUAL_LOSS = 0.05
 _ALIKE = 0.1  # leaks that differ by less, in what is allowed, are taken as the same
@@ -102,11 +100,11 @@ def confirm(
 def confirm_one(
     bench: Bench, candidate: Candidate, part: Part, people: People, clock: Clock, change: ColumnChange | None = None
 ) -> Confirmation:
-    """One candidate confirmed; where it meets the policy by little, with other people held out once more."""
+    """One candidate confirmed; where it meets the policy and there is time, with other people held out once more."""
     reading = bench.read(candidate, part, change)
     clock.saw(candidate.method, part.people, reading.seconds)
     found = Confirmation(reading, reading.outlook.chance, _loses(bench, reading))
-    if reading.verdict.outcome is not Ruling.MEETS or found.loses or not 0.2 < found.chance < SURE:
+    if reading.verdict.outcome is not Ruling.MEETS or found.loses or found.chance < _OPEN:
         return found
     if clock.estimate(candidate.method, part.people) > clock.left:
         return found

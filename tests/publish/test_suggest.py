@@ -1,0 +1,114 @@
+"""What to try next: nothing is tried where nothing could be told, and nothing is named that was not tried."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.assess.report import Report, Ruling, Verdict
+from sfumato.engines.plan import Plan, settle
+from sfumato.publish import Policy, judge
+from sfumato.publish import suggest as module
+from sfumato.publish.suggest import can_be_told, suggesting
+from sfumato.publish.trial import End, Outlook, Tried, judged_measures, outlook
+from tests.publish.cases import GROUPED, rate, report
+
+OURS = Policy("ours", {"linkage-gain": 0.05}, {"persons_per_group": 12})
+WORDS = ("sfumato", "sanitize", "people.csv", "-o", "out", "--k", "5", "--effort", "fast", "--policy", "ours.toml")
+
+
+def people(rows: int) -> pa.Table:
+    rng = np.random.default_rng(1)
+    return pa.table({"age": rng.integers(20, 80, rows), "pay": rng.integers(1, 99, rows)})
+
+
+def failed(*, held_out: int = 3000) -> Report:
+    made = report(rate("linkability", 0.6, 0.1), held_out=held_out)
+    return dataclasses.replace(made, verdict=judge(made, OURS, GROUPED))
+
+
+@pytest.fixture
+def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[int, float]], list[int]]:
+    """Trials that meet a limit by leaf with a chance, and the leaves that were tried."""
+
+    def install(chances: Mapping[int, float]) -> list[int]:
+        seen: list[int] = []
+
+        def fake(_table: pa.Table, plan: Plan, policy: Policy) -> Tried:
+            assert isinstance(plan.mechanism, sf.Chain)
+            leaf = plan.mechanism.leaf
+            seen.append(leaf)
+            chance = chances.get(leaf, 0.0)
+            ends = {"linkage-gain": End(0.05 - 0.1 * (chance - 0.5), 0.0, 0.02)}
+            outcome = Ruling.MEETS if chance else Ruling.CANNOT_TELL
+            found = report(rate("linkability", 0.1, 0.1))
+            return Tried(Verdict("ours", outcome), Outlook(0.5, None, chance, ends), found, None, 0.0)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(module, "try_plan", fake)
+        return seen
+
+    return install
+
+
+def test_the_first_setting_that_most_runs_meet_is_named_with_all_it_takes(
+    trials: Callable[..., list[int]],
+) -> None:
+    table = people(4_000)
+    seen = trials({100: 0.0, 400: 0.99})
+    found = suggesting(table, settle(table, sf.Condensation(k=15, effort="fast")), WORDS)(failed(), OURS)
+    assert seen == [100, 400, 400]
+    assert found.tried == 2
+    assert [shlex.split(line) for line in found.to_try] == [
+        ["sfumato", "sanitize", "people.csv", "-o", "out", "--policy", "ours.toml", "--method", "chain", "--k", "12",
+         "--leaf", "400", "--holdout", "0.3", "--overwrite"]
+    ]  # fmt: skip
+
+
+def test_a_setting_that_meets_it_by_little_is_run_again_and_none_is_named_where_none_does(
+    trials: Callable[..., list[int]],
+) -> None:
+    table = people(4_000)
+    seen = trials({200: 0.6})
+    found = suggesting(table, settle(table, sf.Chain(k=12, leaf=50)), WORDS)(failed(), OURS)
+    assert seen == [200, 200, 800]
+    assert (found.to_try, found.tried) == ((), 2)
+    assert (
+        found.none_found
+        == "2 other settings were tried, and none would meet it in 9 of 10 runs; 'sfumato tune' looks further."
+    )
+
+
+def test_nothing_is_tried_where_not_even_attacks_that_never_succeed_could_be_told(
+    trials: Callable[..., list[int]],
+) -> None:
+    table = people(150)
+    seen = trials({})
+    found = suggesting(table, settle(table, sf.Chain(k=12, leaf=50)), WORDS)(failed(held_out=0), OURS)
+    assert (seen, found.to_try, found.tried) == ([], (), 0)
+
+
+def test_what_can_be_told_hangs_on_how_often_attacks_succeed_on_anybody() -> None:
+    assert can_be_told(report(rate("linkability", 0.02, 0.01)), OURS)
+    tighter = dataclasses.replace(OURS, limits={"linkage-gain": 0.02})
+    assert not can_be_told(report(rate("linkability", 0.5, 0.5)), tighter)
+
+
+def test_the_outlook_tells_the_worst_and_is_hopeless_where_a_requirement_is_not_met() -> None:
+    found = outlook(report(rate("linkability", 0.12, 0.1)), OURS, GROUPED)
+    assert found.worst is not None
+    assert found.worst.finding == "linkability"
+    assert found.leak == pytest.approx(0.4)
+    strict = dataclasses.replace(OURS, require={"persons_per_group": 10_000})
+    assert outlook(report(rate("linkability", 0.12, 0.1)), strict, GROUPED).chance == 0.0
+
+
+def test_only_what_a_policy_judges_is_measured() -> None:
+    names = {measure.name for measure in judged_measures(OURS)}
+    assert {"linkage", "linkability"} <= names
+    assert not names & {"membership", "attribute-inference", "prediction", "clustering"}
