@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from sfumato.assess import catalogue, measure
-from sfumato.assess.attacks import labels, modified
+from sfumato.assess.attacks import labels
 from sfumato.assess.utility import clustering, learning, propensity
 from tests.examples import USUAL, in_full
 
@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _FEWER = {
-    **{(room, "_ROUNDS"): 10 for room in (learning, labels, modified, propensity)},
+    **{(room, "_ROUNDS"): 10 for room in (learning, labels, propensity)},
     (clustering, "_REDRAWS"): 2,
 }
 _WHOLE = {(room, name): getattr(room, name) for room, name in _FEWER}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from sfumato.assess.stand_ins import split_in_tenths
 from sfumato.assess.study import Column, Matrix, Places, Study, sample
 from sfumato.tables.schema import Kind
 
-__all__ = ["LABEL_INFERENCE", "gain_interval"]
+__all__ = ["LABEL_INFERENCE", "boosted_labels", "gain_interval"]
 
 _ROUNDS = 60  # of boosting; each grows a tree for each class where there are more than two
 _TREES = 180
@@ -107,23 +107,37 @@ def _count(said: Matrix, side: _ClassedPeople) -> Tries:
 
 def _boost(study: Study, target: int, sides: list[_ClassedPeople], rng: np.random.Generator) -> list[Tries]:
     """Success of boosted trees that learnt the class from the released table."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     cells = tuple(pair.released for pair in study.pairs)
     teach = _draw(study.released, cells, target, study.sizes.training, rng)
     assert teach is not None
-    classes = len(np.unique(teach.classes))
-    if classes < 2:
-        return [_count(np.full(len(side.places), teach.classes[0]), side) for side in sides]
-    named = [not pair.is_number and _width(study, pair.name) <= _BINS for pair in study.pairs]
+    named = [
+        not pair.is_number and _width(study, pair.name) <= _BINS
+        for place, pair in enumerate(study.pairs)
+        if place != target
+    ]
+    people = np.concatenate([_table(side, target) for side in sides])
+    told = boosted_labels(_table(teach, target), teach.classes, people, named, int(rng.integers(2**31)))
+    parts = np.split(told, np.cumsum([len(side.places) for side in sides])[:-1])
+    return [_count(said, side) for said, side in zip(parts, sides, strict=True)]
+
+
+def boosted_labels(rows: Matrix, labels: Matrix, people: Matrix, named: Sequence[bool], seed: int) -> Matrix:
+    """Labels that boosted trees, which learnt on some rows, tell of people; NaN where a cell is missing.
+
+    ``named`` are the columns of categories. Where there is nothing to learn from it is the commonest label.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    filled, classes = np.flatnonzero(~np.isnan(rows).all(axis=0)), len(np.unique(labels))
+    if classes < 2 or not len(filled):
+        return np.full(len(people), float(np.bincount(labels.astype(np.int64)).argmax()))
     model = HistGradientBoostingClassifier(
         max_iter=min(_ROUNDS, max(10, _TREES // classes)),
         early_stopping=False,
-        categorical_features=[flag for place, flag in enumerate(named) if place != target],
-        random_state=int(rng.integers(2**31)),
+        categorical_features=[named[int(place)] for place in filled],
+        random_state=seed,
     )
-    model.fit(_table(teach, target), teach.classes)
-    return [_count(model.predict(_table(side, target)), side) for side in sides]
+    return np.asarray(model.fit(rows[:, filled], labels).predict(people[:, filled]), dtype=np.float64)
 
 
 def _width(study: Study, column: str) -> int:

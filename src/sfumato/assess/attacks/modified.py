@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, success, where
+from sfumato.assess.attacks.labels import boosted_labels
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study
@@ -17,7 +18,6 @@ from sfumato.core.facts import Downgraded, Swapped
 __all__ = ["HIDDEN_LABEL", "SWAPPED_ROWS"]
 
 _MOST = 1 << 26  # pairs of a person and a row that are compared
-_ROUNDS = 60  # of boosting
 _BINS = 255  # categories that boosting takes as such
 _LEAST = 20  # people with a hidden label of whom half can teach and half be attacked
 
@@ -98,29 +98,13 @@ def _run_label(study: Study) -> Iterator[Stated]:
     hits = []
     for rows, cells in ((known, [pair.released for pair in others]), (origin, [pair.original for pair in others])):
         table = np.column_stack([np.where(each.absent, np.nan, each.values)[rows] for each in cells])
-        told = _told(table[teach], labels[teach], table[tried], named, int(rng.integers(2**31)))
+        told = boosted_labels(table[teach], labels[teach], table[tried], named, int(rng.integers(2**31)))
         hits.append(int((told == labels[tried]).sum()))
     commonest = np.bincount(labels[teach].astype(np.int64)).argmax()
     guess = float((labels[tried] == commonest).mean())
     before = f"; from the original's cells {100 * hits[1] / len(tried):.1f} of 100"
     values = success(Tries(hits[0], len(tried)), guess=guess, control=None, note=before)
     yield "hidden-label-told", dataclasses.replace(values, aside="")
-
-
-def _told(rows: Matrix, labels: Matrix, others: Matrix, named: list[bool], seed: int) -> Matrix:
-    """Labels that boosted trees tell of other rows; the commonest where there is nothing to learn from."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    filled = np.flatnonzero(~np.isnan(rows).all(axis=0))
-    if len(np.unique(labels)) < 2 or not len(filled):
-        return np.full(len(others), float(np.bincount(labels.astype(np.int64)).argmax()))
-    model = HistGradientBoostingClassifier(
-        max_iter=_ROUNDS,
-        early_stopping=False,
-        categorical_features=[named[place] for place in filled],
-        random_state=seed,
-    )
-    return np.asarray(model.fit(rows[:, filled], labels).predict(others[:, filled]), dtype=np.float64)
 
 
 def _halves(
