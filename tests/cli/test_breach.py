@@ -63,7 +63,11 @@ def test_a_wish_is_solved_or_refused_in_words(run: Run, folder: Path) -> None:
     wish = ("--rho1", "0.01", "--rho2", "0.1", "--json")
     solved = json.loads(run("breach", "--spec", folder / "r1.toml", *wish).out)["solution"]
     assert (solved["parameter"], solved["value"]) == ("keep", pytest.approx(11 / 1011, rel=1e-5))
-    none = json.loads(run("breach", "--spec", folder / "r2.toml", *wish).out)
+    refused = run("breach", "--spec", folder / "r2.toml", *wish)
+    assert refused.code == 3
+    assert "no parameter of this law keeps rho1 from becoming rho2" in refused.err
+    assert len(refused.err.strip().splitlines()) == 1
+    none = json.loads(refused.out)
     assert none["solution"]["value"] is None
     assert "Use a mixture" in none["solution"]["words"]
     assert (none["prior"], none["posterior"]) == (None, None)

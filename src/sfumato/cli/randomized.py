@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from sfumato.cli.console import Console, verb
+from sfumato.cli.console import Console, tell_error, verb
 from sfumato.cli.options import COUNT, FILE, check_plot, options, read_input
 from sfumato.core.errors import OptionError
 
@@ -39,7 +40,7 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     """Compute what an answer tells about a property, and what no answer can tell under this noise.
 
     Gives amplification gamma, epsilon, the bound from rho1 to rho2, and the privacy that is left for one who knows the
-    distribution.
+    distribution. Exits with 3 where --rho2 is asked for and no parameter of the law meets it.
     """
     import sfumato as sf
     from sfumato.core.laws.breach import draw_guarantee
@@ -54,6 +55,9 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     if plot is not None:
         console.say(f"Look at: {plot}")
     console.result(found.to_json())
+    if found.solution is not None and found.solution.parameter is None:
+        tell_error("sfumato: no parameter of this law keeps rho1 from becoming rho2; use another law, or other bounds")
+        sys.exit(3)
 
 
 @click.command()

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.core.errors import OptionError
-from sfumato.core.laws.domains import Labels, Universe
+from sfumato.core.laws.domains import Integers, Labels, Universe
 from sfumato.core.laws.exact import exact, short
 from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
 from sfumato.core.laws.membership import Membership, interval_cells, parent_cells, rounding_cells
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
 from sfumato.core.laws.operators import Additive
 from sfumato.core.laws.response import Response
+from sfumato.core.laws.subset import subset_response
 
 if TYPE_CHECKING:
     from sfumato.core.laws.operators import Operator
@@ -136,6 +137,19 @@ def _response(domain: Universe, law: Mapping[str, Any]) -> Form:
     return Form(operator, domain, "The answer that is sent is drawn with probabilities that depend on the true one.")
 
 
+def _subset(domain: Universe, law: Mapping[str, Any]) -> Form:
+    operator = subset_response(domain.size, law["epsilon"])
+    answers = len(operator.outputs)
+    if answers == domain.size and operator.matrix[0].count(max(operator.matrix[0])) == 1:
+        return Form(operator, Integers(0, answers - 1), "The number of an answer is sent: mostly that of the true one.")
+    many = operator.matrix[0].count(max(operator.matrix[0]))
+    words = (
+        f"Each value stands for {many:,} of {answers:,} numbers, any two values sharing some. A number is sent: one of "
+        f"the true value's is {math.exp(law['epsilon']):.4g} times likelier than any other."
+    )
+    return Form(operator, Integers(0, answers - 1), words)
+
+
 def _classes(domain: Universe, law: Mapping[str, Any]) -> Form:
     name = law["name"]
     if isinstance(domain, Labels) != (name == "taxonomy"):
@@ -175,6 +189,7 @@ _FORMS: dict[str, tuple[tuple[tuple[str, ...], ...], Callable[[Universe, Mapping
     "gaussian": ((("sd",),), _additive),
     "laplace": ((("scale",),), _additive),
     "response": ((("matrix",), ("epsilon",)), _response),
+    "subset": ((("epsilon",),), _subset),
     "interval": ((("edges",),), _classes),
     "rounding": ((("to",),), _classes),
     "taxonomy": ((("parents",),), _classes),

@@ -128,6 +128,7 @@ _SOLVERS: dict[str, tuple[str, Callable[[NoiseSpec, float], float], str]] = {
     "mixture": ("weight", _weight, _CHANCE),
     "laplace": ("scale", _scale, ROUND_CEILING),
     "response": ("epsilon", _epsilon, ROUND_FLOOR),
+    "subset": ("epsilon", _epsilon, ROUND_FLOOR),
 }
 
 

@@ -159,6 +159,11 @@ def fit_column(places: Places, spec: NoiseSpec) -> Column:
 
 def _fit_labels(places: Places, spec: NoiseSpec) -> Column:
     name, labels = places.block.column, places.extent.labels
+    if isinstance(spec.domain, Labels) and not isinstance(spec.released, Labels):
+        raise OptionError(
+            f"the law of column {name!r} answers with numbers that stand for sets of labels, which the column cannot "
+            "hold; use the law response, or collect the answers"
+        )
     if not isinstance(spec.domain, Labels) or not isinstance(spec.released, Labels):
         raise SchemaError(
             f"column {name!r} holds labels and its specification numbers; declare the column integer or continuous, or "

@@ -133,19 +133,33 @@ class Plain:
     covariance : ndarray of shape (inputs, inputs)
     radius : float
         Square of the deviations to either side.
+    fit : float
+        P-value of the counts: of what the solution leaves over, and of probabilities below 0.
     """
 
     middle: _Vector
     covariance: _Matrix
     radius: float
+    fit: float
 
     @classmethod
-    def of(cls, counts: _Vector, chances: _Matrix, radius: float) -> Self:
+    def of(cls, counts: _Vector, chances: _Matrix, level: float) -> Self:
         """Solution of one count vector; cost O(m^3)."""
+        from scipy.special import chdtrc, gammaincc, ndtri
+
+        radius = float(ndtri((1.0 + level) / 2.0)) ** 2
         spread = np.sqrt(counts + radius)
         scaled = chances * (counts.sum() / spread)
         covariance = np.linalg.inv(scaled @ scaled.T)
-        return cls(covariance @ (scaled @ (counts / spread)), covariance, radius)
+        middle = covariance @ (scaled @ (counts / spread))
+        inputs, outputs = chances.shape
+        # if nobody had any value, half of the inputs would be below 0: mean 1/2 and variance 5/4 of a squared deviation
+        below = float((np.minimum(middle, 0.0) ** 2 / np.diag(covariance)).sum())
+        fit = float(gammaincc(inputs / 5.0, below / 2.5))
+        if outputs > inputs:
+            left = counts - counts.sum() * middle @ chances
+            fit = min(1.0, 2.0 * min(fit, float(chdtrc(outputs - inputs, float((left**2 / (counts + radius)).sum())))))
+        return cls(middle, covariance, radius, fit)
 
     def range(self, weights: _Vector) -> tuple[float, float]:
         """Where a weighted sum of the probabilities may lie."""

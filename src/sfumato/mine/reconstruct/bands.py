@@ -77,20 +77,24 @@ def cell_bands(counts: _Vector, channel: Channel, begins: _Places, level: float,
     """
     shares = channel.shares
     alike = bool(len(shares) and shares[-1] >= _ALIKE * shares[0])
-    many = alike and len(shares) >= _MANY_ALIKE
-    blocks = _blocks(begins, channel.inputs, _MANY_ALIKE if many else most)
+    single = np.arange(channel.inputs)
+    if alike and len(shares) >= _MANY_ALIKE:
+        plain = Plain.of(counts, channel.chances, level)
+        return _bands(plain.ranges(begins), plain.fit, plain, single)
+    blocks = _blocks(begins, channel.inputs, most)
     chances, seen = _merge(channel.chances, counts, blocks)
     admissible = Admissible.of(seen, chances, level)
-    if not alike:
-        lower, upper = _ranges(admissible, begins, blocks, channel.inputs)
-        fit = admissible.fit
-        if len(blocks) < channel.inputs <= _FINEST:  # a law is not to be doubted for what is coarse here
-            fit = Admissible.of(*_merge(channel.chances, counts, np.arange(channel.inputs))[::-1], level).fit
-        return Bands(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0), fit, admissible, blocks)
-    plain = Plain.of(counts, channel.chances, admissible.radius)
-    lower, upper = plain.ranges(begins) if many else _ranges(admissible, begins, blocks, channel.inputs)
-    single = np.arange(channel.inputs)
-    return Bands(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0), admissible.fit, plain, single)
+    found, fit = _ranges(admissible, begins, blocks, channel.inputs), admissible.fit
+    if alike:
+        return _bands(found, fit, Plain.of(counts, channel.chances, level), single)
+    if len(blocks) < channel.inputs <= _FINEST:  # a law is not to be doubted for what is coarse here
+        fit = Admissible.of(*_merge(channel.chances, counts, single)[::-1], level).fit
+    return _bands(found, fit, admissible, blocks)
+
+
+def _bands(found: tuple[_Vector, _Vector], fit: float, known: Admissible | Plain, blocks: _Places) -> Bands:
+    lower, upper = (np.clip(each, 0.0, 1.0) for each in found)
+    return Bands(lower, upper, fit, known, blocks)
 
 
 def _blocks(begins: _Places, inputs: int, most: int) -> _Places:

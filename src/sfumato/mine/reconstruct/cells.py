@@ -22,7 +22,7 @@ MOST_VALUES = 1024
 """Values of a domain of integers that are told one by one."""
 
 _MOST_CELLS = 4096
-_FINE = 400  # parts that intervals are cut into together while they are estimated
+_FINE = 240  # parts that intervals are cut into together while they are estimated
 _AROUND = 2  # times as many output cells beyond each end of the domain as inside it, at most
 
 _Places = NDArray[np.int64]
