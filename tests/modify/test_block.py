@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.facts import Blocked
+from sfumato.core.facts import Alike, Blocked
 from sfumato.mechanisms.modify.block import block_rare
 from sfumato.publish import verify_release
+from sfumato.publish.verify_modified import ModifiedRows
 from tests.examples import examples
 from tests.modify.tables import mixed, origin_of
 
@@ -103,6 +104,13 @@ def test_a_release_shows_own_cells_or_none_and_a_reviewer_counts_them(library: s
     document["facts"][place]["cells"] = [120, 120, 120]
     (folder / "certificate.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     assert not {check.name: check for check in verify_release(folder)}["cells blocked"].holds
+
+
+def test_cells_that_cannot_be_counted_do_not_hold() -> None:
+    facts = (Alike(("town",), 2, 2, 0), Blocked(("town",), (0,), 2, 2, 2, 2))
+    rows = ModifiedRows(facts)
+    rows.add(pa.table({"town": [[1], [2]]}), sf.Schema((sf.Field("town", sf.Kind.NOMINAL),)))
+    assert [check.holds for check in rows.checks()] == [False]
 
 
 def test_persons_are_counted_and_not_rows() -> None:

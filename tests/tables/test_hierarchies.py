@@ -47,6 +47,7 @@ def test_the_label_of_a_number_is_known_as_one_and_the_number_is_not(number: flo
         label = Intervals(widths).label(number, level)
         assert Intervals(widths).is_label(label, level)
     assert not Intervals(widths).is_label(f"{number:g}", 1)
+    assert not Intervals(widths).is_label("[1e999, 1e999)", 1)
     assert not Intervals(widths).is_label(f"[{number:.3f}, {number + widths[0] / 3:.3f})", 1)
 
 

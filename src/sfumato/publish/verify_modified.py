@@ -39,9 +39,16 @@ class ModifiedRows:
         self._labels: dict[str, set[str]] = {}
         self._odd = set[str]()  # columns whose cells are no texts, and so no labels
         self._classes: pa.Table | None = None
+        self._strange = False
 
     def add(self, batch: pa.Table, schema: Schema) -> None:
         """Look at some more rows."""
+        try:
+            self._add(batch, schema)
+        except (BadInput, pa.ArrowException):  # cells of a type that no released table has
+            self._strange = True
+
+    def _add(self, batch: pa.Table, schema: Schema) -> None:
         for name in self.gaps:
             if name in batch.column_names:
                 self._found[name] += int(_absent(batch.column(name), schema, name).sum())
@@ -72,6 +79,8 @@ class ModifiedRows:
 
     def checks(self) -> list[Check]:
         """What was found, beside what is certified; nothing of what no fact speaks of."""
+        if self._strange:
+            return [Check("cells of the facts", False, "cells that facts speak of are of no type that can be counted")]
         found = []
         if self.alike is not None:
             sizes = [] if self._classes is None else self._classes.column(_COUNT).to_pylist()

@@ -162,8 +162,10 @@ class Intervals(Hierarchy):
         """Whether a text is an interval of the level's width that begins at a multiple of it."""
         if level > len(self.widths):
             return text == _REST
-        begins = _INTERVAL.fullmatch(text)
-        return begins is not None and self.label(float(begins[1]) + self.widths[level - 1] / 2, level) == text
+        begins, width = _INTERVAL.fullmatch(text), self.widths[level - 1]
+        if begins is None or not math.isfinite(float(begins[1]) / width):
+            return False
+        return self.label(float(begins[1]) + width / 2, level) == text
 
 
 @dataclass(frozen=True, repr=False)
