@@ -76,3 +76,15 @@ def test_a_subset_law_is_written_read_solved_and_spoken() -> None:
         NoiseSpec(spec.domain, {"name": "subset", "epsilon": 0})
     with pytest.raises(OptionError, match="2 to 4000"):
         NoiseSpec(Labels(tuple(map(str, range(5000)))), {"name": "subset", "epsilon": 1})
+
+
+def test_a_survey_may_ask_with_it_and_the_page_draws_from_the_same_chances() -> None:
+    from sfumato.collect.pages import question_plan
+    from sfumato.collect.survey import Question
+
+    spec = NoiseSpec(Labels(tuple("abcdefghijkl")), {"name": "subset", "epsilon": 1.0})
+    question = Question("town", spec)
+    plan = question_plan(question)
+    assert (plan["law"]["kind"], plan["released"]["kind"], plan["released"]["size"]) == ("response", "integers", 13)
+    assert [[int(chance) for chance in row] for row in plan["law"]["rows"]] == spec.operator.weights.tolist()  # type: ignore[attr-defined]
+    assert spec.encode_output([0, 12]).tolist() == [0, 12]
