@@ -1,0 +1,147 @@
+"""What is said of groups, leaves and the rows drawn from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.core.facts.fact import Fact
+
+__all__ = [
+    "Chained",
+    "ClassPure",
+    "CountsKept",
+    "Grouped",
+    "PersonsApart",
+    "PersonsBounded",
+    "RowsDrawn",
+    "Stratified",
+    "Synthesized",
+]
+
+
+@dataclass(frozen=True)
+class Stratified(Fact):
+    """Groups never cross the values of this column."""
+
+    fact: ClassVar[str] = "stratified"
+    column: str
+    strata: int
+    is_target: bool
+
+
+@dataclass(frozen=True)
+class ClassPure(Fact):
+    """No group holds records of two classes of this column, and every released row has the class of its group."""
+
+    fact: ClassVar[str] = "class-pure"
+    column: str
+    classes: int
+
+
+@dataclass(frozen=True)
+class Grouped(Fact):
+    """Records were partitioned into groups, each at least as large as the highest level inside.
+
+    ``asked_min`` and ``asked_max`` bound the levels that were met, the floor k included.
+    ``tiny`` counts the groups of three records or fewer, ``alone`` the records that stand alone, ``alike`` those in
+    groups that vary in no number and at most in one other column; None where nobody looked.
+    """
+
+    fact: ClassVar[str] = "grouped"
+    algorithm: str
+    records: int
+    groups: int
+    smallest: int
+    asked_min: int
+    asked_max: int
+    violations: int
+    tiny: int
+    alone: int
+    alike: int | None = None
+
+
+@dataclass(frozen=True)
+class PersonsApart(Fact):
+    """No group holds two records of one person, so that groups are as large in persons as in records.
+
+    ``left_out`` counts the records that no group without their person could take; they are in none.
+    """
+
+    fact: ClassVar[str] = "persons-apart"
+    persons: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class PersonsBounded(Fact):
+    """The leaves of a chain are counted in persons, none of whom supplies more than two in ``leaf`` of their cells.
+
+    ``left_out`` counts the cells, over all columns, that persons had beyond that in a leaf: none was drawn.
+    """
+
+    fact: ClassVar[str] = "persons-bounded"
+    persons: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Synthesized(Fact):
+    """Every released row was drawn from a group's statistics: as many as it has records, or as `RowsDrawn` says."""
+
+    fact: ClassVar[str] = "synthesized"
+    statistics: str
+    law: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class RowsDrawn(Fact):
+    """The owner asked for so many rows of so many records, or for rows that fulfil a rule ``where``; "" is none.
+
+    More rows are drawn from the same statistics again, of fewer those that leave are chosen by chance; rows that do not
+    fulfil the rule were drawn and left out.
+    """
+
+    fact: ClassVar[str] = "rows-drawn"
+    records: int
+    rows: int
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Chained(Fact):
+    """Columns were drawn one after the other, each cell from a leaf of records that are alike in the columns before.
+
+    Of each column, in the order in which they were drawn, ``leaves`` counts the leaves, ``smallest`` the records of the
+    smallest and ``alike`` those leaves that hold one value alone. A leaf holds at least ``leaf`` records and as many as
+    the highest level inside; ``asked_min`` and ``asked_max`` bound the levels, the floor included, and k is the
+    highest. Of the released numbers ``kept`` are as at least k records have them and ``moved`` were moved inside their
+    leaf. In the ``regressed`` columns what was drawn is how far records lie from a linear regression on the columns
+    before. Beside `PersonsBounded`, leaf, levels, k and the smallest leaves count persons and not records.
+    """
+
+    fact: ClassVar[str] = "chained"
+    columns: tuple[str, ...]
+    leaves: tuple[int, ...]
+    smallest: tuple[int, ...]
+    alike: tuple[int, ...]
+    records: int
+    rows: int
+    k: int
+    leaf: int
+    asked_min: int
+    asked_max: int
+    violations: int
+    kept: int
+    moved: int
+    regressed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CountsKept(Fact):
+    """Within each group, category counts and missing cells are those of its records; of all rows that were drawn."""
+
+    fact: ClassVar[str] = "counts-kept"
+    category_columns: int
+    missing_columns: int

@@ -1,0 +1,128 @@
+"""What is said of tables whose cells were swapped, sampled, widened or blocked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from sfumato.core.facts.fact import Fact
+
+__all__ = ["Aggregated", "Alike", "Blocked", "Downgraded", "Sampled", "Swapped", "Unchanged"]
+
+
+@dataclass(frozen=True)
+class Unchanged(Fact):
+    """The cells of these columns are published as the original has them, those of one row beside each other.
+
+    ``missing`` counts the columns of which it is published, too, which cells are missing.
+    """
+
+    fact: ClassVar[str] = "unchanged"
+    columns: tuple[str, ...]
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class Alike(Fact):
+    """Released rows that are equal in these columns, a missing cell counted like a value.
+
+    ``fewest`` is the least number of rows that are equal in them, ``alone`` counts the rows that are like no other.
+    """
+
+    fact: ClassVar[str] = "alike"
+    columns: tuple[str, ...]
+    rows: int
+    fewest: int
+    alone: int
+
+
+@dataclass(frozen=True)
+class Swapped(Fact):
+    """Cells of these columns were exchanged between rows, so that each column holds the cells that it held before.
+
+    ``within`` "window" they were exchanged in pairs of different persons that lie at most ``window`` percent of the
+    column's cells apart in rank; within "leaves" at random among the rows of a leaf of a tree that was grown to tell
+    ``target``, of which there are ``leaves``, the smallest of ``smallest`` persons. Of each column ``changed`` counts
+    the cells that are another value than before. ``missing`` counts the columns of which it is published which cells
+    are missing.
+    """
+
+    fact: ClassVar[str] = "swapped"
+    within: Literal["window", "leaves"]
+    columns: tuple[str, ...]
+    changed: tuple[int, ...]
+    rows: int
+    window: float | None = None
+    target: str | None = None
+    leaves: int = 0
+    smallest: int = 0
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class Sampled(Fact):
+    """Of so many persons some were drawn at random, without replacement; their rows leave and no others do.
+
+    ``by_person`` where a column says who a row is about; else each of the ``records`` is a person of its own.
+    """
+
+    fact: ClassVar[str] = "sampled"
+    records: int
+    rows: int
+    persons: int
+    drawn: int
+    by_person: bool = False
+
+
+@dataclass(frozen=True)
+class Aggregated(Fact):
+    """Every value of these columns became its label at a level of a hierarchy before anything else was done.
+
+    ``hierarchies`` are texts as a schema writes them; a file is named "file" alone.
+    """
+
+    fact: ClassVar[str] = "aggregated"
+    columns: tuple[str, ...]
+    hierarchies: tuple[str, ...]
+    levels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Blocked(Fact):
+    """Cells of these columns became missing until what a row shows of them all is shown by rows of enough persons.
+
+    Of each column ``cells`` counts those that became missing. ``least`` is the least number of persons whose rows are
+    equal in the columns, a missing cell counted like a value; ``asked_min`` and ``asked_max`` bound the levels that
+    were met, the floor k included. Persons are counted ``by_person`` where a column says who a row is about.
+    """
+
+    fact: ClassVar[str] = "blocked"
+    columns: tuple[str, ...]
+    cells: tuple[int, ...]
+    rows: int
+    least: int
+    asked_min: int
+    asked_max: int
+    by_person: bool = False
+
+
+@dataclass(frozen=True)
+class Downgraded(Fact):
+    """The label ``private`` of ``hidden`` rows became missing, and cells that rules of decision trees tell it by.
+
+    Trees were grown, first on the original and then on what was left, and rules that told more than ``limit`` bits were
+    given up. ``rules_before`` counts those of the first tree and ``rules_after`` those of the last, grown on the hidden
+    rows as released with their true labels; ``most`` is the most bits by which one of its rules lowers the entropy of
+    the label. ``columns`` lost so many ``cells`` each.
+    """
+
+    fact: ClassVar[str] = "downgraded"
+    private: str
+    rows: int
+    hidden: int
+    limit: float
+    most: float
+    rules_before: int
+    rules_after: int
+    columns: tuple[str, ...] = ()
+    cells: tuple[int, ...] = ()
