@@ -127,7 +127,7 @@ def test_a_setting_that_is_beaten_in_both_goes_last_and_one_that_is_far_off_goes
 
 
 def test_the_chance_of_another_run_rises_with_room_and_with_runs_that_agree() -> None:
-    near, wide = ({"linkage-gain": End(high, 0.02, 0.01)} for high in (0.048, 0.03))
+    near, wide = ({"linkage-gain": End(high, 0.02, 0.01)} for high in (0.048, 0.015))
     assert chance_of(OURS, [near]) < 0.7 < 0.98 < chance_of(OURS, [wide])
     middle = {"linkage-gain": End(0.042, 0.02, 0.01)}
     assert chance_of(OURS, [middle]) < chance_of(OURS, [middle, middle]) < 0.9
