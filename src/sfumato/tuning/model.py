@@ -168,7 +168,7 @@ class Tuning:
         notes = []
         if self.stopped is Stopped.DEADLINE:
             late = sum(isinstance(each, NoTime) for each in self.refused.values())
-            untried = f"; {late} settings were not tried" if late else ""
+            untried = f"; {late} setting{'s were' if late > 1 else ' was'} not tried" if late else ""
             notes.append(
                 f"The time was up after {self.seconds:.0f} s of {self.budget:.0f}{untried}: give more with --budget."
             )
