@@ -181,3 +181,17 @@ def test_the_chart_has_a_line_for_each_cell_and_no_more_than_a_terminal() -> Non
     lines = reconstruct(np.arange(201).repeat(20), wide).chart().splitlines()
     assert len(lines) <= 24
     assert lines[0].lstrip().startswith("0 to 8")
+
+
+def test_bands_and_fit_are_the_same_for_every_method_but_hold_its_estimate() -> None:
+    spec = NoiseSpec(Integers(0, 200), {"name": "uniform", "reach": 30})
+    rng = np.random.default_rng(6)
+    released = spec.randomize((201 * rng.beta(2, 5, 3_000)).astype(np.int64), rng)
+    em, bayes, direct = (reconstruct(released, spec, intervals=10, method=name) for name in ("em", "bayes", "direct"))
+    for other in (bayes, direct):
+        assert other.fit == em.fit
+        wide, narrow = np.maximum(other.upper, em.upper), np.minimum(other.upper, em.upper)
+        differs = wide > narrow + 1e-9
+        estimates = np.maximum(other.probability, em.probability)
+        np.testing.assert_allclose(wide[differs], estimates[differs])
+        assert [answer.lower for answer in other.answers[:1]] == [answer.lower for answer in em.answers[:1]]

@@ -112,7 +112,8 @@ def reconstruct(
     probability = np.asarray(np.add.reduceat(solved.probability, seen.begins))
     worth = effective_records(channel, probability, len(codes))
     refuse_worthless(worth, len(codes), len(cells), least)
-    known = cell_bands(seen.counts, Channel(seen.channel.chances), seen.begins, bands)
+    fine = seen if method in ("auto", "em") else count_released(codes, spec, cells, channel, split=True)
+    known = cell_bands(fine.counts, Channel(fine.channel.chances), fine.begins, bands)
     if strict and known.fit < DOUBTFUL:
         raise DoesNotFit(doubt(known.fit))
     resolved = resolved_directions(channel, len(codes))
@@ -128,7 +129,7 @@ def reconstruct(
         effective_records=worth,
         resolved=resolved,
         method=solved.method,
-        notes=(*notes, *_notes(channel, solved.ended, resolved, limit, known, coarsening(seen.parts, spec.operator))),
+        notes=(*notes, *_notes(channel, solved.ended, resolved, limit, known, coarsening(fine.parts, spec.operator))),
         cells=cells,
     )
     if isinstance(spec.domain, Labels):
@@ -136,7 +137,7 @@ def reconstruct(
     unbiased = isinstance(spec.operator, Additive) or isinstance(known.known, Plain)
     numbers = moments_of(codes, spec) if unbiased else None
     first = None if numbers is None else numbers.first
-    return replace(found, answers=mean_and_quantiles(known, seen.parts, found.quantile, first))
+    return replace(found, answers=mean_and_quantiles(known, fine.parts, found.quantile, first))
 
 
 def _check(stop: str | None, method: str, bands: float, least: float, limit: int) -> None:
