@@ -33,7 +33,9 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 TOLD = ("--policy", "lax.toml", "--methods", "chain", "--metric", "covariance", "--budget", "300", "--seed", "1")
 
 
+@pytest.mark.usefixtures("short_reports")
 def test_the_command_line_that_tune_prints_runs_as_printed(run: Run, table: str) -> None:
+    Path("lax.toml").write_text(LAX.replace("[limits]\nmembership-auc = 0.99\n", ""))
     done = run("tune", table, *TOLD, "--identifier", "town", "--delimiter", ",", "-o", "tuning")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
