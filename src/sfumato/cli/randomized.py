@@ -81,7 +81,7 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
 @click.option("--strict", is_flag=True, help="Refuse values that do not fit the law (exit code 3).")
 @click.option("--least", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Refuse below this worth.")
 @click.option("--limit", type=COUNT, default=5000, show_default=True, help="Most iterations.")
-@click.option("--seed", "--resamples", type=int, hidden=True, expose_value=False, help="Nothing is drawn any more.")
+@click.option("--seed", "--resamples", "of_chance", type=int, hidden=True)
 @options("plot", output="Write it to this CSV file.")
 @options("encoding", "query", overwrite="Replace files of these names.")
 @verb
@@ -95,6 +95,7 @@ def reconstruct(
     overwrite: bool,
     encoding: str,
     query: str | None,
+    of_chance: int | None,
     **told: Any,
 ) -> None:
     """Estimate the distribution behind a column of randomized values; single values stay unknown.
@@ -107,6 +108,8 @@ def reconstruct(
     from sfumato.core.replacing import check_target
     from sfumato.privacy.randomized import read_spec
 
+    if of_chance is not None:
+        console.note("sfumato: nothing is drawn any more, so --seed and --resamples have no effect; leave them out.")
     form = check_plot(plot, source, overwrite=overwrite)
     if output is not None:
         if output.suffix.lower() != ".csv":
