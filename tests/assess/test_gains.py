@@ -104,7 +104,7 @@ def test_finding_the_group_does_not_lead() -> None:
 
 def test_finding_the_group_alone_is_no_success_of_an_attack() -> None:
     findings = (attack("group-linkage-likelihood", 1994, None, 0.01), attack("linkage-rank", 200, 200, 0.001))
-    assert risk_sentence(findings).startswith("The one attack tried does no better on people of the table than chance")
+    assert risk_sentence(findings).startswith("The one attack tried does not do surely better on people of the table")
     assert risk_sentence(findings[:1]) == "No attack on single people was tried."
 
 

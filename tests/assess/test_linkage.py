@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE, mutual_links, rank_view, whitening
 from sfumato.assess.findings import Finding, gains
+from sfumato.assess.sizes import Sizes
 from sfumato.assess.study import Study, study_of
 from sfumato.mechanisms.protocol import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
@@ -196,7 +198,7 @@ def test_odd_tables_stop_nothing() -> None:
 
 def test_a_sample_says_so() -> None:
     of = study(draw_table(1, 3000), draw_table(2, 3000))
-    finding = found(of)["linkage-euclid"]
+    finding = found(dataclasses.replace(of, sizes=Sizes(attempts=2000)))["linkage-euclid"]
     assert finding.attempts == 2000
     assert "counted on 2000 rows drawn at random." in finding.meaning
     assert finding.control is None

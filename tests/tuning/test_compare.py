@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,11 +15,12 @@ from sfumato.core.randomness import Randomness
 from sfumato.publish import Policy
 from sfumato.publish.trial import End, Outlook, chance_of
 from sfumato.tables.schema import Schema
+from sfumato.tuning import confirm as confirming
 from sfumato.tuning.candidates import Candidate, check_methods, grid
 from sfumato.tuning.compare import compare, level_with, smoothed_leaks
-from sfumato.tuning.confirm import choose
-from sfumato.tuning.halving import in_order, least_beaten
-from sfumato.tuning.trials import Bench, Reading, Told
+from sfumato.tuning.confirm import Confirmation, choose, confirm
+from sfumato.tuning.halving import Clock, in_order, least_beaten
+from sfumato.tuning.trials import Bench, Part, People, Reading, Told
 from sfumato.tuning.use import METRICS, Score
 from tests.examples import examples
 
@@ -116,6 +118,27 @@ def test_what_seems_to_break_a_limit_or_loses_too_much_is_not_chosen_before_othe
 def test_where_nothing_keeps_the_limits_the_nearest_comes_first() -> None:
     made = bench(reading(chain(10), 0.88, 3.0), reading(chain(40), 0.86, 2.0))
     assert choose(made, [chain(10), chain(40)]) == [chain(40), chain(10)]
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.5])
+def test_after_a_larger_size_that_the_search_has_not_tried_others_are_confirmed_too(
+    monkeypatch: pytest.MonkeyPatch, chance: float
+) -> None:
+    made = bench(reading(chain(10), 0.88, 0.9), reading(chain(40), 0.86, 0.5))
+
+    def one(_: Bench, candidate: Candidate, *_rest: object) -> Confirmation:
+        return Confirmation(reading(candidate, 0.8, 2.0), chance, False)
+
+    monkeypatch.setattr(confirming, "confirm_one", one)
+    monkeypatch.setattr(Clock, "estimate", lambda *_: 0.0)
+    done: list[Confirmation] = []
+    part, people = Part("all", pa.table({}), pa.table({}), 1000, 1), object.__new__(People)
+    sizes = [chain(size) for size in (10, 40, 80, 160)]
+    confirm(made, [chain(40), chain(10)], sizes, part, people, Clock(0.0, 1e12), done)
+    tried = [each.reading.candidate.size for each in done]
+    assert tried[0] == 40
+    assert 160 in tried
+    assert len(tried) == len(set(tried))
 
 
 def test_a_setting_that_is_beaten_in_both_goes_last_and_one_that_is_far_off_goes_out() -> None:

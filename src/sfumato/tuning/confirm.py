@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sfumato.assess.report import Ruling
@@ -89,12 +90,19 @@ def confirm(
         done.append(found)
         if found.holds:
             break
+        own = _leak(candidate, leaks)
         if found.loses and found.reading.verdict.outcome is Ruling.MEETS:
-            queue = [each for each in queue if leaks.get(each, 0.0) >= leaks[candidate]]
+            queue = [each for each in queue if leaks.get(each, 0.0) >= own]
             continue
         larger = sorted(each for each in grid if each.method == candidate.method and each.size > candidate.size)
-        safer = [each for each in queue if leaks.get(each, 9.0) < leaks[candidate] and each not in larger]
+        safer = [each for each in queue if leaks.get(each, 9.0) < own and each not in larger]
         queue = [*larger[:1], *safer, *larger[1:]] if found.chance > 0.0 else [*safer, *larger[1:2], *larger[:1]]
+
+
+def _leak(candidate: Candidate, leaks: Mapping[Candidate, float]) -> float:
+    """Leak of a candidate; of one that the search has not tried that of the next smaller size of its method."""
+    smaller = [each for each in leaks if each.method == candidate.method and each.size <= candidate.size]
+    return leaks[max(smaller, key=lambda each: each.size)] if smaller else math.inf
 
 
 def confirm_one(
