@@ -22,8 +22,8 @@ LAWS: list[tuple[Universe, dict[str, Any]]] = [
     (Integers(0, 40), {"name": "mixture", "weight": 0.6, "of": {"name": "shift-modulo", "reach": 6}}),
     (Integers(0, 40), {"name": "uniform", "reach": 7}),
     (Integers(0, 40), {"name": "interval", "edges": [10, 25]}),
-    (Reals(0.0, 4.0, 0.01), {"name": "gaussian", "sd": 0.5}),
-    (Reals(0.0, 4.0, 0.01), {"name": "laplace", "scale": 0.5}),
+    (Reals(0.0, 4.0, 0.05), {"name": "gaussian", "sd": 0.5}),
+    (Reals(0.0, 4.0, 0.05), {"name": "laplace", "scale": 0.5}),
     (Labels(("a", "b", "c", "d")), {"name": "response", "epsilon": 1.2}),
 ]
 
