@@ -40,7 +40,7 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[int, float]], l
     def install(chances: Mapping[int, float]) -> list[int]:
         seen: list[int] = []
 
-        def fake(_table: pa.Table, plan: Plan, policy: Policy) -> Tried:
+        def fake(_table: pa.Table, plan: Plan, policy: Policy, _known: object) -> Tried:
             assert isinstance(plan.mechanism, sf.Chain)
             leaf = plan.mechanism.leaf
             seen.append(leaf)

@@ -236,10 +236,12 @@ def test_levels_and_strata_are_kept(narrow: dict[str, object]) -> None:
         policy=LAX,
         methods="chain",
         metric="covariance",
+        known=["town"],
         seed=1,
         budget=GRANTED,
         **narrow,  # type: ignore[arg-type]
     )
+    assert "--known town" in tuned.command_of(tuned.bench.readings[0])
     assert min(each.candidate.size for each in tuned.bench.readings) >= (30 if "level" in narrow else 20)
 
 
@@ -254,6 +256,7 @@ def test_levels_and_strata_are_kept(narrow: dict[str, object]) -> None:
         ({"holdout": 1.5}, "between 0 and 1"),
         ({"budget": -1.0}, "seconds"),
         ({"target": "colour"}, "colour"),
+        ({"known": ["twon"]}, "did you mean 'town'"),
         ({"policy": "nobody"}, "policy"),
         ({"k": 500}, "smallest size that may be tried is 500"),
         ({"target": "weight", "methods": "classwise"}, "response and not a class"),

@@ -47,6 +47,7 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
     "schema",
     "no_rules",
     "rare",
+    "known",
     seed="Repeat the same samples and draws.",
 )
 @options("encoding", "delimiter", "decimal", "sheet", "query", overwrite="Replace an earlier tuning of that name.")

@@ -189,7 +189,7 @@ def sanitize(
         policy=asked,
         despite_policy=despite_policy,
         command=command,
-        suggest=suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget),
+        suggest=suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget, outside),
     )
     if release.report is not None:
         release = dataclasses.replace(release, report=dataclasses.replace(release.report, frame=origin.kind))

@@ -14,7 +14,7 @@ from sfumato.assess.findings import Tries
 from sfumato.assess.intervals import difference_interval
 from sfumato.assess.report import Report, Verdict
 from sfumato.core.errors import SfumatoError
-from sfumato.core.progress import listening
+from sfumato.core.progress import listening, tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import Plan
 from sfumato.mechanisms.chain.mechanism import Chain
@@ -31,7 +31,9 @@ __all__ = ["Suggest", "can_be_told", "suggesting"]
 Suggest = Callable[[Report, Policy], Verdict]
 """Looks at a report with its verdict, and gives the verdict with what to try next."""
 
-_MOST_RUNS = 5  # of other settings
+_MOST_RUNS, _FEWEST_RUNS = 5, 3  # of other settings
+_CELLS = 750_000  # of all runs together, so that a large table is not attacked for long
+_STAGE = "trying settings"
 _OPEN = 0.4  # chance from which a setting is run again
 _FEWEST_STAKES = 10  # gains and scores that a report has at least, whose intervals hold together
 _MOST_PEOPLE = 20_000  # people of a larger table whom they are tried on
@@ -40,7 +42,9 @@ _LEAVES = (100, 400, 1_600)
 _STEPS = (4, 16)
 
 
-def suggesting(arrow: pa.Table, plan: Plan, command: Sequence[str], seconds: float | None = None) -> Suggest:
+def suggesting(
+    arrow: pa.Table, plan: Plan, command: Sequence[str], seconds: float | None = None, known: Sequence[str] = ()
+) -> Suggest:
     """A search for settings that meet a policy on this table, of at most a few, within some seconds where told."""
 
     def suggest(report: Report, policy: Policy) -> Verdict:
@@ -51,39 +55,44 @@ def suggesting(arrow: pa.Table, plan: Plan, command: Sequence[str], seconds: flo
         if table is None or (report.rows_held_out and not can_be_told(report, policy)):
             return nothing
         tried, runs, begin = 0, 0, monotonic()
+        cells = table.num_rows * max(1, len(plan.schema.encoded))
+        most = int(np.clip(_CELLS // max(1, cells), _FEWEST_RUNS, _MOST_RUNS))
         for mechanism, options in _settings(plan, policy, compared=bool(report.rows_held_out)):
             late = seconds is not None and monotonic() - begin > seconds / 2
-            if late or runs >= _MOST_RUNS:
+            if late or runs >= most:
                 break
+            tell(_STAGE, runs / most)
             held = _HOLD_OUT if plan.holdout is None else plan.holdout
             other = dataclasses.replace(plan, mechanism=mechanism, holdout=held, rare=_rare(plan, policy))
             try:
-                found = _runs(table, other, policy)
+                found = _runs(table, other, policy, known)
             except SfumatoError:
                 continue
             tried, runs = tried + 1, runs + len(found)
             chance = chance_of(policy, [each.outlook.ends for each in found])
             if len(found) > 1 and all(each.meets for each in found) and chance >= SURE:
+                tell(_STAGE, 1.0)
                 share = held if isinstance(held, float) else None
                 line = command_with(command, options, policy, share, show_rare=other.rare is not None)
                 return dataclasses.replace(verdict, to_try=(line,), tried=tried)
             if not can_be_told(found[0].report, policy):
                 break
+        tell(_STAGE, 1.0)
         return dataclasses.replace(nothing, tried=tried)
 
     return suggest
 
 
-def _runs(table: pa.Table, plan: Plan, policy: Policy) -> list[Tried]:
+def _runs(table: pa.Table, plan: Plan, policy: Policy, known: Sequence[str]) -> list[Tried]:
     """One run of a plan, and another where it met the policy, unless by so little that most runs would not."""
     with warnings.catch_warnings(), listening(None):
         warnings.simplefilter("ignore")
-        first = try_plan(table, plan, policy)
+        first = try_plan(table, plan, policy, known)
         if not first.meets or first.outlook.chance < _OPEN:
             return [first]
         seed = plan.randomness.seed
         again = dataclasses.replace(plan, randomness=Randomness(None if seed is None else seed + 1))
-        return [first, try_plan(table, again, policy)]
+        return [first, try_plan(table, again, policy, known)]
 
 
 def can_be_told(report: Report, policy: Policy) -> bool:

@@ -91,8 +91,8 @@ def judged_measures(policy: Policy) -> tuple[Measure, ...]:
     return tuple(measure for measure in (*basic(), *catalogue()) if looked_at(measure))
 
 
-def try_plan(arrow: pa.Table, plan: Plan, policy: Policy) -> Tried:
-    """Sanitize a table in memory, attack what comes out and judge it."""
+def try_plan(arrow: pa.Table, plan: Plan, policy: Policy, known: Sequence[str] = ()) -> Tried:
+    """Sanitize a table in memory, attack what comes out, also with the columns that an outsider knows, and judge it."""
     begin = perf_counter()
     outcome = run_in_memory(arrow, plan)
     compared = outcome.comparison
@@ -106,6 +106,7 @@ def try_plan(arrow: pa.Table, plan: Plan, policy: Policy) -> Tried:
         records=compared.records,
         holdout=compared.outside,
         judged=True,
+        known=[name for name in known if name in compared.codec.schema.names],
         rng=plan.randomness.generator("assess"),
     )
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded

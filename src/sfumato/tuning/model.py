@@ -146,7 +146,8 @@ class Tuning:
             "--strata": self.told.strata,
             "--rare": self.told.rare,
         }
-        return tuple(word for name, value in told.items() if value is not None for word in (name, str(value)))
+        words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
+        return (*words, *(word for name in self.told.known for word in ("--known", name)))
 
     @property
     def recipe(self) -> Recipe | None:

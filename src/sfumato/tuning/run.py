@@ -17,6 +17,7 @@ from sfumato.engines.plan import check_people, schema_of
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy
+from sfumato.publish.release import known_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.rare import check_way
@@ -68,6 +69,7 @@ def tune(
     no_rules: bool = False,
     rare: str | None = None,
     k: int | None = None,
+    known: Iterable[str] = (),
     seed: int | None = None,
     command: Sequence[str] = (),
 ) -> Tuning:
@@ -94,7 +96,7 @@ def tune(
         Which use, see `sfumato.tuning.use.METRICS`.
     holdout : float or table
         Share of the people held out, or people who were.
-    schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare
+    schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, known
         As in `sfumato.sanitize`.
     k : int, optional
         The smallest size that is tried, and the floor of a chain, where it is more than the policy asks.
@@ -116,7 +118,8 @@ def tune(
     if found:
         check_people(arrow, settled, person=person, rows_are_people=rows_are_people)
     randomness = Randomness(seed)
-    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), _floor(k, level, asked))
+    outside = known_columns(known, settled)
+    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), _floor(k, level, asked), outside)
     bench = Bench(told, metric, randomness)
     everybody = People.of(arrow, settled)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))

@@ -91,6 +91,7 @@ class Told:
     no_rules: bool = False
     rare: Any = None
     k: int | None = None
+    known: tuple[str, ...] = ()  # columns that an outsider knows
 
     def plan(self, candidate: Candidate, part: Part, change: ColumnChange | None = None) -> Plan:
         """Plan of a run of a candidate on a part; one column may be changed."""
@@ -147,7 +148,7 @@ class Bench:
         begin = perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is dropped or pooled is said once, by the run itself
-            tried = try_plan(part.inside, self.told.plan(candidate, part, change), self.told.policy)
+            tried = try_plan(part.inside, self.told.plan(candidate, part, change), self.told.policy, self.told.known)
         if self.metric is None:
             self.metric, self.guess = choose_metric(tried.study, self.metric_name), guess_of(tried.study)
         if part.name not in self.originals:
