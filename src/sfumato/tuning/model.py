@@ -103,7 +103,7 @@ class Tuning:
         if nearest.loses:
             most = 100 * self.policy.keep["prediction-loss"]
             return f"models lose {_points(reading.loss)} points by it, and at most {most:g} may be lost"
-        return f"it meets the policy by so little that about {round(10 * nearest.chance)} of 10 runs would"
+        return f"it meets the policy by so little that only about {round(100 * nearest.chance)} of 100 runs would"
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
