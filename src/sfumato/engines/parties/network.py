@@ -34,6 +34,7 @@ __all__ = ["NetworkChannel", "joined", "telling_others"]
 T = TypeVar("T")
 
 _LOOK = 0.5  # seconds between two looks at whether a party has failed
+_LAST_TURNS = 5
 _BEAT = 2.0  # seconds between two signs of life at most
 _FAREWELL = 3.0  # seconds in which others read that this party ends
 _MOST_REASON = 600
@@ -185,6 +186,7 @@ class NetworkChannel(PartyChannel):
         self._call(self._end(), watch=False)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.run_until_complete(_turns())
         self._loop.close()
 
     def _call(self, work: Coroutine[Any, Any, T], *, watch: bool = True) -> T:
@@ -361,3 +363,9 @@ def _engine(config: PartyConfig, channel: NetworkChannel) -> Engine | None:
         failed=lambda: channel.failure,
         late=channel.late,
     )
+
+
+async def _turns() -> None:
+    """A few turns of the loop, in which connections that were closed let go of their sockets."""
+    for _ in range(_LAST_TURNS):
+        await asyncio.sleep(0)
