@@ -74,3 +74,14 @@ def test_csv_comes_in_on_standard_input(run: Run, tmp_path: Path, monkeypatch: p
         done = run("sanitize", "-", "-o", tmp_path / "out", "--k", 5, "--no-report")
     assert done.code == 0, done.err
     assert (tmp_path / "out" / "release" / "table.csv").exists()
+
+
+def test_a_reader_who_has_read_enough_is_no_defect(tmp_path: Path) -> None:
+    code = "import sys; from sfumato.cli import main; sys.argv = ['sfumato', 'policy', 'research']; main()"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        told = running.stderr.read().decode()
+    assert "defect" not in told
+    assert "Traceback" not in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import shutil
 import signal
@@ -148,6 +149,9 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             sys.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("sfumato: interrupted; nothing was written", err=True)
+            sys.exit(1)
+        except BrokenPipeError:  # whoever reads what is said has read enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         except (Abort, ClickException, Exit):
             raise

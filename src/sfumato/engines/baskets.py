@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -24,6 +25,7 @@ from sfumato.version import __version__
 __all__ = ["BasketPlan", "run_baskets"]
 
 _FEWEST = 2
+_MUCH = 20  # times as many entries as before
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,6 +70,13 @@ def run_baskets(table: BasketTable, plan: BasketPlan) -> Outcome:
     begin = perf_counter()
     done = plan.mechanism.sanitize(inside, rules=rules, rng=plan.randomness.generator("sanitize"))
     seconds = perf_counter() - begin
+    grown = len(done.table.baskets.items) / max(1, len(inside.baskets.items))
+    if grown > _MUCH:
+        warnings.warn(
+            f"the released baskets hold {grown:.0f} times as many entries, nearly all of them made up; of so many "
+            "items take --operator cut-and-paste or select-a-size, or a rarer flip",
+            stacklevel=3,
+        )
     order = plan.randomness.generator("shuffle").permutation(len(kept))
     released = dataclasses.replace(done.table.take(order), persons=None, dropped=())
     held = None if outside is None else _matched(table.take(outside), inside.labels)

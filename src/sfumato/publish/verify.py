@@ -47,6 +47,7 @@ MOST_BYTES = 1 << 36
 """Bytes that a released table may have, and unpack to, unless its reader grants more."""
 
 _FREE = 1 << 26  # bytes that any table may unpack to
+_ENTRY = 1 << 5  # bytes of an item in a basket, on average
 _CELL = 1 << 10  # bytes of a cell, on average, beyond which a table is not what was certified
 _BATCH_CELLS = 1 << 20
 _WHOLE = 1 << 29  # bytes that a table may unpack to whose format is read whole
@@ -87,11 +88,12 @@ def look_at_table(
     where: str = "",
     weight: str | None = None,
     modified: ModifiedRows | None = None,
+    entries: int = 0,
 ) -> LookedAt:
     """Read a released table once and compare it with the declared domains of its schema.
 
     Reading stops beyond the certified rows. Where ``quoted``, an apostrophe before a formula is not part of the value.
-    What facts of a ``modified`` table say is counted in it.
+    What facts of a ``modified`` table say is counted in it. A row of baskets takes as much as it has ``entries``.
 
     Raises
     ------
@@ -101,7 +103,8 @@ def look_at_table(
     source = _opened(file, most_bytes)
     written = source.schema.names
     names = unquoted_names(written) if quoted else tuple(written)
-    allowed = min(MOST_BYTES, _FREE + rows * len(names) * _CELL) if most_bytes is None else most_bytes
+    usual = min(MOST_BYTES, _FREE + rows * len(names) * _CELL + entries * _ENTRY)
+    allowed = usual if most_bytes is None else most_bytes
     declared = [field for field in schema if field.domain.declared and field.name in names]
     outside: dict[str, None] = {}
     formulas = FormulaCount(names)
@@ -431,9 +434,10 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         scaled = next((fact for fact in certificate.facts if isinstance(fact, WeightsScaled)), None)
         weight = None if scaled is None else scaled.column
         modified = ModifiedRows(certificate.facts)
+        entries = sum(fact.entries for fact in certificate.facts if isinstance(fact, BasketsReleased))
         table = look_at_table(
             path / name, schema, certificate.rows_out, most_bytes,
-            quoted=quoted, rules=rules, monthly=months, where=where, weight=weight, modified=modified,
+            quoted=quoted, rules=rules, monthly=months, where=where, weight=weight, modified=modified, entries=entries,
         )  # fmt: skip
     except SfumatoError as error:
         return [Check("table readable", False, str(error))]
