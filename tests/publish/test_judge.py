@@ -51,6 +51,7 @@ def test_a_harmless_release_meets_research() -> None:
         "missing": [],
         "try": [],
         "tried": None,
+        "changes": [],
     }
 
 

@@ -11,12 +11,15 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.assess.report import Report, Ruling, Verdict
+from sfumato.assess.report import Exceeded, Report, Ruling, Verdict
+from sfumato.assess.risk.by_column import ColumnRisk
 from sfumato.engines.plan import Plan, settle
 from sfumato.publish import Policy, judge
 from sfumato.publish import suggest as module
+from sfumato.publish.changes import ColumnChange, change_tried
 from sfumato.publish.suggest import can_be_told, suggesting
 from sfumato.publish.trial import End, Outlook, Tried, judged_measures, outlook
+from sfumato.tables.schema import Role
 from tests.publish.cases import GROUPED, rate, report
 
 OURS = Policy("ours", {"linkage-gain": 0.05}, {"persons_per_group": 12})
@@ -112,3 +115,52 @@ def test_only_what_a_policy_judges_is_measured() -> None:
     names = {measure.name for measure in judged_measures(OURS)}
     assert {"linkage", "linkability"} <= names
     assert not names & {"membership", "attribute-inference", "prediction", "clustering"}
+
+
+def ended(leak: float, value: float, error: float) -> Outlook:
+    worst = Exceeded("linkage-gain", "linkability", value, 0.05)
+    return Outlook(leak, worst, 0.0, {"linkage-gain": End(value + 2 * error, value, error)})
+
+
+@pytest.mark.parametrize(("error", "clear"), [(0.01, True), (0.05, False)])
+def test_a_change_helps_clearly_where_the_worst_falls_by_more_than_both_runs_vary(error: float, *, clear: bool) -> None:
+    change = ColumnChange("pay")
+    tried = change_tried(change, ended(4.0, 0.2, error), ended(2.0, 0.1, error), 900)
+    assert tried.clear is clear
+    assert (tried.how, tried.people) == ("--identifier pay", 900)
+    verdict = Verdict("ours", Ruling.DOES_NOT_MEET, changes=(tried,))
+    if clear:
+        assert verdict.helpful == ("Without 'pay' the worst attack got 2.0 times what is allowed, and not 4.0 times.",)
+        assert verdict.changes_said == "Tried on 900 people of the table."
+    else:
+        assert verdict.helpful == ()
+        assert "changing one of 'pay' alone does not clearly lower" in verdict.changes_said
+
+
+def test_what_falls_at_one_limit_and_rises_at_another_is_no_help() -> None:
+    tried = change_tried(ColumnChange("pay"), ended(4.0, 0.2, 0.01), ended(5.0, 0.1, 0.01), 900)
+    assert not tried.clear
+
+
+def test_where_no_setting_does_the_column_that_helps_is_left_out_and_the_rest_of_the_command_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = people(4_000)
+
+    def fake(_table: pa.Table, plan: Plan, _policy: Policy, _known: object) -> Tried:
+        without = plan.schema["pay"].role is Role.IDENTIFIER
+        found = report(rate("linkability", 0.1, 0.1))
+        chained = isinstance(plan.mechanism, sf.Chain)
+        outcome = Ruling.MEETS if without and chained else Ruling.DOES_NOT_MEET
+        looks = ended(0.5, 0.01, 0.005) if without else ended(4.0, 0.2, 0.01)
+        return Tried(Verdict("ours", outcome), dataclasses.replace(looks, chance=0.99 * without), found, None, 0.0)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "try_plan", fake)
+    risky = dataclasses.replace(failed(), columns=(ColumnRisk("pay", 0.3, True, 0.1, 0),))
+    words = (*WORDS, "--identifier", "name")
+    found = suggesting(table, settle(table, sf.Condensation(k=15, effort="fast")), words)(risky, OURS)
+    assert [each.change for each in found.changes if each.clear] == ["without 'pay'"]
+    (line,) = found.to_try
+    assert "--identifier name" in line
+    assert "--identifier pay" in line
+    assert "--method chain" in line

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.assess.figures.histograms import MOST_COLUMNS
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding, gains, rank
-from sfumato.assess.plain import by_knowledge, risk_aside, risk_sentence, risky_columns, risky_kinds, use_sentence
+from sfumato.assess.plain import (
+    by_knowledge,
+    command_words,
+    risk_aside,
+    risk_sentence,
+    risky_columns,
+    risky_kinds,
+    use_sentence,
+)
 from sfumato.assess.words import show, spoken_name
 
 if TYPE_CHECKING:
@@ -128,6 +136,7 @@ def _template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.globals["command_words"] = command_words
     return environment.get_template(name)
 
 

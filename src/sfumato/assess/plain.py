@@ -6,6 +6,8 @@ findings and says no more than they do.
 
 from __future__ import annotations
 
+import itertools
+import shlex
 from collections.abc import Iterable, Sequence
 
 from sfumato.assess.findings import Family, Finding, Gain, gains
@@ -15,6 +17,7 @@ from sfumato.assess.words import show, spoken_name
 __all__ = [
     "attack_name",
     "by_knowledge",
+    "command_words",
     "hundred",
     "limit_words",
     "missing_words",
@@ -290,6 +293,40 @@ _KINDS = {
 
 
 # -------------------------------------------------------------------------------------------------------------- verdict
+
+
+def command_words(line: str) -> str:
+    """What a command that is to be tried asks for, in a sentence.
+
+    Examples
+    --------
+    >>> command_words("sfumato sanitize people.csv -o out --method chain --leaf 400 --holdout 0.3")
+    'Draw the table column by column; take each value from at least 400 people; keep 30 of 100 people out to compare.'
+    """
+    words = shlex.split(line)
+    told = [_ASKED[name].format(_of_hundred(value)) for name, value in itertools.pairwise(words) if name in _ASKED]
+    if "chain" not in words:
+        told = [each for each in told if each != _ASKED["--method"]]
+    sentence = "; ".join(told) or "run it again as it is"
+    return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+_ASKED = {
+    "--method": "draw the table column by column",
+    "--k": "let at least {} people share what leaves",
+    "--leaf": "take each value from at least {} people",
+    "--identifier": "leave the column '{}' out",
+    "--holdout": "keep {} of 100 people out to compare",
+    "--measure-key": "keep some people out to compare",
+}
+
+
+def _of_hundred(value: str) -> str:
+    """A share below 1 as of 100; anything else as it is."""
+    try:
+        return f"{100 * float(value):g}" if 0.0 < float(value) < 1.0 else value
+    except ValueError:
+        return value
 
 
 def limit_words(

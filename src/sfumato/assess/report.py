@@ -55,6 +55,29 @@ class Missing:
 
 
 @dataclass(frozen=True)
+class ChangeTried:
+    """A column dropped or coarsened, tried on a sample: what that did to the worst of what the policy judges.
+
+    ``before`` and ``after`` are multiples of what the policy allows, 1 at the limit. ``clear`` says that the worst
+    finding fell by more than chance.
+    """
+
+    column: str
+    change: str  # what was done, in words
+    how: str  # how `sanitize` is told
+    before: float
+    after: float
+    people: int
+    clear: bool
+
+    @property
+    def sentence(self) -> str:
+        """What it did, for the owner."""
+        change = f"{self.change[:1].upper()}{self.change[1:]}"
+        return f"{change} the worst attack got {self.after:.1f} times what is allowed, and not {self.before:.1f} times."
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What a policy says to a release."""
 
@@ -67,6 +90,23 @@ class Verdict:
     edited: bool = False  # whether the policy has the name of one that is built in and asks for something else
     tried: int | None = None  # other settings that were tried on the table for it; None where none could be
     asked: bool = True  # false where no policy was named, and it was judged by the usual one; nothing is refused then
+    changes: tuple[ChangeTried, ...] = ()  # columns changed on a sample, the one that helps most first
+
+    @property
+    def helpful(self) -> tuple[str, ...]:
+        """Which columns, dropped or coarsened, clearly lower the worst of the risk, for the owner; the most first."""
+        return tuple(each.sentence for each in self.changes if each.clear)
+
+    @property
+    def changes_said(self) -> str:
+        """How it was looked for columns to change; empty where it was not."""
+        if not self.changes:
+            return ""
+        people = f"Tried on {self.changes[0].people:,} people of the table"
+        if any(each.clear for each in self.changes):
+            return f"{people}."
+        columns = ", ".join(dict.fromkeys(f"'{each.column}'" for each in self.changes))
+        return f"{people}, changing one of {columns} alone does not clearly lower the worst of it."
 
     @property
     def title(self) -> str:
@@ -146,7 +186,7 @@ class Verdict:
         return {key.removeprefix("to_"): told[key] for key in _WRITTEN}
 
 
-_WRITTEN = ("policy", "edited", "asked", "outcome", "exceeded", "missing", "to_try", "tried")
+_WRITTEN = ("policy", "edited", "asked", "outcome", "exceeded", "missing", "to_try", "tried", "changes")
 _HEADINGS = {
     Ruling.MEETS: "Meets the policy",
     Ruling.DOES_NOT_MEET: "Does not meet the policy",

@@ -23,8 +23,9 @@ from sfumato.engines.plan import schema_of
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report
-from sfumato.publish.policy import Policy
+from sfumato.publish.policy import BUILT_IN, USUAL, Policy
 from sfumato.publish.release import check_budget, known_columns
+from sfumato.publish.suggest import suggest_another
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.align import Aligned, align
 from sfumato.tables.coarsened import coarsen
@@ -355,7 +356,7 @@ def compare_tables(
 ) -> Evaluation:
     """Measure as `evaluate` does, with what the certificate of the released table says; give the notes too."""
     check_budget(budget)
-    asked = asked_policy(policy)
+    asked, known = asked_policy(policy), tuple(known)
     if isinstance(holdout, int | float):
         raise OptionError("the table is released already, so no share can be held out now; give the rows held out")
     before, origin = to_arrow(original)
@@ -371,7 +372,7 @@ def compare_tables(
     told = schema_of(
         before, schema, target, [*identifiers, *dropped], public, person=person, weight=weight, coarsens=True
     )
-    told = told.without_rules() if no_rules else told
+    ours = told = told.without_rules() if no_rules else told
     told = told.by_days(*months) if schema is None else told  # another tool may have released days
     evaluation = measure_released(
         before,
@@ -381,13 +382,25 @@ def compare_tables(
         budget=budget,
         certificate=certificate,
         judged=asked is not None,
-        known=tuple(known),
+        known=known,
         rng=Randomness(seed).generator("assess"),
     )
     document = None if certificate is None else certificate.to_document()
     report = dataclasses.replace(evaluation.report, certificate=document, frame=origin.kind)
     words = ("sfumato", "evaluate", "ORIGINAL", "RELEASED", *(() if asked is None else ("--policy", "POLICY")))
     report = judge_report(report, facts, asked, command=command or words)
+    report = suggest_another(
+        report,
+        before,
+        ours,
+        asked or BUILT_IN[USUAL],
+        command or words,
+        holdout=None if holdout is None else to_arrow(holdout)[0],
+        found_rules=schema is None,
+        seconds=budget,
+        known=known_columns(known, ours),
+        seed=seed,
+    )
     notes = (*(() if why_not is None else (UserWarning(why_not),)), *evaluation.notes)
     return dataclasses.replace(evaluation, report=report, notes=notes)
 

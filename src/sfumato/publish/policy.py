@@ -30,6 +30,7 @@ __all__ = [
     "USUAL",
     "Policy",
     "command_with",
+    "sanitize_words",
     "what_to_try",
     "words_of",
 ]
@@ -266,7 +267,7 @@ def what_to_try(
     stronger = any(each.limit in policy.limits or each.limit == "persons_per_group" for each in exceeded)
     lines = []
     if stronger:
-        base = words if made_here else ["sfumato", "sanitize", words[2], "-o", "FOLDER", *told]
+        base = words if made_here else _with(sanitize_words(words), *told)
         if not compared or not made_here:
             base = _with(base, "--holdout", f"{_HOLD_OUT:g}")
         sizes = _sizes(report, policy, facts, gained=any(each.limit in policy.limits for each in exceeded))
@@ -295,6 +296,18 @@ def command_with(
     line = line if show_rare else _without(line, "--rare")
     line = line if "--policy" in line else _with(line, "--policy", _option_of(policy))
     return shlex.join(_replacing([word for word in line if word != "--despite-policy"]))
+
+
+def sanitize_words(command: Sequence[str]) -> list[str]:
+    """Words of a run of ours on the original of an evaluation, told the same of its columns.
+
+    Examples
+    --------
+    >>> " ".join(sanitize_words(("sfumato", "evaluate", "mine.csv", "theirs.csv", "--target", "pay", "--seed", "1")))
+    'sfumato sanitize mine.csv -o FOLDER --target pay'
+    """
+    tool, _, original, _, *options = command
+    return [tool, "sanitize", original, "-o", "FOLDER", *_without(options, "-o", "--seed", "--budget", "--most-bytes")]
 
 
 def words_of(recipe: Recipe, policy: Policy | None) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.assess.findings import Tries
 from sfumato.assess.intervals import difference_interval
-from sfumato.assess.report import Report, Verdict
+from sfumato.assess.report import ChangeTried, Report, Verdict
 from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import listening, tell
 from sfumato.core.randomness import Randomness
@@ -20,13 +21,15 @@ from sfumato.engines.plan import Plan
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.protocol import Mechanism
-from sfumato.publish.policy import Policy, command_with
+from sfumato.publish.changes import ColumnChange, change_tried, changes_for
+from sfumato.publish.policy import Policy, command_with, sanitize_words
 from sfumato.publish.stakes import CONFIDENCE, confidence_of, stakes_of
-from sfumato.publish.trial import SURE, Tried, chance_of, try_plan
-from sfumato.tables.persons import persons_of_table
+from sfumato.publish.trial import SURE, Outlook, Tried, chance_of, try_plan
+from sfumato.tables.persons import persons_of_table, propose_person
 from sfumato.tables.rare import Way
+from sfumato.tables.schema import Role, Schema
 
-__all__ = ["Suggest", "can_be_told", "suggesting"]
+__all__ = ["Suggest", "can_be_told", "suggest_another", "suggesting"]
 
 Suggest = Callable[[Report, Policy], Verdict]
 """Looks at a report with its verdict, and gives the verdict with what to try next."""
@@ -38,6 +41,7 @@ _OPEN = 0.4  # chance from which a setting is run again
 _FEWEST_STAKES = 10  # gains and scores that a report has at least, whose intervals hold together
 _MOST_PEOPLE = 20_000  # people of a larger table whom they are tried on
 _HOLD_OUT = 0.3
+_SAMPLE, _SAMPLE_CELLS = 4_000, 60_000  # people whose columns are changed to see what it does, and cells of them
 _LEAVES = (100, 400, 1_600)
 _STEPS = (4, 16)
 
@@ -45,42 +49,160 @@ _STEPS = (4, 16)
 def suggesting(
     arrow: pa.Table, plan: Plan, command: Sequence[str], seconds: float | None = None, known: Sequence[str] = ()
 ) -> Suggest:
-    """A search for settings that meet a policy on this table, of at most a few, within some seconds where told."""
+    """A search for settings that meet a policy on this table, of at most a few, within some seconds where told.
+
+    Where a limit is exceeded, the columns that carry the risk are changed one at a time on a sample besides, and where
+    no setting was found the change that helps most is tried on the table.
+    """
 
     def suggest(report: Report, policy: Policy) -> Verdict:
-        verdict = report.verdict
-        assert verdict is not None
-        nothing = dataclasses.replace(verdict, to_try=(), tried=0)
-        table = _some(arrow, plan, policy)
-        if table is None or (report.rows_held_out and not can_be_told(report, policy)):
-            return nothing
-        tried, runs, begin = 0, 0, monotonic()
-        cells = table.num_rows * max(1, len(plan.schema.encoded))
-        most = int(np.clip(_CELLS // max(1, cells), _FEWEST_RUNS, _MOST_RUNS))
-        for mechanism, options in _settings(plan, policy, compared=bool(report.rows_held_out)):
-            late = seconds is not None and monotonic() - begin > seconds / 2
-            if late or runs >= most:
-                break
-            tell(_STAGE, runs / most)
-            held = _HOLD_OUT if plan.holdout is None else plan.holdout
-            other = dataclasses.replace(plan, mechanism=mechanism, holdout=held, rare=_rare(plan, policy))
-            try:
-                found = _runs(table, other, policy, known)
-            except SfumatoError:
-                continue
-            tried, runs = tried + 1, runs + len(found)
-            chance = chance_of(policy, [each.outlook.ends for each in found])
-            if len(found) > 1 and all(each.meets for each in found) and chance >= SURE:
-                tell(_STAGE, 1.0)
-                share = held if isinstance(held, float) else None
-                line = command_with(command, options, policy, share, show_rare=other.rare is not None)
-                return dataclasses.replace(verdict, to_try=(line,), tried=tried)
-            if not can_be_told(found[0].report, policy):
-                break
+        search = _Search(arrow, plan, command, policy, known, seconds)
+        verdict = search.verdict(report)
         tell(_STAGE, 1.0)
-        return dataclasses.replace(nothing, tried=tried)
+        return verdict
 
     return suggest
+
+
+def suggest_another(
+    report: Report,
+    arrow: pa.Table,
+    schema: Schema,
+    policy: Policy,
+    command: Sequence[str],
+    *,
+    holdout: pa.Table | None = None,
+    found_rules: bool = True,
+    seconds: float | None = None,
+    known: Sequence[str] = (),
+    seed: int | None = None,
+) -> Report:
+    """Report of a table that any tool made, with a command of ours that meets the policy in its place, if one does.
+
+    ``command`` are the words of the evaluation; what a chain cannot be made of is left as it was guessed.
+    """
+    verdict, roles = report.verdict, [field.role for field in schema]
+    if verdict is None or not verdict.to_try or Role.PUBLIC in roles:
+        return report
+    if Role.PERSON not in roles and propose_person(arrow, schema) is not None:
+        return report  # nobody has said who a row is about
+    plan = Plan(Chain(), schema, holdout=holdout, randomness=Randomness(seed), found_rules=found_rules)
+    search = _Search(arrow, plan, sanitize_words(command), policy, known, seconds, fresh=True)
+    verdict = search.verdict(report)
+    tell(_STAGE, 1.0)
+    return dataclasses.replace(report, verdict=verdict)
+
+
+class _Search:
+    """Settings that are tried on a table until one meets a policy."""
+
+    def __init__(
+        self,
+        arrow: pa.Table,
+        plan: Plan,
+        command: Sequence[str],
+        policy: Policy,
+        known: Sequence[str],
+        seconds: float | None,
+        *,
+        fresh: bool = False,
+    ) -> None:
+        self.arrow, self.plan, self.command, self.policy, self.known = arrow, plan, command, policy, known
+        self.ends = math.inf if seconds is None else monotonic() + seconds / 2
+        self.held = _HOLD_OUT if plan.holdout is None else plan.holdout
+        self.tried, self.runs, self.line = 0, 0, ""
+        self.fresh = fresh  # whether the plan itself was not run yet
+        self.nearest: tuple[float, Plan, tuple[str, ...]] | None = None
+
+    def verdict(self, report: Report) -> Verdict:
+        """Verdict of a report with a command that helps, if one was found, and with what changing a column does."""
+        verdict = report.verdict
+        assert verdict is not None
+        table = _enough(self.arrow, self.plan, self.policy)
+        compared = verdict.asked and report.rows_held_out  # with a policy everybody is attacked, as in the trials
+        told = table is not None and (not compared or can_be_told(report, self.policy))
+        if told:
+            self._settings(table, compared=bool(report.rows_held_out))
+        exceeded = any(each.limit in self.policy.limits for each in verdict.exceeded)
+        changes = self._changes(report) if exceeded else []
+        if told and not self.line and self.nearest is not None:
+            self._changed(table, changes)
+        found = (self.line,) if self.line else ()
+        return dataclasses.replace(verdict, to_try=found, tried=self.tried, changes=tuple(each for _, each in changes))
+
+    def _settings(self, table: pa.Table, *, compared: bool) -> None:
+        """Try other settings from the nearest on, until one meets the policy or there were enough."""
+        cells = table.num_rows * max(1, len(self.plan.schema.encoded))
+        most = int(np.clip(_CELLS // max(1, cells), _FEWEST_RUNS, _MOST_RUNS))
+        for mechanism, options in _settings(self.plan, self.policy, compared=compared and not self.fresh):
+            if self.runs >= most or monotonic() > self.ends:
+                return
+            tell(_STAGE, 0.8 * self.runs / most)
+            other = dataclasses.replace(self.plan, mechanism=mechanism, holdout=self.held, rare=self._rare)
+            found = self._try(table, other, options)
+            if self.line or (found and not can_be_told(found[0].report, self.policy)):
+                return
+
+    def _try(self, table: pa.Table, plan: Plan, options: tuple[str, ...], changed: tuple[str, ...] = ()) -> list[Tried]:
+        """Try a plan; where it meets the policy in nearly every run, its command is the one that was looked for."""
+        try:
+            found = _runs(table, plan, self.policy, self.known)
+        except SfumatoError:
+            return []
+        self.tried, self.runs = self.tried + 1, self.runs + len(found)
+        chance = chance_of(self.policy, [each.outlook.ends for each in found])
+        if len(found) > 1 and all(each.meets for each in found) and chance >= SURE:
+            share = self.held if isinstance(self.held, float) else None
+            words = (*self.command, *changed)
+            self.line = command_with(words, options, self.policy, share, show_rare=plan.rare is not None)
+        leak = min(each.outlook.leak for each in found)
+        if self.nearest is None or leak < self.nearest[0]:
+            self.nearest = leak, plan, options
+        return found
+
+    def _changes(self, report: Report) -> list[tuple[ColumnChange, ChangeTried]]:
+        """Columns that carry the risk dropped or coarsened on a sample, the change that helps most first."""
+        plan, schema = self.plan, self.plan.schema
+        order = plan.mechanism.order if isinstance(plan.mechanism, Chain) else None
+        target = None if schema.target is None else schema.target.name
+        spared = (target, plan.strata, str(plan.level), *(order or ()), *self.known)
+        changes = changes_for(report.columns, schema, spared)
+        cells = max(1, len(schema.encoded))
+        table, people = _some(self.arrow, plan, int(np.clip(_SAMPLE_CELLS // cells, 500, _SAMPLE)))
+        base = dataclasses.replace(plan, holdout=self.held)
+        tried: list[tuple[ColumnChange, ChangeTried]] = []
+        before = self._outlook(table, base) if changes else None
+        for place, change in enumerate(changes):
+            if before is None or monotonic() > self.ends:
+                break
+            tell(_STAGE, 0.8 + 0.2 * place / len(changes))
+            after = self._outlook(table, dataclasses.replace(base, schema=change.applied(schema)))
+            if after is not None:
+                tried.append((change, change_tried(change, before, after, people)))
+        return sorted(tried, key=lambda each: (not each[1].clear, each[1].after))
+
+    def _outlook(self, table: pa.Table, plan: Plan) -> Outlook | None:
+        """How near a plan comes to the limits on a table; None where it cannot be run."""
+        try:
+            with warnings.catch_warnings(), listening(None):
+                warnings.simplefilter("ignore")
+                return try_plan(table, plan, self.policy, self.known).outlook
+        except SfumatoError:
+            return None
+
+    def _changed(self, table: pa.Table, changes: Sequence[tuple[ColumnChange, ChangeTried]]) -> None:
+        """Try the setting that came nearest with the change that helps most, of those that a command line can say."""
+        assert self.nearest is not None
+        _, plan, options = self.nearest
+        for change, tried in changes:
+            if tried.clear and change.options and monotonic() < self.ends:
+                self._try(table, dataclasses.replace(plan, schema=change.applied(plan.schema)), options, change.options)
+                return
+
+    @property
+    def _rare(self) -> Way | None:
+        """What becomes of rare values: as told, unless the policy hides them and they were to be kept."""
+        return None if self.plan.rare == "keep" and "rare" in self.policy.require else self.plan.rare
 
 
 def _runs(table: pa.Table, plan: Plan, policy: Policy, known: Sequence[str]) -> list[Tried]:
@@ -125,22 +247,22 @@ def _settings(plan: Plan, policy: Policy, *, compared: bool) -> Iterator[tuple[M
         yield Chain(k=k, leaf=max(leaf, k), order=order), (*method, *floor, "--leaf", str(max(leaf, k)))
 
 
-def _rare(plan: Plan, policy: Policy) -> Way | None:
-    """What becomes of rare values: as told, unless the policy hides them and they were to be kept."""
-    return None if plan.rare == "keep" and "rare" in policy.require else plan.rare
+def _enough(arrow: pa.Table, plan: Plan, policy: Policy) -> pa.Table | None:
+    """Rows of at most `_MOST_PEOPLE`; None where even attacks that never succeed could not be told of so few."""
+    table, count = _some(arrow, plan, _MOST_PEOPLE)
+    held = plan.holdout if isinstance(plan.holdout, float) else _HOLD_OUT
+    sides = [Tries(0.0, max(1.0, share * count)) for share in (1.0 - held, held)]
+    least = difference_interval(sides[0], sides[1], 1.0 - (1.0 - CONFIDENCE) / _FEWEST_STAKES)[1]
+    short = any(least > allowed for limit, allowed in policy.limits.items() if limit.endswith("-gain"))
+    return None if short else table
 
 
-def _some(arrow: pa.Table, plan: Plan, policy: Policy) -> pa.Table | None:
-    """Rows of at most `_MOST_PEOPLE`, drawn at random; None where even attacks that never succeed could not be told."""
+def _some(arrow: pa.Table, plan: Plan, most: int) -> tuple[pa.Table, int]:
+    """Rows of at most so many people, drawn at random, and how many people they are."""
     persons = persons_of_table(arrow, plan.schema)
     units = np.arange(arrow.num_rows) if persons is None else np.unique(persons, return_inverse=True)[1]
     count = int(units.max(initial=-1)) + 1
-    held = plan.holdout if isinstance(plan.holdout, float) else _HOLD_OUT
-    sides = [Tries(0.0, max(1.0, share * min(count, _MOST_PEOPLE))) for share in (1.0 - held, held)]
-    least = difference_interval(sides[0], sides[1], 1.0 - (1.0 - CONFIDENCE) / _FEWEST_STAKES)[1]
-    if any(least > allowed for limit, allowed in policy.limits.items() if limit.endswith("-gain")):
-        return None
-    if count <= _MOST_PEOPLE:
-        return arrow
-    drawn = plan.randomness.generator("suggest").permutation(count)[:_MOST_PEOPLE]
-    return arrow.take(pa.array(np.flatnonzero(np.isin(units, drawn))))
+    if count <= most:
+        return arrow, count
+    drawn = plan.randomness.generator("suggest").permutation(count)[:most]
+    return arrow.take(pa.array(np.flatnonzero(np.isin(units, drawn)))), most

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from sfumato.assess.report import Ruling
 from sfumato.core.errors import SfumatoError
+from sfumato.publish.changes import ColumnChange
 from sfumato.publish.trial import SURE, chance_of
 from sfumato.tuning.candidates import Candidate
-from sfumato.tuning.columns import ColumnChange
 from sfumato.tuning.compare import level_with, smoothed_leaks
 from sfumato.tuning.halving import Clock, in_order, surely_exceeds
 from sfumato.tuning.trials import Bench, Part, People, Reading

@@ -9,11 +9,12 @@ from enum import StrEnum
 from typing import Any
 
 from sfumato.assess.plain import limit_words
-from sfumato.assess.report import Exceeded, Ruling
+from sfumato.assess.report import ChangeTried, Exceeded, Ruling
 from sfumato.core.documents import plain
 from sfumato.core.errors import SfumatoError
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import parameters_of
+from sfumato.publish.changes import change_tried
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.tuning.candidates import Candidate
 from sfumato.tuning.compare import Difference, compare
@@ -25,7 +26,6 @@ from sfumato.version import __version__
 __all__ = ["Alternative", "Stopped", "Tuning"]
 
 _FORMAT = 2
-_HELPS = 0.9  # a change that leaves more of the leak than that is not worth a column
 _LEARNT = 0.01  # use beyond guessing, from which something is learned
 _Z = 1.959963984540054
 
@@ -256,15 +256,8 @@ class Tuning:
 
     def _change(self, before: Reading, after: Reading) -> dict[str, Any]:
         assert after.change is not None
-        use = compare({"": after.use}, {"": before.use})
-        return {
-            "column": after.change.column,
-            "change": after.change.words,
-            "how": after.change.how,
-            "leak_before": before.outlook.leak,
-            "leak_after": after.outlook.leak,
-            "use_difference": plain(use),
-        }
+        tried = change_tried(after.change, before.outlook, after.outlook, after.people)
+        return {**plain(tried), "use_difference": plain(compare({"": after.use}, {"": before.use}))}
 
     def lines(self) -> list[tuple[int, str]]:
         """What was found in a line each, with ranks for `sfumato.assess.words.fitting`."""
@@ -332,16 +325,19 @@ class Tuning:
         kept = "" if each.meets else "; it does not meet the policy"
         return f"Or:     {each.candidate.words}: {use}{leak}{kept}."
 
-    def change_words(self) -> list[str]:
-        """What changing a column would do to the leak, the most helpful first."""
-        better = [pair for pair in self.changed if pair[1].outlook.leak < _HELPS * pair[0].outlook.leak]
-        better.sort(key=lambda pair: pair[1].outlook.leak - pair[0].outlook.leak)
-        return [
-            f"On a sample {after.change.words} the leak is {after.outlook.leak:.1f} times what is allowed and not "
-            f"{before.outlook.leak:.1f} ({after.change.how})."
-            for before, after in better
+    @property
+    def changes(self) -> tuple[ChangeTried, ...]:
+        """What changing a column did on a sample, the most helpful first."""
+        tried = [
+            change_tried(after.change, before.outlook, after.outlook, after.people)
+            for before, after in self.changed
             if after.change is not None
         ]
+        return tuple(sorted(tried, key=lambda each: (not each.clear, each.after)))
+
+    def change_words(self) -> list[str]:
+        """Which columns, changed, clearly lower the worst of the risk, and how it is told."""
+        return [f"{each.sentence} On a sample; {each.how}." for each in self.changes if each.clear]
 
     def _named(self, reading: Reading) -> str:
         change = "" if reading.change is None else f", {reading.change.words}"

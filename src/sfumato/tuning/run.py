@@ -15,6 +15,7 @@ from sfumato.core.progress import OutOfTime, stopping_at, tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import check_people, schema_of
 from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.publish.changes import changes_for
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import known_columns
@@ -24,7 +25,6 @@ from sfumato.tables.rare import check_way
 from sfumato.tables.schema import Schema
 from sfumato.tables.weights import check_weights
 from sfumato.tuning.candidates import USUAL, Candidate, check_methods, first_tried, grid
-from sfumato.tuning.columns import changes_for
 from sfumato.tuning.confirm import Confirmation, choose, confirm, confirm_one
 from sfumato.tuning.halving import STAGE, Clock, NoTime, halve
 from sfumato.tuning.model import Stopped, Tuning

@@ -18,12 +18,12 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import Plan
+from sfumato.publish.changes import ColumnChange
 from sfumato.publish.policy import Policy
 from sfumato.publish.trial import Outlook, try_plan
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import Candidate
-from sfumato.tuning.columns import ColumnChange
 from sfumato.tuning.use import Metric, Score, choose_metric, guess_of
 
 __all__ = ["Bench", "Part", "People", "Reading", "Told"]

@@ -1,4 +1,4 @@
-"""Columns that carry the risk, dropped or coarsened: what could be changed, and how it is written down."""
+"""Columns that carry the risk, dropped or coarsened: what could be changed, how it is told, and what it did."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sfumato.assess.report import ChangeTried
 from sfumato.assess.risk.by_column import ColumnRisk
+from sfumato.publish.trial import Outlook
 from sfumato.tables.coarsened import hierarchy_of
 from sfumato.tables.schema import Field, Kind, Role, Schema
 
-__all__ = ["ColumnChange", "changes_for"]
+__all__ = ["ColumnChange", "change_tried", "changes_for"]
 
 _MOST = 3  # columns that are looked at
+_Z = 1.96
 _PARTS = 10  # a number is coarsened to about so many intervals
 
 
@@ -84,3 +87,14 @@ def _coarsened(field: Field) -> ColumnChange | None:
     width = 10.0 ** math.floor(math.log10(span / _PARTS))
     width *= next(step for step in (1, 2, 5, 10) if step * width * _PARTS >= span)
     return ColumnChange(field.name, f"intervals {width:g}", 1)
+
+
+def change_tried(change: ColumnChange, before: Outlook, after: Outlook, people: int) -> ChangeTried:
+    """What a change did on a sample; clear where the finding that was the worst fell by more than both runs vary."""
+    clear = False
+    if before.worst is not None and after.leak < before.leak:
+        limit = before.worst.limit
+        one, two = before.ends.get(limit), after.ends.get(limit)
+        if one is not None and two is not None:
+            clear = one.value - two.value > _Z * math.hypot(one.error, two.error)
+    return ChangeTried(change.column, change.words, change.how, before.leak, after.leak, people, clear)
