@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pyarrow as pa
 
 import sfumato as sf
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.linkage import LINKAGE, mutual_links
+from sfumato.assess.attacks.linked_persons import LINKED_PERSONS
 from sfumato.assess.stand_ins import split_in_tenths, split_in_two
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec
@@ -110,3 +113,21 @@ def test_an_evaluation_takes_the_person_column() -> None:
     report = sf.evaluate(table, released, person="who", holdout=outside, no_rules=True, seed=1, budget=2.0)
     found = {finding.name: finding for finding in report.findings}
     assert found["linkage-euclid"].attempts == PERSONS
+
+
+def test_linked_rows_link_copied_persons_and_not_those_of_a_redraw() -> None:
+    looked = study()
+    whose = np.repeat(np.arange(PERSONS), VISITS)
+    copied = {each.name: each for each in run_measure(LINKED_PERSONS, dataclasses.replace(looked, linked=whose))}
+    found = copied["linkage-persons"]
+    assert found.value == 1.0
+    assert found.control is not None
+    assert found.control < 0.75
+    other = Codec.fit(visits(), Schema.infer(visits()).without_rules().with_role(Role.PERSON, "who"))
+    redrawn = other.encode(visits(9).select(["a", "b", "c"]), unseen="mean").values
+    strange = dataclasses.replace(looked, linked=whose, released=redrawn)
+    found = {each.name: each for each in run_measure(LINKED_PERSONS, strange)}["linkage-persons"]
+    assert found.value is not None
+    assert found.control is not None
+    assert abs(found.value - found.control) < 0.3
+    assert {each.name: each for each in run_measure(LINKED_PERSONS, looked)}["linkage-persons"].value is None

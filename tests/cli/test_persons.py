@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from tests.cli.conftest import Run
+from tests.condense import test_persons
 from tests.tables.test_proposed_person import visits
 
 
@@ -34,3 +35,17 @@ def test_a_file_in_batches_is_looked_through_for_persons_too(run: Run, tmp_path:
     header = (tmp_path / "out" / "release" / "table.csv").read_text(encoding="utf-8").splitlines()[0]
     assert "who" not in header.split(",")
     assert run(*told, "--key", tmp_path / "key.toml", *words[2:], "--rows-are-people", "--overwrite").code == 0
+
+
+def test_rows_of_a_person_stay_together_and_are_counted_again(run: Run, tmp_path: Path) -> None:
+    pa.csv.write_csv(test_persons.visits(), tmp_path / "visits.csv")
+    told = ("sanitize", tmp_path / "visits.csv", "-o", tmp_path / "out", "--k", 5, "--no-report", "--person", "patient")
+    said = run(*told, "--keep-persons")
+    assert said.code == 0, said.err
+    assert "holds  released persons" in run("verify", tmp_path / "out" / "release").out
+    again = ("--recipe", tmp_path / "out" / "owner" / "recipe.toml", "--no-report")
+    assert run("sanitize", tmp_path / "visits.csv", "-o", tmp_path / "again", *again).code == 0
+    assert "released_person" in (tmp_path / "again" / "release" / "table.csv").read_text().splitlines()[0]
+    refused = run(*told[:-2], "--rows-are-people", "--keep-persons", "--overwrite")
+    assert refused.code == 2
+    assert "--person" in refused.err

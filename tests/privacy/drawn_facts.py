@@ -37,6 +37,7 @@ from sfumato.core.facts import (
     Opened,
     PersonsApart,
     PersonsBounded,
+    PersonsLinked,
     Randomized,
     RareValues,
     RowsDrawn,
@@ -120,12 +121,16 @@ def condensed(draw: Any) -> Facts:
     persons = draw(st.integers(max(grouped.smallest, grouped.asked_max), grouped.records))
     asked = draw(maybe(RowsDrawn(grouped.records, draw(st.integers(1, 90)))))
     rows = asked[0].rows if asked else grouped.records
+    apart = draw(maybe(PersonsApart(persons, draw(st.integers(0, 2)))))
+    most, constant = -(-grouped.records // persons), ("age", "town")[: draw(st.integers(0, 2))]
+    linked = () if asked or not apart else draw(maybe(PersonsLinked("released_person", persons, most, constant)))
     return (
         *draw(around()),
         *draw(rare_values(grouped.asked_max)),
-        *draw(maybe(PersonsApart(persons, draw(st.integers(0, 2))))),
+        *apart,
         *draw(maybe(Stratified(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)), draw(st.booleans())))),
-        *draw(maybe(ClassPure(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3))))),
+        *(() if linked else draw(maybe(ClassPure(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)))))),
+        *linked,
         grouped,
         Synthesized("mean and covariance", "uniform along eigenvectors", rows),
         *draw(maybe(CountsKept(1, draw(st.integers(0, 2))))),

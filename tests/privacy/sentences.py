@@ -41,6 +41,7 @@ from sfumato.core.facts import (
     Opened,
     PersonsApart,
     PersonsBounded,
+    PersonsLinked,
     Randomized,
     RareValues,
     RowsDrawn,
@@ -368,7 +369,35 @@ CLAIMS = (
         r"(?P<n>\d+) original records? w(as|ere) left out, since every group that could have taken such a record held "
         r"its person already or was too small for its level; no released row was drawn from a group that holds one of "
         r"these\.",
-        lambda facts, said: int(said["n"]) == the(facts, PersonsApart).left_out > 0,
+        lambda facts, said: int(said["n"]) == the(facts, PersonsApart).left_out > 0 and not has(facts, PersonsLinked),
+    ),
+    Sentence(
+        "records of many left out",
+        r"(?P<n>\d+) original records? w(as|ere) left out, since fewer persons than the level asks for have as many, "
+        r"and rows of a person stay together; no released row was drawn from a group that holds one of these\.",
+        lambda facts, said: int(said["n"]) == the(facts, PersonsApart).left_out > 0 and has(facts, PersonsLinked),
+    ),
+    Sentence(
+        "persons drawn together",
+        r"The rows of each of the (?P<n>\d+) released persons? were drawn together from the records of at least "
+        r"(?P<least>\d+) persons? who have as many, those left out not counted\.",
+        lambda facts, said: (
+            has(facts, Synthesized)
+            and int(said["n"]) == the(facts, PersonsLinked).persons == the(facts, PersonsApart).persons
+            and int(said["least"]) == the(facts, Grouped).smallest
+        ),
+    ),
+    Sentence(
+        "numbers of persons",
+        r"The numbers of (?P<name>'.*') say nothing of the values of the person column\.",
+        lambda facts, said: repr(the(facts, PersonsLinked).column) == said["name"],
+        by_chance=True,
+    ),
+    Sentence(
+        "constant within persons",
+        r"No released person has two values in a column that never changes within a person of the original: "
+        r"(?P<names>.*)\.",
+        lambda facts, said: said["names"].count("'") == 2 * len(the(facts, PersonsLinked).constant) > 0,
     ),
     Sentence(
         "put",
@@ -783,6 +812,16 @@ REFUSED = (
             if has(facts, PersonsApart)
             else the(facts, PersonsBounded).persons < the(facts, Chained).records
         ),
+    ),
+    Sentence(
+        "number of records",
+        r"How many records a person has stays unknown to whoever finds that person's group\.",
+        lambda facts, said: has(facts, PersonsLinked),
+    ),
+    Sentence(
+        "rows together",
+        r"Rows that stay together give away no more than single rows do\.",
+        lambda facts, said: has(facts, PersonsLinked),
     ),
     Sentence(
         "more rows",

@@ -72,6 +72,7 @@ def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.labels import LABEL_INFERENCE
     from sfumato.assess.attacks.linkability import LINKABILITY
     from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE
+    from sfumato.assess.attacks.linked_persons import LINKED_PERSONS
     from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS
     from sfumato.assess.attacks.modified import HIDDEN_LABEL, SWAPPED_ROWS
     from sfumato.assess.attacks.noise_filter import GROUP_FILTER, NOISE_FILTER
@@ -80,7 +81,7 @@ def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.singling import SINGLING_OUT
     from sfumato.assess.attacks.unknown_input import COMPONENTS, DIGITS
 
-    linking = LINKAGE, OWN_ROW_LINKAGE, GROUP_LINKAGE, LINKABILITY, SINGLING_OUT
+    linking = LINKAGE, OWN_ROW_LINKAGE, LINKED_PERSONS, GROUP_LINKAGE, LINKABILITY, SINGLING_OUT
     inferring = ATTRIBUTE_INFERENCE, LABEL_INFERENCE, MEMBERSHIP, LEAVES, OUTLIERS, RARE_COMBINATIONS, SHOWN
     undoing = NOISE_FILTER, GROUP_FILTER, BEST_GUESS, KNOWN_INPUT, COMPONENTS, PUBLIC_MOMENTS, DIGITS
     return (*linking, *inferring, *undoing, DIFFERENCING, ROUNDS, SWAPPED_ROWS, HIDDEN_LABEL)

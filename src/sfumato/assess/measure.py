@@ -127,6 +127,7 @@ def assess(
     budget: float | None = None,
     judged: bool = False,
     known: Sequence[str] = (),
+    linked: Places | None = None,
     rng: np.random.Generator,
 ) -> Report:
     """Report of what the released table still gives and what it gives away.
@@ -137,7 +138,7 @@ def assess(
     ``before`` what left in the epoch before, of a stream. A ``budget`` in seconds chooses how many rows are looked
     at; where a policy is ``judged`` by the findings more people are attacked. ``known`` are the columns that an
     outsider is taken to know, who attacks with these, and rows alike in them are counted; else outsiders are chosen
-    by rule.
+    by rule. ``linked`` is the released person of each released row, where rows of a person stay together.
     """
     begin = perf_counter()
     tell(_STAGE, 0.0)
@@ -154,6 +155,7 @@ def assess(
         budget=budget,
         judged=judged,
         known=known,
+        linked=linked,
         rng=rng,
     )
     measured = measure_study(study)

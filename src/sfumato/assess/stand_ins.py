@@ -97,6 +97,7 @@ def _released(study: Study, people: Places, rows: Places) -> Study:
         workings=None,
         persons=None if study.persons is None else study.persons[people],
         held_persons=None,
+        linked=None,
     )
 
 

@@ -191,6 +191,7 @@ class Study:
     persons: Places | None = None  # whom each original row is about; None where each is about a person of its own
     held_persons: Places | None = None  # the same of the rows held out
     known: tuple[str, ...] = ()  # columns that an outsider is taken to know, where the owner said
+    linked: Places | None = None  # released person of each released row, where rows of a person stay together
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Chance of a measure's own, so that one more measure changes no other."""
@@ -306,6 +307,7 @@ def study_of(
     budget: float | None = None,
     judged: bool = False,
     known: Sequence[str] = (),
+    linked: Places | None = None,
     rng: np.random.Generator,
 ) -> Study:
     """Read both tables, and the rows held out, as measures see them.
@@ -339,6 +341,7 @@ def study_of(
         records.persons if persons is None else persons,
         persons_of_table(outside, codec.schema) if held_persons is None and outside is not None else held_persons,
         tuple(known),
+        linked,
     )
 
 

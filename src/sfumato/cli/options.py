@@ -60,6 +60,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "form": ("[default: the input's]", {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "sqlite"])}),
     "holdout": ("Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
     "identifier": ("A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
+    "keep_persons": ("condense: released persons keep several rows each, under new numbers.", _FLAG),
     "known": (
         "A column that an outsider knows, who attacks with it; repeatable.  [default: few columns, and half of them]",
         {"multiple": True, "metavar": "COL"},

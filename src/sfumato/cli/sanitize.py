@@ -160,7 +160,8 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
 )
 @click.option("--key", type=FILE, help="Key of a geometric method.")
 @click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")
-@options("level", "strata", "target", "identifier", "person", "rows_are_people", "weight", "public", "schema")
+@options("level", "strata", "target", "identifier", "person", "rows_are_people", "keep_persons")
+@options("weight", "public", "schema")
 @options("no_rules", "rare", "rows", "where", "holdout", "recipe", "seed", "form")
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
 @options("known", "no_report", "sign", "overwrite")
@@ -211,7 +212,7 @@ def sanitize(
         _check_pdf(report=not no_report)
     run: dict[str, Any] = {name: value for name, value in told.items() if name not in WORDS}
     run |= {**parameters_told(told), "method": method, "report": not no_report}
-    run["no_rules"] = run["no_rules"] or None
+    run |= {name: run[name] or None for name in ("no_rules", "keep_persons")}
     replayed = run["recipe"] = None if recipe is None else load_recipe(recipe, run)
     _check_key(output, method if replayed is None else replayed.method, key, new_key)
     if key is not None:
@@ -223,7 +224,7 @@ def sanitize(
                 "--chunked reads plain CSV; leave out --delimiter, --decimal and --sheet, or leave out --chunked"
             )
         _refuse_in_chunks(source, form, chunked=chunked, query=query, needs={**run, "holdout": holdout})
-        for name in ("level", "strata", "no_rules", "rare", "weight", "rows", "where"):
+        for name in ("level", "strata", "no_rules", "rare", "weight", "rows", "where", "keep_persons"):
             del run[name]
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
@@ -306,6 +307,8 @@ def _refuse_in_chunks(
     for name in ("holdout", "level", "strata", "rare", "weight", "rows", "where"):
         if needs[name] is not None or getattr(needs["recipe"], name, None) is not None:
             raise OptionError(f"--{name} needs all rows at once; leave it out, or leave out --chunked")
+    if needs["keep_persons"] or getattr(needs["recipe"], "keep_persons", False):
+        raise OptionError("--keep-persons needs all rows at once; leave it out, or leave out --chunked")
     read = form_of(Path(source))
     if needs["spreadsheet_safe"] and read.format.value != "csv":
         raise OptionError("--spreadsheet-safe is for CSV; convert the file first, or leave it out")

@@ -130,6 +130,8 @@ class Records:
         Whom each record is about; None where each is about a person of its own.
     wanted : Wanted, optional
         Rows that are to be made of them; None where as many as there are records.
+    linked : bool
+        Rows that are made of a person stay together: released ones say, too, whom they are about.
     """
 
     values: NDArray[np.float64]
@@ -142,6 +144,7 @@ class Records:
     unbounded: frozenset[str] = frozenset()
     persons: NDArray[np.int64] | None = None
     wanted: Wanted | None = None
+    linked: bool = False
 
     def __post_init__(self) -> None:
         n, d = self.values.shape

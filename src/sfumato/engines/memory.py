@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import ColumnRulesKept, Fact
 from sfumato.core.records import Records, Wanted
+from sfumato.engines.linked import with_persons, with_persons_field
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.plan import Plan, Prepared, prepare
 from sfumato.mechanisms.protocol import Workings
@@ -50,17 +51,31 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
         _check_where(released, job, plan)
     rows_in, job = _made_from(job, sanitized.workings)
     released, scaled = _scaled(released, job)
+    table, linked = with_persons(_beside(released, job, sanitized.workings), records, job.original, job.records.persons)
     return Outcome(
         recipe=plan.recipe(dataclasses.replace(job.told, rules=schema.rules)),
-        table=_beside(released, job, sanitized.workings),
+        table=table,
         rows_in=rows_in,
         rows_out=released.num_rows,
-        schema=free_fields(schema, records.moved, records.grids),
-        facts=(*job.facts, *sanitized.facts, *bounds_kept(schema, records.unbounded), *_rules_kept(kept), *scaled),
+        schema=with_persons_field(schema) if linked else free_fields(schema, records.moved, records.grids),
+        facts=(
+            *job.facts,
+            *sanitized.facts,
+            *bounds_kept(schema, records.unbounded),
+            *_rules_kept(kept),
+            *scaled,
+            *linked,
+        ),
         workings=sanitized.workings,
         texts={} if sanitized.workings is None else sanitized.workings.texts,
         comparison=Comparison(
-            job.original, released, job.codec, job.records, job.outside, _notes(sanitized.workings, job, rows_in)
+            job.original,
+            released,
+            job.codec,
+            job.records,
+            job.outside,
+            _notes(sanitized.workings, job, rows_in),
+            linked=records.persons,
         ),
         seconds=seconds,
     )
@@ -140,7 +155,7 @@ def _seen(kept: KeptRules, job: Prepared, plan: Plan) -> tuple[Codec, Records]:
     """What a mechanism sees of rows that obey rules, and how that is read."""
     codec = Codec.fit(kept.table, kept.schema, crowd=_crowd(job, plan), persons=job.records.persons)
     records = codec.encode(kept.table, levels=job.records.levels, strata=job.records.strata)
-    return codec, dataclasses.replace(records, persons=job.records.persons)
+    return codec, dataclasses.replace(records, persons=job.records.persons, linked=job.records.linked)
 
 
 def _with_rules(job: Prepared, plan: Plan, kept: KeptRules | None) -> Schema:

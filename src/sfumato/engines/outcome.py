@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.core.facts import BoundsKept, Fact
 from sfumato.core.records import Records
@@ -41,6 +43,8 @@ class Comparison:
         What a reader must know of these rows.
     before : pyarrow.Table, optional
         What left in the epoch before, of a stream.
+    linked : ndarray, optional
+        Released person whom each released row belongs to, where rows of a person stay together.
     """
 
     original: pa.Table
@@ -50,6 +54,7 @@ class Comparison:
     outside: pa.Table | None = None
     notes: tuple[str, ...] = ()
     before: pa.Table | None = None
+    linked: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
         return "Comparison(owner only)"

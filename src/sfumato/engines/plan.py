@@ -18,6 +18,7 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaE
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
+from sfumato.engines.linked import check_links, check_parts
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
@@ -60,6 +61,8 @@ class Plan:
         How many rows to make anew; by default as many as there are records.
     where : str, optional
         Rule that rows which are made anew are to fulfil.
+    keep_persons : bool
+        Rows of a released person stay together.
     """
 
     mechanism: Mechanism
@@ -73,10 +76,13 @@ class Plan:
     rare: Way | None = None
     rows: int | None = None
     where: str | None = None
+    keep_persons: bool = False
 
     def __post_init__(self) -> None:
         _check_choices(self.mechanism)
         _check_wanted(self.mechanism, self.rows, self.where)
+        if self.keep_persons:
+            check_links(self.mechanism, self.schema, self.rows)
         if self.rare in ("pool", "lift") and self.holders is None:
             raise OptionError(
                 f"{self.mechanism.method!r} has no level that rare values could be counted by; leave out --rare"
@@ -108,6 +114,7 @@ class Plan:
             rare=self.rare,
             rows=self.rows,
             where=self.where,
+            keep_persons=self.keep_persons,
         )
 
 
@@ -146,6 +153,7 @@ def settle(
     rare: str | None = None,
     rows: int | None = None,
     where: str | None = None,
+    keep_persons: bool = False,
 ) -> Plan:
     """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
     found = schema is None
@@ -165,9 +173,8 @@ def settle(
             f"column {passed[0]!r} is public, but {mechanism.method!r} makes synthetic rows that belong to nobody: "
             "beside them it would be wrong or identify people; drop it or sanitize it"
         )
-    return Plan(
-        mechanism, schema, level, strata, holdout, Randomness(seed), no_rules, found, check_way(rare), rows, where
-    )
+    way, links = check_way(rare), bool(keep_persons)
+    return Plan(mechanism, schema, level, strata, holdout, Randomness(seed), no_rules, found, way, rows, where, links)
 
 
 def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
@@ -228,7 +235,9 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
     codec = Codec.fit(shared.table, shared.schema, crowd=held, persons=whose, gaps=traits.gaps)
     records = codec.encode(shared.table, levels=asked[kept], strata=codes)
     if persons is not None:
-        records = dataclasses.replace(records, persons=whose)
+        if plan.keep_persons:
+            check_parts(strata, codes, persons[kept])
+        records = dataclasses.replace(records, persons=whose, linked=plan.keep_persons)
     drawn_out = outside if isinstance(plan.holdout, float) else None
     facts = _facts(arrow, schema, shared.schema, strata, codes, drawn_out, randomness)
     if plan.holders is None:  # elsewhere rare labels become wider still

@@ -25,6 +25,7 @@ _RUNS = {
 
 _TOLD = ("sfumato", "method", "level", "strata", "holdout", "seed", "policy")
 _AT_TIMES = ("rare", "rows", "where")  # written where they are told
+_FLAGS = ("no_rules", "keep_persons")  # written where they are set
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,6 +49,7 @@ class Recipe:
     rare: str | None = None
     rows: int | None = None
     where: str | None = None
+    keep_persons: bool = False
 
     def __repr__(self) -> str:
         return f"Recipe({self.method}, {len(self.schema)} columns)"
@@ -57,8 +59,7 @@ class Recipe:
         run = _RUNS.get(self.method, "sfumato sanitize INPUT -o FOLDER --recipe THIS")
         note = f"Recipe of a sanitized table: {run}\nIt holds observed bounds and categories: keep it with the owner."
         told = {key: getattr(self, key) for key in _TOLD}
-        if self.no_rules:
-            told["no_rules"] = True
+        told |= {name: True for name in _FLAGS if getattr(self, name)}
         told |= {key: value for key in _AT_TIMES if (value := getattr(self, key)) is not None}
         if self.schema.rules:
             told["rules"] = list(self.schema.rules)
@@ -68,7 +69,7 @@ class Recipe:
     @classmethod
     def from_toml(cls, text: str) -> Recipe:
         """Read a recipe from TOML."""
-        known = (*_TOLD, *_AT_TIMES, "no_rules", "rules", "parameters", "column")
+        known = (*_TOLD, *_AT_TIMES, *_FLAGS, "rules", "parameters", "column")
         document = toml_entries(text, "recipe", "use the one that sanitize wrote", known)
         rules = rules_from_document(document.pop("rules", []))
         schema = Schema(fields_from_document(document.pop("column", [])), rules)

@@ -49,6 +49,8 @@ class Traits:
         It can draw rows that fulfil a rule.
     gaps : bool
         It may turn any cell to missing.
+    links : bool
+        It can keep the rows of a person together.
     coarsened : tuple of Coarsened, optional
         Columns whose values become wider labels before it sees them, at least one here or in the schema; None for a
         method that asks for none.
@@ -63,6 +65,7 @@ class Traits:
     conditional: bool = False
     gaps: bool = False
     coarsened: tuple[Coarsened, ...] | None = None
+    links: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -36,6 +36,7 @@ from sfumato.core.facts import (
     Opened,
     PersonsApart,
     PersonsBounded,
+    PersonsLinked,
     Randomized,
     RareValues,
     RowsDrawn,
@@ -60,6 +61,7 @@ from sfumato.privacy.chained import of_bounded_persons, of_chain
 from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_persons, of_stream, of_wanted_rows
 from sfumato.privacy.joint import of_joint
+from sfumato.privacy.linked import of_linked_persons
 from sfumato.privacy.modified import (
     of_aggregated,
     of_alike,
@@ -121,6 +123,8 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_bounded_persons(fact, facts)
         case PersonsApart():
             yield from of_persons(fact, facts)
+        case PersonsLinked():
+            yield from of_linked_persons(fact, facts)
         case Synthesized():
             yield from of_drawn_rows(fact, facts)
         case RowsDrawn():

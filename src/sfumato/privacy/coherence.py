@@ -36,6 +36,7 @@ from sfumato.core.facts import (
     Opened,
     PersonsApart,
     PersonsBounded,
+    PersonsLinked,
     Randomized,
     RareValues,
     RowsDrawn,
@@ -173,6 +174,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return bool(fact.columns) and bool(fact.operations) and set(fact.operations) <= {"add", "mult", "rotate"}
         case Swapped() | Sampled() | Aggregated() | Alike() | Unchanged() | Blocked() | Downgraded():
             return is_modified(fact)
+        case PersonsLinked():
+            return min(fact.most, fact.persons) >= 1 and len(set(fact.constant)) == len(fact.constant)
         case RowsKept():
             return not (fact.forgotten and fact.rows)
         case ClassPure():
@@ -253,7 +256,19 @@ def _persons_agree(facts: Sequence[Fact]) -> bool:
         and bounded[0].left_out <= fact.records * len(fact.columns)
         for fact in chained
     )
-    return in_groups and in_leaves and (not bounded or bool(chained))
+    return in_groups and in_leaves and (not bounded or bool(chained)) and _links_agree(facts)
+
+
+def _links_agree(facts: Sequence[Fact]) -> bool:
+    """Tell whether released persons are as many as those whose records were grouped, one row for each record."""
+    linked, apart = _all(PersonsLinked, facts), _all(PersonsApart, facts)
+    rows = [fact.records for fact in _all(Grouped, facts)]
+    return not linked or (
+        [fact.persons for fact in apart] == [linked[0].persons]
+        and not _all(RowsDrawn, facts)
+        and not _all(ClassPure, facts)
+        and all(linked[0].persons + linked[0].most - 1 <= count <= linked[0].persons * linked[0].most for count in rows)
+    )
 
 
 def _names_agree(facts: Sequence[Fact]) -> bool:
@@ -268,6 +283,7 @@ def _names_agree(facts: Sequence[Fact]) -> bool:
         return False
     named |= chained  # a column that a rule makes is none of these
     named |= {fact.column for fact in _all(WeightsScaled, facts)}
+    named |= {name for fact in _all(PersonsLinked, facts) for name in (fact.column, *fact.constant)}
     named |= {name for fact in _all(DatesCoarsened, facts) for name in fact.columns} | modified_names(facts)
     dropped = {name for fact in _all(ColumnsDropped, facts) for name in fact.names}
     few = {name for fact in _all(RareValues, facts) for name in fact.dropped}

@@ -10,6 +10,7 @@ from sfumato.core.facts import (
     Grouped,
     Maintained,
     PersonsApart,
+    PersonsLinked,
     RareValues,
     RowsDrawn,
     RowsKept,
@@ -97,10 +98,12 @@ def of_persons(fact: PersonsApart, facts: tuple[Fact, ...]) -> Statements:
     """Say what became of records that no group could take, and what several records of a person give away."""
     records = next(other.records for other in facts if isinstance(other, Grouped))
     if fact.left_out:
+        why = "every group that could have taken such a record held its person already or was too small for its level"
+        if any(isinstance(other, PersonsLinked) for other in facts):
+            why = "fewer persons than the level asks for have as many, and rows of a person stay together"
         yield Claim(
-            f"{counted(fact.left_out, 'original record was', 'original records were')} left out, since every group "
-            "that could have taken such a record held its person already or was too small for its level; no released "
-            "row was drawn from a group that holds one of these.",
+            f"{counted(fact.left_out, 'original record was', 'original records were')} left out, since {why}; no "
+            "released row was drawn from a group that holds one of these.",
             "proved",
             "Records in no group are counted when the partition is finished; rows are drawn from groups alone.",
             "the person column tells who each row is about",

@@ -40,6 +40,7 @@ from sfumato.core.facts import (
     Opened,
     PersonsApart,
     PersonsBounded,
+    PersonsLinked,
     Randomized,
     RareValues,
     RowsDrawn,
@@ -77,7 +78,7 @@ _AROUND: Kinds = (Drawn, ColumnsDropped)
 _OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened, Aggregated)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
 _DRAWN: Kinds = (*_GROUPS, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn, WeightsScaled)
-_CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), _DRAWN)
+_CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), (*_DRAWN, PersonsLinked))
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
 _BASKETS: Kinds = (BasketsReleased, Shuffled)
 _STATED: dict[str, tuple[Kinds, Kinds]] = {
@@ -375,6 +376,8 @@ def _named(certificate: Certificate) -> Iterator[str]:
     for fact in certificate.facts:
         if isinstance(fact, ClassPure | Randomized | Stratified | TargetMoved | WeightsScaled):
             yield fact.column
+        elif isinstance(fact, PersonsLinked):
+            yield from (fact.column, *fact.constant)
         elif isinstance(fact, BoundsKept | Chained | DatesCoarsened | DomainsObserved | Transformed):
             yield from fact.columns
     yield from modified_names(certificate.facts)

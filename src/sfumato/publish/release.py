@@ -336,6 +336,7 @@ def _measure(
             budget=budget,
             judged=judged,
             known=[name for name in known if name in comparison.codec.schema.names],
+            linked=comparison.linked,
             rng=rng,
         )
     seconds = {"sanitizing": outcome.seconds, **report.seconds}

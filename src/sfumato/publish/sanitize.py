@@ -59,6 +59,7 @@ def sanitize(
     rare: str | None = None,
     rows: int | None = None,
     where: str | None = None,
+    keep_persons: bool = False,
     report: bool = True,
     budget: float | None = None,
     known: Iterable[str] = (),
@@ -115,6 +116,9 @@ def sanitize(
         How many rows to make anew, more or fewer than there are records.
     where : str, optional
         Make only rows that fulfil a rule such as ``"age > 60 and sex == F"``; for the chain.
+    keep_persons : bool
+        Let released persons keep several rows each, which share a new number in the column ``released_person``; for
+        condensation.
     report : bool
         Whether to measure.
     budget : float, optional
@@ -169,12 +173,14 @@ def sanitize(
         "rare": rare,
         "rows": rows,
         "where": where,
+        "keep_persons": keep_persons or None,
     }
     arrow, origin = to_arrow(table)
     if method is None and mechanism is None and recipe is None:
         method = usual_method([name for name, value in parameters.items() if value is not None], arrow.num_rows)
+        method = "condense" if keep_persons and method == "chain" and "leaf" not in parameters else method
     chosen, told, policy = _as_told(mechanism, method, parameters, told, recipe, policy)
-    told["no_rules"] = bool(told["no_rules"])
+    told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     plan = settle(arrow, chosen, rows_are_people=rows_are_people, **told)
@@ -202,12 +208,21 @@ def sanitize(
 def _relabelled(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
     """Columns with a category or a gap that their old type may not know, as that of what was pooled or blocked."""
     before = outcome.recipe.schema
-    return _with_new_gaps(outcome, arrow) | frozenset(
-        field.name
-        for field in outcome.schema.encoded
-        if not is_text(arrow.schema.field(field.name).type)
-        and not set(field.domain.categories or ()) <= set(before[field.name].domain.categories or ())
+    return (
+        _with_new_gaps(outcome, arrow)
+        | _added(outcome, arrow)
+        | frozenset(
+            field.name
+            for field in outcome.schema.encoded
+            if not is_text(arrow.schema.field(field.name).type)
+            and not set(field.domain.categories or ()) <= set(before[field.name].domain.categories or ())
+        )
     )
+
+
+def _added(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
+    """Columns that the table did not have."""
+    return frozenset(outcome.schema.names) - frozenset(arrow.column_names)
 
 
 def _with_new_gaps(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
@@ -215,7 +230,7 @@ def _with_new_gaps(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
     made = outcome.table
     if not isinstance(made, pa.Table):
         return frozenset()
-    gaps = {name for name in made.column_names if made.column(name).null_count}
+    gaps = {name for name in made.column_names if name in arrow.column_names and made.column(name).null_count}
     return frozenset(name for name in gaps if not arrow.column(name).null_count)
 
 
@@ -340,7 +355,7 @@ def _as_told(
     if recipe is None:
         return _chosen(mechanism, method, parameters, told), told, policy
     recipe = load_recipe(recipe, {**parameters, **told, "mechanism": mechanism, "method": method})
-    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules", "rare", "rows", "where"):
+    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules", "rare", "rows", "where", "keep_persons"):
         said = getattr(recipe, name)
         if name in told:
             told[name] = said if told[name] is None else told[name]
@@ -398,6 +413,7 @@ def load_recipe(recipe: Recipe | str | Path, told: Mapping[str, Any]) -> Recipe:
         "rare",
         "rows",
         "where",
+        "keep_persons",
     ):
         if told.get(name) not in (None, (), []):
             option = _COLUMNS.get(name, name).replace("_", "-")

@@ -28,6 +28,7 @@ from sfumato.publish.agreement import Check, agreement_checks, columns_check
 from sfumato.publish.folder import sha256_of
 from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
 from sfumato.publish.verify_modified import ModifiedRows
+from sfumato.publish.verify_persons import PersonRows
 from sfumato.tables.baskets import read_baskets
 from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain
 from sfumato.tables.dates import microseconds_of_cells, moments_of_texts, month_starts, times_of_texts
@@ -89,6 +90,7 @@ def look_at_table(
     weight: str | None = None,
     modified: ModifiedRows | None = None,
     entries: int = 0,
+    persons: PersonRows | None = None,
 ) -> LookedAt:
     """Read a released table once and compare it with the declared domains of its schema.
 
@@ -130,6 +132,8 @@ def look_at_table(
             check.add(batch)
         if modified is not None:
             modified.add(batch, schema)
+        if persons is not None:
+            persons.add(batch)
         weights += _sum_of(batch, schema, weight)
         days.update(name for name in months - days if _has_days(batch.column(name), schema[name]))
         astray += _astray(conditions, batch, schema)
@@ -433,11 +437,12 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         where = "".join(fact.where for fact in certificate.facts if isinstance(fact, RowsDrawn))
         scaled = next((fact for fact in certificate.facts if isinstance(fact, WeightsScaled)), None)
         weight = None if scaled is None else scaled.column
-        modified = ModifiedRows(certificate.facts)
+        modified, persons = ModifiedRows(certificate.facts), PersonRows.of(certificate.facts)
         entries = sum(fact.entries for fact in certificate.facts if isinstance(fact, BasketsReleased))
         table = look_at_table(
             path / name, schema, certificate.rows_out, most_bytes,
             quoted=quoted, rules=rules, monthly=months, where=where, weight=weight, modified=modified, entries=entries,
+            persons=persons,
         )  # fmt: skip
     except SfumatoError as error:
         return [Check("table readable", False, str(error))]
@@ -460,6 +465,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         *_where(where, table.astray),
         *_weights(scaled, table.weights),
         *modified.checks(),
+        *(() if persons is None else (persons.check(),)),
         *_formulas(certificate, table.formulas.facts(quoted=quoted)),
     ]
 

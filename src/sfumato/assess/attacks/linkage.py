@@ -243,7 +243,7 @@ LINKAGE = Measure(
             "the other"
         )
         for way, words in _WAYS.items()
-    )
+    ),
 )
 
 

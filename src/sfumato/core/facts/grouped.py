@@ -14,6 +14,7 @@ __all__ = [
     "Grouped",
     "PersonsApart",
     "PersonsBounded",
+    "PersonsLinked",
     "RowsDrawn",
     "Stratified",
     "Synthesized",
@@ -83,6 +84,23 @@ class PersonsBounded(Fact):
     fact: ClassVar[str] = "persons-bounded"
     persons: int
     left_out: int
+
+
+@dataclass(frozen=True)
+class PersonsLinked(Fact):
+    """The rows of each of so many released ``persons`` share a new number in this column, ``most`` of them at most.
+
+    They were drawn together from a group of persons with as many records each: the first records of its members are
+    a group of `PersonsApart`, the second ones another, and so on. In the ``constant`` columns, which never change
+    within a person of the original, they do not within a released one. Records beyond those that enough persons have
+    are left out, as `PersonsApart` counts.
+    """
+
+    fact: ClassVar[str] = "persons-linked"
+    column: str
+    persons: int
+    most: int
+    constant: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

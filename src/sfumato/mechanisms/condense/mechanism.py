@@ -76,7 +76,7 @@ class Condensation:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=True, floor=self.k, level_1=self.allow_level_1)
+        return Traits(synthetic=True, floor=self.k, level_1=self.allow_level_1, links=True)
 
     @property
     def method(self) -> str:
@@ -87,6 +87,7 @@ class Condensation:
         """Replace the records by as many synthetic ones, drawn from the statistics of their groups."""
         from sfumato.core.groups import response_weights
         from sfumato.mechanisms.condense.layers import partition_layers
+        from sfumato.mechanisms.condense.linked import synthesize_linked
         from sfumato.mechanisms.condense.synthesize import synthesize
         from sfumato.mechanisms.condense.warm import compile_ahead
 
@@ -97,6 +98,16 @@ class Condensation:
             weight = _USUAL_WEIGHT
         if weight is not None:
             weights = response_weights(records.layout, records.target, weight)
+        if records.linked:
+            return synthesize_linked(
+                records,
+                levels,
+                ALGORITHMS[self.grouping],
+                rng,
+                weights=weights,
+                grouping=self.grouping,
+                effort=self.effort,
+            )
         labels, kept = partition_layers(
             records.values,
             levels,

@@ -13,7 +13,7 @@ from sfumato.core.groups import columns_of_blocks, count_alike, redraw
 from sfumato.core.records import BlockKind, Records
 from sfumato.mechanisms.protocol import Sanitized, Workings, rows_drawn
 
-__all__ = ["synthesize"]
+__all__ = ["group_facts", "synthesize"]
 
 _TINY = 3  # mean and covariance of two records give both away, and three are not far from it
 
@@ -67,13 +67,13 @@ def synthesize(
     values, drawn_from = values[order], drawn_from[order]
     nothing = np.zeros(len(values), dtype=np.int64)
     released = Records(values, records.layout, nothing, nothing.copy(), records.target)
-    facts = (*_facts(algorithm, records, sizes, levels, labels, rows), *rows_drawn(records))
+    facts = (*group_facts(algorithm, records, sizes, levels, labels, rows), *rows_drawn(records))
     if records.persons is not None:
         facts = (*facts, PersonsApart(len(np.unique(records.persons)), whole - len(records)))
     return Sanitized(released, facts, Workings(labels, levels, drawn_from, kept=kept))
 
 
-def _facts(
+def group_facts(
     algorithm: str,
     records: Records,
     sizes: NDArray[np.int64],
