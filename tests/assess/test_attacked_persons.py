@@ -6,15 +6,25 @@ import dataclasses
 
 import numpy as np
 import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.assess.algebra import run_measure
+from sfumato.assess.algebra import Measure, run_measure
+from sfumato.assess.attacks.labels import LABEL_INFERENCE
 from sfumato.assess.attacks.linkage import LINKAGE, mutual_links
 from sfumato.assess.attacks.linked_persons import LINKED_PERSONS
+from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
+from sfumato.assess.attacks.singling import AT_LEAST, EQUAL, SINGLING_OUT, Predicates, Rows, find_fits
+from sfumato.assess.neighbours import nearest, nearest_persons
+from sfumato.assess.risk.closest import CLOSEST, NEIGHBOUR_RATIO
+from sfumato.assess.risk.uniqueness import RAREST_CATEGORY, UNIQUENESS
 from sfumato.assess.stand_ins import split_in_tenths, split_in_two
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role, Schema
+from tests.examples import examples
 
 PERSONS, VISITS = 60, 4
 
@@ -131,3 +141,66 @@ def test_linked_rows_link_copied_persons_and_not_those_of_a_redraw() -> None:
     assert found.control is not None
     assert abs(found.value - found.control) < 0.3
     assert {each.name: each for each in run_measure(LINKED_PERSONS, looked)}["linkage-persons"].value is None
+
+
+def mixed(n: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    town, job = rng.choice([f"t{each}" for each in range(9)], n), rng.choice([f"j{each}" for each in range(6)], n)
+    age = rng.normal(40, 12, n).round()
+    sick = np.where(age + rng.normal(0, 9, n) > 45, "yes", "no")
+    return pa.table({"town": town, "job": job, "age": age, "pay": rng.normal(30, 8, n).round(1), "sick": sick})
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [SINGLING_OUT, RARE_COMBINATIONS, LABEL_INFERENCE, CLOSEST, NEIGHBOUR_RATIO, UNIQUENESS, RAREST_CATEGORY],
+    ids=lambda measure: measure.name,
+)
+def test_people_who_stand_three_times_in_the_table_are_found_as_often_as_once(measure: Measure) -> None:
+    """All rows thrice, of the same persons: what is found of people, by how many tries, and by chance, stays."""
+    table, released, held = mixed(150, 1), mixed(200, 2), mixed(90, 3)
+    released = pa.concat_tables([released, table.slice(0, 30)])
+    codec = Codec.fit(table, Schema.infer(table).without_rules().with_role(Role.TARGET, "sick"))
+
+    def found(times: int) -> dict[str, tuple[object, ...]]:
+        original, outside = (pa.concat_tables([each] * times) for each in (table, held))
+        who, others = (np.tile(np.arange(len(each)), times) for each in (table, held))
+        rng = np.random.default_rng(5)
+        looked = study_of(original, released, codec, holdout=outside, persons=who, held_persons=others, rng=rng)
+        return {
+            each.name: (each.value, each.baseline, each.control, each.attempts) for each in run_measure(measure, looked)
+        }
+
+    once, thrice = found(1), found(3)
+    assert any(values[0] is not None for values in once.values())
+    for name, values in once.items():
+        alike = ("closer-to", "closest-record") if measure is CLOSEST else ()  # as many rows as are held out are drawn
+        if not name.startswith(alike or ("-",)):
+            assert thrice[name] == pytest.approx(values, nan_ok=True), name
+
+
+def test_a_description_that_fits_several_rows_of_one_person_fits_one_person() -> None:
+    cells, whose = np.array([[1.0, 1.0, 4.0, 5.0]]), np.array([3, 3, 5, 6])
+    columns = np.zeros((2, 1), dtype=np.int64)
+    asked = Predicates(columns, np.array([[EQUAL], [AT_LEAST]]), np.array([[1.0], [4.0]]))
+    assert find_fits(asked, Rows.of_matrix(cells, whose))[0].tolist() == [1, 2]
+    assert find_fits(asked, Rows.of_matrix(cells))[0].tolist() == [2, 2]
+
+
+@examples(40)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 2), st.booleans())
+def test_nearest_persons_are_those_of_a_slow_search(seed: int, count: int, own: bool) -> None:
+    rng = np.random.default_rng(seed)
+    people = int(rng.integers(count + 1, 12))
+    persons = np.concatenate([np.arange(people), rng.integers(0, people, 30) // int(rng.integers(1, 4))])
+    rows = rng.integers(0, 6, (len(persons), 2)).astype(float)
+    asked = np.arange(len(rows)) if own else None
+    queries = rows if own else rng.normal(3, 2, (20, 2))
+    places, distances = nearest_persons(rows, queries, persons, count, own=asked)
+    for place, query in enumerate(queries):
+        apart = np.sqrt(((rows - query) ** 2).sum(axis=1))
+        others = np.unique(persons[persons != persons[place]] if own else persons)
+        least = np.sort([apart[persons == other].min() for other in others])[:count]
+        np.testing.assert_allclose(distances[place], least, rtol=1e-12)
+        assert len(set(persons[places[place]].tolist())) == count
+    assert nearest(rows, queries)[0].shape == nearest_persons(rows, queries, None)[0].shape

@@ -98,7 +98,7 @@ def _epochs_compared(
     sides = [[pair.original for pair in pairs], [pair.released for pair in pairs]]
     first, second = (gather(coordinates, side, rng) for side in sides)
     links = association_difference([pair.name for pair in pairs], first, second, rng)[0]
-    yield "epoch-rows-repeated", dataclasses.replace(verbatim_rows(*sides), baseline=None)
+    yield "epoch-rows-repeated", dataclasses.replace(verbatim_rows(sides[0], sides[1]), baseline=None)
     yield "epoch-marginal-distance", marginal_distances(pairs, rng)[0][1]
     yield "epoch-association-difference", links
 

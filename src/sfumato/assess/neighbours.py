@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.compiled import compiled, fixed, inner
 
-__all__ = ["TREE", "nearest"]
+__all__ = ["TREE", "nearest", "nearest_persons"]
 
 TREE = 12
 """Coordinates up to which boxes always leave out most rows; with more, searches of large tables try fewer people."""
@@ -81,6 +81,46 @@ def nearest(
     if own is not None:
         places = _without(places, own)
     return _by_distance(rows, queries, places)
+
+
+def nearest_persons(
+    rows: _Matrix,
+    queries: _Matrix,
+    persons: _Places | None,
+    count: int = 1,
+    *,
+    own: NDArray[np.int64] | None = None,
+) -> tuple[_Places, _Matrix]:
+    """Nearest row of each of the so many nearest persons of each query, as `nearest` where each row is a person.
+
+    With ``own`` no row of the query's own person counts. There must be as many persons.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0], [0.1], [1.0], [5.0]])
+    >>> nearest_persons(rows, rows, np.array([7, 7, 8, 9]), own=np.arange(4))[0].ravel().tolist()
+    [2, 2, 1, 2]
+    """
+    if persons is None:
+        return nearest(rows, queries, count, own=own)
+    places, distances = np.zeros((len(queries), count), dtype=np.int64), np.full((len(queries), count), np.inf)
+    open_, look = np.arange(len(queries)), min(len(rows), 2 * count + 2)
+    while len(open_):
+        found, apart = nearest(rows, queries[open_], look)
+        whose = persons[found]
+        first = np.ones(whose.shape, dtype=np.bool_)
+        for column in range(1, look):
+            first[:, column] = (whose[:, :column] != whose[:, column, None]).all(axis=1)
+        if own is not None:
+            first &= whose != persons[own[open_], None]
+        done = first.sum(axis=1) >= count
+        if look == len(rows) and not done.all():
+            raise ValueError(f"{count} persons were asked for, and there are fewer")
+        chosen = np.argsort(~first[done], axis=1, kind="stable")[:, :count]
+        places[open_[done]] = np.take_along_axis(found[done], chosen, axis=1)
+        distances[open_[done]] = np.take_along_axis(apart[done], chosen, axis=1)
+        open_, look = open_[~done], min(len(rows), 2 * look)
+    return places, distances
 
 
 def _without(places: _Places, own: NDArray[np.int64]) -> _Places:

@@ -227,6 +227,12 @@ class Study:
             return drawn_note(people, len(self.original))
         return f"; counted on {people} people, one row of each" + (" drawn at random" if people < self.people else "")
 
+    def holders(self, codes: Places, slots: int) -> Places:
+        """How many persons of the original hold each of some values, from the value of each row."""
+        if self.persons is not None:
+            codes = np.unique(np.column_stack([codes, self.persons]), axis=0)[:, 0]
+        return np.bincount(codes, minlength=slots)
+
     def coordinates(self, columns: Iterable[str]) -> Places:
         """Coordinates of some columns."""
         wanted = set(columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,11 +37,10 @@ class _ClassedPeople:
 
 
 def _draw(
-    coordinates: Matrix, cells: tuple[Column, ...], target: int, most: int, rng: np.random.Generator
+    coordinates: Matrix, cells: tuple[Column, ...], target: int, draw: Callable[[Places], Places]
 ) -> _ClassedPeople | None:
     """People drawn from those who have a class; None where nobody has."""
-    having = np.flatnonzero(~cells[target].absent)
-    places = having[sample(len(having), most, rng)]
+    places = draw(np.flatnonzero(~cells[target].absent))
     return _ClassedPeople(places, coordinates, cells, cells[target].values[places]) if len(places) else None
 
 
@@ -71,15 +70,17 @@ def _run(study: Study) -> Iterator[Stated]:
     if not len(pair.released.present):
         raise NotRun("no released row has a class")
     rng, most = study.generator("label-inference"), study.sizes.attempts
-    members = _draw(study.original, tuple(pair.original for pair in study.pairs), target, most, rng)
+    cells = tuple(pair.original for pair in study.pairs)
+    members = _draw(study.original, cells, target, lambda having: study.attacked(most, rng, having))
     if members is None:
         raise NotRun("nobody in the original has a class")
     held_out = None
     if study.holdout is not None and study.held is not None:
-        held_out = _draw(study.holdout, study.held, target, most, rng)
+        held_out = _draw(study.holdout, study.held, target, lambda having: study.attacked_outside(most, rng, having))
     codes, counts = np.unique(pair.released.present, return_counts=True)
     guess = float((pair.original.present == codes[counts.argmax()]).mean())
     note = f"; counted on {len(members.places)} people drawn at random" if len(study.original) > most else ""
+    note = note if study.persons is None else study.looked(len(members.places))
     sides = [members] if held_out is None else [members, held_out]
     for way, tries in zip(_WAYS, (_read(study, target, sides), _boost(study, target, sides, rng)), strict=True):
         attack, control = tries[0], tries[1] if len(tries) > 1 else None
@@ -108,7 +109,8 @@ def _count(said: Matrix, side: _ClassedPeople) -> Tries:
 def _boost(study: Study, target: int, sides: list[_ClassedPeople], rng: np.random.Generator) -> list[Tries]:
     """Success of boosted trees that learnt the class from the released table."""
     cells = tuple(pair.released for pair in study.pairs)
-    teach = _draw(study.released, cells, target, study.sizes.training, rng)
+    most = study.sizes.training
+    teach = _draw(study.released, cells, target, lambda having: having[sample(len(having), most, rng)])
     assert teach is not None
     named = [
         not pair.is_number and _width(study, pair.name) <= _BINS

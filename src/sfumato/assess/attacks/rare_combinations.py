@@ -15,7 +15,7 @@ from sfumato.assess.algebra import SHARE, SIZE, Measure, NotRun, Number, Stated,
 from sfumato.assess.attacks.inference import CLOSE
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries, median_interval
-from sfumato.assess.study import Column, Matrix, Places, Study, row_codes, sample
+from sfumato.assess.study import Column, Matrix, Places, Study, row_codes
 
 __all__ = ["RARE_COMBINATIONS"]
 
@@ -29,7 +29,7 @@ class _Tables:
     """Original and released rows, and after them those held out."""
 
     keys: list[Places]  # the combination of categories of each row, by a number that is the same in all tables
-    counts: list[Places]  # how many rows have each combination
+    counts: list[Places]  # how many persons of the original, and how many released rows, have each combination
     units: list[Matrix]  # numbers in standard deviations of the original; NaN where they are missing
 
     @classmethod
@@ -40,7 +40,8 @@ class _Tables:
         sides = [(pair, [table[place] for table in tables]) for place, pair in enumerate(study.pairs)]
         cells = (np.concatenate([side.codes(None) + 1 for side in each]) for pair, each in sides if not pair.is_number)
         keys = np.split(row_codes(cells, int(ends[-1])), ends[:-1])
-        counts = [np.bincount(codes, minlength=max(int(codes.max()) for codes in keys) + 1) for codes in keys]
+        slots = max(int(codes.max()) for codes in keys) + 1
+        counts = [study.holders(keys[0], slots), np.bincount(keys[1], minlength=slots)]
         numbers = [each for pair, each in sides if pair.is_number]
         scale = [(float(each[0].present.std()) if len(each[0].present) else 0.0) or 1.0 for each in numbers]
         units = [
@@ -83,24 +84,26 @@ def _run(study: Study) -> Iterator[Stated]:
     tables = _Tables.of(study)
     keys, counts = tables.keys, tables.counts
     alone = np.flatnonzero((counts[0][keys[0]] == 1) & (counts[1][keys[0]] > 0))
-    errors, guesses = tables.read_off(0, alone[sample(len(alone), most, rng)])
+    errors, guesses = tables.read_off(0, study.attacked(most, rng, alone))
     errors, guesses = errors[~np.isnan(errors)], guesses[~np.isnan(errors)]
     if len(errors):
-        yield "rare-combination-error", _median_error(tables, errors, guesses, most, rng)
+        yield "rare-combination-error", _median_error(study, tables, errors, guesses, rng)
     else:
         why = "no released row has the categories of a person who is alone with theirs and of whom a number is known"
         yield "rare-combination-error", NotRun(why, applies=False)
-    yield "rare-combination-found", _share_found(tables, most, rng)
+    yield "rare-combination-found", _share_found(study, tables, rng)
 
 
-def _median_error(tables: _Tables, errors: Matrix, guesses: Matrix, most: int, rng: np.random.Generator) -> Values:
+def _median_error(study: Study, tables: _Tables, errors: Matrix, guesses: Matrix, rng: np.random.Generator) -> Values:
     """How far off the numbers of people who are alone are, and those of people held out."""
     keys, counts, control = tables.keys, tables.counts, np.empty(0)
     if len(keys) > 2:
         outside = np.flatnonzero((counts[0][keys[2]] <= 1) & (counts[1][keys[2]] > 0))
-        control = tables.read_off(2, outside[sample(len(outside), most, rng)])[0]
+        control = tables.read_off(2, study.attacked_outside(study.sizes.attempts, rng, outside))[0]
         control = control[~np.isnan(control)]
-    total, middle, guess = int((counts[0] == 1).sum()), float(np.median(errors)), float(np.median(guesses))
+    alone = counts[0][keys[0]] == 1
+    total = int(alone.sum()) if study.persons is None else len(np.unique(study.persons[alone]))
+    middle, guess = float(np.median(errors)), float(np.median(guesses))
     note = f"; {total} people are alone with their categories, and {len(errors)} of them were attacked"
     found = Values(middle, median_interval(errors), guess, attempts=len(errors), note=note)
     if len(control):
@@ -109,26 +112,36 @@ def _median_error(tables: _Tables, errors: Matrix, guesses: Matrix, most: int, r
     return replace(found, aside=f" Control not run, because {lacking}.")
 
 
-def _share_found(tables: _Tables, attempts: int, rng: np.random.Generator) -> Values | NotRun:
+def _share_found(study: Study, tables: _Tables, rng: np.random.Generator) -> Values | NotRun:
     """How often the numbers of people with rare combinations are found, and those of people held out.
 
     Combinations are rare that at most so many hold as it takes to have 500 people, or all there are. Somebody
     held out has a rare one if it were so with them in the table.
     """
-    keys, shared = tables.keys, tables.counts[0][tables.keys[0]]
+    keys, shared, attempts = tables.keys, _rarest(study, tables.counts[0][tables.keys[0]]), study.sizes.attempts
     if shared.min() > _RARE:
         return NotRun(f"every combination of categories is held by more than {_RARE} people", applies=False)
     most = int(np.sort(shared)[min(_ENOUGH, len(shared)) - 1])
     tries, guessed = [], []
     for side, room in ((0, most), (2, most - 1 + most // _SLACK))[: len(keys) - 1]:
         people = np.flatnonzero(tables.counts[0][keys[side]] <= room)
-        people = people[sample(len(people), attempts, rng)]
+        draw = study.attacked_outside if side else study.attacked
+        people = draw(attempts, rng, people)
         read, guess = (error <= CLOSE for error in tables.read_off(side, people))
         tries.append(Tries(int(read.sum()), len(people)))
         guessed.append(float(guess.mean()) if len(people) else 0.0)
     control = tries[1] if len(tries) > 1 and tries[1].of else None
     held = "1 person of the table" if most == 1 else f"{most} people of the table"
     return success(tries[0], guess=guessed[0], control=control, note=f"; rare is here what at most {held} have")
+
+
+def _rarest(study: Study, shared: Places) -> Places:
+    """With how many others each person shares the rarest of their combinations."""
+    if study.persons is None:
+        return shared
+    rarest = np.full(int(study.persons.max()) + 1, len(shared) + 1)
+    np.minimum.at(rarest, study.persons, shared)
+    return rarest[np.unique(study.persons)]
 
 
 RARE_COMBINATIONS = Measure("rare-combinations", Family.ATTACK, "after Skinner & Elliot 2002", _run).finds(

@@ -32,13 +32,6 @@ def _codes(columns: Sequence[Column]) -> list[Places]:
     return np.split(value_codes(*columns), np.cumsum([len(column.values) for column in columns])[:-1])
 
 
-def _holders(codes: Places, persons: Places | None, slots: int) -> Places:
-    """How many people hold each value."""
-    if persons is not None:
-        codes = np.unique(np.column_stack([codes, persons]), axis=0)[:, 0]
-    return np.bincount(codes, minlength=slots)
-
-
 def _people(rows: NDArray[np.bool_], persons: Places | None) -> Tries:
     """People of whom a row is marked, of all."""
     if persons is None:
@@ -55,7 +48,7 @@ def _unique_values(study: Study) -> Values:
     for place in range(len(study.pairs)):
         original, released, *held = _codes(_sides(study, place))
         slots = int(max(codes.max(initial=0) for codes in (original, released, *held))) + 1
-        holders, shown = _holders(original, study.persons, slots), np.bincount(released, minlength=slots) > 0
+        holders, shown = study.holders(original, slots), np.bincount(released, minlength=slots) > 0
         unique = (original > 0) & (holders[original] == 1)
         alone |= unique
         found[0] |= unique & shown[original]

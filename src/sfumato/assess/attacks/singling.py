@@ -1,7 +1,8 @@
 """Singling out: predicates read off the released table that fit exactly one person of the original.
 
 [Giomi et al. 2023; Cohen & Nissim 2020]. A predicate is a conjunction of conditions on single columns. Only one that
-fits exactly one released row is put forward, and each that is put forward counts as an attempt. A table keeps its rows
+fits exactly one released row is put forward, and each that is put forward counts as an attempt. It may fit several
+rows of the person. A table keeps its rows
 sorted by each column, so that a predicate is tried only on the rows that meet its narrowest condition, and no longer
 than until it fits two.
 """
@@ -84,22 +85,32 @@ class Rows:
     cells: Matrix  # missing cells are NaN
     order: NDArray[np.int32]  # the rows by rising value of each column, those with missing cells last
     present: Places  # how many cells are not missing
+    whose: Places  # whom each row is about
 
     def __len__(self) -> int:
         return int(self.cells.shape[1])
 
     @classmethod
-    def of(cls, columns: Sequence[Column]) -> Rows:
+    def of(cls, columns: Sequence[Column], persons: Places | None = None) -> Rows:
         """Stack and sort columns."""
-        return cls.of_matrix(np.array([np.where(column.absent, np.nan, column.values) for column in columns]))
+        return cls.of_matrix(np.array([np.where(column.absent, np.nan, column.values) for column in columns]), persons)
 
     @classmethod
-    def of_matrix(cls, cells: Matrix) -> Rows:
-        """Sort the rows of a matrix, each of which is a column with NaN for missing cells."""
+    def of_matrix(cls, cells: Matrix, persons: Places | None = None) -> Rows:
+        """Sort the rows of a matrix, each of which is a column with NaN for missing cells.
+
+        Where ``persons`` does not say whom each is about, each is about a person of its own.
+        """
         order = np.empty(cells.shape, dtype=np.int32)
         for place, column in enumerate(cells):
             order[place] = np.argsort(column)
-        return cls(cells, order, (~np.isnan(cells)).sum(axis=1))
+        whose = np.arange(cells.shape[1]) if persons is None else np.ascontiguousarray(persons, dtype=np.int64)
+        return cls(cells, order, (~np.isnan(cells)).sum(axis=1), whose)
+
+    @property
+    def people(self) -> Places:
+        """The persons whom rows are about."""
+        return np.unique(self.whose)
 
     def known(self, column: int) -> Matrix:
         """Values of a column in rising order, without missing cells."""
@@ -107,7 +118,7 @@ class Rows:
 
 
 def find_fits(predicates: Predicates, rows: Rows, skip: NDArray[np.bool_] | None = None) -> tuple[Places, Places]:
-    """How many rows each predicate fits, up to 2, and the place of the last one counted, else -1.
+    """How many persons each predicate fits, up to 2, and the place of the last row counted, else -1.
 
     Rows to ``skip`` are taken to be absent.
 
@@ -128,6 +139,7 @@ def find_fits(predicates: Predicates, rows: Rows, skip: NDArray[np.bool_] | None
         fixed(rows.order, np.int32),
         fixed(rows.present, np.int64),
         fixed(np.zeros(len(rows), dtype=np.bool_) if skip is None else skip, np.bool_),
+        fixed(rows.whose, np.int64),
         counts,
         places,
     )
@@ -168,10 +180,11 @@ def _find(
     order: NDArray[np.int32],
     present: Places,
     skip: NDArray[np.bool_],
+    whose: Places,
     counts: Places,
     places: Places,
 ) -> None:
-    """Try each predicate on the rows that meet its narrowest condition and stop at the second that it fits."""
+    """Try each predicate on the rows that meet its narrowest condition and stop at the second person whom it fits."""
     n = cells.shape[1]
     for p in range(columns.shape[0]):
         lead, start, stop = whole(-1), whole(0), whole(n)
@@ -194,7 +207,7 @@ def _find(
             for condition in range(columns.shape[1]):
                 if fits and columns[p, condition] >= 0:
                     fits = _fits(cells[columns[p, condition], row], ways[p, condition], values[p, condition])
-            if fits:
+            if fits and (counts[p] == 0 or whose[places[p]] != whose[row]):
                 counts[p] += 1
                 places[p] = row
                 if counts[p] == 2:
@@ -204,9 +217,9 @@ def _find(
 def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("singling-out")
     ordered = np.array([pair.is_number for pair in study.pairs])
-    original = Rows.of([pair.original for pair in study.pairs])
+    original = Rows.of([pair.original for pair in study.pairs], study.persons)
     released = Rows.of([pair.released for pair in study.pairs])
-    held = None if study.held is None else Rows.of(study.held)
+    held = None if study.held is None else Rows.of(study.held, study.held_persons)
     for name, describe in (("univariate", single_conditions), ("multivariate", conjunctions)):
         if describe is conjunctions and len(ordered) < 2:
             yield f"singling-out-{name}", NotRun(Need.COLUMNS.value, applies=False)
@@ -224,17 +237,20 @@ def _fitting(
     guess = float((find_fits(guesses_like(predicates, original, ordered, rng), original)[0] == 1).mean())
     counts, places = find_fits(predicates, original)
     attack = Tries(int((counts == 1).sum()), len(predicates))
-    hanging, n = mean_cluster(places[counts == 1]), len(original)
+    hanging, people = mean_cluster(original.whose[places[counts == 1]]), original.people
+    n = len(people)
     if held is None or n < 2:
         values = success(attack, guess=guess, control=None)
         interval = clustered_interval(attack.share, len(predicates), hanging)
         return dataclasses.replace(values, interval=interval, inside=_independent(attack, hanging))
-    seats = rng.permutation(n)[: min(len(held), n // 2)]
-    guests = Rows.of_matrix(held.cells[:, sample(len(held), len(seats), rng)])
+    others = held.people  # each takes the seat of a person, with all rows
+    seats = people[rng.permutation(n)[: min(len(others), n // 2)]]
+    came = np.flatnonzero(np.isin(held.whose, others[sample(len(others), len(seats), rng)]))
+    guests = Rows.of_matrix(held.cells[:, came], held.whose[came])
     counts, places = find_fits(predicates, guests)
-    alone = (counts == 1) & (find_fits(predicates, original, np.isin(np.arange(n), seats))[0] == 0)
+    alone = (counts == 1) & (find_fits(predicates, original, np.isin(original.whose, seats))[0] == 0)
     outside = Tries(int(alone.sum()), len(predicates))
-    hanging = max(hanging, mean_cluster(places[alone]))
+    hanging = max(hanging, mean_cluster(guests.whose[places[alone]]))
     scale = n / len(seats)  # so many times as often, were all seats theirs
     control = Tries(min(outside.hits * scale, outside.of), outside.of)
     low, high = clustered_interval(outside.share, len(predicates), hanging)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SCORE, SHARE, SIZE, Measure, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import clustered_interval, mean_cluster, median_interval
-from sfumato.assess.neighbours import TREE, nearest
+from sfumato.assess.neighbours import TREE, nearest, nearest_persons
 from sfumato.assess.study import (
     Column,
     Matrix,
@@ -55,9 +55,9 @@ class Closest:
     """Distances to the nearest row.
 
     ``released`` and ``original`` are the distances of released and of original rows to their nearest (other) original
-    row, ``nearest`` the places of those that the first lead to. ``held_out`` are the distances of released rows to
+    row, ``nearest`` the persons of those that the first lead to. ``held_out`` are the distances of released rows to
     their nearest held-out row, and ``alike`` to the nearest of as many original rows as were held out; ``decided`` is
-    the place of the nearer of the two, among the held-out rows and after them the original ones.
+    the person of the nearer of the two. An original row's nearest is one of another person.
     """
 
     released: Matrix
@@ -68,35 +68,51 @@ class Closest:
     decided: Places | None = None
 
 
-def measure_closest(original: Matrix, released: Matrix, holdout: Matrix | None, rng: np.random.Generator) -> Closest:
-    """Distances to the nearest rows of a sample of at most `QUERIES` rows, exactly and in blocks."""
+def measure_closest(
+    original: Matrix,
+    released: Matrix,
+    holdout: Matrix | None,
+    rng: np.random.Generator,
+    persons: Places | None = None,
+    held_persons: Places | None = None,
+) -> Closest:
+    """Distances to the nearest rows of a sample of at most `QUERIES` rows, exactly and in blocks.
+
+    ``persons`` and ``held_persons`` say whom rows are about, where several may be about one.
+    """
     most = QUERIES if original.shape[1] <= TREE else min(QUERIES, max(_FEWEST, _PAIRS // len(original)))
     queries = released[sample(len(released), most, rng)]
     own = sample(len(original), most, rng)
-    (place, near), (_, alone) = _look_up(original, queries), _look_up(original, original[own], own)
+    place, near = _look_up(original, queries)
+    alone = nearest_persons(original, original[own], persons, own=own)[1][:, 0]
+    whose = np.arange(len(original)) if persons is None else persons
     if holdout is None or len(holdout) == 0:
-        return Closest(near, alone, place)
-    alike = original[sample(len(original), len(holdout), rng)]
-    fair = holdout[sample(len(holdout), len(alike), rng)]
-    (other, away), (inside, beside) = _look_up(fair, queries), _look_up(alike, queries)
-    return Closest(near, alone, place, away, beside, np.where(away < beside, other, len(fair) + inside))
+        return Closest(near, alone, whose[place])
+    here = sample(len(original), len(holdout), rng)
+    there = sample(len(holdout), len(here), rng)
+    (other, away), (inside, beside) = _look_up(holdout[there], queries), _look_up(original[here], queries)
+    others = np.arange(len(holdout)) if held_persons is None else held_persons
+    decided = np.where(away < beside, whose.max() + 1 + others[there][other], whose[here][inside])
+    return Closest(near, alone, whose[place], away, beside, decided)
 
 
-def _look_up(rows: Matrix, queries: Matrix, own: Places | None = None) -> tuple[Places, Matrix]:
-    places, distances = nearest(rows, queries, own=own)
+def _look_up(rows: Matrix, queries: Matrix) -> tuple[Places, Matrix]:
+    places, distances = nearest(rows, queries)
     return places[:, 0], distances[:, 0]
 
 
 @once
 def closest_of(study: Study) -> Closest:
     """Distances to the nearest rows of a study."""
-    return measure_closest(study.original, study.released, study.holdout, study.generator("closest"))
+    persons, held = study.persons, study.held_persons
+    return measure_closest(study.original, study.released, study.holdout, study.generator("closest"), persons, held)
 
 
 def _run(study: Study) -> Iterator[Stated]:
-    yield "verbatim-rows", verbatim_rows(*zip(*((pair.original, pair.released) for pair in study.pairs), strict=True))
-    if len(study.original) < 2:
-        raise NotRun("the original has a single row and so no neighbours")
+    original, released = ([getattr(pair, side) for pair in study.pairs] for side in ("original", "released"))
+    yield "verbatim-rows", verbatim_rows(original, released, study.persons)
+    if study.people < 2:
+        raise NotRun("the original is about a single person, who has no neighbours")
     yield from closeness(closest_of(study), (len(study.original), len(study.released)))
 
 
@@ -125,14 +141,17 @@ def closeness(closest: Closest, rows: tuple[int, int]) -> Iterator[Stated]:
     yield "closer-to-originals-than-to-held-out", Values(share, limits, 0.5, note=note)
 
 
-def verbatim_rows(original: Sequence[Column], released: Sequence[Column]) -> Values:
-    """Share of the released rows that equal an original row in every column, beside the original's own twins."""
-    again, twins = _count_equal(original, released)
+def verbatim_rows(original: Sequence[Column], released: Sequence[Column], persons: Places | None = None) -> Values:
+    """Share of the released rows that equal an original row in every column, beside the original's own twins.
+
+    Twins are rows of different persons, where ``persons`` says whom rows are about.
+    """
+    again, twins = _count_equal(original, released, persons)
     return Values(again / len(released[0].values), baseline=twins / len(original[0].values))
 
 
-def _count_equal(original: Sequence[Column], released: Sequence[Column]) -> tuple[int, int]:
-    """Count the released rows that equal an original one, and the original rows that equal another.
+def _count_equal(original: Sequence[Column], released: Sequence[Column], persons: Places | None) -> tuple[int, int]:
+    """Count the released rows that equal an original one, and the original rows that equal another person's.
 
     Rows whose hash nobody shares have no equal; only the others are compared cell by cell.
     """
@@ -147,7 +166,10 @@ def _count_equal(original: Sequence[Column], released: Sequence[Column]) -> tupl
     pairs = zip(original, released, strict=True)
     cells = (value_codes(here.take(ours), there.take(theirs)) for here, there in pairs)
     keys = row_codes(cells, len(ours) + len(theirs))
-    held = np.bincount(keys[: len(ours)], minlength=int(keys.max(initial=0)) + 1)
+    mine = keys[: len(ours)]
+    if persons is not None:
+        mine = np.unique(np.column_stack([mine, persons[ours]]), axis=0)[:, 0]
+    held = np.bincount(mine, minlength=int(keys.max(initial=0)) + 1)
     return int((held[keys[len(ours) :]] > 0).sum()), int((held[keys[: len(ours)]] > 1).sum())
 
 
@@ -195,8 +217,8 @@ CLOSEST = Measure(
 ).finds(*_NUMBERS)
 
 
-def distance_ratio(rows: Matrix, queries: Matrix, own: Places | None = None) -> Matrix:
-    """Each query's distance to its nearest row divided by that to its second nearest.
+def distance_ratio(rows: Matrix, queries: Matrix, own: Places | None = None, persons: Places | None = None) -> Matrix:
+    """Each query's distance to its nearest row divided by that to its second nearest, which is of another person.
 
     A row that equals two others has ratio 0: it is as near as can be.
 
@@ -205,19 +227,20 @@ def distance_ratio(rows: Matrix, queries: Matrix, own: Places | None = None) -> 
     >>> distance_ratio(np.array([[0.0], [3.0]]), np.array([[1.0], [0.0]])).tolist()
     [0.5, 0.0]
     """
-    near, second = nearest(rows, queries, 2, own=own)[1].T
+    near, second = nearest_persons(rows, queries, persons, 2, own=own)[1].T
     return np.asarray(np.divide(near, second, out=np.zeros(len(near)), where=second > 0))
 
 
 def _run_ratio(study: Study) -> Iterator[Stated]:
-    if len(study.original) < 3:
-        raise NotRun("the original has fewer than three rows and so no two neighbours of one")
+    if study.people < 3:
+        raise NotRun("the original is about fewer than three persons, so that nobody has two neighbours")
     rng, most = study.generator("ratio"), study.sizes.attempts
     queries = study.released[sample(len(study.released), most, rng)]
-    own = sample(len(study.original), most, rng)
-    outside = None if study.holdout is None else study.holdout[sample(len(study.holdout), most, rng)]
-    both = distance_ratio(study.original, queries if outside is None else np.concatenate([queries, outside]))
-    baseline = distance_ratio(study.original, study.original[own], own)
+    own = study.attacked(most, rng)
+    outside = None if study.holdout is None else study.holdout[study.attacked_outside(most, rng)]
+    asked = queries if outside is None else np.concatenate([queries, outside])
+    both = distance_ratio(study.original, asked, persons=study.persons)
+    baseline = distance_ratio(study.original, study.original[own], own, study.persons)
     ratios, control = both[: len(queries)], both[len(queries) :]
     note = drawn_note(len(queries), len(study.released))
     note += "" if len(control) else "; control not run because no rows were held out"

@@ -57,34 +57,62 @@ def _run(study: Study) -> Iterator[Stated]:
     before = [pair.original.codes(cut) + 1 for pair, cut in zip(study.pairs, cuts, strict=True)]
     after = [pair.released.codes(cut) + 1 for pair, cut in zip(study.pairs, cuts, strict=True)]
     held = None if study.held is None else [cells.codes(cut) + 1 for cells, cut in zip(study.held, cuts, strict=True)]
-    yield "unique-rows", Values(_share_alone(before), baseline=_share_alone(after))
+    people = None if study.persons is None else study.attacked(len(study.original), study.generator("unique-people"))
+    yield "unique-rows", Values(_share_alone(before, study, people), baseline=_share_alone(after))
     if len(before) > _FEW:
         some = [rng.choice(len(before), _FEW, replace=False) for _ in range(_DRAWS)]
-        mine, theirs = ([_share_alone([codes[at] for at in few]) for few in some] for codes in (before, after))
+        mine = [_share_alone([before[at] for at in few], study, people) for few in some]
+        theirs = [_share_alone([after[at] for at in few]) for few in some]
         value, redraws = float(np.mean(mine)), rng.choice(mine, size=(_REDRAWS, len(mine))).mean(axis=1)
         yield "unique-rows-on-three-columns", Values(value, redraw_interval(value, redraws), float(np.mean(theirs)))
     else:
         yield "unique-rows-on-three-columns", NotRun(f"the table has no more than {_FEW} columns")
-    yield "unique-matches", _matches(before, after, held, rng)
+    yield "unique-matches", _matches(study, before, after, held, rng)
 
 
-def _share_alone(columns: Sequence[Places]) -> float:
-    keys = np.sort(_keys(columns))
+def _held(keys: _Keys, persons: Places | None) -> _Keys:
+    """Keys that persons hold, each once for a person."""
+    if persons is None:
+        return keys
+    codes, places = np.unique(keys, return_inverse=True)
+    return np.asarray(codes[np.unique(np.column_stack([places.ravel(), persons]), axis=0)[:, 0]])
+
+
+def _share_alone(columns: Sequence[Places], study: Study | None = None, people: Places | None = None) -> float:
+    """Share of rows whose key no other has; of some people, whom nobody else equals."""
+    keys = _keys(columns)
+    if study is not None and people is not None:
+        among = np.sort(_held(keys, study.persons))
+        return float((_count(keys[people], among) == 1).mean())
+    keys = np.sort(keys)
     apart = np.concatenate([[True], keys[1:] != keys[:-1], [True]])
     return float((apart[1:] & apart[:-1]).mean())
 
 
 def _matches(
-    before: Sequence[Places], after: Sequence[Places], held: Sequence[Places] | None, rng: np.random.Generator
+    study: Study,
+    before: Sequence[Places],
+    after: Sequence[Places],
+    held: Sequence[Places] | None,
+    rng: np.random.Generator,
 ) -> Values | NotRun:
     """How many people who are alone have one match, beside columns shuffled and people held out."""
     original, released = _keys(before), _keys(after)
-    people, hits = matched(original, original, released, inside=True)
+    mine = (
+        original if study.persons is None else original[study.attacked(len(original), study.generator("unique-people"))]
+    )
+    original = _held(original, study.persons)
+    people, hits = matched(mine, original, released, inside=True)
     if not people:
         return NotRun(_NOBODY)
     shuffled = _keys([rng.permutation(codes) for codes in after])
-    others, caught = (0, 0) if held is None else matched(_keys(held), original, released, inside=False)
-    by_chance = matched(original, original, shuffled, inside=True)[1] / people
+    others, caught = 0, 0
+    if held is not None:
+        theirs = _keys(held)
+        if study.held_persons is not None:
+            theirs = theirs[study.attacked_outside(len(theirs), study.generator("unique-people"))]
+        others, caught = matched(theirs, original, released, inside=False)
+    by_chance = matched(mine, original, shuffled, inside=True)[1] / people
     found = Values(hits / people, wilson(hits, people), by_chance, attempts=people)
     if others:
         return replace(found, control=caught / others, control_interval=wilson(caught, others))
@@ -110,7 +138,7 @@ UNIQUENESS = Measure("uniqueness", Family.PRIVACY, "Bethlehem, Keller & Pannekoe
 
 
 def _run_rarest(study: Study) -> Iterator[Stated]:
-    found = [_holders(pair) for pair in study.pairs if pair.field.kind in _KINDS]
+    found = [_holders(study, pair) for pair in study.pairs if pair.field.kind in _KINDS]
     fewest = [(shown, all_) for shown, all_ in found if shown is not None]
     if not fewest:
         lacking = "no category of the original stands in the released table" if found else "there are no categories"
@@ -119,9 +147,11 @@ def _run_rarest(study: Study) -> Iterator[Stated]:
     yield "rarest-category", Values(shown, baseline=all_)
 
 
-def _holders(pair: ColumnPair) -> tuple[int | None, int]:
-    """How many hold the rarest category that is released, and the rarest of all."""
-    values, counts = np.unique(pair.original.present, return_counts=True)
+def _holders(study: Study, pair: ColumnPair) -> tuple[int | None, int]:
+    """How many persons hold the rarest category that is released, and the rarest of all."""
+    codes = pair.original.codes(None) + 1
+    many = study.holders(codes, 1)[1:]
+    values, counts = np.flatnonzero(many), many[many > 0]
     released = np.isin(values, pair.released.present)
     return (int(counts[released].min()), int(counts.min())) if released.any() else (None, 0)
 
