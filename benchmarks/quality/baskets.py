@@ -133,9 +133,10 @@ def estimated(name: str, baskets: Baskets, told: dict[str, Any]) -> Iterator[str
             if not len(sets):
                 continue
             ours, theirs = set(map(tuple, sets.tolist())), {some for some in found.sets if len(some) == length}
-            counts, variance = estimate_counts(law, bitmaps, kinds, sets)
-            off = np.abs(counts - true.counts[places]) / len(baskets)
-            inside = np.mean(off <= 1.96 * np.sqrt(variance) / len(baskets))
+            told_counts = estimate_counts(law, bitmaps, kinds, sets)
+            off = np.abs(told_counts.counts - true.counts[places]) / len(baskets)
+            low, high = told_counts.ends()
+            inside = np.mean((low <= true.counts[places]) & (true.counts[places] <= high))
             last = f"{found.untold:,} | {off.mean():.4f} | {inside:.0%} | {breach:.2f} | {epsilon:.2f}"
             yield f"{lead} | {length} | {len(ours)} | {len(ours - theirs)} | {len(theirs - ours)} | {last} |\n"
 

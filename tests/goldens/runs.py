@@ -135,6 +135,23 @@ def _declared() -> Schema:
     )
 
 
+def shop() -> pa.Table:
+    """Baskets of few items, of persons with two each, in which butter mostly stands beside bread."""
+    rng = np.random.default_rng(8)
+    names = np.array(["bread", "butter", "milk", "jam", "beer", "tea", "rice", "salt"])
+    held = rng.random((ROWS, len(names))) < [0.5, 0.1, 0.4, 0.3, 0.2, 0.3, 0.2, 0.1]
+    held[:, 1] |= held[:, 0] & (rng.random(ROWS) < 0.8)
+    held[:, 2] |= ~held.any(axis=1)
+    return pa.table({"who": [f"p{row // 2}" for row in range(ROWS)], "items": [";".join(names[row]) for row in held]})
+
+
+def _baskets(verb: str, *rules: list[str], **told: Any) -> Run:
+    def run(folder: Path, report: bool) -> None:
+        getattr(sf.baskets(shop(), person="who"), verb)(*rules, seed=7, holdout=0.2, report=report, **told).save(folder)
+
+    return run
+
+
 RUNS: dict[str, Run] = {
     "condense": _memory(sf.Condensation(k=5), level="level", holdout=0.2),
     "condense-paper": _memory(sf.Condensation(k=5, grouping="paper"), strata="ill"),
@@ -158,6 +175,10 @@ RUNS: dict[str, Run] = {
     ),
     "block": _memory(sf.Blocking(columns=("age", "town", "smoker"), k=3), level="level"),
     "downgrade": _memory(sf.Downgrading("ill", leaf=15, limit=0.2), identifiers=["name", "level"]),
+    "baskets-randomize": _baskets("randomize"),
+    "baskets-sizes": _baskets("randomize", operator="select-a-size"),
+    "baskets-hide": _baskets("hide", ["bread -> butter"], min_support=0.1),
+    "baskets-block": _baskets("block", ["bread -> butter"], min_support=0.1),
     "chunks-rotate": _chunks(Rotation()),
     "chunks-hybrid": _chunks(Hybrid()),
     "stream-first": _stream(1),
@@ -167,8 +188,8 @@ RUNS: dict[str, Run] = {
 }
 
 REPORTED = (
-    "condense", "classwise", "hybrid", "noise", "laplace-pca", "randomize", "chunks-hybrid", "stream-second",
-    "joint-columns", "joint-rows",
+    "condense", "classwise", "hybrid", "noise", "laplace-pca", "randomize", "baskets-randomize", "baskets-hide",
+    "baskets-block", "chunks-hybrid", "stream-second", "joint-columns", "joint-rows",
 )  # fmt: skip
 """Runs whose report is compared too; it takes seconds of each."""
 

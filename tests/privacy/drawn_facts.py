@@ -334,7 +334,8 @@ OPERATORS = (
 def randomized_baskets(law: BasketOperator, longest: int, *, declared: bool) -> BasketsRandomized:
     size = longest if law.by_size else 0
     told = (law.name, law.width, law.keep, law.insert, law.cutoff, law.gamma)
-    return BasketsRandomized(*told, size, law.epsilon_up_to(size), declared)
+    chosen = declared and law.name in ("flip", "select-a-size")
+    return BasketsRandomized(*told, size, law.epsilon_up_to(size), declared, chosen)
 
 
 @st.composite

@@ -14,7 +14,7 @@ from sfumato.assess.baskets import breach_level
 from sfumato.core.errors import OptionError, TableError
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.itemsets.bitmaps import Bitmaps
-from sfumato.core.itemsets.estimate import estimate_counts
+from sfumato.core.itemsets.estimate import CountEstimates, estimate_counts
 from sfumato.core.itemsets.mining import frequent_itemsets
 from sfumato.core.laws.basket_operators import BasketOperator
 
@@ -111,10 +111,32 @@ def test_the_weights_are_what_estimates_are_added_up_from() -> None:
     true = np.array([3, 3, 3, 2, 3])
     kinds, classes = np.unique(true, return_inverse=True)
     bitmaps = Bitmaps.of(Baskets.of(lists, WIDTH), np.arange(WIDTH), classes.astype(np.int64))
-    counts, variance = estimate_counts(law, bitmaps, kinds, np.array([[0, 2]]))
+    found = estimate_counts(law, bitmaps, kinds, np.array([[0, 2]]))
     weights = [law.weights(2, int(size))[len({0, 2} & {*basket})] for size, basket in zip(true, lists, strict=True)]
-    assert counts[0] == pytest.approx(sum(weights))
-    assert variance[0] == pytest.approx(max(0.0, sum(weight**2 - weight for weight in weights)))
+    assert found.counts[0] == pytest.approx(sum(weights))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_the_variance_told_is_that_of_baskets_with_as_many_items_of_the_set(law: BasketOperator) -> None:
+    for basket in fitting(law):
+        some = frozenset({0, 3})
+        weights = law.weights(2, len(basket))
+        told = [(chance, weights[len(after & some)]) for after, chance in chances(law, basket).items()]
+        mean = sum(chance * weight for chance, weight in told)
+        variance = sum(chance * (weight - mean) ** 2 for chance, weight in told)
+        assert law.spread(2, len(basket))[len(basket & some)] == pytest.approx(variance, rel=1e-8, abs=1e-8)
+        undone, transition = law.undone(2, len(basket)), law.transition(2, len(basket))
+        if len(basket) >= 2:
+            np.testing.assert_allclose(undone @ transition, np.eye(3), atol=1e-8)
+
+
+def test_the_ends_are_the_counts_that_an_estimate_does_not_refute() -> None:
+    found = CountEstimates(np.array([-3.0, 0.0, 40.0]), 25.0, np.array([4.0, 0.0, 9.0]))
+    low, high = found.ends()
+    for end in (low, high):
+        np.testing.assert_allclose((found.counts - end) ** 2, 1.959964**2 * (25 * end + found.rest), rtol=1e-6)
+    assert (low[1:] <= found.counts[1:]).all()
+    assert high[1] == pytest.approx(1.959964**2 * 25)  # nothing was seen: as Wilson's, far from nothing
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)

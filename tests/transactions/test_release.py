@@ -130,6 +130,39 @@ def test_a_seed_repeats_a_rehearsal() -> None:
     assert fact.width == 12
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.filterwarnings("ignore:.*baskets are empty")
+def test_a_recipe_runs_a_rehearsal_again_to_the_byte_in_python_and_from_the_command(
+    way: str,
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    told = {**WAYS[way], "holdout": 0.2, "seed": 5}
+    first = getattr(shop(), way)(**told, report=False).save(tmp_path / "first")
+    recipe = first / "owner" / "recipe.toml"
+    rules = {"rules": told["rules"]} if "rules" in told else {}
+    again = getattr(shop(), way)(**rules, recipe=recipe, report=False).save(tmp_path / "again")
+    pa.csv.write_csv(shop_table(), tmp_path / "shop.csv")
+    words = ["--rule", RULE] if rules else []
+    out = ("--person", "who", "-o", tmp_path / "third", "--no-report")
+    done = run("baskets", way, tmp_path / "shop.csv", "--recipe", recipe, *out, *words)
+    assert done.code == 0, done.err
+    for folder in (again, tmp_path / "third"):
+        for name in ("release/table.csv", "owner/recipe.toml"):
+            assert (folder / name).read_bytes() == (first / name).read_bytes()
+    other = "block" if way != "block" else "hide"
+    wrong = run(
+        "baskets", other, tmp_path / "shop.csv", "--recipe", recipe, "--rule", RULE, *out[:2], "-o", tmp_path / "n"
+    )
+    assert wrong.code == 2
+    assert "take its own verb" in wrong.err
+    with pytest.raises(OptionError, match="already says what --min-support says"):
+        shop().hide([RULE], min_support=0.2, recipe=recipe)
+    recipe.write_text(recipe.read_text().replace("insert = 0.05", 'insert = "a"').replace("0.5", '"a"'))
+    with pytest.raises(OptionError, match="of the wrong type"):
+        getattr(shop(), way)(**rules, recipe=recipe)
+
+
 @pytest.mark.filterwarnings("ignore:.*baskets are empty")
 def test_items_that_were_declared_make_the_claims_proved_and_others_only_assumed() -> None:
     names = [f"i{place}" for place in range(15)]

@@ -1,4 +1,4 @@
-"""Baskets of very many items: a warning where nearly all entries are made up, and a release that verifies."""
+"""Baskets of very many items: what is usual for them, what is refused, and a release that verifies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,46 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.errors import OptionError
+from sfumato.core.facts import BasketsRandomized, BasketsReleased
 from sfumato.publish import verify as verifying
+from sfumato.publish.baskets import BasketSource
+
+
+def shop(items: int, baskets: int = 270) -> BasketSource:
+    rng = np.random.default_rng(1)
+    lists = [sorted({f"item {place}" for place in rng.integers(0, items, 3)}) for _ in range(baskets)]
+    return sf.baskets(pa.table({"items": lists}))
+
+
+@pytest.mark.parametrize(("items", "operator", "insert"), [(200, "flip", 0.1), (3_000, "select-a-size", 0.042)])
+def test_what_is_usual_makes_up_at_most_ten_entries_for_each_true_one(
+    items: int, operator: str, insert: float, tmp_path: Path
+) -> None:
+    source = shop(items)
+    release = source.randomize(report=False)
+    facts = {type(fact): fact for fact in release.certificate.facts}
+    told, counted = facts[BasketsRandomized], facts[BasketsReleased]
+    assert isinstance(told, BasketsRandomized)
+    assert isinstance(counted, BasketsReleased)
+    assert (told.operator, told.chosen) == (operator, True)
+    assert told.insert == pytest.approx(insert, rel=0.1)
+    assert counted.entries < 12 * len(source.table.baskets.items)
+    assert any("which is usual" in claim.basis for claim in release.certificate.claims)
+    assert release.certificate.parameters["operator"] == "usual"
+    folder = release.save(tmp_path / "out") / "release"
+    assert sf.verify(folder).holds
+    text = (folder / "certificate.json").read_text()
+    (folder / "certificate.json").write_text(text.replace('"usual"', '"flip"'))
+    assert not sf.verify(folder).holds
+
+
+def test_an_operator_that_would_make_up_too_much_is_refused_before_it_is_drawn_unless_allowed() -> None:
+    told = {"operator": "flip", "insert": 0.5, "report": False}
+    with pytest.raises(OptionError, match=r"about 13[0-9],\d+ entries would be made up .* --most-entries 1\d0000"):
+        shop(1_000).randomize(**told, most_entries=100_000)
+    with pytest.warns(UserWarning, match="made up"):
+        shop(1_000).randomize(**told, most_entries=150_000)
 
 
 def test_many_made_up_entries_are_warned_of_and_verify_all_the_same(
@@ -18,7 +57,7 @@ def test_many_made_up_entries_are_warned_of_and_verify_all_the_same(
     rng = np.random.default_rng(1)
     lists = [sorted({f"item {place}" for place in rng.integers(0, 3_000, 3)}) for _ in range(2_000)]
     with pytest.warns(UserWarning, match="times as many entries, nearly all of them made up"):
-        release = sf.baskets(pa.table({"items": lists})).randomize(report=False)
+        release = sf.baskets(pa.table({"items": lists})).randomize(operator="flip", report=False)
     release.save(tmp_path / "out")
     monkeypatch.setattr(verifying, "_FREE", 1 << 10)
     monkeypatch.setattr(verifying, "_CELL", 1)

@@ -17,7 +17,7 @@ from sfumato.core.errors import TooFew
 from sfumato.core.facts import BasketsRandomized, Fact, RulesBlocked, RulesHidden
 from sfumato.core.itemsets.baskets import Baskets, are_within
 from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
-from sfumato.core.itemsets.estimate import estimate_itemsets, merged
+from sfumato.core.itemsets.estimate import estimate_itemsets, least_told, merged
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
 from sfumato.core.itemsets.rules import rules_of
 from sfumato.core.laws.basket_operators import BasketOperator
@@ -94,9 +94,23 @@ def assess_baskets(
         len(pair.original),
         len(pair.released),
         seconds=seconds,
-        notes=(f"Sets of at most {_LONGEST} items that {limits.support:.3g} of the baskets hold were compared.",),
+        notes=(
+            *_told(pair, facts),
+            f"Sets of at most {_LONGEST} items that {limits.support:.3g} of the baskets hold were compared.",
+        ),
         rows_held_out=held,
     )
+
+
+def _told(pair: BasketPair, facts: Sequence[Fact]) -> Iterator[str]:
+    """From which support on randomized baskets tell of an item."""
+    for fact in facts:
+        if isinstance(fact, BasketsRandomized):
+            least = least_told(BasketOperator.of(fact), pair.original.sizes)
+            if least >= 1:
+                yield "So few baskets, so randomized, tell no support; bring more, or randomize less."
+            else:
+                yield f"Supports of single items can be told from about {least:.2g} on, those of larger sets from more."
 
 
 def _limits(pair: BasketPair, facts: Sequence[Fact]) -> _Limits:
@@ -104,8 +118,11 @@ def _limits(pair: BasketPair, facts: Sequence[Fact]) -> _Limits:
     for fact in facts:
         if isinstance(fact, RulesHidden | RulesBlocked):
             return _Limits(fact.min_support, fact.min_confidence)
-    support = 0.5
-    while support / 2 >= _LOWEST:
+    support, lowest = 0.5, _LOWEST
+    for fact in facts:
+        if isinstance(fact, BasketsRandomized):  # below, nothing can be estimated and so nothing compared
+            lowest = max(lowest, least_told(BasketOperator.of(fact), pair.original.sizes))
+    while support / 2 >= lowest:
         found = frequent_itemsets(pair.original, least_count(support, len(pair.original)), longest=_LONGEST)
         if (found.lengths > 1).sum() >= _ENOUGH:
             break

@@ -15,6 +15,7 @@ from sfumato.cli.options import (
     check_new,
     command_words,
     keeping_owner_part,
+    leaving,
     options,
     signer_at,
     usual,
@@ -24,16 +25,18 @@ from sfumato.core.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sfumato.core.facts import BasketsRandomized
     from sfumato.publish import Release, Signer
 
 __all__ = ["baskets"]
 
 WORDS = {
-    "operator": "How a basket is randomized.",
+    "operator": "How a basket is randomized; usual is flip, or select-a-size where there are very many items.",
     "keep": "flip, uniform: chance that an item stays.  [default: 0.9, 0.5]",
-    "insert": "Chance that another item comes in; not for uniform.  [default: 0.1]",
+    "insert": "Chance that another item comes in; not for uniform.  [default: 0.1, or less of many items]",
     "cutoff": "cut-and-paste: most items that are cut out on purpose.  [default: 3]",
     "gamma": "select-a-size: most by which odds may change.  [default: 19]",
+    "most_entries": "Entries that may be made, true ones and others; more are refused.",
     "strategy": "Take items on the right out, put items on the left in, or take items out of the whole set.",
     "min_support": "Share of the baskets from which on a set is frequent.",
     "min_confidence": "How often a rule must be right.",
@@ -94,7 +97,7 @@ def _releasing(function: Callable[..., Any]) -> Callable[..., Any]:
         function
     )
     function = options(
-        "policy", "despite_policy", "seed", "no_report", "sign", "overwrite",
+        "policy", "despite_policy", "recipe", "seed", "no_report", "sign", "overwrite",
         form="[default: csv]", holdout="Share of the baskets, or persons, kept out for measuring.",
     )(function)  # fmt: skip
     return _reading(function)
@@ -162,6 +165,7 @@ def block(console: Console, source: str, **told: Any) -> None:
 
 def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None:
     import sfumato as sf
+    from sfumato.engines.recipe import Recipe
     from sfumato.publish import refuse_to_sign_rehearsal
     from sfumato.publish.folder import check_folder
 
@@ -169,8 +173,11 @@ def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None
     form, sign = told.pop("form"), told.pop("sign")
     report = not told.pop("no_report")
     check_folder(output, overwrite=overwrite)
+    if told["recipe"] is not None:
+        told["recipe"] = Recipe.load(told["recipe"])
     if sign is not None:
-        refuse_to_sign_rehearsal(rehearsal=told["seed"] is not None)
+        seeds = told["seed"], getattr(told["recipe"], "seed", None)
+        refuse_to_sign_rehearsal(rehearsal=any(seed is not None for seed in seeds))
     signer = signer_at(sign, output)
     reading = {key: told.pop(key) for key in ("person", "basket", "item", "lines", "most_bytes")}
     share = told.pop("holdout")
@@ -210,9 +217,10 @@ def _lines(file: Path, what: str, option: str, most: int) -> tuple[str, ...]:
 
 
 def _tell(console: Console, release: Release, folder: Path, form: str, signer: Signer | None) -> None:
-    from sfumato.core.facts import BasketsReleased, RulesBlocked, RulesHidden
+    from sfumato.core.facts import BasketsRandomized, BasketsReleased, RulesBlocked, RulesHidden
 
     certificate, report = release.certificate, release.report
+    verdict = None if report is None else report.verdict
     parts = [] if report is None else report.lines()
     for fact in certificate.facts:
         if isinstance(fact, BasketsReleased):
@@ -222,19 +230,33 @@ def _tell(console: Console, release: Release, folder: Path, form: str, signer: S
             parts.append((1, f"{fact.rules} rules hidden: {fact.removed} entries taken out, {fact.added} put in."))
         elif isinstance(fact, RulesBlocked):
             parts.append((1, f"{fact.rules} rules blocked."))
+        elif isinstance(fact, BasketsRandomized):
+            parts.append((1, _operator_words(fact)))
     if signer is not None:
         parts.append((3, f"Signed with the key {signer.fingerprint} (certificate.sig)."))
     if certificate.randomness != "release":
         parts.append((0, "REHEARSAL: made with a seed, not for release."))
-    parts.append((0, f"What leaves:  {folder / 'release'} (table.{form}, certificate.json)"))
-    parts.append((0, f"What stays:   {folder / 'owner'}"))
+    if report is not None:
+        parts += [(2, note) for note in report.notes]
+    page = "" if report is None else ", report-public.html"
+    parts.append((0, f"{leaving(verdict)} {folder / 'release'} (table.{form}, certificate.json{page})"))
+    stays = "recipe.toml runs it again" if report is None else "report.html is the one to read first"
+    parts.append((0, f"What stays:   {folder / 'owner'} ({stays})"))
     console.tell(parts)
-    verdict = None if report is None else report.verdict
     told = {key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out")}
     console.result(
         {"folder": str(folder), "table": str(folder / "release" / f"table.{form}"), **told,
          "verdict": None if verdict is None else verdict.to_json()}
     )  # fmt: skip
+
+
+def _operator_words(fact: BasketsRandomized) -> str:
+    """How baskets were randomized, and why so where nobody asked for it."""
+    told = {name: getattr(fact, name) for name in ("keep", "insert", "cutoff", "gamma")}
+    shown = ", ".join(f"{name} {value:g}" for name, value in told.items() if value is not None)
+    why = "at most" if fact.operator == "flip" else "more than"
+    chosen = f"; flipping every item would make up {why} 10 entries for each true one" if fact.chosen else ""
+    return f"Randomized by {fact.operator} ({shown}){chosen}."
 
 
 @baskets.command()

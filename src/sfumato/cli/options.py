@@ -17,7 +17,7 @@ from sfumato.core.replacing import reason, replacing_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sfumato.assess.report import Report
+    from sfumato.assess.report import Report, Verdict
     from sfumato.cli.console import Console
     from sfumato.publish import Signer
     from sfumato.tables.files import FileForm
@@ -31,6 +31,7 @@ __all__ = [
     "check_plot",
     "command_words",
     "keeping_owner_part",
+    "leaving",
     "options",
     "read_input",
     "read_people",
@@ -123,6 +124,11 @@ def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> It
         console.tell([*refused.report.lines(), (0, stays)])
         console.result({"folder": str(folder), "table": None, "verdict": refused.verdict.to_json()})
         raise
+
+
+def leaving(verdict: Verdict | None) -> str:
+    """What the folder ``release`` is called: nothing leaves that a policy says must not."""
+    return "What leaves: " if verdict is None or verdict.outcome.value == "meets" else "Would leave: "
 
 
 def command_words(without: Collection[str] = ()) -> tuple[str, ...]:

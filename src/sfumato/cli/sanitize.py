@@ -14,6 +14,7 @@ from sfumato.cli.options import (
     budget_words,
     command_words,
     keeping_owner_part,
+    leaving,
     options,
     read_people,
     reading_words,
@@ -396,8 +397,7 @@ def _tell(
         parts.append((0, "REHEARSAL: made with a seed, not for release."))
     page = "" if release.report is None else ", report-public.html"
     verdict = None if release.report is None else release.report.verdict
-    leaves = "What leaves: " if verdict is None or verdict.outcome.value == "meets" else "Would leave: "
-    parts.append((0, f"{leaves} {folder / 'release'} (table.{form.format.value}, certificate.json{page})"))
+    parts.append((0, f"{leaving(verdict)} {folder / 'release'} (table.{form.format.value}, certificate.json{page})"))
     stays = "recipe.toml runs it again" if release.report is None else "report.html is the one to read first"
     parts.append((0, f"What stays:   {folder / 'owner'} ({stays})"))
     console.tell(parts)

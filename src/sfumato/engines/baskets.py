@@ -74,7 +74,7 @@ def run_baskets(table: BasketTable, plan: BasketPlan) -> Outcome:
     if grown > _MUCH:
         warnings.warn(
             f"the released baskets hold {grown:.0f} times as many entries, nearly all of them made up; of so many "
-            "items take --operator cut-and-paste or select-a-size, or a rarer flip",
+            "items leave --operator and --insert to what is usual, or take a smaller --insert",
             stacklevel=3,
         )
     order = plan.randomness.generator("shuffle").permutation(len(kept))

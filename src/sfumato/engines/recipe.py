@@ -15,9 +15,9 @@ __all__ = ["Recipe"]
 
 _FORMAT = 1
 _RUNS = {
-    "randomize-baskets": "sfumato baskets randomize INPUT -o FOLDER with these parameters",
-    "hide-rules": "sfumato baskets hide INPUT -o FOLDER with these parameters, and the rules, which it does not hold",
-    "block-rules": "sfumato baskets block INPUT -o FOLDER with these parameters, and the rules, which it does not hold",
+    "randomize-baskets": "sfumato baskets randomize INPUT -o FOLDER --recipe THIS, with --items and columns as before",
+    "hide-rules": "sfumato baskets hide INPUT -o FOLDER --recipe THIS, with the rules, which it does not hold",
+    "block-rules": "sfumato baskets block INPUT -o FOLDER --recipe THIS, with the rules, which it does not hold",
     "stream": "sfumato stream init FILE --state STATE --recipe THIS",
     "joint-laplace-pca": "sfumato party --config PARTY --recipe THIS, at every owner",
 }

@@ -28,6 +28,8 @@ def _operator_agrees(fact: BasketsRandomized) -> bool:
         law = BasketOperator.of(fact)
     except (OptionError, PrivacyRefusal):
         return False
+    if fact.chosen and fact.operator not in ("flip", "select-a-size"):
+        return False
     if law.by_size != (fact.longest > 0) or (fact.operator == "uniform" and 2 * fact.longest > fact.width):
         return False
     true = law.epsilon_up_to(fact.longest)
@@ -94,9 +96,19 @@ def _assumes(fact: BasketsRandomized) -> str:
     return SECRET_RANDOMNESS if fact.declared else f"which items there are was known before; {SECRET_RANDOMNESS}"
 
 
+def _choice(fact: BasketsRandomized) -> str:
+    """Why the operator is what it is, where none was asked for."""
+    if not fact.chosen:
+        return ""
+    if fact.operator == "flip":
+        return ", which is usual where it makes up at most 10 entries for each true one"
+    return ", which is usual where flipping every item would make up more than 10 entries for each true one"
+
+
 def _of_items(fact: BasketsRandomized, law: BasketOperator, most: int) -> Statements:
     done = (
-        f"Each item stays with a chance of {law.keep:g} and each other comes in with {law.insert:g}, all by themselves."
+        f"Each item stays with a chance of {law.keep:g} and each other comes in with {law.insert:g}, all by "
+        f"themselves{_choice(fact)}."
     )
     yield Claim(
         "To somebody who knows all other items of a basket, seeing it changes the odds that one more item was in it by "
@@ -127,7 +139,8 @@ def _of_wholes(fact: BasketsRandomized, law: BasketOperator, most: int) -> State
             "To somebody who knows the size of a basket, seeing it changes the odds of whatever may be said of its "
             f"items by a factor of at most {at_most(math.exp(fact.epsilon))}.",
             _kind(fact),
-            f"No two baskets of one size become any basket with chances further apart {_EGS}.",
+            f"No two baskets of one size become any basket with chances further apart {_EGS}; the operator is "
+            f"{law.name}{_choice(fact)}.",
             _assumes(fact),
         )
     else:

@@ -279,11 +279,23 @@ def _fits_baskets(method: str, parameters: dict[str, Any], facts: Sequence[Fact]
     mechanism = make_basket_mechanism(method, parameters)
     (fact,) = (each for each in facts if isinstance(each, BasketsRandomized | RulesHidden | RulesBlocked))
     told = {name: getattr(fact, name) for name in vars(fact) if name in parameters}
-    return (
-        mechanism.method == method
-        and _is_told(mechanism, parameters)
-        and all(parameters[name] == value for name, value in told.items())
-    )
+    if isinstance(fact, BasketsRandomized):
+        return _is_told(mechanism, parameters) and _fits_operator(fact, parameters)
+    return _is_told(mechanism, parameters) and all(parameters[name] == value for name, value in told.items())
+
+
+def _fits_operator(fact: BasketsRandomized, parameters: dict[str, Any]) -> bool:
+    """Tell whether an operator is the one that was asked for, or one that is usual where none was."""
+    from sfumato.mechanisms.transactions.randomize import USUAL
+
+    if fact.chosen != (parameters["operator"] == "usual") or (
+        fact.chosen and fact.operator not in ("flip", "select-a-size")
+    ):
+        return False
+    told = {**parameters, "operator": fact.operator, **(USUAL[fact.operator] if fact.chosen else {})}
+    if told["insert"] is None and fact.operator in ("cut-and-paste", "select-a-size"):
+        told["insert"] = fact.insert if fact.insert is not None and fact.insert <= 0.1 else None
+    return all(told[name] == getattr(fact, name) for name in ("operator", "keep", "insert", "cutoff", "gamma"))
 
 
 def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:

@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.core.errors import OptionError, TableError
+from sfumato.core.documents import fits
+from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.core.facts import BasketsRandomized
 from sfumato.core.itemsets.estimate import Estimates, estimate_itemsets, interval_itemsets
 from sfumato.core.laws.basket_operators import BasketOperator
 from sfumato.core.randomness import Randomness
 from sfumato.engines.baskets import BasketPlan, run_baskets
+from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.transactions.methods import BASKET_METHODS, make_basket_mechanism
 from sfumato.mechanisms.transactions.protocol import BasketMechanism
-from sfumato.publish.judge import asked_policy
+from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, publish
 from sfumato.publish.verify import certificate_beside
@@ -74,7 +77,8 @@ class BasketSource:
             Names of all items that there are. Without, they are read off the baskets, which tells that somebody holds
             each, and what is claimed of a basket assumes that this was known.
         **options
-            ``holdout``, ``seed``, ``report``, ``policy``, ``despite_policy``, as in `sfumato.sanitize`.
+            ``holdout``, ``seed``, ``report``, ``policy``, ``despite_policy``, ``recipe``, as in `sfumato.sanitize`. A
+            recipe says what the parameters say; rules, items and columns it does not hold are named as before.
         """
         listed = None if items is None else tuple(items)
         return self._release("randomize-baskets", mechanism, (), options, listed)
@@ -134,23 +138,37 @@ class BasketSource:
         options: dict[str, Any],
         items: tuple[str, ...] | None = None,
     ) -> Release:
-        from sfumato.mechanisms.transactions.methods import make_basket_mechanism
-
         told = {name: options.pop(name) for name in ("holdout", "seed", "policy") if name in options}
         report, despite = options.pop("report", True), options.pop("despite_policy", False)
         command: Sequence[str] = options.pop("command", ())
+        if (recipe := options.pop("recipe", None)) is not None:
+            replayed = _replayed(recipe, method, mechanism, options)
+            mechanism, options = make_basket_mechanism(method, replayed.parameters), {}
+            said = {"holdout": replayed.holdout, "seed": replayed.seed, "policy": policy_of(replayed)}
+            told = said | {name: value for name, value in told.items() if value is not None}
         if mechanism is not None and (options or mechanism.method != method):
             raise OptionError("a mechanism for another verb was given, or parameters beside it; give one of them")
-        try:
-            chosen = make_basket_mechanism(method, options) if mechanism is None else mechanism
-        except TypeError:
-            raise OptionError(f"an option of {method!r} is not known; its docstring lists them") from None
+        chosen = make_basket_mechanism(method, options) if mechanism is None else mechanism
         if self.randomized is not None or self.table.unknown is not None or self.table.sizes is not None:
             raise TableError("these baskets were released before; bring the original ones")
         policy: Policy | None = asked_policy(told.get("policy"), report=report, despite=despite)
         plan = BasketPlan(chosen, rules, items, told.get("holdout"), Randomness(told.get("seed")))
         outcome = run_baskets(self.table, plan)
         return publish(outcome, report=report, policy=policy, despite_policy=despite, command=command)
+
+
+def _replayed(recipe: Any, method: str, mechanism: BasketMechanism | None, options: dict[str, Any]) -> Recipe:
+    """Recipe that is to be run again, of this verb and with nothing told beside it that it says."""
+    told = [name for name, value in {**options, "mechanism": mechanism}.items() if value is not None]
+    if told:
+        option = told[0].replace("_", "-")
+        raise OptionError(f"--recipe already says what --{option} says; edit the recipe or leave one out")
+    found = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
+    if found.method != method:
+        raise OptionError(f"the recipe is of the method {shown(found.method)} and not of {method!r}; take its own verb")
+    if not fits(BASKET_METHODS[method], found.parameters):
+        raise OptionError("a parameter of the recipe is not known or of the wrong type; mend it")
+    return found
 
 
 def baskets(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.assess.plain import hundred
 from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
-from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.errors import OptionError, PrivacyRefusal, shown
 from sfumato.core.facts import (
     BasketsReleased,
     Chained,
@@ -39,6 +39,7 @@ from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL, Policy, what_to_tr
 from sfumato.publish.stakes import CONFIDENCE, LEAST_HELD_OUT, Stake, confidence_of, stakes_of, times_allowed
 
 if TYPE_CHECKING:
+    from sfumato.engines.recipe import Recipe
     from sfumato.publish.release import Release
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "despite_facts",
     "judge",
     "judge_report",
+    "policy_of",
     "refuse_unmet",
 ]
 
@@ -188,6 +190,14 @@ class PolicyNotMet(PrivacyRefusal):
     def save_owner(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``owner/`` alone: the report with the verdict, the recipe and the schema."""
         return self._kept.save_owner(folder, overwrite=overwrite)
+
+
+def policy_of(recipe: Recipe) -> str | None:
+    """Policy that a recipe was judged by; one that is built in is known by its name."""
+    if recipe.policy is not None and recipe.policy not in BUILT_IN:
+        words = f"the recipe was judged by the policy {shown(recipe.policy)}"
+        raise OptionError(f"{words}; name its file with --policy")
+    return recipe.policy
 
 
 def asked_policy(policy: Policy | str | Path | None, *, report: bool = True, despite: bool = False) -> Policy | None:

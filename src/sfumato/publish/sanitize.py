@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.core.errors import LevelError, OptionError, SfumatoError, shown
+from sfumato.core.errors import LevelError, OptionError, SfumatoError
 from sfumato.core.replacing import reason
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
 from sfumato.engines.chunks.source import form_of
@@ -22,8 +22,8 @@ from sfumato.mechanisms.geometry.keyfile import check_key_path, keeping_key
 from sfumato.mechanisms.methods import all_parameters, make_mechanism, usual_method
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder, replacing_folder
-from sfumato.publish.judge import asked_policy
-from sfumato.publish.policy import BUILT_IN, Policy, words_of
+from sfumato.publish.judge import asked_policy, policy_of
+from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.release import Release, check_budget, known_columns, publish, signer_of
 from sfumato.publish.signature import Signer
 from sfumato.publish.suggest import suggesting
@@ -361,12 +361,8 @@ def _as_told(
             told[name] = said if told[name] is None else told[name]
         elif said not in (None, False):
             raise OptionError(f"the recipe says {name!r}, which needs all rows at once; a file goes in batches")
-    if policy is None and recipe.policy is not None:
-        if recipe.policy not in BUILT_IN:
-            words = f"the recipe was judged by the policy {shown(recipe.policy)}"
-            raise OptionError(f"{words}; name its file with --policy")
-        policy = recipe.policy
-    return make_mechanism(recipe.method, {**recipe.parameters, **_with_key(parameters)}), told, policy
+    mechanism = make_mechanism(recipe.method, {**recipe.parameters, **_with_key(parameters)})
+    return mechanism, told, policy_of(recipe) if policy is None else policy
 
 
 def _chosen(

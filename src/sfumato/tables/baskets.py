@@ -328,9 +328,12 @@ def _of_lists(table: pa.Table, whose: NDArray[np.int64] | None, dropped: tuple[s
         raise TableError(f"{len(extra)} columns beside 'items' are of no use, the first is {min(extra)!r}; leave "
                          "them out, or name --person")  # fmt: skip
     rows, texts = _listed(table, ITEMS)
-    more, unsure = _listed(table, UNKNOWN) if UNKNOWN in table.column_names else (np.empty(0, dtype=np.int64), [])
-    labels, codes = np.unique(np.array([*texts, *unsure], dtype=object).astype(str), return_inverse=True)
-    names = _check_labels(labels.tolist())
+    more, unsure = _listed(table, UNKNOWN) if UNKNOWN in table.column_names else (rows[:0], texts[:0])
+    coded = pa.concat_arrays([texts, unsure]).dictionary_encode()
+    labels = coded.dictionary.to_pylist()
+    order = sorted(range(len(labels)), key=labels.__getitem__)
+    names = _check_labels([labels[place] for place in order])
+    codes = np.argsort(order)[coded.indices.to_numpy(zero_copy_only=False)]
     told: dict[str, Any] = {"dropped": dropped, "persons": whose}
     if UNKNOWN in table.column_names:
         blocked = Baskets.from_pairs(more, codes[len(texts) :].astype(np.int64), table.num_rows, len(names))
@@ -350,7 +353,7 @@ def _sizes(table: pa.Table) -> NDArray[np.int64]:
     return np.asarray(sizes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _listed(table: pa.Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
+def _listed(table: pa.Table, name: str) -> tuple[NDArray[np.int64], pa.Array]:
     """The row and the name of every item of a column of lists, or of texts with semicolons between."""
     cells = plain(table.column(name))
     if is_text(cells.type):
@@ -363,7 +366,7 @@ def _listed(table: pa.Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
         raise TableError(f"the items of column {name!r} are no names and no whole numbers; bring them as texts")
     texts = pc.utf8_trim_whitespace(flat.cast(pa.string()))
     there = pc.fill_null(pc.not_equal(texts, ""), False)
-    return rows[there.to_numpy(zero_copy_only=False)].astype(np.int64), texts.filter(there).to_pylist()
+    return rows[there.to_numpy(zero_copy_only=False)].astype(np.int64), texts.filter(there)
 
 
 def _of_columns(table: pa.Table, whose: NDArray[np.int64] | None, dropped: tuple[str, ...]) -> BasketTable:

@@ -36,7 +36,8 @@ class BasketsRandomized(Fact):
 
     ``longest`` is the size of the longest basket where sizes show, else 0. ``epsilon`` is the logarithm of the
     amplification: over any two baskets for flip, and over two of one size for the others. ``declared`` where the owner
-    said which items there are, so that they were not read off the baskets.
+    said which items there are, so that they were not read off the baskets. ``chosen`` where the owner named no operator
+    and it is the one that is usual for so many items.
     """
 
     fact: ClassVar[str] = "baskets-randomized"
@@ -49,6 +50,7 @@ class BasketsRandomized(Fact):
     longest: int
     epsilon: float
     declared: bool = False
+    chosen: bool = False
 
 
 @dataclass(frozen=True)

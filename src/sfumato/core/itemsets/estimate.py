@@ -19,14 +19,52 @@ from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
 from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator
 
-__all__ = ["MOST_CANDIDATES", "Estimates", "check_share", "estimate_counts", "estimate_itemsets", "interval_itemsets"]
+__all__ = [
+    "MOST_CANDIDATES",
+    "CountEstimates",
+    "Estimates",
+    "check_share",
+    "estimate_counts",
+    "estimate_itemsets",
+    "interval_itemsets",
+    "least_told",
+]
 
 MOST_CANDIDATES = 2_000_000
 """Sets of one length that are looked at; more are refused."""
 
 _Z = 1.959963984540054
 _CHUNK = 20_000
+_ALL_SETS = 0.1  # weight of what holds of all sets of a length on average, beside what those at hand tell
 Counts = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountEstimates:
+    """How many baskets seem to have held each of some sets, and how far that may be off.
+
+    Where T baskets held a set, the variance of its estimate is ``slope`` * T + ``rest``: the one part is of baskets
+    that held it, the other of those that held some of its items.
+    """
+
+    counts: Counts
+    slope: float
+    rest: Counts
+
+    def deviation(self, held: Counts | float | None = None) -> Counts:
+        """Standard deviation where so many baskets held a set; by default as many as seem to."""
+        true = np.maximum(self.counts if held is None else held, 0.0)
+        return np.asarray(np.sqrt(self.slope * true + self.rest))
+
+    def ends(self) -> tuple[Counts, Counts]:
+        """Between which counts the true one lies, with a confidence of 95 %: those that the estimate does not refute.
+
+        As Wilson's interval, each count is judged by the variance that it would give itself: where few baskets decide,
+        an estimate that came out low has a low variance of its own too, and would be trusted too much.
+        """
+        shift = _Z**2 * self.slope / 2.0
+        half = _Z * np.sqrt(np.maximum(self.slope * self.counts + self.rest + (shift / _Z) ** 2, 0.0))
+        return self.counts + shift - half, self.counts + shift + half
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +79,8 @@ class Estimates:
     deviation : array
         Standard deviation of the estimate; 0 of blocked baskets.
     untold : int
-        Sets that were looked at and about which the noise tells too little: a deviation above half the threshold.
+        Sets that were looked at and about which the noise tells too little: the threshold is two deviations away
+        from 0 or less, or more where many sets are looked at.
     """
 
     sets: tuple[tuple[int, ...], ...]
@@ -70,22 +109,76 @@ def estimate_counts(
     sizes: NDArray[np.int64],
     sets: NDArray[np.int64],
     parts: NDArray[np.int64] | None = None,
-) -> tuple[Counts, Counts]:
-    """Baskets that held each set before they were randomized, and the variance of that; both without bias.
+) -> CountEstimates:
+    """Baskets that held each set before they were randomized, without bias, and the variance of that.
 
     ``sizes`` are those of the classes of the bitmaps, and all sets have the same number of items. Given the true
-    baskets an estimate's mean over the operator's chance is the true count, and the mean of the variance its variance.
-    ``parts`` are the counts in part, where they are known.
+    baskets an estimate's mean over the operator's chance is the true count. ``parts`` are the counts in part, where
+    they are known.
+
+    Notes
+    -----
+    A large basket rarely shows a whole set and then weighs much, so that a set's own large baskets tell little of
+    their number. How the baskets of a set spread over the sizes is taken from all these sets together, with a tenth of
+    what holds of all sets of this length: they are in a basket as often as so many of its items can be chosen.
     """
     length = sets.shape[1]
-    weights = np.stack([operator.weights(length, int(size)) for size in sizes])
-    found, spread = np.empty(len(sets)), np.empty(len(sets))
+    undone = np.stack([operator.undone(length, int(size)) for size in sizes])
+    totals, pooled = np.empty((len(sets), length + 1)), np.zeros((len(sizes), length + 1))
     for first in range(0, len(sets), _CHUNK):
         some = slice(first, first + _CHUNK)
         counts = partial_counts(bitmaps, sets[some]) if parts is None else parts[some]
-        found[first : first + _CHUNK] = np.einsum("scl,cl->s", counts, weights)
-        spread[first : first + _CHUNK] = np.einsum("scl,cl->s", counts, weights**2)
-    return found, np.maximum(spread - found, 0.0)
+        totals[some] = np.einsum("ckl,scl->sk", undone, counts)
+        pooled += counts.sum(axis=0)
+    slopes = _slopes(operator, sizes, bitmaps.sizes, np.einsum("ckl,cl->ck", undone, pooled))
+    return CountEstimates(
+        totals[:, length], float(slopes[length]), np.maximum(totals, 0.0)[:, :length] @ slopes[:length]
+    )
+
+
+def _slopes(
+    operator: BasketOperator, sizes: NDArray[np.int64], baskets: NDArray[np.int64], pooled: Counts | None
+) -> Counts:
+    """Variance that a basket with so many items of a set adds, over the sizes that such baskets seem to have."""
+    length = 1 if pooled is None else pooled.shape[1] - 1
+    spread = np.stack([operator.spread(length, int(size)) for size in sizes])
+    shares = _over_sizes(operator, sizes, baskets, length)
+    if pooled is not None:
+        own = np.maximum(pooled, 0.0)
+        whole = own.sum(axis=0)
+        shares = np.where(whole > 0, (1 - _ALL_SETS) * own / np.maximum(whole, 1e-300) + _ALL_SETS * shares, shares)
+    return np.asarray((shares * spread).sum(axis=0))
+
+
+def _over_sizes(operator: BasketOperator, sizes: NDArray[np.int64], baskets: NDArray[np.int64], length: int) -> Counts:
+    """Which share of the baskets with so many items of a set has each size, for all sets of a length together."""
+    from scipy.stats import hypergeom
+
+    if not operator.by_size:
+        return np.ones((1, length + 1))
+    chances = np.stack([hypergeom.pmf(np.arange(length + 1), operator.width, int(size), length) for size in sizes])
+    expected = chances * baskets[:, None]
+    return np.asarray(expected / np.maximum(expected.sum(axis=0), 1e-300))
+
+
+def least_told(operator: BasketOperator, true_sizes: NDArray[np.int64]) -> float:
+    """Smallest share of the baskets at which the support of one item can be told, by the noise alone; above 1 none can.
+
+    ``true_sizes`` are those of the baskets; where an operator does not depend on them they are only counted.
+    """
+    sizes = true_sizes if operator.by_size else np.zeros_like(true_sizes)
+    kinds, baskets = np.unique(sizes, return_counts=True)
+    rest, slope = _slopes(operator, kinds, baskets, None)
+    times = _times_told(operator.width)
+    half = times**2 * slope / 2.0
+    return float((half + np.sqrt(half**2 + times**2 * len(sizes) * rest)) / len(sizes))
+
+
+def _times_told(candidates: int) -> float:
+    """Deviations that a threshold must be away from 0: 2, or so many that chance lifts one of all candidates there."""
+    from scipy.special import ndtri
+
+    return max(2.0, float(-ndtri(1.0 / max(candidates, 2))))
 
 
 def estimate_itemsets(
@@ -99,8 +192,9 @@ def estimate_itemsets(
     """Sets that at least this share of the true baskets seems to hold, by Apriori over estimates [EGSA02, sec. 6].
 
     A set is looked at where all its subsets of one item less are estimated at no more than a standard deviation below
-    the threshold: a subset that chance put just below must not hide it. Where the deviation is more than half the
-    threshold nothing is said of a set, nor of larger ones.
+    the threshold: a subset that chance put just below must not hide it. Where the threshold is less than two deviations
+    away from 0, or than so many that chance would lift one of all sets of this length there that nobody held, nothing
+    is said of a set, nor of larger ones.
 
     Parameters
     ----------
@@ -116,34 +210,41 @@ def estimate_itemsets(
     baskets = len(released)
     candidates = np.arange(released.width)[:, None]
     bitmaps = Bitmaps.of(released, np.empty(0, dtype=np.int64), classes)
-    found: list[tuple[tuple[int, ...], float, float]] = []
+    found: list[tuple[tuple[int, ...], Counts]] = []
     untold = 0
     for length in range(1, longest + 1):
         if not len(candidates):
             break
         try:
             parts = _single_parts(released, classes) if length == 1 else None
-            counts, variance = estimate_counts(operator, bitmaps, kinds, candidates, parts)
+            counted = estimate_counts(operator, bitmaps, kinds, candidates, parts)
         except OptionError:  # sets so long that the operator tells nothing of them
             untold += len(candidates)
             break
-        share, deviation = counts / baskets, np.sqrt(variance) / baskets
-        told = deviation <= min_support / 2
+        share, deviation = counted.counts / baskets, counted.deviation(min_support * baskets) / baskets
+        told = deviation <= min_support / _times_told(len(candidates))
         untold += int((~told).sum())
         frequent = told & (share >= min_support)
-        found += zip(map(tuple, candidates[frequent].tolist()), share[frequent], deviation[frequent], strict=True)
+        low, high = counted.ends()
+        numbers = np.column_stack([counted.counts, low, high, counted.deviation()])[frequent] / baskets
+        found += zip(map(tuple, candidates[frequent].tolist()), numbers, strict=True)
         near = candidates[told & (share >= min_support - deviation)]
         if length == 1 and not told.any():
             raise TooFew(
                 f"{baskets} baskets are too few for their noise: no support of {min_support:g} can be told from none; "
-                "raise --min-support"
+                + _enough(operator, kinds[classes])
             )
         if length == 1:
             bitmaps = Bitmaps.of(released, near[:, 0], classes)
         candidates = next_candidates(near)
-    support, deviation = (np.array([each[place] for each in found], dtype=np.float64) for place in (1, 2))
-    low, high = (np.clip(support + side * _Z * deviation, 0.0, 1.0) for side in (-1, 1))
+    support, low, high, deviation = np.array([each[1] for each in found]).reshape(-1, 4).T
+    low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
     return Estimates(tuple(each[0] for each in found), support, low, high, deviation, untold)
+
+
+def _enough(operator: BasketOperator, sizes: NDArray[np.int64]) -> str:
+    least = least_told(operator, sizes)
+    return f"raise --min-support to {least:.2g} or more" if least < 1 else "none can, of so few baskets"
 
 
 def _classes(

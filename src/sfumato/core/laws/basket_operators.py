@@ -134,6 +134,26 @@ class BasketOperator:
             )
         return np.asarray(np.linalg.solve(matrix.T, np.eye(length + 1)[length]))
 
+    def undone(self, length: int, size: int) -> Law:
+        """Inverse of the transition: row by row, what baskets that now hold l' of a set's items tell of those with l.
+
+        All 0 where a basket of this size cannot have held the whole set. Its last row are the weights.
+        """
+        if self.by_size and size < length:
+            return np.zeros((length + 1, length + 1))
+        weights = self.weights(length, size)
+        inverse = np.linalg.inv(self.transition(length, size if self.by_size else length))
+        inverse[length] = weights
+        return np.asarray(inverse)
+
+    def spread(self, length: int, size: int) -> Law:
+        """Variance of what a basket adds to the estimate of a set's count, by how many of its items it held."""
+        if self.by_size and size < length:
+            return np.zeros(length + 1)
+        variance = self.weights(length, size) ** 2 @ self.transition(length, size if self.by_size else length)
+        variance[length] -= 1.0
+        return np.asarray(np.maximum(variance, 0.0))
+
     def epsilon(self, size: int) -> float:
         """Logarithm of the amplification over baskets of this size: how far the odds of two of them can part [EGS03].
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,4 +25,7 @@ def make_basket_mechanism(method: str, parameters: Mapping[str, Any]) -> BasketM
     """Mechanism of a method with these parameters; those that are None are left to its defaults."""
     if method not in BASKET_METHODS:
         raise OptionError(f"there is no method for baskets of that name; choose one of {', '.join(BASKET_METHODS)}")
-    return BASKET_METHODS[method](**{name: value for name, value in parameters.items() if value is not None})
+    told = {name: value for name, value in parameters.items() if value is not None}
+    if not told.keys() <= {field.name for field in dataclasses.fields(BASKET_METHODS[method])}:
+        raise OptionError(f"an option of {method!r} is not known; its docstring lists them")
+    return BASKET_METHODS[method](**told)

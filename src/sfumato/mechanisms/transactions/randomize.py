@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import BasketsRandomized
-from sfumato.core.laws.basket_operators import BasketOperator, OperatorName
+from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.laws.basket_operators import OPERATORS, BasketOperator, OperatorName
 from sfumato.mechanisms.transactions.protocol import BasketRule, SanitizedBaskets
 from sfumato.tables.baskets import BasketTable
 
-__all__ = ["MOST_ENTRIES", "BasketRandomization"]
+__all__ = ["MADE_UP", "MOST_ENTRIES", "USUAL", "BasketRandomization"]
 
-MOST_ENTRIES = 1 << 28
-"""Entries that randomized baskets may come to; more are refused before any is drawn."""
+MADE_UP = 10
+"""Entries for each true one that what is usual makes up at most."""
 
-_USUAL: dict[str, dict[str, Any]] = {
+MOST_ENTRIES = 1 << 24
+"""Entries that randomized baskets may come to unless more are allowed; more are refused before any is drawn."""
+
+USUAL: dict[str, dict[str, Any]] = {
     "flip": {"keep": 0.9, "insert": 0.1},
     "uniform": {"keep": 0.5},
-    "cut-and-paste": {"cutoff": 3, "insert": 0.1},
-    "select-a-size": {"gamma": 19.0, "insert": 0.1},
+    "cut-and-paste": {"cutoff": 3},
+    "select-a-size": {"gamma": 19.0},
 }
+"""What each operator takes where nothing else is said; `usual_insert` besides, but for the first two."""
+
+_TOLD = ("keep", "insert", "cutoff", "gamma")
+_INSERT = 0.1
 
 
 @dataclass(frozen=True)
@@ -34,28 +43,40 @@ class BasketRandomization:
 
     Parameters
     ----------
-    operator : {"flip", "uniform", "cut-and-paste", "select-a-size"}
+    operator : {"usual", "flip", "uniform", "cut-and-paste", "select-a-size"}
+        Usual is flip where that makes up at most 10 entries for each true one, which is reckoned from the numbers of
+        items and entries alone; select-a-size where there are more items. With a parameter told it is flip.
     keep : float, optional
         flip, uniform: chance that an item of the basket stays; by default 0.9 and 0.5.
     insert : float, optional
-        Chance that an item which is not in the basket comes in, by default 0.1; not for uniform.
+        Chance that an item which is not in the basket comes in; not for uniform. By default 0.1, and for the last two
+        operators less where there are so many items that more than 10 would come in for each true one.
     cutoff : int, optional
         cut-and-paste: most items that are cut out of the basket on purpose, by default 3.
     gamma : float, optional
         select-a-size: the most by which odds between two baskets of one size may change, by default 19.
+    most_entries : int
+        Entries that the randomized baskets may come to, by expectation; more are refused before any is drawn.
     """
 
-    operator: OperatorName = "flip"
+    operator: Literal["usual", "flip", "uniform", "cut-and-paste", "select-a-size"] = "usual"
     keep: float | None = None
     insert: float | None = None
     cutoff: int | None = None
     gamma: float | None = None
+    most_entries: int = MOST_ENTRIES
 
     def __post_init__(self) -> None:
-        for name, value in _USUAL.get(self.operator, {}).items():
+        if isinstance(self.most_entries, bool) or not isinstance(self.most_entries, int) or self.most_entries < 1:
+            raise OptionError("most_entries must be a whole number from 1 on; it bounds the entries that are made")
+        if self.operator == "usual":
+            if all(getattr(self, name) is None for name in _TOLD):
+                return
+            object.__setattr__(self, "operator", "flip")
+        for name, value in USUAL.get(self.operator, {}).items():
             told = getattr(self, name)
             object.__setattr__(self, name, value if told is None else type(value)(told))
-        self.law(1)
+        self.law(Baskets.of([[0]]))
 
     @property
     def method(self) -> str:
@@ -67,9 +88,16 @@ class BasketRandomization:
         """Nothing is named that it should hide."""
         return False
 
-    def law(self, width: int) -> BasketOperator:
-        """The operator over so many items."""
-        return BasketOperator(self.operator, width, self.keep, self.insert, self.cutoff, self.gamma)
+    def law(self, baskets: Baskets) -> BasketOperator:
+        """The operator for these baskets: the one that was asked for, or the usual one for so many items."""
+        insert, width = usual_insert(baskets), baskets.width
+        if self.operator == "usual":
+            name: OperatorName = "flip" if insert == _INSERT else "select-a-size"
+            told = {"insert": insert, **USUAL[name]}
+            return BasketOperator(name, width, **told)
+        if self.insert is not None or self.operator not in OPERATORS[2:]:
+            insert = self.insert  # type: ignore[assignment]
+        return BasketOperator(self.operator, width, self.keep, insert, self.cutoff, self.gamma)
 
     def sanitize(
         self, table: BasketTable, *, rules: Sequence[BasketRule] = (), rng: np.random.Generator
@@ -77,18 +105,40 @@ class BasketRandomization:
         """Randomized baskets, and the true size of each where supports can only be estimated with it."""
         if rules:
             raise OptionError("randomizing hides no rules; leave them out")
-        law, sizes = self.law(table.baskets.width), table.baskets.sizes
-        expected = len(table.baskets.items) + len(sizes) * law.width * (law.insert or 0.0)
-        if expected > MOST_ENTRIES:
+        law, sizes, entries = self.law(table.baskets), table.baskets.sizes, len(table.baskets.items)
+        made_up = (len(sizes) * law.width - entries) * (law.insert or 0.0)
+        if entries + made_up > self.most_entries:
             raise OptionError(
-                f"{law.width} items would come into {len(sizes)} baskets {expected / len(sizes):,.0f} at a time; take "
-                "a smaller --insert, or uniform"
+                f"about {made_up:,.0f} entries would be made up beside {entries:,} true ones, for any of {law.width:,} "
+                f"items may come in; leave --operator and --insert to what is usual, take --insert "
+                f"{usual_insert(table.baskets):g}, or allow it with --most-entries {_rounded_up(entries + made_up)}"
             )
         drawn = law.randomize(table.baskets, rng)
         longest = int(sizes.max(initial=0)) if law.by_size else 0
         epsilon = law.epsilon_up_to(longest)
         fact = BasketsRandomized(
-            law.name, law.width, law.keep, law.insert, law.cutoff, law.gamma, longest, epsilon, table.declared
-        )
+            law.name, law.width, law.keep, law.insert, law.cutoff, law.gamma, longest, epsilon, table.declared,
+            self.operator == "usual",
+        )  # fmt: skip
         shown = sizes if law.shows_size else None
         return SanitizedBaskets(dataclasses.replace(table, baskets=drawn, sizes=shown), (fact,))
+
+
+def usual_insert(baskets: Baskets) -> float:
+    """Chance for an item to come in: 0.1, or so much less that 10 come in for each true one, to two digits."""
+    entries = len(baskets.items)
+    free = len(baskets) * baskets.width - entries
+    chance = _INSERT if free <= 0 else min(_INSERT, MADE_UP * max(entries, 1) / free)
+    return chance if chance == _INSERT else _rounded_down(chance)
+
+
+def _rounded_down(number: float) -> float:
+    """The number to two digits, or a little less."""
+    step = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return float(f"{math.floor(number / step + 1e-9) * step:.2g}")
+
+
+def _rounded_up(number: float) -> int:
+    """The number to two digits, or a little more."""
+    step = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    return int(step * (math.floor(number / step) + 2))
