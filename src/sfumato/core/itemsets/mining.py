@@ -1,7 +1,8 @@
 """Every set of items that enough baskets hold, depth first over bitmaps (Zaki 2000).
 
 The baskets of each item, with the more frequent items in them, make a small table of their own, whose columns are
-bitmaps: as FP-growth it looks only at baskets that matter, and as Eclat it counts a set by one AND a word.
+bitmaps: as FP-growth it looks only at baskets that matter, and as Eclat it counts a set by one AND a word. An item that
+all baskets of a set hold is not tried with the larger sets: these are the same with it, and are written down so.
 """
 
 from __future__ import annotations
@@ -198,6 +199,48 @@ def _opened(
     return pool, names, totals, rows
 
 
+@inner
+def _written(
+    flat: Any, lengths: Any, found: Any, used: int, sets: int, set_of: Any, size: int, count: int,
+    free: Any, many: int, longest: int, most: int,
+) -> tuple[Any, Any, Any, int, int]:  # fmt: skip
+    """Write down a set, and the same with every choice of the free items, which all of its baskets hold."""
+    flat, lengths, found = _grown(flat, used + size), _grown(lengths, sets + 1), _grown(found, sets + 1)
+    for at in range(size):
+        name, place = set_of[at], used + at
+        while place > used and flat[place - 1] > name:
+            flat[place] = flat[place - 1]
+            place -= 1
+        flat[place] = name
+    lengths[sets], found[sets] = size, count
+    first, begin = sets, used
+    used, sets = used + size, sets + 1
+    for extra in range(many):
+        name, last, source = free[extra], sets, begin
+        flat = _grown(flat, used + (used - begin) + (last - first))
+        lengths, found = _grown(lengths, last + (last - first)), _grown(found, last + (last - first))
+        for one in range(first, last):
+            held = lengths[one]
+            source += held
+            if held >= longest:
+                continue
+            if sets >= most:
+                return flat, lengths, found, used, sets + 1
+            at, place = source - 1, used + held
+            while at >= source - held and flat[at] > name:
+                flat[place] = flat[at]
+                at -= 1
+                place -= 1
+            flat[place] = name
+            while at >= source - held:
+                place -= 1
+                flat[place] = flat[at]
+                at -= 1
+            lengths[sets], found[sets] = held + 1, count
+            used, sets = used + held + 1, sets + 1
+    return flat, lengths, found, used, sets
+
+
 @compiled
 def _mine(
     items: Any, starts: Any, holders: Any, first: Any, kept: Any, least: int, longest: int, most: int
@@ -212,56 +255,61 @@ def _mine(
     partners, place = np.zeros(width, dtype=np.int64), np.full(width, -1, dtype=np.int64)
     base, length = np.zeros(longest + 2, dtype=np.int64), np.zeros(longest + 2, dtype=np.int64)
     cursor, prefix = np.zeros(longest + 2, dtype=np.int64), np.zeros(longest + 2, dtype=np.int32)
+    free, many = np.zeros(width + 1, dtype=np.int32), np.zeros(longest + 2, dtype=np.int64)
     for item in range(width):
-        support = first[item + 1] - first[item]
-        flat, lengths, found = _grown(flat, used + 1), _grown(lengths, sets + 1), _grown(found, sets + 1)
-        flat[used], lengths[sets], found[sets] = kept[item], 1, support
-        used, sets = used + 1, sets + 1
-        if longest < 2:
-            continue
-        pool, names, totals, rows = _opened(
-            items, starts, holders[first[item] : first[item + 1]], item, least, partners, place, pool, names, totals
-        )
+        support, rows = first[item + 1] - first[item], 0
+        if longest > 1:
+            pool, names, totals, rows = _opened(
+                items, starts, holders[first[item] : first[item + 1]], item, least, partners, place, pool, names, totals
+            )
         words = (support + 63) >> 6
-        if rows == 0:
-            continue
-        depth = 1
-        base[1], length[1], cursor[1], prefix[0] = 0, rows, 0, item
+        prefix[0], many[1], left = kept[item], 0, 0
+        for row in range(rows):  # what all of its baskets hold is free, and the others move up
+            if totals[row] == support:
+                free[many[1]] = kept[names[row]]
+                many[1] += 1
+                continue
+            if left < row:
+                names[left], totals[left] = names[row], totals[row]
+                for word in range(words):
+                    pool[left * words + word] = pool[row * words + word]
+            left += 1
+        flat, lengths, found, used, sets = _written(
+            flat, lengths, found, used, sets, prefix, 1, support, free, many[1], longest, most
+        )
+        if sets > most:
+            return flat[:0], lengths[:0], found[:0], False
+        depth = 1 if left > 0 else 0
+        base[1], length[1], cursor[1] = 0, left, 0
         while depth > 0:
             if cursor[depth] == length[depth]:
                 depth -= 1
                 continue
             chosen = base[depth] + cursor[depth]
             cursor[depth] += 1
-            prefix[depth] = names[chosen]
-            if sets >= most:
-                return flat[:used], lengths[:sets], found[:sets], False
-            flat = _grown(flat, used + depth + 1)
-            lengths, found = _grown(lengths, sets + 1), _grown(found, sets + 1)
-            for at in range(depth + 1):
-                name, free = kept[prefix[at]], used + at
-                while free > used and flat[free - 1] > name:
-                    flat[free] = flat[free - 1]
-                    free -= 1
-                flat[free] = name
-            lengths[sets], found[sets] = depth + 1, totals[chosen]
-            used, sets = used + depth + 1, sets + 1
-            stop = base[depth] + length[depth]
-            if depth + 1 >= longest or chosen + 1 >= stop:
-                continue
-            new = stop
-            pool = _grown(pool, (2 * stop - chosen) * words)
-            names, totals = _grown(names, 2 * stop - chosen), _grown(totals, 2 * stop - chosen)
-            for other in range(chosen + 1, stop):
-                both = np.uint64(0)
-                for word in range(words):
-                    joined = pool[chosen * words + word] & pool[other * words + word]
-                    pool[new * words + word] = joined
-                    both += popcount(joined)
-                if both >= np.uint64(least):
-                    names[new], totals[new] = names[other], both
-                    new += 1
+            prefix[depth] = kept[names[chosen]]
+            stop, new, all_free = base[depth] + length[depth], base[depth] + length[depth], many[depth]
+            if depth + 1 < longest and chosen + 1 < stop:
+                pool = _grown(pool, (2 * stop - chosen) * words)
+                names, totals = _grown(names, 2 * stop - chosen), _grown(totals, 2 * stop - chosen)
+                for other in range(chosen + 1, stop):
+                    both = np.uint64(0)
+                    for word in range(words):
+                        joined = pool[chosen * words + word] & pool[other * words + word]
+                        pool[new * words + word] = joined
+                        both += popcount(joined)
+                    if both == np.uint64(totals[chosen]):
+                        free[all_free] = kept[names[other]]
+                        all_free += 1
+                    elif both >= np.uint64(least):
+                        names[new], totals[new] = names[other], both
+                        new += 1
+            flat, lengths, found, used, sets = _written(
+                flat, lengths, found, used, sets, prefix, depth + 1, totals[chosen], free, all_free, longest, most
+            )
+            if sets > most:
+                return flat[:0], lengths[:0], found[:0], False
             if new > stop:
                 depth += 1
-                base[depth], length[depth], cursor[depth] = stop, new - stop, 0
+                base[depth], length[depth], cursor[depth], many[depth] = stop, new - stop, 0, all_free
     return flat[:used], lengths[:sets], found[:sets], True
