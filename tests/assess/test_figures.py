@@ -16,8 +16,8 @@ import pytest
 
 from sfumato.assess.figures import maps
 from sfumato.assess.figures.bars import MOST_ROWS, attack_figures, model_figures
-from sfumato.assess.figures.histograms import bin_edges, marginal_figures, round_step
 from sfumato.assess.figures.maps import component_figures
+from sfumato.assess.figures.marginals import bin_edges, marginal_figures, round_step
 from sfumato.assess.figures.svg import Figure, draw
 from sfumato.assess.findings import gains
 from sfumato.assess.study import Study, study_of

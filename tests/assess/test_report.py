@@ -19,7 +19,7 @@ import pytest
 
 import sfumato
 from sfumato.assess import page
-from sfumato.assess.figures import bars, histograms, maps
+from sfumato.assess.figures import bars, histograms, maps, marginals
 from sfumato.assess.figures.bars import attack_figures, model_figures
 from sfumato.assess.figures.maps import association_figures
 from sfumato.assess.figures.svg import Figure, draw
@@ -287,7 +287,7 @@ def test_names_and_categories_stay_text_whatever_they_hold() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_catalogue")
 def test_many_columns_are_drawn_up_to_a_limit_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (histograms, page):
+    for module in (marginals, page):
         monkeypatch.setattr(module, "MOST_COLUMNS", 2)
     report = measure(draw_table(1, 60), draw_table(2, 60))
     assert sum(figure.name.startswith("marginals/") for figure in report.figures) == 4

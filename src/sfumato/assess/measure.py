@@ -13,8 +13,9 @@ import pyarrow as pa
 from sfumato.assess.algebra import COUNT, SHARE, Measure, NotRun, Number, Scale, Stated, Values, run_measure
 from sfumato.assess.catalogue import basic, catalogue, declared
 from sfumato.assess.figures.bars import attack_figures, model_figures
-from sfumato.assess.figures.histograms import distance_figures, group_figures, marginal_figures
+from sfumato.assess.figures.histograms import distance_figures, group_figures
 from sfumato.assess.figures.maps import association_figures, component_figures
+from sfumato.assess.figures.marginals import marginal_figures
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding
 from sfumato.assess.report import Report

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.assess.figures.histograms import MOST_COLUMNS
+from sfumato.assess.figures.marginals import MOST_COLUMNS
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding, gains, rank
 from sfumato.assess.plain import (

@@ -17,7 +17,21 @@ from importlib.resources import files
 from typing import Any
 from xml.sax.saxutils import escape
 
-__all__ = ["BASE", "BASE_FILL", "FAINT", "HEAT", "INK", "MAIN", "MAIN_FILL", "MUTED", "Axes", "Figure", "draw", "label"]
+__all__ = [
+    "BASE",
+    "BASE_FILL",
+    "FAINT",
+    "HEAT",
+    "INK",
+    "MAIN",
+    "MAIN_FILL",
+    "MUTED",
+    "Axes",
+    "Figure",
+    "compose",
+    "draw",
+    "label",
+]
 
 Axes = Any
 """matplotlib's axes; its own types are partial."""
@@ -122,8 +136,27 @@ def draw(
         paint(sheet.add_subplot())
         buffer = io.BytesIO()
         canvas.print_svg(buffer, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    prefix = hashlib.sha256(f"{name}\0{public}".encode()).hexdigest()[:10]
-    return Figure(name, title, caption, alt, _inline(buffer.getvalue().decode(), f"f{prefix}", alt), public)
+    return Figure(
+        name, title, caption, alt, _inline(buffer.getvalue().decode(), _prefix(name, public=public), alt), public
+    )
+
+
+def compose(name: str, marks: str, *, size: tuple[float, float], alt: str, public: bool) -> str:
+    """An ``<svg>`` element around marks that are written by hand."""
+    return f"{_opening(_prefix(name, public=public), *size, alt)}{marks}</svg>"
+
+
+def _prefix(name: str, *, public: bool) -> str:
+    """What the names inside a drawing begin with, so that they do not clash on a page."""
+    return "f" + hashlib.sha256(f"{name}\0{public}".encode()).hexdigest()[:10]
+
+
+def _opening(prefix: str, width: float, height: float, alt: str) -> str:
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'viewBox="0 0 {width:g} {height:g}" style="max-width: {_LARGEST * width:.0f}px" role="img" '
+        f'aria-labelledby="{prefix}-title"><title id="{prefix}-title">{escape(alt)}</title>'
+    )
 
 
 def label(text: str, most: int = 22) -> str:
@@ -153,13 +186,8 @@ def _inline(svg: str, prefix: str, alt: str) -> str:
     svg = re.sub(rf"{_FONT}[^;\"]*sans-serif|{_FONT}", "var(--sans)", svg)
     head = re.match(r'<svg [^>]*?viewBox="0 0 ([0-9.]+) ([0-9.]+)"[^>]*>', svg)
     assert head is not None
-    width, height = head.groups()
-    opening = (
-        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'viewBox="0 0 {width} {height}" style="max-width: {_LARGEST * float(width):.0f}px" role="img" '
-        f'aria-labelledby="{prefix}-title"><title id="{prefix}-title">{escape(alt)}</title>'
-    )
-    return opening + svg[head.end() :]
+    width, height = map(float, head.groups())
+    return _opening(prefix, width, height, alt) + svg[head.end() :]
 
 
 def _short_path(path: str) -> str:
