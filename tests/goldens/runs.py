@@ -198,6 +198,7 @@ def play(name: str, folder: Path, *, report: bool) -> None:
     """Write the folder of a run; what leaks is the run's own business."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
+        warnings.filterwarnings("ignore", ".*other cells become missing")
         RUNS[name](folder, report)
 
 

@@ -19,6 +19,8 @@ from sfumato.publish import verify_release
 from tests.modify.tables import mixed, origin_of, records_of
 from tests.oracles.js07 import base_set, entropy
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*other cells become missing")
+
 
 def channel_of(table: pa.Table, private: str, leaf: int) -> Channel:
     grown = grow_on(records_of(table, gaps=True), private, leaf)
@@ -115,7 +117,8 @@ def test_a_channel_through_a_twin_of_the_telling_column_is_closed_too() -> None:
         "level": level, "twin": level * 2.0 + 0.5, "noise": rng.integers(0, 9, 400),
         "sick": np.where(level > 24, "yes", "no"),
     })  # fmt: skip
-    release = sf.sanitize(table, sf.Downgrading("sick", leaf=30), report=False)
+    with pytest.warns(UserWarning, match="800 of 1200 other cells become missing"):
+        release = sf.sanitize(table, sf.Downgrading("sick", leaf=30), report=False)
     lost = {name: release.table[name].null_count for name in table.column_names}
     assert lost == {"level": 400, "twin": 400, "noise": 0, "sick": 400}
 

@@ -254,8 +254,8 @@ def _operator_words(fact: BasketsRandomized) -> str:
     """How baskets were randomized, and why so where nobody asked for it."""
     told = {name: getattr(fact, name) for name in ("keep", "insert", "cutoff", "gamma")}
     shown = ", ".join(f"{name} {value:g}" for name, value in told.items() if value is not None)
-    why = "at most" if fact.operator == "flip" else "more than"
-    chosen = f"; flipping every item would make up {why} 10 entries for each true one" if fact.chosen else ""
+    why = "it makes up at most" if fact.operator == "flip" else "flipping every item would make up more than"
+    chosen = f", as is usual: {why} 10 entries for each true one" if fact.chosen else ""
     return f"Randomized by {fact.operator} ({shown}){chosen}."
 
 

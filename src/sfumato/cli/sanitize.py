@@ -71,7 +71,7 @@ WORDS: dict[str, str] = {
     "coarsened": "aggregate: level of a column's hierarchy, as in born=3; repeatable.",
     "widths": "aggregate: width of the intervals of a column of numbers, as in age=10; repeatable.",
     "private": "downgrade: column of the label to hide.",
-    "limit": "downgrade: bits that a rule may tell of it.  [default: 0.1]",
+    "limit": "downgrade: bits that a rule may tell of it.  [default: 0.3]",
     "hidden": "downgrade: share of the people whose label is hidden.  [default: 1]",
 }
 """What each parameter of a method is, in the order of the help."""

@@ -25,7 +25,7 @@ from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, publish
 from sfumato.publish.verify import certificate_beside
-from sfumato.tables.baskets import BasketTable, read_baskets
+from sfumato.tables.baskets import BasketReading, BasketTable, read_baskets
 
 __all__ = ["BasketSource", "FoundItemsets", "baskets"]
 
@@ -208,8 +208,16 @@ def baskets(
         if len(tables) != 1:
             raise TableError("the folder holds no single released table; name the folder 'release' itself")
         source = tables[0]
-    table = read_baskets(source, person=person, basket=basket, item=item, lines=lines, most_bytes=most_bytes)
-    for count, words in ((table.twice, "entries stood twice and are taken once"), (table.empty, "baskets are empty")):
+    reading: BasketReading = {
+        "person": person,
+        "basket": basket,
+        "item": item,
+        "lines": lines,
+        "most_bytes": most_bytes,
+    }
+    table = read_baskets(source, **reading)
+    empty = "baskets are empty; they are kept, and count in every support"
+    for count, words in ((table.twice, "entries stood twice in their basket and are taken once"), (table.empty, empty)):
         if count and table.sizes is None and not _is_released(source):
             warnings.warn(UserWarning(f"{count} {words}"), stacklevel=2)
     if not isinstance(source, str | Path):

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ from sfumato.tables.files import read_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
 
-__all__ = ["ITEMS", "SIZE", "UNKNOWN", "BasketTable", "baskets_of_table", "read_baskets"]
+__all__ = ["ITEMS", "SIZE", "UNKNOWN", "BasketReading", "BasketTable", "baskets_of_table", "read_baskets"]
 
 ITEMS, UNKNOWN, SIZE = "items", "unknown", "size"
 """Columns of a table of baskets."""
@@ -147,15 +147,17 @@ def _texts(baskets: Baskets, labels: Sequence[str]) -> pa.Array:
     return pc.binary_join(lists, _MARK)
 
 
-def read_baskets(
-    source: Any,
-    *,
-    person: str | None = None,
-    basket: str | None = None,
-    item: str | None = None,
-    lines: bool = False,
-    most_bytes: int | None = None,
-) -> BasketTable:
+class BasketReading(TypedDict, total=False):
+    """How baskets are read: the columns that say whose and which they are, and the bytes that a file may have."""
+
+    person: str | None
+    basket: str | None
+    item: str | None
+    lines: bool
+    most_bytes: int | None
+
+
+def read_baskets(source: Any, **reading: Unpack[BasketReading]) -> BasketTable:
     """Baskets of a file or a frame.
 
     Parameters
@@ -178,15 +180,17 @@ def read_baskets(
     TableError
         For what cannot be read so; it names the line or the column, never a cell.
     """
-    if lines:
-        return _read_lines(source, (person, basket, item), most_bytes or MOST_BYTES)
+    person, basket, item = reading.get("person"), reading.get("basket"), reading.get("item")
+    most = reading.get("most_bytes") or MOST_BYTES
+    if reading.get("lines"):
+        return _read_lines(source, (person, basket, item), most)
     if not isinstance(source, str | Path):
         return baskets_of_table(to_arrow(source)[0], person=person, basket=basket, item=item)
     if str(source).lower().endswith(_FIMI):
         if (person, basket, item) != (None, None, None):
             raise OptionError("a .dat file has no columns; bring CSV or Parquet to name some")
-        return _fimi(_bytes(Path(source), most_bytes or MOST_BYTES), shown(source))
-    table = read_file(source, most_bytes=most_bytes or MOST_BYTES)[0]
+        return _fimi(_bytes(Path(source), most), shown(source))
+    table = read_file(source, most_bytes=most)[0]
     return baskets_of_table(table, person=person, basket=basket, item=item)
 
 

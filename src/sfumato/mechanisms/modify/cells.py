@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import LevelError, OptionError, closest_name
-from sfumato.core.facts import Alike, Unchanged
+from sfumato.core.facts import Alike, Fact, Shuffled, Unchanged
 from sfumato.core.records import Block, BlockKind, Layout, Records
+from sfumato.mechanisms.protocol import Sanitized, Workings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,10 +20,12 @@ __all__ = [
     "alike_rows",
     "columns_of_layout",
     "columns_told",
+    "modifiable",
     "names_of",
     "people_of",
     "refuse_levels",
     "refuse_strata",
+    "released",
     "rows_alike",
     "shuffled",
     "unchanged",
@@ -123,6 +126,13 @@ def people_of(records: Records) -> NDArray[np.int64]:
     return np.unique(records.persons, return_inverse=True)[1].astype(np.int64)
 
 
+def modifiable(records: Records, what: str) -> dict[str, ColumnCells]:
+    """Columns of records that ask for no level and no strata, which a method that makes no groups cannot give."""
+    refuse_levels(records, what)
+    refuse_strata(records, what)
+    return columns_of_layout(records.layout)
+
+
 def refuse_levels(records: Records, what: str) -> None:
     """Refuse records that ask for a privacy level of a method that gives none."""
     asked = int((records.levels > 0).sum())
@@ -174,3 +184,17 @@ def shuffled(
     order = rng.permutation(len(values)).astype(np.int64)
     nothing = np.zeros(len(values), dtype=np.int64)
     return Records(values[order], records.layout, nothing, nothing.copy(), records.target), order
+
+
+def released(
+    fact: Fact,
+    records: Records,
+    values: NDArray[np.float64],
+    left: Iterable[ColumnCells],
+    rng: np.random.Generator,
+    texts: dict[str, str] | None = None,
+) -> Sanitized:
+    """Rows with other cells, shuffled; ``left`` are the columns that were not touched, which is a fact too."""
+    made, order = shuffled(records, values, rng)
+    facts = (fact, *unchanged(list(left), values), Shuffled(len(records)))
+    return Sanitized(made, facts, Workings(origin=order, texts=texts or {}))

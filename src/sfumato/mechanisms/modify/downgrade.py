@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.facts import Downgraded, Shuffled
+from sfumato.core.facts import Downgraded
 from sfumato.mechanisms.modify.cells import (
     ColumnCells,
     columns_of_layout,
     columns_told,
+    modifiable,
     people_of,
-    refuse_levels,
-    refuse_strata,
-    shuffled,
-    unchanged,
+    released,
 )
 from sfumato.mechanisms.modify.sample import people_drawn
-from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
+from sfumato.mechanisms.protocol import Sanitized, Traits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +43,8 @@ class Downgrading:
     private : str
         Column of the label: categories, truth values or places in an order.
     limit : float
-        Bits by which a rule that is left may lower the entropy of the label, from what it is over all records.
+        Bits by which a rule that is left may lower the entropy of the label, from what it is over all records. Below
+        0.3, rules of 50 persons that chance makes are closed too.
     hidden : float
         Share of the people, drawn at random, whose label and telling cells become missing; all of them by default. The
         others are published as they are.
@@ -60,7 +60,7 @@ class Downgrading:
     traits: ClassVar[Traits] = Traits(synthetic=False, gaps=True)
 
     private: str = ""
-    limit: float = 0.1
+    limit: float = 0.3
     hidden: float = 1.0
     leaf: int = 50
 
@@ -69,7 +69,7 @@ class Downgrading:
             raise OptionError("downgrading hides a label and none is named; name its column with --private")
         limit, hidden = self.limit, self.hidden
         if isinstance(limit, bool) or not isinstance(limit, int | float) or not (math.isfinite(limit) and limit >= 0):
-            raise OptionError("the limit is a number of bits from 0 on; try 0.1")
+            raise OptionError("the limit is a number of bits from 0 on; try 0.3")
         if isinstance(hidden, bool) or not isinstance(hidden, int | float) or not 0.0 < hidden <= 1.0:
             raise OptionError("the share of people whose label is hidden must lie above 0 and at most at 1")
         if isinstance(self.leaf, bool) or not isinstance(self.leaf, int) or self.leaf < 2:
@@ -84,9 +84,7 @@ class Downgrading:
         """Grow rules, give up those that tell too much, turn cells to missing and shuffle the rows."""
         import numpy as np
 
-        refuse_levels(records, "downgrading")
-        refuse_strata(records, "downgrading")
-        columns = columns_of_layout(records.layout)
+        columns = modifiable(records, "downgrading")
         (private,) = columns_told(columns, (self.private,), "private")
         classes = _classes(private)
         people = people_of(records)
@@ -100,7 +98,6 @@ class Downgrading:
         lost = {name: cells for name, cells in lost.items() if cells}
         texts = {RULES_FILE: _page(first, last, columns, values, hidden, self.limit, sum(lost.values()))}
         private.clear(values, hidden)
-        released, order = shuffled(records, values, rng)
         fact = Downgraded(
             self.private,
             len(records),
@@ -113,8 +110,19 @@ class Downgrading:
             tuple(lost.values()),
         )
         left = [column for name, column in columns.items() if name != self.private or not hidden.all()]
-        facts = (fact, *unchanged(left, values), Shuffled(len(records)))
-        return Sanitized(released, facts, Workings(origin=order, texts=texts))
+        _warn(sum(lost.values()), int(hidden.sum()) * (len(columns) - 1), self.limit)
+        return released(fact, records, values, left, rng, texts)
+
+
+def _warn(lost: int, cells: int, limit: float) -> None:
+    """Say before anything is written that most of what there is would be missing."""
+    if lost > cells / 2:
+        warnings.warn(
+            f"{lost} of {cells} other cells become missing so that no rule tells the label by more than {limit:g} "
+            "bits: most columns tell it; allow more with --limit, leave columns out, or hide the label of a share with "
+            "--hidden",
+            stacklevel=2,
+        )
 
 
 def _downgrade(

@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.core.facts import Shuffled, Swapped
+from sfumato.core.facts import Swapped
 from sfumato.mechanisms.modify.cells import (
     ColumnCells,
     columns_of_layout,
     columns_told,
+    modifiable,
     names_of,
     people_of,
-    refuse_levels,
-    refuse_strata,
-    shuffled,
-    unchanged,
+    released,
 )
-from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
+from sfumato.mechanisms.protocol import Sanitized, Traits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,9 +88,7 @@ class Swapping:
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Exchange cells and shuffle the rows."""
-        refuse_levels(records, "swapping")
-        refuse_strata(records, "swapping")
-        columns = columns_of_layout(records.layout)
+        columns = modifiable(records, "swapping")
         values = records.values.copy()
         persons = people_of(records)
         if self.within == "window":
@@ -117,10 +113,8 @@ class Swapping:
             smallest,
             sum(bool(column.absent(values).any()) for column in chosen),
         )
-        released, order = shuffled(records, values, rng)
         left = [column for name, column in columns.items() if name not in names]
-        facts = (fact, *unchanged(left, values), Shuffled(len(records)))
-        return Sanitized(released, facts, Workings(origin=order))
+        return released(fact, records, values, left, rng)
 
     def _with_ranks(self, columns: dict[str, ColumnCells]) -> list[ColumnCells]:
         """Columns to exchange by rank."""
@@ -169,7 +163,7 @@ def _target(records: Records) -> tuple[str]:
 
 
 def _exchange(column: ColumnCells, values: NDArray[np.float64], source: NDArray[np.int64]) -> None:
-    """Give every row the cell of another."""
+    """Every row gets the cell of another."""
     values[:, column.block.where] = values[source, column.block.where]
     if column.missing is not None:
         values[:, column.missing.where] = values[source, column.missing.where]

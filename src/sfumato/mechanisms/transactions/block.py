@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RulesBlocked
 from sfumato.core.itemsets.baskets import Baskets, are_within, distinct_keys
-from sfumato.core.itemsets.estimate import check_share, merged
+from sfumato.core.itemsets.estimate import merged
 from sfumato.core.itemsets.mining import least_count
-from sfumato.mechanisms.transactions.protocol import BasketRule, SanitizedBaskets, count_sets
+from sfumato.mechanisms.transactions.protocol import BasketRule, OfNamedRules, SanitizedBaskets, count_sets, holding
 from sfumato.tables.baskets import BasketTable
 
 __all__ = ["Interval", "RuleBlocking", "rule_intervals"]
@@ -30,7 +30,7 @@ _HAIR = 1e-9
 
 
 @dataclass(frozen=True)
-class RuleBlocking:
+class RuleBlocking(OfNamedRules):
     """Makes entries unknown until every rule that the owner names may be below a threshold.
 
     Parameters
@@ -49,8 +49,7 @@ class RuleBlocking:
     zeros: float = 1.0
 
     def __post_init__(self) -> None:
-        check_share("min_support", self.min_support)
-        check_share("min_confidence", self.min_confidence)
+        self.check_thresholds()
         for name in ("margin", "zeros"):
             object.__setattr__(self, name, float(getattr(self, name)))
         if not 0 <= self.margin < 1:
@@ -62,11 +61,6 @@ class RuleBlocking:
     def method(self) -> str:
         """Its name in certificates."""
         return "block-rules"
-
-    @property
-    def takes_rules(self) -> bool:
-        """The owner names what is to be hidden."""
-        return True
 
     def sanitize(
         self, table: BasketTable, *, rules: Sequence[BasketRule], rng: np.random.Generator
@@ -111,9 +105,7 @@ class RuleBlocking:
             needed = min(needed, by_confidence)
         if needed <= 0:
             return held, np.empty(0, dtype=np.int64)
-        inside = np.isin(held.items, np.array(rule.items, dtype=np.int32))
-        counts = np.bincount(held.rows[inside], minlength=len(held))
-        free = rng.permutation(np.flatnonzero(counts == len(rule.items)))
+        free = rng.permutation(holding(held, rule.items))
         parts = np.array_split(np.arange(needed), len(rule.right))
         ones: list[Keys] = []
         zeros: list[Keys] = []

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RulesHidden
 from sfumato.core.itemsets.baskets import Baskets, are_within
-from sfumato.core.itemsets.estimate import check_share
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
-from sfumato.mechanisms.transactions.protocol import BasketRule, SanitizedBaskets, count_sets
+from sfumato.mechanisms.transactions.protocol import BasketRule, OfNamedRules, SanitizedBaskets, count_sets, holding
 from sfumato.tables.baskets import BasketTable
 
 __all__ = ["STRATEGIES", "RuleHiding", "changes_needed", "is_hidden"]
@@ -36,7 +35,7 @@ _HAIR = 1e-9
 
 
 @dataclass(frozen=True)
-class RuleHiding:
+class RuleHiding(OfNamedRules):
     """Hides rules that the owner names.
 
     Parameters
@@ -56,18 +55,12 @@ class RuleHiding:
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
             raise OptionError(f"there is no such strategy; choose one of {', '.join(STRATEGIES)}")
-        check_share("min_support", self.min_support)
-        check_share("min_confidence", self.min_confidence)
+        self.check_thresholds()
 
     @property
     def method(self) -> str:
         """Its name in certificates."""
         return "hide-rules"
-
-    @property
-    def takes_rules(self) -> bool:
-        """The owner names what is to be hidden."""
-        return True
 
     def sanitize(
         self, table: BasketTable, *, rules: Sequence[BasketRule], rng: np.random.Generator
@@ -139,7 +132,8 @@ class _Work:
         if whole < self.least or not needed:
             return
         if how.strategy == "antecedent" and rule.left:
-            self._put_in(rule, needed)
+            for part in np.array_split(np.arange(needed), min(_ROUNDS if self.rng is None else 1, needed)):
+                self._put_in(rule, how, len(part), needed - int(part[0]))
             return
         victims = rule.right if how.strategy == "consequent" else rule.items
         for part in np.array_split(np.arange(needed), min(_ROUNDS if self.rng is None else 1, needed)):
@@ -147,7 +141,7 @@ class _Work:
 
     def _take_out(self, rule: BasketRule, victims: Sequence[int], count: int, needed: int) -> None:
         """Take one item of the rule out of so many baskets that hold all of them."""
-        holders = _holding(self.baskets, rule.items)
+        holders = holding(self.baskets, rule.items)
         if self.rng is not None:
             chosen = self.rng.choice(holders, count, replace=False)
             items = self.rng.choice(np.array(victims), count)
@@ -199,8 +193,8 @@ class _Work:
                 break
         return sets, far
 
-    def _put_in(self, rule: BasketRule, needed: int) -> None:
-        """Put the left side into baskets that lack little of it and do not hold the right side."""
+    def _put_in(self, rule: BasketRule, how: RuleHiding, count: int, needed: int) -> None:
+        """Put the left side into so many baskets that lack little of it and do not hold the right side."""
         held = _columns(self.baskets, rule.items)
         left = np.array([item in rule.left for item in rule.items])
         lacking = (~held[:, left]).sum(axis=1)
@@ -211,19 +205,31 @@ class _Work:
                 "hidden by 'antecedent'; take another strategy"
             )
         if self.rng is not None:
-            chosen = self.rng.choice(free, needed, replace=False)
+            chosen = self.rng.choice(free, count, replace=False)
         else:
-            chosen = free[np.lexsort((self.baskets.sizes[free], lacking[free]))[:needed]]
+            cost = self._cost_of_left(rule, how, free, needed)
+            chosen = free[np.lexsort((self.baskets.sizes[free], cost, lacking[free]))[:count]]
         rows = np.concatenate([self.baskets.rows, np.repeat(chosen, len(rule.left))])
         items = np.concatenate([self.baskets.items.astype(np.int64), np.tile(np.array(rule.left), len(chosen))])
         self.baskets = Baskets.from_pairs(rows, items, len(self.baskets), self.baskets.width)
 
+    def _cost_of_left(self, rule: BasketRule, how: RuleHiding, free: Places, needed: int) -> NDArray[np.float64]:
+        """What putting the left side into each basket would cost, by its other items.
 
-def _holding(baskets: Baskets, items: Sequence[int]) -> Places:
-    """Baskets that hold all of the items."""
-    inside = np.isin(baskets.items, np.array(items, dtype=np.int32))
-    counts = np.bincount(baskets.rows[inside], minlength=len(baskets))
-    return np.flatnonzero(counts == len(items))
+        An item that few more baskets with the left side would make tell it costs the more the fewer; one that the left
+        side tells, and after so many more baskets without the item would not, is worth the more the fewer it takes.
+        """
+        baskets, confidence = self.baskets, how.min_confidence
+        holders = holding(baskets, rule.left)
+        both = np.bincount(baskets.take(holders).items, minlength=baskets.width)
+        ghost = np.maximum(self.least, np.ceil(confidence * baskets.counts - _HAIR)) - both
+        cost = np.where((ghost > 0) & (ghost <= needed), 1.0 / np.maximum(ghost, 1.0), 0.0)
+        lacking = np.ceil(confidence * (len(holders) + needed) - _HAIR) - both
+        room = np.bincount(baskets.take(free).items, minlength=baskets.width)
+        told = (both >= self.least) & (both >= confidence * len(holders) - _HAIR)
+        cost -= np.where(told & (lacking > 0) & (lacking <= room), 1.0 / np.maximum(lacking, 1.0), 0.0)
+        cost[list(rule.items)] = 0.0
+        return np.asarray(np.bincount(baskets.rows, cost[baskets.items], len(baskets))[free], dtype=np.float64)
 
 
 def _columns(baskets: Baskets, items: Sequence[int]) -> NDArray[np.bool_]:

@@ -7,15 +7,25 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import Fact
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
+from sfumato.core.itemsets.estimate import check_share
 from sfumato.core.itemsets.mining import least_count
 from sfumato.tables.baskets import BasketTable
 
-__all__ = ["BasketMechanism", "BasketRule", "SanitizedBaskets", "count_sets", "read_rules"]
+__all__ = [
+    "BasketMechanism",
+    "BasketRule",
+    "OfNamedRules",
+    "SanitizedBaskets",
+    "count_sets",
+    "holding",
+    "read_rules",
+]
 
 MOST_RULES = 1_000
 """Rules that may be named at once."""
@@ -67,6 +77,30 @@ class BasketMechanism(Protocol):
     ) -> SanitizedBaskets:
         """Baskets that can be mined in place of these."""
         ...
+
+
+class OfNamedRules:
+    """What mechanisms have in common whose owner names the rules to hide."""
+
+    min_support: float
+    min_confidence: float
+
+    @property
+    def takes_rules(self) -> bool:
+        """The owner names what is to be hidden."""
+        return True
+
+    def check_thresholds(self) -> None:
+        """Refuse thresholds that are no shares above 0."""
+        check_share("min_support", self.min_support)
+        check_share("min_confidence", self.min_confidence)
+
+
+def holding(baskets: Baskets, items: Sequence[int]) -> NDArray[np.int64]:
+    """Baskets that hold all of the items."""
+    inside = np.isin(baskets.items, np.array(items, dtype=np.int32))
+    counts = np.bincount(baskets.rows[inside], minlength=len(baskets))
+    return np.flatnonzero(counts == len(items))
 
 
 def count_sets(baskets: Baskets, sets: Sequence[Sequence[int]]) -> list[int]:
