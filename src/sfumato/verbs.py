@@ -15,6 +15,7 @@ from sfumato.core.errors import OptionError, SchemaError, TooFew
 from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
+from sfumato.engines.plan import schema_of
 from sfumato.engines.stream import Ingested, Status, StreamSession, cut_batches
 from sfumato.engines.stream.run import forget_rows, init_stream
 from sfumato.mine.reconstruct import CrossTable, Reconstruction, Regression, cross_table, regress
@@ -41,6 +42,7 @@ def inspect(
     target: str | None = None,
     person: str | None = None,
     k: int = 10,
+    schema: Schema | str | Path | None = None,
 ) -> Schema:
     """What each column is taken for and what will happen to it, to be printed and edited.
 
@@ -55,6 +57,8 @@ def inspect(
         Column that says who a row is about; one that seems to is proposed.
     k : int
         Fewest persons who hold a category that leaves, as a run with that k has it.
+    schema : Schema or path, optional
+        One that was edited, to see what it will do: its columns and rules stay as they are written.
 
     Examples
     --------
@@ -66,6 +70,9 @@ def inspect(
     """
     arrow = to_arrow(table)[0]
     identifiers = tuple(identifiers)
+    if schema is not None:
+        told = schema_of(arrow, schema, target, identifiers, person=person, coarsens=True)
+        return _with_rare(arrow, told, k, found=False)
     dropped = identifiers if person is None else (*identifiers, person)
     schema = Schema.infer(arrow, identifiers=dropped, target=target)
     if person is not None:
@@ -78,15 +85,15 @@ def inspect(
     return _with_rare(arrow, dataclasses.replace(schema, fields=fields), k)
 
 
-def _with_rare(arrow: pa.Table, schema: Schema, k: int) -> Schema:
-    """Schema that says of each column what becomes of its rare values, with the rules that hold after that."""
+def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -> Schema:
+    """Schema that says of each column what becomes of its rare values, with the found rules that hold after that."""
     persons = persons_of_table(arrow, schema)
     people = arrow.num_rows if persons is None else int(persons.max()) + 1
     if people < k or not schema.encoded:
         return schema
     rng = Randomness(0).generator("inspect")
     shared = share_values(arrow, schema.without_target(), k=k, way="lift", persons=persons, rng=rng)
-    if shared.changed:
+    if shared.changed and found:
         target = () if schema.target is None else (schema.target.name,)
         after = shared.schema.with_role(Role.TARGET, *(name for name in target if name in _names(shared.schema)))
         schema = dataclasses.replace(schema, rules=find_rules(shared.table, after))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import budget_words, command_words, options, read_people
+from sfumato.cli.options import budget_words, command_words, options
 from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.tables.reading import read_people
 
 if TYPE_CHECKING:
     from sfumato.publish import Evaluation

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, tell_error, verb
-from sfumato.cli.options import COUNT, FILE, check_plot, options, read_input
+from sfumato.cli.options import COUNT, FILE, check_plot, options
 from sfumato.core.errors import OptionError
+from sfumato.tables.reading import read_input
 
 if TYPE_CHECKING:
     from sfumato.mine.reconstruct import Reconstruction

@@ -16,11 +16,10 @@ from sfumato.cli.options import (
     keeping_owner_part,
     leaving,
     options,
-    read_people,
-    reading_words,
     signer_at,
 )
 from sfumato.core.errors import OptionError
+from sfumato.tables.reading import read_people, reading_words
 
 if TYPE_CHECKING:
     from sfumato.core.facts import RareValues

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import COUNT, FILE, keeping_owner_part, options, read_input, signer_at, usual
+from sfumato.cli.options import COUNT, FILE, keeping_owner_part, options, signer_at, usual
 from sfumato.core.errors import OptionError
+from sfumato.tables.reading import read_input
 
 if TYPE_CHECKING:
     from sfumato.engines.stream import Acknowledged, Batch, Status, StreamSession
@@ -320,21 +321,5 @@ def _tell(console: Console, state: str) -> None:
 
 
 def _say_status(console: Console, found: Status) -> None:
-    console.say(
-        f"{found.records} records in {found.groups} groups ({found.pseudo_groups} of them cut out of statistics); "
-        f"{found.pending} wait, {found.quarantined} were kept out; {found.batches} batches, epoch {found.epoch}."
-    )
-    if found.awaiting_replay:
-        console.say(f"{found.awaiting_replay} of those that wait were in memory only: ingest their batches again.")
-    if found.rows_forgotten:
-        console.say(f"Rows kept for measuring were deleted; {found.outside} records stay out of the stream.")
-    elif found.rows_kept or found.outside:
-        console.say(
-            f"Kept encrypted for measuring: {found.rows_kept} rows, and {found.outside} that were never taken in."
-        )
-    for name, count in found.quarantine.items():
-        console.say(f"  kept out for column {name!r}: {count}")
-    if not found.delivered:
-        console.say(f"Epoch {found.epoch} was begun and its folder not written; publish again to write it.")
-    if found.randomness != "release":
-        console.say("REHEARSAL: made with a seed, not for release.")
+    for line in found.lines():
+        console.say(line)

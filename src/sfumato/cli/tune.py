@@ -8,7 +8,8 @@ from typing import Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import command_words, options, read_people
+from sfumato.cli.options import command_words, options
+from sfumato.tables.reading import read_people
 
 __all__ = ["tune"]
 

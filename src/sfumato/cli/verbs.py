@@ -15,11 +15,10 @@ from sfumato.cli.options import (
     FILE,
     check_new,
     options,
-    read_people,
-    reading_words,
     usual,
     write_private,
 )
+from sfumato.tables.reading import read_people, reading_words
 
 __all__ = ["demo", "inspect", "policy", "verify"]
 
@@ -60,7 +59,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
 
 @click.command()
 @click.argument("source", metavar="INPUT")
-@options("identifier", "target", "person")
+@options("identifier", "target", "person", schema="Look again at a schema that was edited.")
 @usual("--k", default=10, type=COUNT, words="Fewest persons who hold a category that leaves.")
 @options(output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
 @options("encoding", "delimiter", "decimal", "sheet", "query")
@@ -73,6 +72,7 @@ def inspect(
     target: str | None,
     person: str | None,
     k: int,
+    schema: Path | None,
     overwrite: bool,
     **reading: Any,
 ) -> None:
@@ -86,21 +86,21 @@ def inspect(
 
     check_new(output, overwrite=overwrite)
     table, form = read_people(source, **reading)
-    schema = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k)
+    found = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k, schema=schema)
     console.say(f"{table.num_rows} rows, {table.num_columns} columns")
     console.say(f"{reading_words(source, form)}\n")
-    console.say(schema.describe(domains=True))
+    console.say(found.describe(domains=True))
     if output is not None:
-        write_private(output, schema.to_toml(), "schema")
+        write_private(output, found.to_toml(), "schema")
         console.say(f"\nWritten to {output}: edit it, then pass it with --schema. It holds observed bounds: keep it.")
-    found = {name: list(columns) for name, columns in dataclasses.asdict(form.numerals).items()}
+    numerals = {name: list(columns) for name, columns in dataclasses.asdict(form.numerals).items()}
     sheet = None if form.sheet is None else form.sheet.name
-    read = {"format": form.format.value, "delimiter": form.delimiter, "sheet": sheet, **found}
+    read = {"format": form.format.value, "delimiter": form.delimiter, "sheet": sheet, **numerals}
     document: dict[str, Any] = {
         "rows": table.num_rows,
         "read": read,
-        "columns": [_jsonable(field_to_document(f)) for f in schema],
-        "rules": list(schema.rules),
+        "columns": [_jsonable(field_to_document(f)) for f in found],
+        "rules": list(found.rules),
     }
     console.result(document)
 

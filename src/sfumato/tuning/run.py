@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -72,6 +72,7 @@ def tune(
     known: Iterable[str] = (),
     seed: int | None = None,
     command: Sequence[str] = (),
+    watch: Callable[[Reading], None] | None = None,
 ) -> Tuning:
     """The most useful release that meets a policy, what the alternatives trade, and the command line that makes it.
 
@@ -104,6 +105,8 @@ def tune(
         Makes the search reproducible as far as time does not end it; what it recommends is run without one.
     command : sequence of str
         Words of the command line that asked for it, for the one that it prints.
+    watch : callable, optional
+        Is given what each setting gave as soon as it is measured.
     """
     clock = Clock(monotonic(), _MOST_BUDGET if budget is None else budget)
     asked = Policy.load(policy)
@@ -120,7 +123,7 @@ def tune(
     randomness = Randomness(seed)
     outside = known_columns(known, settled)
     told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), _floor(k, level, asked), outside)
-    bench = Bench(told, metric, randomness)
+    bench = Bench(told, metric, randomness, watch=watch)
     everybody = People.of(arrow, settled)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
     part, inner = _parted(people, holdout, randomness)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -142,6 +143,7 @@ class Bench:
     readings: list[Reading] = field(default_factory=list)
     uses: dict[Candidate, dict[str, Score]] = field(default_factory=dict)
     originals: dict[str, Score] = field(default_factory=dict)
+    watch: Callable[[Reading], None] | None = None  # is given every reading that is kept
 
     def read(self, candidate: Candidate, part: Part, change: ColumnChange | None = None) -> Reading:
         """Sanitize, attack, judge and score; of a run with a column changed nothing is kept here."""
@@ -168,6 +170,8 @@ class Bench:
         if change is None:
             self.readings.append(reading)
             self.uses.setdefault(candidate, {})[part.name] = reading.use
+            if self.watch is not None:
+                self.watch(reading)
         return reading
 
     def score(self, candidate: Candidate, part: Part) -> None:

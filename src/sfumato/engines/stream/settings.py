@@ -183,3 +183,23 @@ class Status:
     outside: int
     rows_kept: int
     rows_forgotten: bool
+
+    def lines(self) -> list[str]:
+        """The same in sentences."""
+        lines = [
+            f"{self.records} records in {self.groups} groups ({self.pseudo_groups} of them cut out of statistics); "
+            f"{self.pending} wait, {self.quarantined} were kept out; {self.batches} batches, epoch {self.epoch}."
+        ]
+        if self.awaiting_replay:
+            lines.append(f"{self.awaiting_replay} of those that wait were in memory only: ingest their batches again.")
+        if self.rows_forgotten:
+            lines.append(f"Rows kept for measuring were deleted; {self.outside} records stay out of the stream.")
+        elif self.rows_kept or self.outside:
+            kept = f"{self.rows_kept} rows, and {self.outside} that were never taken in"
+            lines.append(f"Kept encrypted for measuring: {kept}.")
+        lines += [f"  kept out for column {name!r}: {count}" for name, count in self.quarantine.items()]
+        if not self.delivered:
+            lines.append(f"Epoch {self.epoch} was begun and its folder not written; publish again to write it.")
+        if self.randomness != "release":
+            lines.append("REHEARSAL: made with a seed, not for release.")
+        return lines
