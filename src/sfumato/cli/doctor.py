@@ -25,6 +25,7 @@ _USES = {
     "sql": "databases, as INPUT and out",
     "stream": "streams from Redis, state in PostgreSQL",
     "collect": "surveys of randomized answers",
+    "web": "the local page, sfumato web",
 }
 """What each extra is for; one that is not listed is for developers."""
 

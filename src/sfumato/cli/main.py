@@ -29,6 +29,7 @@ _VERBS = {
     "reconstruct": "randomized",
     "relate": "randomized",
     "party": "party",
+    "web": "web",
     "doctor": "doctor",
 }
 """Verbs, in the order of the help, and the module of each."""

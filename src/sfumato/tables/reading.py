@@ -40,10 +40,10 @@ def read_input(
 def read_people(
     source: str,
     *,
-    encoding: str,
-    query: str | None,
-    delimiter: str | None,
-    decimal: str | None,
+    encoding: str = "utf-8",
+    query: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
     sheet: str | None = None,
     most_bytes: int | None = None,
 ) -> tuple[pa.Table, FileForm]:

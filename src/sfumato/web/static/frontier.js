@@ -1,0 +1,69 @@
+"use strict";
+/* Use against leak, drawn anew when a setting was measured; the table beside it is what a screen reader reads. */
+window.frontier = (() => {
+  const NS = "http://www.w3.org/2000/svg";
+  const BOX = { left: 56, right: 620, top: 34, bottom: 330 };
+  const METHODS = ["chain", "condense", "classwise", "condense-paper"];
+  const MOST = 6;
+
+  function make(name, attributes, text) {
+    const node = document.createElementNS(NS, name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    if (text !== undefined) node.textContent = text;
+    return node;
+  }
+
+  function mark(method, x, y, name) {
+    const shapes = [
+      () => make("circle", { cx: x, cy: y, r: 6 }),
+      () => make("rect", { x: x - 5.5, y: y - 5.5, width: 11, height: 11 }),
+      () => make("path", { d: `M${x} ${y - 7}L${x + 7} ${y + 6}L${x - 7} ${y + 6}Z` }),
+      () => make("path", { d: `M${x} ${y - 7}L${x + 7} ${y}L${x} ${y + 7}L${x - 7} ${y}Z` }),
+    ];
+    const place = Math.max(0, METHODS.indexOf(method));
+    const node = shapes[place]();
+    node.setAttribute("class", `mark m${place} ${name}`);
+    return node;
+  }
+
+  function ticks(low, high, count) {
+    const rough = (high - low) / count || 1;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((digit) => digit * power).find((each) => each >= rough) || 10 * power;
+    const found = [];
+    for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9; at += step) found.push(Number(at.toPrecision(12)));
+    return found;
+  }
+
+  function draw(svg, points, picked, words) {
+    const uses = points.map((each) => each.use).concat(points.map((each) => each.original));
+    let low = Math.min(...uses), high = Math.max(...uses);
+    const margin = Math.max(0.02, 0.12 * (high - low));
+    low -= margin; high += margin;
+    const wide = Math.max(2, ...points.map((each) => Math.min(MOST, Math.max(0, each.leak)))) * 1.05;
+    const x = (leak) => BOX.left + (Math.min(MOST, Math.max(0, leak)) / wide) * (BOX.right - BOX.left);
+    const y = (use) => BOX.bottom - ((use - low) / (high - low || 1)) * (BOX.bottom - BOX.top);
+    const nodes = [
+      make("path", { d: `M${BOX.left} ${BOX.top}V${BOX.bottom}H${BOX.right}`, class: "axis", fill: "none" }),
+      make("path", { d: `M${x(1)} ${BOX.top - 6}V${BOX.bottom}`, class: "limit", fill: "none" }),
+      make("text", { x: x(1) + 6, y: BOX.top - 2 }, "allowed"),
+      make("text", { x: (BOX.left + BOX.right) / 2, y: 366, "text-anchor": "middle" }, "worst attack, times what the policy allows"),
+      make("text", { x: 8, y: 14 }, words || "use"),
+    ];
+    for (const at of ticks(0, wide, 6)) nodes.push(make("text", { x: x(at), y: BOX.bottom + 18, "text-anchor": "middle" }, String(at)));
+    for (const at of ticks(low, high, 5)) nodes.push(make("text", { x: BOX.left - 6, y: y(at) + 4, "text-anchor": "end" }, String(at)));
+    for (const each of points) {
+      nodes.push(mark(each.method, x(each.leak), y(each.use), ""));
+      nodes.push(make("text", { x: x(each.leak) + 8, y: y(each.use) - 6, class: "size" }, String(each.size)));
+      if (picked && each.method === picked.method && each.size === picked.size)
+        nodes.push(make("circle", { cx: x(each.leak), cy: y(each.use), r: 11, class: "picked" }));
+    }
+    METHODS.filter((method) => points.some((each) => each.method === method)).forEach((method, place) => {
+      nodes.push(mark(method, 250 + 110 * place, 10, ""));
+      nodes.push(make("text", { x: 260 + 110 * place, y: 14 }, method));
+    });
+    svg.replaceChildren(...nodes);
+  }
+
+  return { draw };
+})();

@@ -1,0 +1,344 @@
+"use strict";
+/* The page's own script: sends files and choices to this machine, and says how far the work is. */
+(() => {
+  const TOKEN = document.querySelector("meta[name=sfumato-page]").content;
+  const page = document.body.dataset.page;
+  const by = (id) => document.getElementById(id);
+  const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+  const GONE = "The page does not answer any more: 'sfumato web' has ended. Start it again.";
+
+  function sentence(text) {
+    const told = text.charAt(0).toUpperCase() + text.slice(1);
+    return /[.!?]$/.test(told) ? told : `${told}.`;
+  }
+
+  function problem(text) {
+    by("problem").textContent = text ? sentence(text) : "";
+    if (text) by("problem").scrollIntoView({ block: "nearest" });
+  }
+
+  async function answered(response) {
+    let told = {};
+    try { told = await response.json(); } catch { /* not of this server */ }
+    if (!response.ok) throw new Error(told.error || "It was refused");
+    return told;
+  }
+
+  async function reach(path, options) {
+    let response;
+    try { response = await fetch(path, options); } catch { throw new Error(GONE); }
+    return answered(response);
+  }
+
+  const post = (path, body) => reach(path, {
+    method: "POST", headers: { "x-sfumato-page": TOKEN, "content-type": "application/json" }, body: JSON.stringify(body || {}),
+  });
+  const job = () => reach("/api/job");
+
+  /* Follows a job until it is over; says where it is now and then, not at every step. */
+  async function follow(show) {
+    for (let wait = 150; ; wait = Math.min(800, wait * 1.2)) {
+      const told = await job();
+      show(told);
+      if (told.state !== "running") return told;
+      await pause(wait);
+    }
+  }
+
+  let spoken = 0;
+  function speak(node, text, now) {
+    if (now || Date.now() - spoken > 4000) {
+      spoken = Date.now();
+      if (node.textContent !== text) node.textContent = text;
+    }
+  }
+
+  async function working(title, next) {
+    const box = by("working");
+    box.hidden = false;
+    by("working-title").textContent = title;
+    by("cancel").onclick = () => post("/api/stop").catch((error) => problem(error.message));
+    box.scrollIntoView({ block: "nearest" });
+    spoken = 0;
+    let stage = "";
+    try {
+      const told = await follow((each) => {
+        if (each.stage) by("bar").value = each.fraction;
+        speak(by("stage"), each.stage ? `${sentence(each.stage)} ${Math.round(100 * each.fraction)} %` : "Reading.", each.stage !== stage);
+        stage = each.stage;
+      });
+      if (told.state === "done") { location.assign(next); return; }
+      problem(told.state === "cancelled" ? "It was cancelled; nothing was made" : told.error);
+    } catch (error) { problem(error.message); }
+    box.hidden = true;
+  }
+
+  async function begin(path, body, title, next) {
+    problem("");
+    try { await post(path, body); } catch (error) { problem(error.message); return; }
+    await working(title, next);
+  }
+
+  const choices = () => JSON.parse(by("data").dataset.choices);
+
+  function start() {
+    const drop = by("drop"), input = by("file");
+    function send(file) {
+      if (!file) return;
+      problem("");
+      by("working").hidden = false;
+      by("working-title").textContent = `Reading ${file.name}`;
+      const request = new XMLHttpRequest();
+      request.open("POST", `/api/file?name=${encodeURIComponent(file.name)}`);
+      request.setRequestHeader("x-sfumato-page", TOKEN);
+      request.setRequestHeader("content-type", "application/octet-stream");
+      request.upload.onprogress = (event) => { if (event.lengthComputable) by("bar").value = event.loaded / event.total; };
+      by("cancel").onclick = () => request.abort();
+      const failed = (text) => { by("working").hidden = true; input.value = ""; problem(text); };
+      request.onabort = () => failed("It was cancelled");
+      request.onerror = () => failed("The file did not arrive: it is too large, or 'sfumato web' has ended");
+      request.onload = () => {
+        let told = {};
+        try { told = JSON.parse(request.responseText); } catch { /* not of this server */ }
+        if (request.status === 200) working(`Looking at ${file.name}`, "/columns").then(() => { input.value = ""; });
+        else failed(told.error || "It was refused");
+      };
+      request.send(file);
+    }
+    input.addEventListener("change", () => send(input.files[0]));
+    for (const name of ["dragenter", "dragover"]) document.addEventListener(name, (event) => { event.preventDefault(); drop.classList.add("over"); });
+    for (const name of ["dragleave", "drop"]) document.addEventListener(name, (event) => { event.preventDefault(); drop.classList.remove("over"); });
+    document.addEventListener("drop", (event) => send(event.dataTransfer.files[0]));
+    by("forget")?.addEventListener("click", () => post("/api/forget").then(() => location.reload(), (error) => problem(error.message)));
+  }
+
+  function columns() {
+    const rows = [...document.querySelectorAll("tr[data-column]")];
+    let rulesTouched = choices().rules !== null;
+    const text = (id) => by(id)?.value.trim() || null;
+    const number = (id) => (by(id).value === "" ? null : Number(by(id).value));
+
+    function chosen(reread) {
+      const before = choices();
+      const kept = [...document.querySelectorAll(".rule")].filter((each) => each.checked).map((each) => each.value);
+      const sheet = by("sheet");
+      return {
+        ...before,
+        columns: reread ? [] : rows.map((row) => ({
+          name: row.dataset.column,
+          role: row.querySelector(".role").value,
+          kind: row.querySelector(".kind-of").value,
+          hierarchy: row.querySelector(".hierarchy").value.trim(),
+          coarsened: Number(row.querySelector(".coarsened").value) || 0,
+          known: row.querySelector(".known").checked,
+        })),
+        rules: rulesTouched && !reread ? kept : null,
+        rare: text("rare"),
+        k: number("k"),
+        level: text("level"),
+        reading: {
+          encoding: text("encoding") || "utf-8",
+          delimiter: by("delimiter")?.value || null,
+          decimal: by("decimal")?.value || null,
+          sheet: sheet && (before.reading.sheet !== null || sheet.selectedOptions[0].defaultSelected === false) ? sheet.value : null,
+        },
+      };
+    }
+
+    function list(found, kept) {
+      by("no-rules").hidden = found.length > 0;
+      by("rules").replaceChildren(...found.map((rule) => {
+        const item = document.createElement("li"), label = document.createElement("label");
+        const box = Object.assign(document.createElement("input"), { type: "checkbox", className: "rule", value: rule, checked: kept.includes(rule) });
+        const code = document.createElement("code");
+        code.textContent = rule;
+        label.append(box, " ", code);
+        item.append(label);
+        return item;
+      }));
+    }
+
+    function show(look, sent) {
+      by("data").dataset.choices = JSON.stringify(sent);
+      rows.forEach((row, place) => {
+        const told = look.columns[place];
+        row.querySelector(".fate").textContent = told.fate;
+        row.querySelector(".why").textContent = told.why;
+        row.querySelector(".domain").textContent = told.domain;
+        row.querySelector(".role").value = told.role;
+        row.querySelector("datalist").replaceChildren(...told.offered.map((each) => Object.assign(document.createElement("option"), { value: each })));
+      });
+      const boxes = [...document.querySelectorAll(".rule")].map((each) => each.value);
+      const same = boxes.length === look.found.length && boxes.every((each, place) => each === look.found[place]);
+      if (!same) list(rulesTouched ? [...new Set([...boxes, ...look.found])] : look.found, look.rules);
+      speak(by("said"), [`Worked out again: ${look.columns.length} columns, ${look.rules.length} rules.`, ...look.notes.map(sentence)].join(" "), true);
+    }
+
+    let busy = false, again = false;
+    async function look() {
+      if (busy) { again = true; return; }
+      busy = true;
+      do {
+        again = false;
+        problem("");
+        const sent = chosen(false);
+        speak(by("said"), "Working out what happens.", true);
+        try { show(await post("/api/look", sent), sent); }
+        catch (error) { if (!again) { problem(error.message); speak(by("said"), "That cannot be done; see below.", true); } }
+      } while (again);
+      busy = false;
+    }
+
+    document.addEventListener("change", (event) => {
+      if (event.target.closest("details") || event.target.id === "rule") return;
+      if (event.target.classList.contains("rule")) rulesTouched = true;
+      look();
+    });
+    by("add-rule").addEventListener("click", () => {
+      const rule = by("rule").value.trim();
+      if (!rule) return;
+      const boxes = [...document.querySelectorAll(".rule")];
+      rulesTouched = true;
+      list([...boxes.map((each) => each.value), rule], [...boxes.filter((each) => each.checked).map((each) => each.value), rule]);
+      by("rule").value = "";
+      look();
+    });
+    by("rule").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); by("add-rule").click(); } });
+    by("reread").addEventListener("click", async () => {
+      problem("");
+      try { await post("/api/look", chosen(true)); location.reload(); } catch (error) { problem(error.message); }
+    });
+    for (const link of document.querySelectorAll("a.button[href='/policy']")) link.addEventListener("click", async (event) => {
+      if (!busy) return;
+      event.preventDefault();
+      while (busy) await pause(100);
+      if (!by("problem").textContent) location.assign("/policy");
+    });
+  }
+
+  function policy() {
+    function chosen() {
+      const number = (id) => (by(id).value === "" ? null : Number(by(id).value));
+      return {
+        ...choices(),
+        policy: document.querySelector("input[name=policy]:checked").value,
+        holdout: number("holdout") ?? 0.3,
+        budget: number("budget"),
+        seed: number("seed"),
+      };
+    }
+    async function kept(then) {
+      problem("");
+      try { await post("/api/choices", chosen()); await then(); } catch (error) { problem(error.message); }
+    }
+    by("search").addEventListener("click", () => kept(async () => { await post("/api/search"); location.assign("/search"); }));
+    by("skip").addEventListener("click", () => kept(() => begin("/api/release", {}, "Making and attacking the release", "/result")));
+  }
+
+  function search() {
+    const rows = new Map();
+    const svg = by("frontier"), body = by("points");
+    let latest = [], picked = null, words = "", count = -1;
+    const key = (each) => `${each.method} ${each.size}`;
+    const digits = (value) => (Math.abs(value) >= 0.005 ? value.toFixed(2) : "0.00");
+    const OUTCOMES = { meets: "meets it", "does-not-meet": "does not meet it", "cannot-tell": "cannot be told" };
+
+    function pick(each) {
+      picked = each;
+      for (const [name, row] of rows) {
+        row.classList.toggle("picked-row", name === key(each));
+        row.querySelector("input").checked = name === key(each);
+      }
+      window.frontier.draw(svg, latest, picked, words);
+    }
+
+    function row(each) {
+      const made = document.createElement("tr"), head = document.createElement("th"), label = document.createElement("label");
+      head.scope = "row";
+      const radio = Object.assign(document.createElement("input"), { type: "radio", name: "point" });
+      radio.addEventListener("change", () => pick(latest.find((other) => key(other) === key(each))));
+      label.append(radio, each.words);
+      head.append(label);
+      made.append(head);
+      for (const name of ["People", "Use", "Of the original", "Leak", "The policy"]) {
+        const cell = document.createElement("td");
+        cell.dataset.label = name;
+        made.append(cell);
+      }
+      return made;
+    }
+
+    function update(points) {
+      if (points.length === count) return;
+      count = points.length;
+      const largest = new Map();
+      for (const each of points) if (!largest.has(key(each)) || each.people >= largest.get(key(each)).people) largest.set(key(each), each);
+      latest = [...largest.values()];
+      for (const each of latest) {
+        if (!rows.has(key(each))) { rows.set(key(each), row(each)); body.append(rows.get(key(each))); }
+        const cells = rows.get(key(each)).querySelectorAll("td");
+        const told = [each.people.toLocaleString("en"), digits(each.use), digits(each.original), digits(each.leak), OUTCOMES[each.outcome]];
+        told.forEach((text, place) => { cells[place].textContent = text; });
+      }
+      if (latest.length) window.frontier.draw(svg, latest, picked, words);
+    }
+
+    function done(tuning) {
+      words = tuning.metric;
+      by("searching").hidden = true;
+      const box = by("found");
+      box.hidden = false;
+      box.classList.toggle("meets", tuning.meets);
+      by("verdict-title").textContent = tuning.headline;
+      by("found-because").textContent = tuning.because ? `Nearest: ${tuning.chosen.words}; ${tuning.because}.` : "";
+      by("found-more").replaceChildren(...[...tuning.alternatives, ...tuning.changes, ...tuning.notes, ...tuning.warnings.map(sentence)].map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+      const chosen = tuning.chosen && latest.find((each) => key(each) === key(tuning.chosen));
+      if (chosen) pick(chosen);
+      by("make").disabled = !picked;
+      box.focus();
+    }
+
+    by("stop").addEventListener("click", () => post("/api/stop").catch((error) => problem(error.message)));
+    by("make").addEventListener("click", () => begin("/api/release", { method: picked.method, size: picked.size }, `Making and attacking ${picked.words}`, "/result"));
+    by("usual").addEventListener("click", async () => {
+      try {
+        if ((await job()).state === "running") { await post("/api/stop"); await follow(() => {}); }
+      } catch (error) { problem(error.message); return; }
+      begin("/api/release", {}, "Making and attacking the release", "/result");
+    });
+
+    (async () => {
+      try {
+        const now = await job();
+        if (now.kind !== "tune" || now.state !== "running") {
+          const tuning = JSON.parse(by("data").dataset.tuning);
+          update(JSON.parse(by("data").dataset.points));
+          by("searching").hidden = true;
+          if (tuning) done(tuning);
+          else if (now.kind === "tune" && now.error) problem(now.error);
+          return;
+        }
+        const told = await follow((each) => {
+          update(each.points);
+          by("search-bar").value = each.fraction;
+          speak(by("said"), latest.length ? `${latest.length} settings tried, ${Math.round(100 * each.fraction)} % of the time.` : "The first settings are being tried.", false);
+        });
+        by("searching").hidden = true;
+        if (told.state === "done") done(told.tuning);
+        else problem(told.state === "cancelled" ? "It was stopped before anything was measured" : told.error);
+      } catch (error) { problem(error.message); }
+    })();
+  }
+
+  function result() {
+    by("save")?.addEventListener("click", async () => {
+      try { by("saved").textContent = `Saved in ${(await post("/api/save")).saved}.`; } catch (error) { problem(error.message); }
+    });
+    const despite = by("despite");
+    despite?.addEventListener("click", () => begin("/api/release", {
+      method: despite.dataset.method || null, size: despite.dataset.size ? Number(despite.dataset.size) : null, despite: true,
+    }, "Making and attacking the release", "/result"));
+  }
+
+  ({ start, columns, policy, search, result })[page]?.();
+})();

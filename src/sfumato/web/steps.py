@@ -1,0 +1,297 @@
+"""The steps of the page, each one call of a verb: what comes out is plain values for a template."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import sfumato as sf
+from sfumato.assess.page import visible_figures
+from sfumato.assess.plain import risk_sentence, use_sentence
+from sfumato.assess.report import Report, Verdict
+from sfumato.core.documents import typed, write_json
+from sfumato.core.errors import OptionError, SfumatoError, printable
+from sfumato.publish.folder import write_text
+from sfumato.tables.field import FATE, Field, Kind
+from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.reading import read_people, reading_words
+from sfumato.tables.rules import find_rules
+from sfumato.tables.schema import Schema
+from sfumato.tuning.candidates import TUNED, Candidate
+from sfumato.tuning.model import Tuning
+from sfumato.tuning.page import write_tuning_page
+from sfumato.tuning.trials import Reading
+from sfumato.web.choices import Choices, ReadingChoice, Setting, edited
+from sfumato.web.jobs import COMPARED, OUTPUT, TUNING_PAGE
+
+__all__ = ["Steps"]
+
+_HIERARCHIES = {
+    Kind.NOMINAL: ("prefix", "icd10"),
+    Kind.DATE: ("calendar",),
+    Kind.INTEGER: ("intervals 5 10 20", "intervals 10 50", "intervals 100 1000"),
+    Kind.CONTINUOUS: ("intervals 5 10 20", "intervals 10 50", "intervals 100 1000"),
+}
+"""What is offered as wider labels of a column of some kind; other widths and lengths may be written."""
+
+_STYLE = re.compile(r"<style.*?</style>", re.DOTALL)  # the page has its own, and allows no other
+Send = Callable[..., None]
+
+
+class Steps:
+    """Does the steps of one visit; the table is read once for all of them."""
+
+    def __init__(self, send: Send, stoppable: Callable[[], AbstractContextManager[None]]) -> None:
+        self._send, self._stoppable = send, stoppable
+        self._read: tuple[tuple[str, ReadingChoice], pa.Table, FileForm] | None = None
+
+    def run(self, order: dict[str, Any]) -> dict[str, Any]:
+        """What came of one step."""
+        name = order.pop("step")
+        steps: dict[str, Callable[..., dict[str, Any]]] = {
+            "look": self._look,
+            "tune": self._tune,
+            "sanitize": self._sanitize,
+            "stream": _stream,
+            "survey": _survey,
+        }
+        if "choices" in order:
+            order["choices"] = typed(Choices, order["choices"])
+        return steps[name](**order)
+
+    def _table(self, file: str, reading: ReadingChoice) -> tuple[pa.Table, FileForm]:
+        if self._read is None or self._read[0] != (file, reading):
+            table, form = read_people(file, **vars(reading))
+            self._read = (file, reading), table, form
+        return self._read[1:]
+
+    def _look(self, file: str, choices: Choices) -> dict[str, Any]:
+        """Each column with what will happen to it and why, as inspect says it, after what was chosen."""
+        table, form = self._table(file, choices.reading)
+        k = choices.k or 10
+        schema = proposed = sf.inspect(table, k=k)
+        found = proposed.rules
+        if choices.columns or choices.rules is not None:
+            schema = edited(proposed, choices)
+            if choices.rules is None and schema.fields != proposed.fields:
+                schema = dataclasses.replace(schema, rules=find_rules(table, schema))
+                found = schema.rules
+            schema = sf.inspect(table, schema=schema, k=k)
+        known = set(choices.known)
+        return {
+            "rows": table.num_rows,
+            "read": reading_words(file, form),
+            "sheets": [] if form.sheet is None else [form.sheet.name, *form.sheet.others],
+            "csv": form.sheet is None and form.format is FileFormat.CSV,
+            "columns": [_column(field, known=field.name in known) for field in schema],
+            "rules": list(schema.rules),
+            "found": list(dict.fromkeys((*found, *schema.rules))),
+            "schema": schema.to_toml(),
+        }
+
+    def _tune(self, file: str, schema: str, choices: Choices) -> dict[str, Any]:
+        """What tuning found; every setting is told as it is measured."""
+        table, _ = self._table(file, choices.reading)
+        tuning = None
+        try:
+            with self._stoppable():
+                tuning = sf.tune(
+                    table,
+                    schema=Schema.from_toml(schema),
+                    policy=choices.policy,
+                    budget=choices.budget,
+                    holdout=choices.holdout,
+                    rare=choices.rare,
+                    k=choices.k,
+                    level=choices.level,
+                    known=choices.known,
+                    seed=choices.seed,
+                    command=_words("tune", file, choices),
+                    watch=lambda reading: self._send("point", **_point(reading)),
+                )
+        except KeyboardInterrupt:
+            if tuning is None:  # else it came when all was done
+                raise
+        write_text(Path(TUNING_PAGE), write_tuning_page(tuning), mode=0o600)
+        return _tuned(tuning)
+
+    def _sanitize(
+        self, file: str, schema: str, choices: Choices, setting: dict[str, Any], floor: int | None
+    ) -> dict[str, Any]:
+        """A release in the output folder, or the owner's part of one that its policy refuses."""
+        table, form = self._table(file, choices.reading)
+        chosen = typed(Setting, setting)
+        picked = _picked(chosen)
+        told: dict[str, Any] = {"k": choices.k} if picked is None else {"mechanism": picked.mechanism(floor)}
+        try:
+            release = sf.sanitize(
+                table,
+                schema=Schema.from_toml(schema),
+                level=choices.level,
+                holdout=choices.holdout,
+                rare=choices.rare,
+                known=choices.known,
+                seed=choices.seed,
+                policy=choices.policy,
+                despite_policy=chosen.despite,
+                command=_words("sanitize", file, choices, picked, floor),
+                **{name: value for name, value in told.items() if value is not None},
+            )
+        except sf.PolicyNotMet as refused:
+            refused.save_owner(OUTPUT, overwrite=True)
+            return _told(refused.report, leaves=False)
+        release.save(OUTPUT, form=form, overwrite=True)
+        assert release.report is not None
+        certificate = release.certificate
+        return {
+            **_told(release.report, leaves=True),
+            "method": certificate.method,
+            "rows_in": certificate.rows_in,
+            "rows_out": certificate.rows_out,
+            "holds": sf.verify(Path(OUTPUT, "release")).holds,
+            "rehearsal": certificate.randomness != "release",
+            "claims": [claim.claim for claim in certificate.claims],
+        }
+
+
+def _column(field: Field, *, known: bool) -> dict[str, Any]:
+    return {
+        "name": field.name,
+        "role": field.role.value,
+        "kind": field.kind.value,
+        "domain": printable(field.domain.describe()),
+        "fate": FATE[field.role],
+        "why": printable(field.reason),
+        "hierarchy": field.hierarchy or "",
+        "coarsened": field.coarsened,
+        "offered": list(_HIERARCHIES.get(field.kind, ())),
+        "known": known,
+    }
+
+
+def _words(
+    verb: str, file: str, choices: Choices, picked: Candidate | None = None, floor: int | None = None
+) -> tuple[str, ...]:
+    """Words of the command that does the same, for what to try next; the schema is a file of the owner's part."""
+    k = floor if picked is not None and picked.method == "chain" else choices.k if picked is None else None
+    told: dict[str, Any] = {
+        "--schema": "owner/schema.toml",
+        **{f"--{name}": value for name, value in choices.reading.told.items()},
+        "--k": k,
+        "--level": choices.level,
+        "--rare": choices.rare,
+        "--policy": choices.policy,
+        "--holdout": f"{choices.holdout:g}" if verb == "sanitize" else None,
+    }
+    words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
+    words += [word for column in choices.known for word in ("--known", column)]
+    output = ("-o", "FOLDER") if verb == "sanitize" else ()
+    return ("sfumato", verb, file, *output, *(() if picked is None else picked.options), *words)
+
+
+def _picked(setting: Setting) -> Candidate | None:
+    """The candidate that was picked; None for the usual method."""
+    if setting.method is None:
+        return None
+    if setting.method not in TUNED or setting.size is None or setting.size < 1:
+        raise OptionError("the setting that was picked is none that is tuned; pick another")
+    return Candidate(setting.method, setting.size)
+
+
+def _point(reading: Reading) -> dict[str, Any]:
+    return {
+        "method": reading.candidate.method,
+        "size": reading.candidate.size,
+        "words": reading.candidate.words,
+        "people": reading.people,
+        "part": reading.part,
+        "use": reading.use.value,
+        "original": reading.original.value,
+        "leak": reading.outlook.leak,
+        "outcome": reading.verdict.outcome.value,
+    }
+
+
+def _tuned(tuning: Tuning) -> dict[str, Any]:
+    chosen = tuning.best or tuning.nearest
+    return {
+        "headline": tuning.headline.removeprefix("Best:   "),
+        "meets": tuning.best is not None,
+        "because": tuning.because,
+        "chosen": None if chosen is None else _point(chosen.reading),
+        "alternatives": [tuning.alternative_words(each).removeprefix("Or:     ") for each in tuning.alternatives],
+        "changes": tuning.change_words(),
+        "notes": list(tuning.notes),
+        "metric": "use" if tuning.bench.metric is None else tuning.bench.metric.words,
+        "floor": tuning.k,
+        "stopped": tuning.stopped.value,
+        "seconds": round(tuning.seconds),
+    }
+
+
+def _told(report: Report, *, leaves: bool) -> dict[str, Any]:
+    """Verdict, use and risk in plain words; the drawings of original and release go to a file beside it."""
+    verdict = report.verdict
+    assert verdict is not None
+    figures = [each for each in visible_figures(report.figures, owner=True) if each.name.startswith("marginals/")]
+    drawn = [
+        {"title": each.title, "caption": each.caption, "svg": _STYLE.sub("", each.svg), "small": each.small}
+        for each in figures
+    ]
+    write_text(Path(COMPARED), write_json({"figures": drawn}), mode=0o600)
+    return {
+        "leaves": leaves,
+        "verdict": _verdict(verdict),
+        "use": use_sentence(report.findings, report.target),
+        "risk": risk_sentence(report.findings),
+        "notes": list(report.notes),
+        "rows_original": report.rows_original,
+        "rows_held_out": report.rows_held_out,
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    told = {name: getattr(verdict, name) for name in ("answer", "heading", "purpose", "hint", "left_out")}
+    return {
+        **told,
+        "outcome": verdict.outcome.value,
+        "reasons": list(verdict.reasons),
+        "try": list(verdict.to_try),
+        "none_found": verdict.none_found,
+    }
+
+
+def _stream(state: str) -> dict[str, Any]:
+    """How a stream stands, in sentences and by epoch."""
+    status = sf.stream(state).status()
+    return {"lines": status.lines(), "epoch": status.epoch, "k": status.k, "families_due": status.families_due}
+
+
+def _survey(db: str) -> dict[str, Any]:
+    """How a survey stands: answers that are stored, and their estimate where there are enough of them."""
+    from sfumato.collect.estimate import estimate
+    from sfumato.collect.limits import AT_LEAST
+    from sfumato.collect.store import AnswerStore
+    from sfumato.collect.survey import Survey
+
+    store = AnswerStore.open(db, create=False)
+    try:
+        document = store.survey_document()
+        count, tallies = store.counts()
+    finally:
+        store.close()
+    if document is None:
+        raise OptionError("this database has tokens and no survey yet; serve one first")
+    survey = Survey.from_document(document)
+    questions = []
+    if count >= AT_LEAST:
+        for name, found in estimate(survey, tallies).items():
+            words = str(found) if isinstance(found, SfumatoError) else found.describe()
+            questions.append({"name": name, "words": words})
+    return {"title": survey.title, "count": count, "at_least": AT_LEAST, "questions": questions}

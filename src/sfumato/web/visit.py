@@ -1,0 +1,269 @@
+"""One visit of the page: the file that was dropped in, what was chosen, and what came of it; gone at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import shutil
+import unicodedata
+import zipfile
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from sfumato.core.documents import parse_json, plain, write_json
+from sfumato.core.errors import OptionError, SfumatoError, TableError, shown
+from sfumato.core.replacing import reason
+from sfumato.publish.folder import replacing_folder
+from sfumato.tables.files import ENDINGS
+from sfumato.tables.sqlite import SQLITE
+from sfumato.tables.workbook import WORKBOOKS
+from sfumato.web.choices import Choices, Setting
+from sfumato.web.jobs import COMPARED, OUTPUT, TUNING_PAGE, Job, Worker
+
+__all__ = ["ENDINGS_READ", "TooLarge", "Visit", "safe_name"]
+
+ENDINGS_READ = (*ENDINGS, *WORKBOOKS, *SQLITE)
+"""Endings of the names of files that are read."""
+
+_LONGEST = 80  # characters of a file's name before its ending
+_FORBIDDEN = frozenset('/\\:*?"<>|')
+Part = Literal["release", "owner"]
+
+
+class TooLarge(SfumatoError):
+    """A file is longer than is taken."""
+
+
+def safe_name(name: str) -> str:
+    r"""Name of a file without any folder, and without letters that a file system or a shell may trip over.
+
+    Raises
+    ------
+    TableError
+        For a name with no ending that is read.
+
+    Examples
+    --------
+    >>> safe_name("../../etc/pa\x00tients 2.CSV"), safe_name("C:\\data\\-x.parquet"), safe_name("....csv")
+    ('patients 2.CSV', 'x.parquet', 'table.csv')
+    """
+    last = unicodedata.normalize("NFC", name).replace("\\", "/").rpartition("/")[2]
+    plain = "".join(mark for mark in last if mark.isprintable() and mark not in _FORBIDDEN)
+    ending = max((each for each in ENDINGS_READ if plain.lower().endswith(each)), key=len, default=None)
+    if ending is None:
+        raise TableError(f"{shown(plain)} is not a file of a known kind; known endings are {', '.join(ENDINGS_READ)}")
+    stem = plain[: -len(ending)].strip(" .-")[:_LONGEST]
+    return f"{stem or 'table'}{plain[-len(ending) :]}"
+
+
+@dataclass
+class Visit:
+    """Everything that the page knows; ``folder`` is closed to others and goes when the server ends."""
+
+    folder: Path
+    most_bytes: int
+    save_to: Path | None = None
+    file: str | None = None
+    size: int = 0
+    choices: Choices = field(default_factory=Choices)
+    look: dict[str, Any] | None = None
+    tuning: dict[str, Any] | None = None
+    points: list[dict[str, Any]] = field(default_factory=list)
+    setting: Setting = field(default_factory=Setting)
+    result: dict[str, Any] | None = None
+    saved: Path | None = None
+
+    def __post_init__(self) -> None:
+        self.worker = Worker(self.folder)
+
+    async def receive(self, name: str, chunks: AsyncIterator[bytes]) -> Job:
+        """Take a file in, in place of any before, and begin to look at it.
+
+        Raises
+        ------
+        TooLarge
+            Once more has come than is taken; nothing is left of it.
+        """
+        safe = safe_name(name)
+        await self.forget()
+        size, path = 0, self.folder / safe
+        try:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    if size > self.most_bytes:
+                        raise TooLarge(self.too_large)
+                    file.write(chunk)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise SfumatoError(f"the file could not be taken in ({reason(error)}); make room and try again") from None
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        self.file, self.size = safe, size
+        return await self.inspect(Choices())
+
+    @property
+    def too_large(self) -> str:
+        """What is said of a file that is longer than is taken."""
+        return (
+            f"the file is larger than {self.most_bytes / 1e6:,.0f} MB; start with a higher --limit, or use the command "
+            "line"
+        )
+
+    async def inspect(self, choices: Choices) -> Job:
+        """Begin to look at the columns as they were chosen; what came of earlier choices is forgotten."""
+
+        def keep(result: dict[str, Any]) -> None:
+            self.look, self.choices = result, choices
+            self.tuning, self.points, self.result, self.saved = None, [], None, None
+
+        return await self.worker.begin("look", keep, file=self._name, choices=plain(choices))
+
+    async def tune(self) -> Job:
+        """Begin the search for the best setting."""
+        self._check_looked()
+        self.tuning, self.points = None, []
+
+        def keep(result: dict[str, Any]) -> None:
+            self.tuning = {**result, "warnings": job.notes}
+
+        job = await self.worker.begin("tune", keep, **self._told)
+        self.points = job.points
+        return job
+
+    async def sanitize(self, setting: Setting) -> Job:
+        """Begin to make a release."""
+        self._check_looked()
+        self.result, self.saved = None, None
+        floor = None if self.tuning is None else self.tuning["floor"]
+
+        def keep(result: dict[str, Any]) -> None:
+            self.result, self.setting = {**result, "warnings": job.notes}, setting
+
+        job = await self.worker.begin("sanitize", keep, **self._told, setting=plain(setting), floor=floor)
+        return job
+
+    def choose(self, choices: Choices) -> None:
+        """Keep what was chosen of policy and measuring; the columns stay as they were looked at."""
+        self._check_looked()
+        if self.worker.busy:
+            raise OptionError("something else is being worked on; wait for it, or stop it")
+        told = {name: getattr(choices, name) for name in ("policy", "holdout", "seed", "budget")}
+        kept = dataclasses.replace(self.choices, **told)
+        if kept != self.choices:
+            self.choices, self.tuning, self.points = kept, None, []
+
+    @property
+    def choices_json(self) -> str:
+        """The choices as the page's script reads them."""
+        return write_json(plain(self.choices))
+
+    @property
+    def points_json(self) -> str:
+        """Settings that were measured, as the page's script reads them."""
+        return write_json(self.points)
+
+    @property
+    def tuning_json(self) -> str:
+        """What the search found, as the page's script reads it."""
+        return write_json(self.tuning)
+
+    async def status(self, kind: Literal["stream", "survey"], place: str) -> Job:
+        """Look at a stream or a survey, read-only."""
+        told: dict[str, Any] = {"state": place} if kind == "stream" else {"db": place}
+        job = await self.worker.begin(kind, **told)
+        await job.ended.wait()
+        return job
+
+    async def forget(self) -> None:
+        """Forget the file and all that came of it; work on it is cancelled."""
+        await self.worker.stop()
+        if self.file is not None:  # it holds the table
+            await self.worker.kill()
+        self.worker.job = None
+        self.file, self.size, self.choices, self.setting = None, 0, Choices(), Setting()
+        self.look, self.tuning, self.points, self.result, self.saved = None, None, [], None, None
+        await asyncio.to_thread(_empty, self.folder)
+        await self.worker.start()
+
+    async def end(self) -> None:
+        """End the process that works."""
+        await self.worker.kill()
+
+    def page(self, name: Literal["report", "tuning"]) -> Path | None:
+        """File of a page that was made, where it is there."""
+        path = self.folder / (TUNING_PAGE if name == "tuning" else f"{OUTPUT}/owner/report.html")
+        ready = self.tuning if name == "tuning" else self.result
+        return path if ready is not None and path.is_file() else None
+
+    def compared(self) -> list[dict[str, str]]:
+        """Drawings of each column, original and released."""
+        path = self.folder / COMPARED
+        if self.result is None or not path.is_file():
+            return []
+        figures: list[dict[str, str]] = parse_json(path.read_bytes())["figures"]
+        return figures
+
+    def packed(self, part: Part) -> Path | None:
+        """A zip file of a part of the release; None where there is none."""
+        source = self.folder / OUTPUT / part
+        if self.result is None or not source.is_dir():
+            return None
+        target = self.folder / f"{part}.zip"
+        target.unlink(missing_ok=True)
+        handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+            for path in sorted(source.iterdir()):
+                packed.write(path, f"{part}/{path.name}")
+        return target
+
+    def save(self) -> Path:
+        """Folder, under the one that the command line named, that the release was written into; it is a new one."""
+        source = self.folder / OUTPUT
+        if self.save_to is None or self.result is None or not source.is_dir():
+            raise OptionError("there is nothing to save, or no --save FOLDER was given")
+        if self.saved is not None:
+            return self.saved
+        stem = self._name
+        for ending in sorted(ENDINGS_READ, key=len, reverse=True):
+            if stem.lower().endswith(ending):
+                stem = stem[: -len(ending)]
+                break
+        names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, 10_000))
+        target = next(self.save_to / name for name in names if not (self.save_to / name).exists())
+        try:
+            with replacing_folder(target) as work:
+                shutil.copytree(source, work, dirs_exist_ok=True)
+        except OSError as error:
+            raise SfumatoError(f"the release could not be saved ({reason(error)}); nothing was changed") from None
+        self.saved = target
+        return target
+
+    @property
+    def _name(self) -> str:
+        if self.file is None:
+            raise OptionError("there is no file yet; choose one first")
+        return self.file
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        assert self.look is not None
+        return {"file": self._name, "schema": self.look["schema"], "choices": plain(self.choices)}
+
+    def _check_looked(self) -> None:
+        if self.file is None or self.look is None:
+            raise OptionError("there is no file yet; choose one first")
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()

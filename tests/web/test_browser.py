@@ -1,0 +1,157 @@
+"""The page in a real browser, from the file to the release: by mouse and keyboard, for all eyes, and nothing kept.
+
+Driven by Playwright with the Chromium of this machine (SFUMATO_CHROMIUM names another one); skipped without them.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.engines.recipe import Recipe
+from sfumato.tables.files import read_file
+from tests.web.asking import serving
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pages not looked at")
+axe_api = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+PATIENCE = 600_000.0  # milliseconds
+STEPS = ("", "columns", "policy", "search", "result")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    path = os.environ.get("SFUMATO_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine: pages not looked at")
+    with sync_api.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+class Look:
+    """A page as it is seen: what it logs and what it asks for is kept."""
+
+    def __init__(
+        self, browser: Any, url: str, *, width: int = 1280, scheme: str = "light", bypass: bool = False
+    ) -> None:
+        size = {"width": width, "height": 900}
+        self.context = browser.new_context(viewport=size, color_scheme=scheme, bypass_csp=bypass)
+        self.context.set_default_timeout(PATIENCE)
+        self.page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.url = url.partition("?")[0]
+        self.page.goto(url)
+
+    def __enter__(self) -> Look:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+
+    def drop(self, path: Path) -> None:
+        self.page.set_input_files("#file", path)
+        self.page.wait_for_url("**/columns")
+
+    def choose(self, column: str, control: str, value: str) -> None:
+        self.page.locator(f"tr[data-column='{column}'] {control}").select_option(value)
+        self.page.locator("#said", has_text="Worked out").wait_for()
+
+    def take(self, part: str, folder: Path) -> Path:
+        with self.page.expect_download() as download:
+            self.page.locator(f"a[href='/{part}.zip']").click()
+        download.value.save_as(folder / f"{part}.zip")
+        with zipfile.ZipFile(folder / f"{part}.zip") as packed:
+            packed.extractall(folder)
+        return folder / part
+
+
+def people(path: Path, rows: int) -> Path:
+    """A table of people as somebody may have it: semicolons, decimal commas, gaps, an identifier."""
+    lines = ["patient;age;weight;sex;town;smoker"]
+    for row in range(rows):
+        age = 20 + (row * 37 + row // 7) % 60
+        weight = "" if row % 19 == 0 else f"{50 + age // 3 + (row * 13) % 20},{row % 10}"
+        smoker = "yes" if (row * 7) % 60 < age - 20 else "no"
+        lines.append(f"P{row * 7919 % 1_000_003:06d};{age};{weight};{'fm'[row % 2]};{'ABCDE'[row * row % 5]};{smoker}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_file_is_looked_at_in_a_browser_and_nothing_is_kept(browser: Any, tmp_path: Path) -> None:
+    lines = [f"{20 + row * 7 % 31};{'fm'[row % 2]};P{row}" for row in range(3_000)]
+    (tmp_path / "many.csv").write_text("\n".join(["age;sex;patient", *lines]) + "\n", encoding="utf-8")
+    (tmp_path / "wrong.csv").write_text("a,b\n1,2\n3\nsecret,5\n", encoding="utf-8")
+    (tmp_path / "temporary").mkdir()
+    with serving(tmp_path / "temporary") as (process, url), Look(browser, url) as look:
+        page = look.page
+        assert page.url == look.url  # without the token
+        page.set_input_files("#file", tmp_path / "wrong.csv")
+        page.locator("#problem:not(:empty)").wait_for()
+        assert "1 rows of 'wrong.csv' do not have the 2 cells of the header" in page.inner_text("#problem")
+        assert "secret" not in page.content()
+        look.drop(tmp_path / "many.csv")
+        assert page.inner_text("tr[data-column='patient'] .fate") == "dropped"
+        look.choose("sex", ".role", "target")
+        assert "target, as told" in page.inner_text("tr[data-column='sex'] .why")
+        page.locator("a.button[href='/policy']").first.click()
+        page.click("#skip")
+        page.click("#cancel")
+        page.locator("#problem:not(:empty)").wait_for()
+        assert page.inner_text("#problem") == "It was cancelled; nothing was made."
+        assert look.said == []
+        assert {each.split("/")[2] for each in look.asked} == {look.url.split("/")[2]}
+        assert [path.stat().st_mode & 0o777 for path in (tmp_path / "temporary").iterdir()] == [0o700]
+    assert process.returncode == 0
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_what_the_page_prints_makes_the_same_table(browser: Any, tmp_path: Path) -> None:
+    people(tmp_path / "people.csv", 240)
+    with serving(tmp_path) as (_, url), Look(browser, url) as look:
+        page = look.page
+        look.drop(tmp_path / "people.csv")
+        assert page.locator("tr[data-column='weight'] .kind-of").input_value() == "continuous"
+        look.choose("smoker", ".role", "target")
+        page.locator("tr[data-column='town'] .known").check()
+        page.locator("#said", has_text="Worked out").wait_for()
+        page.locator("a.button[href='/policy']").first.click()
+        page.locator("summary", has_text="More choices").click()
+        page.fill("#seed", "7")
+        page.click("#skip")
+        page.locator("summary", has_text="Release it all the same").click()
+        page.click("#despite")
+        page.locator("a[href='/release.zip']").wait_for()
+        assert page.locator(".strip svg").count() == 5
+        released = look.take("release", tmp_path)
+        recipe = Recipe.load(look.take("owner", tmp_path) / "recipe.toml")
+        assert recipe.schema.target is not None
+        assert (recipe.schema.target.name, recipe.seed, recipe.policy) == ("smoker", 7, "research")
+        command, python = (page.inner_text(f"pre >> nth={place}") for place in (-2, -1))
+        assert look.said == []
+    words = [sys.executable, "-m", "sfumato.cli", *shlex.split(command)[1:]]
+    subprocess.run([*words, "--quiet"], check=True, cwd=tmp_path)
+    made = tmp_path / "FOLDER" / "release" / "table.csv"
+    assert made.read_bytes() == (released / "table.csv").read_bytes()
+    shutil.rmtree(tmp_path / "FOLDER")
+    (tmp_path / "run.py").write_text(python, encoding="utf-8")
+    subprocess.run([sys.executable, "run.py"], check=True, cwd=tmp_path)
+    one, two = (read_file(path)[0] for path in (made, released / "table.csv"))
+    assert one.column("age") == two.column("age")
+    assert one.column("town") == two.column("town")
