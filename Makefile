@@ -49,11 +49,16 @@ test slow: export OPENBLAS_NUM_THREADS := 1
 test slow: export OMP_NUM_THREADS := 1
 test slow: export MKL_NUM_THREADS := 1
 
-# Kernels whose sources changed are compiled before, once: every process of a run would compile them for itself. A file's
-# tests run in one process, which starts what they share, a browser or a server, once.
+# Kernels whose sources changed are compiled before, once: every process of a run would compile them for itself. Two processes
+# share the rooms of the tests, about half of the work each, so that each loads its own and no third one has to follow them.
+HALF := tests/assess tests/cli tests/collect tests/fuzz tests/tuning
+TESTS := $(BIN)/pytest -q -m 'not slow' --durations=10
+
 test: check engine
 	$(BIN)/python -m tests.warm
-	$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow' --durations=10
+	@log=$$(mktemp); $(TESTS) $(HALF) > $$log 2>&1 & \
+	$(TESTS) $(HALF:%=--ignore=%); rest=$$?; \
+	wait $$!; half=$$?; cat $$log; rm $$log; exit $$((rest | half))
 
 # Long statistical runs, and every test again with all that it tries: twenty times the examples, drawn at random.
 slow: setup engine

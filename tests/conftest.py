@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from sfumato.assess import catalogue, measure
 from sfumato.assess.attacks import labels
@@ -21,6 +23,16 @@ unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]
 settings.register_profile("fixed", unhurried, max_examples=USUAL // 3, derandomize=True)
 settings.register_profile("random", unhurried, max_examples=10 * USUAL, print_blob=True)
 settings.load_profile("fixed")
+
+_constants_of_modules = providers._get_local_constants
+
+
+def _constants() -> Any:
+    """Constants to draw beside others: in ``make test`` none of modules, for which are loaded depends on the run."""
+    return _constants_of_modules() if in_full() else providers._local_constants
+
+
+providers._get_local_constants = _constants
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background ignores interrupts, which tests send
     signal.signal(signal.SIGINT, signal.default_int_handler)

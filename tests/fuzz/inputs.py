@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -37,13 +38,21 @@ def folder_in_memory() -> Path:
     return folder
 
 
+@cache
+def _file_in_memory(name: str) -> Path:
+    return folder_in_memory() / name
+
+
 def as_file(name: str, read: Callable[[Path], Any]) -> Callable[[bytes], Any]:
     """Read the bytes as a file of that name, which only its owner may read."""
 
     def through(data: bytes) -> Any:
-        path = folder_in_memory() / name
-        path.touch(mode=0o600)
-        path.write_bytes(data)
+        path = _file_in_memory(name)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.write(handle, data)
+        finally:
+            os.close(handle)
         return read(path)
 
     return through

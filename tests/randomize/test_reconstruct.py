@@ -14,7 +14,7 @@ from sfumato.core.laws.domains import Integers, Labels, Reals, Universe
 from sfumato.core.laws.operators import transition
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine.reconstruct import Reconstruction, reconstruct
-from tests.examples import examples
+from tests.examples import examples, sized
 
 LAWS: list[tuple[Universe, dict[str, Any]]] = [
     (Integers(0, 40), {"name": "keep-or-replace", "keep": 0.4}),
@@ -22,8 +22,8 @@ LAWS: list[tuple[Universe, dict[str, Any]]] = [
     (Integers(0, 40), {"name": "mixture", "weight": 0.6, "of": {"name": "shift-modulo", "reach": 6}}),
     (Integers(0, 40), {"name": "uniform", "reach": 7}),
     (Integers(0, 40), {"name": "interval", "edges": [10, 25]}),
-    (Reals(0.0, 4.0, 0.05), {"name": "gaussian", "sd": 0.5}),
-    (Reals(0.0, 4.0, 0.05), {"name": "laplace", "scale": 0.5}),
+    (Reals(0.0, 4.0, sized(0.1, 0.05)), {"name": "gaussian", "sd": 0.5}),
+    (Reals(0.0, 4.0, sized(0.1, 0.05)), {"name": "laplace", "scale": 0.5}),
     (Labels(("a", "b", "c", "d")), {"name": "response", "epsilon": 1.2}),
 ]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import sfumato as sf
@@ -79,6 +79,7 @@ def test_unrelated_columns_make_no_rules(seed: int) -> None:
 
 
 @examples(24, few=6)
+@example(seed=1, missing=True, method="condense", text=False)  # 6 cells are missing
 @given(
     seed=st.integers(0, 10_000),
     missing=st.booleans(),
@@ -96,8 +97,9 @@ def test_rules_hold_in_every_released_row(seed: int, missing: bool, method: str,
     assert set(release.schema.rules) == RULES
     assert release.table.schema == table.schema
     assert broken(release.table, release.schema) == 0
-    lacking = [each.column("stay").null_count for each in (release.table, table)]
-    assert lacking[0] == lacking[1] or method == "chain"  # which draws how many are missing, too
+    lacking, lacked = (each.column("stay").null_count for each in (release.table, table))
+    shown = lacked if lacked >= 8 else 0  # that fewer lack it would tell who
+    assert lacking == shown or method == "chain"  # which draws how many are missing, too
     facts = [fact for fact in release.certificate.facts if isinstance(fact, ColumnRulesKept)]
     assert [set(fact.rules) for fact in facts] == [RULES]
     assert all(fact.rare_pairs == 0 for fact in facts)

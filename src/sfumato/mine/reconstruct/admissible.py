@@ -90,7 +90,6 @@ class Admissible:
         """
         gram, slope = self.gram, self.slope
         support = np.flatnonzero(self.best > 0.0).tolist()
-        inside = self.best > 0.0
         highest, now = math.inf, 0.0
         for _ in range(_TURNS * len(slope)):
             columns = gram[:, support]
@@ -102,20 +101,20 @@ class Admissible:
             highest = start + self.radius if math.isinf(highest) else highest  # the first is the best fit
             until = math.sqrt(max(highest - start, 0.0) / rise) if rise > 0.0 else math.inf
             leaves = _first(at, along, now)
-            joins = _first(np.where(inside, 1.0, level), np.where(inside, 0.0, fall), now)
+            fall[support] = 0.0  # they are in
+            joins = _first(level, fall, now)
             if min(until, leaves[0], joins[0]) == math.inf:  # no distribution has less
                 return float(weights[support] @ (at - now * along))
             if until <= min(leaves[0], joins[0]):
                 return float(weights[support] @ (at - max(until, now) * along))
             if leaves[0] <= joins[0]:
                 now = leaves[0]
-                inside[support.pop(leaves[1])] = False
+                support.pop(leaves[1])
                 if not support:
                     return None
             else:
                 now = joins[0]
                 support.append(joins[1])
-                inside[joins[1]] = True
         return None
 
 
@@ -193,9 +192,9 @@ def _line(columns: _Matrix, support: list[int], slope: _Vector, weights: _Vector
 
 def _first(level: _Vector, fall: _Vector, now: float) -> tuple[float, int]:
     """When and where level - t fall first reaches 0 after now."""
-    falling = fall > _NEAR * max(1.0, float(np.abs(fall).max(initial=0.0)))
-    when = np.divide(level, fall, out=np.full(len(level), np.inf), where=falling)
-    where = int(np.argmin(when))
+    when = np.full(len(level), np.inf)
+    np.divide(level, fall, out=when, where=fall > _NEAR * max(1.0, np.abs(fall).max()))
+    where = int(when.argmin())
     return max(float(when[where]), now), where
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +100,7 @@ def _quantile_band(bands: Bands, edges: NDArray[np.float64], share: float) -> tu
     """Edges between which the quantile lies under every distribution that fits."""
     blocks = len(edges) - 1
 
+    @cache  # both ends are looked for among the same numbers
     def below(many: int) -> tuple[float, float]:
         weights = np.zeros(blocks)
         weights[:many] = 1.0
