@@ -22,7 +22,7 @@ HONEST: dict[str, dict[str, Any]] = {
     "greeting": GREETING.__dict__,
     "verdict": {"reason": "no"},
     "reason": {"reason": "no", "code": 2},
-    "agreement": {"version": "0.2.0", "plan": "00", "format": "csv ,", "schema": "", "dropped": ["name"]},
+    "agreement": {"version": "0.2.0", "plan": "00", "format": "csv ,", "schema": "", "dropped": ["name"], "empty": []},
     "columns": {"columns": [["age", "number", 1]], "rows": 5},
     "written": dict(WRITTEN),
 }

@@ -165,8 +165,9 @@ def _facts(
     return (
         Drawn(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(
-            tuple(field.name for field in schema if field.role is Role.IDENTIFIER),
+            tuple(field.name for field in schema if field.role is Role.IDENTIFIER and field.name not in session.empty),
             tuple(field.name for field in schema if field.role is Role.LEVEL),
+            session.empty,
         ),
         *coarsened_facts(schema),
         Maintained(

@@ -62,7 +62,7 @@ def joint_facts(
     )
     return (
         Drawn(randomness.mode.value, randomness.algorithm),
-        ColumnsDropped(agreed.dropped, ()),
+        ColumnsDropped(agreed.dropped, (), agreed.empty),
         *state_facts(plan.mechanism, released, levels, result.labels, components),
         *bounds_kept(agreed.public, noised_columns(result.layout)),
         joint,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
+from sfumato.core.documents import MOST_BYTES, UNLESS_DEFAULT, Unparsable, from_json, write_json
 from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
 from sfumato.engines.parties.align import key_texts
 from sfumato.engines.parties.codecs import read_columns
@@ -17,7 +18,7 @@ from sfumato.engines.parties.groupwise import group_sizes
 from sfumato.engines.parties.plan import AGREEMENT, JointPlan
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.session import Session
-from sfumato.engines.plan import schema_of
+from sfumato.engines.plan import empty_columns, schema_of
 from sfumato.mechanisms.perturb.laplace_pca import most_components
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
@@ -72,6 +73,11 @@ class OwnPart:
         own = tuple(field.name for field in self.schema if field.role is Role.IDENTIFIER)
         return own if self.key is None else (self.key, *own)
 
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """Those of them that have no value in any row, which nobody is known by."""
+        return empty_columns(self.table, (field for field in self.schema if field.role is Role.IDENTIFIER))
+
 
 def own_part(
     plan: JointPlan,
@@ -115,7 +121,7 @@ def own_part(
     elif schema is None:
         raise OptionError("a horizontal partition needs a schema that all owners have alike; write one with inspect")
     target = plan.target if plan.target in arrow.column_names else None
-    schema = schema_of(arrow, schema, target, keep_empty=True)
+    schema = schema_of(arrow, schema, target, keep_empty=keys is None)  # another owner of rows may have values
     _check_roles(plan, schema)
     refuse_weight(schema, "a joint run")
     codec = None
@@ -214,11 +220,12 @@ class Agreement:
     """What all parties know of the columns after the first words.
 
     ``public`` is the schema of the released table, with declared domains alone; ``dropped`` are columns that are not
-    released, and ``columns`` says how many each owner brings.
+    released, ``empty`` more of them, without a value in any row of any owner; ``columns`` says how many each brings.
     """
 
     public: Schema
     dropped: tuple[str, ...]
+    empty: tuple[str, ...]
     columns: tuple[int, ...]
 
 
@@ -231,6 +238,7 @@ class _FirstWords:
     format: str
     schema: str
     dropped: tuple[str, ...]
+    empty: tuple[str, ...] = dataclasses.field(default=(), metadata=UNLESS_DEFAULT)
 
 
 def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
@@ -242,9 +250,10 @@ def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
         Where parties differ, which is named.
     """
     schema, written = part.schema.public_part().to_toml(), f"{form.format.value} {form.delimiter}"
-    own = _FirstWords(__version__, part.plan.digest, written, schema, part.dropped)
+    own = _FirstWords(__version__, part.plan.digest, written, schema, part.dropped, part.empty)
     schemas: list[Schema] = []
     dropped: list[str] = []
+    filled: set[str] = set()
     for owner, name in enumerate(session.names):
         payload = write_json(own, escaped=True).encode() if owner == session.rank else None
         told = _document(session.tell(payload, owner, AGREEMENT.label, 1), name)
@@ -253,7 +262,14 @@ def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
             raise OptionError(f"party {name!r} has another {differs[0]} than this party; agree on one and start again")
         schemas.append(_schema(told.schema, name))
         dropped += told.dropped
-    return Agreement(_joined(schemas, part.plan), tuple(dict.fromkeys(dropped)), tuple(len(each) for each in schemas))
+        filled.update(set(told.dropped) - set(told.empty))
+    left = tuple(dict.fromkeys(dropped))
+    return Agreement(
+        _joined(schemas, part.plan),
+        tuple(name for name in left if name in filled),
+        tuple(name for name in left if name not in filled),
+        tuple(len(each) for each in schemas),
+    )
 
 
 def _document(payload: bytes, name: str) -> _FirstWords:

@@ -33,7 +33,7 @@ from sfumato.tables.schema import Field, Role, Schema
 from sfumato.tables.weights import check_weights, refuse_weight
 from sfumato.version import __version__
 
-__all__ = ["Plan", "Prepared", "coarsened_facts", "prepare", "schema_of", "settle"]
+__all__ = ["Plan", "Prepared", "coarsened_facts", "empty_columns", "prepare", "schema_of", "settle"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -382,7 +382,7 @@ def _weighed(schema: Schema, weight: str, *, found: bool) -> Schema:
 def _drop_empty(arrow: pa.Table, schema: Schema, told: tuple[str, ...]) -> Schema:
     """Drop columns that have no value in any row, and say so of those that nobody told to drop."""
     left = [field for field in schema if field.role in (Role.CONFIDENTIAL, Role.IDENTIFIER) and field.name not in told]
-    empty = [field.name for field in left if _is_empty(arrow.column(field.name), field)]
+    empty = empty_columns(arrow, left)
     if not empty:
         return schema
     schema = schema.with_role(Role.IDENTIFIER, *(name for name in empty if schema[name].role is Role.CONFIDENTIAL))
@@ -396,6 +396,15 @@ def _drop_empty(arrow: pa.Table, schema: Schema, told: tuple[str, ...]) -> Schem
         stacklevel=2,
     )
     return schema
+
+
+def empty_columns(arrow: pa.Table, fields: Iterable[Field]) -> tuple[str, ...]:
+    """Names of the columns that have no value in any row, or are not there."""
+    return tuple(
+        field.name
+        for field in fields
+        if field.name not in arrow.column_names or _is_empty(arrow.column(field.name), field)
+    )
 
 
 def _is_empty(column: pa.ChunkedArray, field: Field) -> bool:
@@ -456,7 +465,7 @@ def _facts(
 ) -> tuple[Fact, ...]:
     """State what was done around the mechanism; columns of rare values are not ``left``."""
     dropped = [field for field in schema if field.role in (Role.IDENTIFIER, Role.PERSON)]
-    empty = tuple(field.name for field in dropped if _is_empty(arrow.column(field.name), field))
+    empty = empty_columns(arrow, dropped)
     facts: list[Fact] = [
         Drawn(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(

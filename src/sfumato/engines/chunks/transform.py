@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -30,7 +30,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import check_target, replacing_target
 from sfumato.engines.chunks.move import ColumnPlan, Mover, plan_columns
 from sfumato.engines.chunks.source import Source, form_of, open_source
-from sfumato.engines.plan import coarsened_facts
+from sfumato.engines.plan import coarsened_facts, empty_columns
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import CsvWriter, FileForm, FileFormat
@@ -226,7 +226,7 @@ def transform_file(
     ):
         sizes = _write(origin, sink, kinds, mover, rng, formulas, threads=threads)
     facts = (
-        *_around(plan, randomness),
+        *_around(plan, _empty(origin, plan, size), randomness),
         *_facts_of_moving(plan, key, mover, sizes, shuffled=rng is not None),
         *formulas.facts(quoted=spreadsheet_safe),
     )
@@ -263,9 +263,22 @@ def _write(
     return sizes
 
 
-def _around(plan: ColumnPlan, randomness: Randomness) -> tuple[Fact, ...]:
+def _empty(source: Source, plan: ColumnPlan, rows: int) -> tuple[str, ...]:
+    """Columns that are dropped and have no value in the whole file; others are known by its first rows."""
+    left = plan.dropped
+    gap = ("",) if source.form.format is FileFormat.CSV else ()  # which writes nothing for a missing cell
+    fields = {field.name: replace(field, missing=(*field.missing, *gap)) for field in plan.schema}
+    for batch in source.batches(left, rows, threads=False) if left else ():
+        left = empty_columns(pa.Table.from_batches([batch]), (fields[name] for name in left))
+        if not left:
+            break
+    return left
+
+
+def _around(plan: ColumnPlan, empty: tuple[str, ...], randomness: Randomness) -> tuple[Fact, ...]:
     drawn = Drawn(randomness.mode.value, randomness.algorithm)
-    return drawn, ColumnsDropped(plan.dropped, ()), *coarsened_facts(plan.schema)
+    others = tuple(name for name in plan.dropped if name not in empty)
+    return drawn, ColumnsDropped(others, (), empty), *coarsened_facts(plan.schema)
 
 
 def _facts_of_moving(plan: ColumnPlan, key: Key, mover: Mover, sizes: list[int], *, shuffled: bool) -> tuple[Fact, ...]:

@@ -167,6 +167,7 @@ def create_state(
     kept: Iterable[StateEntry] = (),
     kept_out: Mapping[str, int] | None = None,
     quarantined: int = 0,
+    empty: tuple[str, ...] = (),
 ) -> None:
     """Write a new state, whole or not at all; raises OptionError where there is a state already.
 
@@ -184,6 +185,8 @@ def create_state(
         Cells of each column that kept a record out.
     quarantined : int
         Records that were kept out.
+    empty : tuple of str
+        Columns that are dropped and have no value in any of the first records.
     """
     known = {identity: table.num_rows for identity, table in first}
     progress = Progress(
@@ -193,6 +196,7 @@ def create_state(
         rows=sum(known.values()),
         quarantined=quarantined,
         last_batch=next(reversed(known), None),
+        empty=empty,
     )
     State.create(
         place,

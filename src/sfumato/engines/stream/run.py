@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.randomness import Randomness
-from sfumato.engines.plan import Plan, prepare, schema_of
+from sfumato.engines.plan import Plan, empty_columns, prepare, schema_of
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.stream.batches import cut_batches
 from sfumato.engines.stream.groups import create_state
@@ -132,7 +132,7 @@ def init_stream(
     arrow = to_arrow(table)[0]
     if init_number is not None and not 0 < init_number <= arrow.num_rows:
         raise OptionError(f"there are {arrow.num_rows} rows to begin with; take --init-number from 1 to that")
-    arrow = arrow.slice(0, init_number)
+    arrow = whole = arrow.slice(0, init_number)
     randomness = Randomness(seed)
     state_id = secrets.token_hex(16) if seed is None else randomness.generator("state").bytes(16).hex()
     first = list(cut_batches([arrow], batch_rows, source=source))
@@ -142,6 +142,7 @@ def init_stream(
         outside = first_outside(measuring, first, measure_rows, measure_share)
     aside, arrow = arrow.filter(pa.array(outside)), arrow.filter(pa.array(~outside)) if outside.any() else arrow
     settled = schema_of(arrow, schema, target, identifiers)
+    empty = empty_columns(whole, (field for field in settled if field.role is Role.IDENTIFIER))
     _refuse_public(settled)
     refuse_weight(settled, "a stream")
     begun = _first_groups(arrow, _opened(settled, given=schema is not None), level, k, grouping, randomness)
@@ -161,7 +162,7 @@ def init_stream(
         measure_key=None if measuring is None else measuring.lock("", b"").hex(),
     )  # fmt: skip
     if measuring is None:
-        create_state(state, settings, codec, maintainer, first)
+        create_state(state, settings, codec, maintainer, first, empty=empty)
         return
     screened = screen(aside, codec, level)
     others = effective_levels(screened.levels, k, allow_level_1=False)
@@ -169,7 +170,7 @@ def init_stream(
     left = (np.flatnonzero(outside)[screened.rows], codec.coordinates(screened.cells), others)
     kept = entries_of_first(measuring, first, measure_rows, taken, left)
     out = aside.num_rows - len(screened.rows)
-    create_state(state, settings, codec, maintainer, first, kept, screened.counts, out)
+    create_state(state, settings, codec, maintainer, first, kept, screened.counts, out, empty)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

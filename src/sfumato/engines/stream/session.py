@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.core.documents import Unparsable, parse_json
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.randomness import Randomness
+from sfumato.engines.plan import empty_columns
 from sfumato.engines.stream.batches import Batch, KnownBatches
 from sfumato.engines.stream.entries import StateEntry, StateError, whole_number
 from sfumato.engines.stream.epochs import Publication, renew
@@ -36,6 +37,7 @@ from sfumato.mechanisms.condense.maintained import refusal_of
 from sfumato.mechanisms.condense.maintainer import Absorbed, Maintainer
 from sfumato.mechanisms.condense.mechanism import effective_levels
 from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Role
 from sfumato.tables.stored_codec import codec_from_document
 
 __all__ = ["StreamSession"]
@@ -61,6 +63,10 @@ class StreamSession:
         self.settings = document_of(StreamSettings, state.body("settings"))
         self.codec = _codec(state.body("codec"))
         self._progress = document_of(Progress, state.body("progress"))
+        if not set(self._progress.empty) <= {
+            field.name for field in self.codec.schema if field.role is Role.IDENTIFIER
+        }:
+            raise StateError("the state has another column without values than its schema; use a copy of it")
         self._known = KnownBatches(state)
         self._pending = PendingRecords(state, self.settings, vault)
         self.kept = KeptRows(state, self.settings, measuring)
@@ -183,6 +189,7 @@ class StreamSession:
             quarantined=self._progress.quarantined + out,
             last_batch=identity,
             late=self._pending.away > 0,
+            empty=empty_columns(fresh, (self.codec.schema[name] for name in self._progress.empty)),
         )
         put += [*more, KnownBatches.entry(identity, table.num_rows), *self._quarantined(screened.counts)]
         self._write(progress, put, [*drop, *less])
@@ -342,6 +349,11 @@ class StreamSession:
         if self.kept.active:
             self._state.commit(*self.kept.forget())
             self.kept.committed()
+
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """Columns that are dropped and have had no value in any row so far."""
+        return self._progress.empty
 
     @property
     def ledger(self) -> tuple[EpochLine, ...]:

@@ -74,6 +74,7 @@ class Progress:
 
     ``rows`` counts all rows that were given, ``quarantined`` those of them that were kept out; ``late`` says that
     records joined while others, which wait, were not at hand; ``delivered`` that the last epoch's folder was written.
+    ``empty`` are columns that are dropped and have had no value in any row.
     """
 
     next_id: int
@@ -86,6 +87,7 @@ class Progress:
     last_batch: str | None = None
     epoch: int = 0
     delivered: bool = True
+    empty: tuple[str, ...] = dataclasses.field(default=(), metadata=UNLESS_DEFAULT)
 
 
 @dataclass(frozen=True)

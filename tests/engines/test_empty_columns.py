@@ -1,0 +1,96 @@
+"""A column without any value is dropped with a word by every engine, and nobody is said to be known by it."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from sfumato.core.errors import PrivacyLeakWarning
+from sfumato.core.facts import ColumnsDropped, Fact
+from sfumato.engines.chunks import transform_file
+from sfumato.engines.chunks.run import try_on_sample
+from sfumato.engines.parties.plan import JointPlan
+from sfumato.engines.stream import StreamSession, cut_batches
+from sfumato.engines.stream.run import init_stream
+from sfumato.mechanisms.geometry.key import Add, Key
+from sfumato.mechanisms.geometry.mechanism import Translation
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.publish.joint import joint_in_one_process
+from sfumato.publish.release import Release
+from sfumato.publish.stream import publish_stream
+
+KEY = Key((Add("age", 3.0), Add("pay", -2.0)))
+
+
+def _people(rows: int = 60, *, last: str | None = None) -> pa.Table:
+    """Numbers, names, and a column of notes that are all missing, but for the last one where it is told."""
+    rng = np.random.default_rng(1)
+    return pa.table(
+        {
+            "name": [f"person {place}" for place in range(rows)],
+            "age": rng.integers(20, 70, rows),
+            "pay": rng.normal(30, 5, rows).round(1),
+            "note": pa.array([*([None] * (rows - 1)), last], pa.string()),
+        }
+    )
+
+
+def _dropped(facts: tuple[Fact, ...]) -> ColumnsDropped:
+    (fact,) = (fact for fact in facts if isinstance(fact, ColumnsDropped))
+    return fact
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_file_in_chunks_is_looked_through_to_its_last_row(tmp_path: Path, ending: str) -> None:
+    for last, empty in ((None, ("note",)), ("x", ())):
+        table = _people(last=last)
+        path = tmp_path / f"in.{ending}"
+        if ending == "csv":
+            pa.csv.write_csv(table, path)
+        else:
+            pa.parquet.write_table(table, path)
+        done = transform_file(
+            path, tmp_path / f"out.{ending}", KEY, identifiers=["name", "note"], batch_rows=7, overwrite=True
+        )
+        others = ("name",) if empty else ("name", "note")
+        assert _dropped(done.facts) == ColumnsDropped(others, (), empty)
+
+
+def test_a_column_that_is_empty_in_the_sample_of_a_file_is_dropped_with_a_word(tmp_path: Path) -> None:
+    path = tmp_path / "in.parquet"
+    pa.parquet.write_table(_people().drop_columns(["name"]), path)
+    with pytest.warns(UserWarning, match="any of the 60 rows were dropped: 1, the first is 'note'"):
+        try_on_sample(path, Translation(), seed=1)
+
+
+def test_a_stream_forgets_that_a_column_is_empty_with_its_first_value(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with pytest.warns(UserWarning, match="any of the 60 rows were dropped: 1, the first is 'note'"):
+        init_stream(state, _people(), identifiers=["name"], k=5, seed=1)
+    for number, (last, empty) in enumerate(((None, ("note",)), ("x", ()), (None, ()))):
+        with StreamSession.open(state) as session:
+            session.ingest(cut_batches([_people(40, last=last)], 40, source=str(number)))
+        release = publish_stream(state, tmp_path / str(number), report=False)
+        others = ("name",) if empty else ("name", "note")
+        assert _dropped(release.certificate.facts) == ColumnsDropped(others, (), empty)
+
+
+def _joint(*tables: pa.Table) -> Release:
+    plan = JointPlan("vertical", ("bank", "shop"), LaplacePCA(k=10))
+    with warnings.catch_warnings(action="ignore", category=PrivacyLeakWarning):
+        return joint_in_one_process(list(tables), plan, key="name", report=False)[0]
+
+
+def test_owners_of_columns_drop_an_empty_one_with_a_word() -> None:
+    bank, shop = _people().select(["name", "age", "note"]), _people().select(["name", "pay"])
+    with pytest.warns(UserWarning, match="any of the 60 rows were dropped: 1, the first is 'note'"):
+        release = _joint(bank, shop)
+    assert _dropped(release.certificate.facts) == ColumnsDropped(("name",), (), ("note",))
+    said = " ".join(claim.claim for claim in release.certificate.claims)
+    assert "the identifying columns ('name') or the columns without any value ('note')." in said
