@@ -114,3 +114,15 @@ def test_blocked_rules_may_be_below_and_what_was_there_is_still_possible(seed: i
     assert np.array_equal(np.union1d(held, np.intersect1d(marks, true)), true)
     ones = np.isin(marks, true).mean()
     assert 0.3 < ones < 0.7  # both kinds become unknown, one for one as far as there are baskets
+
+
+def test_a_left_side_goes_where_the_other_rules_it_tells_are_kept() -> None:
+    """Of baskets without the right side those are chosen that hold what the left side tells, and no ghost is made."""
+    lists = [[0, 1, 2]] * 20 + [[0, 1]] * 10 + [[0, 2]] * 2 + [[2, 3]] * 40 + [[2, 5]] * 50 + [[4]] * 60
+    baskets, rule = Baskets.of(lists, 6), BasketRule((0,), (1,))
+    how = RuleHiding("antecedent", 0.1, 0.5)
+    hidden = how.hide(baskets, [rule])
+    least = least_count(0.1, len(lists))
+    assert is_hidden(hidden, rule, least, 0.5)
+    assert not is_hidden(hidden, BasketRule((0,), (2,)), least, 0.5)  # the shortest baskets, of item 4, would lose it
+    assert all(is_hidden(hidden, BasketRule((item,), (0,)), least, 0.5) for item in (2, 3, 4, 5))
