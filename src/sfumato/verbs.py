@@ -92,7 +92,7 @@ def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -
     if people < k or not schema.encoded:
         return schema
     rng = Randomness(0).generator("inspect")
-    shared = share_values(arrow, schema.without_target(), k=k, way="lift", persons=persons, rng=rng)
+    shared = share_values(arrow, schema.without_target(), k=k, way="lift", persons=persons, rng=rng, most=None)
     if shared.changed and found:
         target = () if schema.target is None else (schema.target.name,)
         after = shared.schema.with_role(Role.TARGET, *(name for name in target if name in _names(shared.schema)))

@@ -26,6 +26,8 @@ class BlockKind(StrEnum):
     """One standardized coordinate."""
     CATEGORY = "category"
     """One coordinate a category, `CATEGORY_SCALE` at the record's own and 0 elsewhere."""
+    CODE = "code"
+    """One standardized coordinate, the place of the record's category among very many."""
     MISSING = "missing"
     """One coordinate: 1 where the cell is missing, else 0. Follows the block of its column."""
 
@@ -36,7 +38,8 @@ class Extent:
 
     ``declared`` ones are public knowledge; others were read off the data. Plain numbers have ``low``, ``high`` and
     ``step``, each None where it is open; categories and places in an order have ``labels``, as their cells are written.
-    For places in an order the coordinate times ``unit`` plus ``origin`` is the place.
+    For places in an order, and of one category among very many, the coordinate times ``unit`` plus ``origin`` is the
+    place.
     """
 
     declared: bool
@@ -73,6 +76,28 @@ class Block:
     def where(self) -> slice:
         """The block's coordinates."""
         return slice(self.start, self.stop)
+
+    @property
+    def categories(self) -> int:
+        """How many categories it tells apart; 1 where it is of numbers."""
+        if self.kind is BlockKind.CODE and self.extent is not None:
+            return len(self.extent.labels)
+        return self.stop - self.start
+
+    def places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Places of the categories of records that have these coordinates, of a `BlockKind.CODE`: the nearest one."""
+        import numpy as np
+
+        assert self.extent is not None
+        found = np.rint(values[:, self.start] * self.extent.unit + self.extent.origin)
+        return np.clip(found, 0, len(self.extent.labels) - 1).astype(np.int64)
+
+    def coordinates(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Coordinates of categories, of a `BlockKind.CODE`."""
+        assert self.extent is not None
+        import numpy as np
+
+        return np.asarray((places - self.extent.origin) / self.extent.unit, dtype=np.float64)
 
 
 Layout = tuple[Block, ...]

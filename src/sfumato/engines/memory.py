@@ -153,7 +153,8 @@ def _rules(job: Prepared, plan: Plan) -> KeptRules | None:
 
 def _seen(kept: KeptRules, job: Prepared, plan: Plan) -> tuple[Codec, Records]:
     """What a mechanism sees of rows that obey rules, and how that is read."""
-    codec = Codec.fit(kept.table, kept.schema, crowd=_crowd(job, plan), persons=job.records.persons)
+    codes = plan.mechanism.traits.codes
+    codec = Codec.fit(kept.table, kept.schema, crowd=_crowd(job, plan), persons=job.records.persons, codes=codes)
     records = codec.encode(kept.table, levels=job.records.levels, strata=job.records.strata)
     return codec, dataclasses.replace(records, persons=job.records.persons, linked=job.records.linked)
 

@@ -23,7 +23,7 @@ from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.coarsened import aggregated, coarsen, coarser
-from sfumato.tables.codec import Codec, check_columns
+from sfumato.tables.codec import MOST_CATEGORIES, Codec, check_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions
 from sfumato.tables.persons import persons_of_table, propose_person
@@ -232,7 +232,7 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
     shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose, _coarse(before))
     codes = codes[kept] if strata not in shared.changed else _strata(shared.table, shared.schema, strata)
     held = max(int(asked[kept].max(initial=0)), plan.holders or 2)
-    codec = Codec.fit(shared.table, shared.schema, crowd=held, persons=whose, gaps=traits.gaps)
+    codec = Codec.fit(shared.table, shared.schema, crowd=held, persons=whose, gaps=traits.gaps, codes=traits.codes)
     records = codec.encode(shared.table, levels=asked[kept], strata=codes)
     if persons is not None:
         if plan.keep_persons:
@@ -273,7 +273,8 @@ def _share(
     if holders is None or not schema.encoded:
         return Shared(original, schema, schema)
     rng = plan.randomness.generator("rare values")
-    shared = share_values(original, schema, k=max(level, holders), way=plan.rare, persons=persons, rng=rng)
+    most = None if plan.mechanism.traits.codes else MOST_CATEGORIES
+    shared = share_values(original, schema, k=max(level, holders), way=plan.rare, persons=persons, rng=rng, most=most)
     if not shared.schema.encoded:
         raise LevelError(
             f"in none of the {len(schema.encoded)} columns two values are held by {max(level, holders)} persons each; "

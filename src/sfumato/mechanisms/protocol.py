@@ -51,6 +51,8 @@ class Traits:
         It may turn any cell to missing.
     links : bool
         It can keep the rows of a person together.
+    codes : bool
+        It takes a column of very many categories as one coordinate, and gives back categories that there are.
     coarsened : tuple of Coarsened, optional
         Columns whose values become wider labels before it sees them, at least one here or in the schema; None for a
         method that asks for none.
@@ -66,6 +68,7 @@ class Traits:
     gaps: bool = False
     coarsened: tuple[Coarsened, ...] | None = None
     links: bool = False
+    codes: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

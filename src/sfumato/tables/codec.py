@@ -1,8 +1,8 @@
 """The codec: a table to one float matrix and back, by its schema.
 
 Continuous, integer, ordinal and date columns become one standardized coordinate each; nominal and boolean ones a
-one-hot block; a column with missing cells adds an indicator. Decoding gives back types, steps, bounds, categories and
-missing cells.
+one-hot block, or one coordinate where categories are very many; a column with missing cells adds an indicator. Decoding
+gives back types, steps, bounds, categories and missing cells.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.core.progress import tell
-from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Grids, Layout, Records, width
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Extent, Grids, Layout, Records, width
 from sfumato.tables.cells import (
     Gap,
     codes_of_cells,
@@ -50,7 +50,7 @@ __all__ = ["MOST_CATEGORIES", "CellsRead", "Codec", "EncodedColumn", "Unseen", "
 _ROUNDING = 2.0**-46
 
 MOST_CATEGORIES = 200
-"""Most categories of a nominal column: each is a coordinate, and groups keep their products."""
+"""Most categories of a nominal column that are a coordinate each; of more the place among them is one coordinate."""
 
 CellsRead = tuple[NDArray[Any], NDArray[np.bool_]]
 """The cells of a column as numbers or as places in its categories, and which of them are missing."""
@@ -105,11 +105,13 @@ class Codec:
         crowd: int = 2,
         persons: NDArray[np.int64] | None = None,
         gaps: bool = False,
+        codes: bool = False,
     ) -> Codec:
         """Learn means, scales and grids from a table.
 
         An observed extreme may cut the release only where ``crowd`` persons hold it; a row is a person unless
-        ``persons`` tells whom each is about. With ``gaps`` every column can hold missing cells, whether it does or not.
+        ``persons`` tells whom each is about. With ``gaps`` every column can hold missing cells, whether it does or not;
+        with ``codes`` columns of very many categories are one coordinate, and else they are refused.
         """
         check_columns(table, schema)
         if table.num_rows == 0:
@@ -120,7 +122,7 @@ class Codec:
         columns: list[EncodedColumn] = []
         for field in encoded:
             start = columns[-1].blocks[-1].stop if columns else 0
-            columns.append(_fit_column(table.column(field.name), field, start, crowd, persons, gaps=gaps))
+            columns.append(_fit_column(table.column(field.name), field, start, crowd, persons, gaps=gaps, coded=codes))
             tell("reading columns", len(columns) / len(encoded))
         complete = {column.field.name: column.field for column in columns}
         fields = tuple(complete.get(field.name, field) for field in schema)
@@ -265,17 +267,20 @@ def _fit_column(
     persons: NDArray[np.int64] | None,
     *,
     gaps: bool = False,
+    coded: bool = False,
 ) -> EncodedColumn:
     field = complete_field(field, cells)
     array = plain(cells)
     if field.kind in _CATEGORICAL:
-        _check_category_count(field)
+        many = _check_category_count(field, coded=coded)
         codes, absent = codes_of_cells(cells, field)
         share = np.bincount(codes[~absent], minlength=len(field.domain.categories or ())) / max(1, (~absent).sum())
         fill = tuple((share * CATEGORY_SCALE).tolist())
         end, extent = start + len(share), extent_of_labels(field)
         blocks = [Block(field.name, BlockKind.CATEGORY, start, end, fill, extent=extent)]
         column = EncodedColumn(field, _written_type(cells.type), ())
+        if many:
+            blocks = [_code_block(field.name, start, codes[~absent], extent)]
     else:
         numbers, absent = numbers_of_cells(cells, field)
         grid = fit_grid(numbers[~absent], field, cells.type, crowd, None if persons is None else persons[~absent])
@@ -289,13 +294,22 @@ def _fit_column(
     return dataclasses.replace(column, blocks=tuple(blocks), gap=gap_of_cells(array, absent))
 
 
-def _check_category_count(field: Field) -> None:
+def _check_category_count(field: Field, *, coded: bool) -> bool:
+    """Whether categories are so many that their place is the coordinate; refuses that where it cannot be."""
     count = len(field.domain.categories or ())
-    if count > MOST_CATEGORIES:
+    if count > MOST_CATEGORIES and not coded:
         raise SchemaError(
-            f"column {field.name!r} has {count} categories and at most {MOST_CATEGORIES} are handled; declare it an "
-            "identifier (dropped), or pool its categories"
+            f"column {field.name!r} has {count} categories and at most {MOST_CATEGORIES} are handled here; declare it "
+            "an identifier (dropped), pool its categories, or take --method condense or chain"
         )
+    return count > MOST_CATEGORIES
+
+
+def _code_block(name: str, start: int, codes: NDArray[np.int64], extent: Extent) -> Block:
+    """One standardized coordinate for the places of very many categories; labels alike, as sorted ones, are near."""
+    origin, unit = (float(codes.mean()), float(codes.std())) if len(codes) else (0.0, 1.0)
+    extent = dataclasses.replace(extent, origin=origin, unit=unit or 1.0)
+    return Block(name, BlockKind.CODE, start, start + 1, (0.0,), extent=extent)
 
 
 def _written_type(kind: pa.DataType) -> pa.DataType:
@@ -327,7 +341,10 @@ def _place_cells(read: CellsRead, column: EncodedColumn, values: NDArray[np.floa
     if column.grid is None:
         known = cells >= 0
         rows = np.flatnonzero(known)
-        values[rows, block.start + cells[rows]] = CATEGORY_SCALE
+        if block.kind is BlockKind.CODE:
+            values[rows, block.start] = block.coordinates(cells[rows])
+        else:
+            values[rows, block.start + cells[rows]] = CATEGORY_SCALE
     else:
         known = np.isfinite(cells) & ~absent
         here = slice(None) if known.all() else known  # a mask costs more than the arithmetic
@@ -351,7 +368,8 @@ def _decode_column(
     if len(column.blocks) > 1:
         absent = values[:, column.blocks[1].start] > 0.5
     if column.grid is None:
-        return write_codes(np.argmax(values[:, block.where], axis=1), absent, column.field, kind, column.gap)
+        places = block.places(values) if block.kind is BlockKind.CODE else np.argmax(values[:, block.where], axis=1)
+        return write_codes(places, absent, column.field, kind, column.gap)
     if moved and block.centre is not None and block.scale is not None:
         numbers = values[:, block.start] * block.scale + block.centre
         return write_moved(numbers, absent, column.field, kind, grid, column.gap)

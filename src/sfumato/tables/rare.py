@@ -164,7 +164,14 @@ def recode(table: pa.Table, recodings: Collection[Recoding]) -> pa.Table:
 
 
 def share_values(
-    table: pa.Table, schema: Schema, *, k: int, way: Way | None, persons: Codes | None, rng: np.random.Generator
+    table: pa.Table,
+    schema: Schema,
+    *,
+    k: int,
+    way: Way | None,
+    persons: Codes | None,
+    rng: np.random.Generator,
+    most: int | None = MOST_CATEGORIES,
 ) -> Shared:
     """A table in which at least ``k`` persons hold each category, and as many lack a cell where any does.
 
@@ -184,6 +191,8 @@ def share_values(
         Whom each row is about; by default each about a person of its own.
     rng : numpy.random.Generator
         Draws the records that missing cells are filled from.
+    most : int, optional
+        Categories that a column may keep; of more the smallest join others. None where there is no end.
 
     Raises
     ------
@@ -201,7 +210,7 @@ def share_values(
         shown = sum(_count_rare(table, each, k, persons) for each in (*listed, *passed))
         return Shared(table, schema, told, dataclasses.replace(fact, shown=shown) if fact.columns else None)
     absent = {name: absent_cells(plain(table.column(name)), each.missing) for name, each in fields.items()}
-    found = {each.name: _recode(table.column(each.name), each, k, way, persons) for each in listed}
+    found = {each.name: _recode(table.column(each.name), each, k, way, persons, most) for each in listed}
     dropped = {name for name, gone in absent.items() if count_holders(np.where(gone, -1, 0), 1, persons)[0] < k}
     dropped |= {name for name, recoding in found.items() if recoding is not None and recoding.after is None}
     _check_target(schema.target, found, dropped, k, told=way is not None)
@@ -309,17 +318,20 @@ def _check_target(
         )
 
 
-def _recode(column: pa.ChunkedArray, each: Field, k: int, way: Way | None, persons: Codes | None) -> Recoding | None:
+def _recode(
+    column: pa.ChunkedArray, each: Field, k: int, way: Way | None, persons: Codes | None, most: int | None
+) -> Recoding | None:
     """How a column's categories become ones that enough hold; None where all stay."""
     codes, _ = read_codes(column, each)
     size = len(each.domain.categories or ())
     holders = count_holders(codes, size, persons)
     if each.kind is Kind.NOMINAL:
-        rare = ((holders > 0) & (holders < k)).any() or size > MOST_CATEGORIES
+        rare = ((holders > 0) & (holders < k)).any() or (most is not None and size > most)
         if not rare:
             return None
         lifts = each.hierarchy is not None and way != "pool"
-        return _lift(each, codes, holders, k, persons) if lifts else _pool(each, codes, holders, k, persons)
+        way_to = _lift if lifts else _pool
+        return way_to(each, codes, holders, k, persons, most)
     if each.kind is Kind.BOOLEAN:
         rare = ((holders > 0) & (holders < k)).any()
         return Recoding(each, None, np.zeros(size, dtype=np.int64), joined=1) if rare else None
@@ -337,27 +349,29 @@ def _join_neighbours(each: Field, codes: Codes, holders: Codes, k: int) -> Recod
     return Recoding(each, after, places, joined=int(rare.sum()), cells=int(rare[codes[codes >= 0]].sum()))
 
 
-def _pool(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | None) -> Recoding:
+def _pool(
+    each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | None, most: int | None = MOST_CATEGORIES
+) -> Recoding:
     """Rare categories become one named other; so do the smallest of too many."""
     size, known = len(holders), codes[codes >= 0]
     first = np.full(size, len(codes))
     np.minimum.at(first, known, np.flatnonzero(codes >= 0))
     present = np.flatnonzero(holders > 0)
     order = present[np.lexsort((first[present], holders[present]))]  # columns that go together are cut alike
-    most = MOST_CATEGORIES if len(order) <= MOST_CATEGORIES else MOST_CATEGORIES - 1
-    count = max(int((holders[order] < k).sum()), len(order) - most)
+    few = int((holders[order] < k).sum())
+    count = few if most is None or len(order) <= most else max(few, len(order) - (most - 1))
     who = np.empty(0, dtype=np.int64) if persons is None else persons[codes >= 0]
     pooled = np.zeros(size, dtype=np.bool_)
     while count < len(order):
         pooled[order[:count]] = True
         inside = pooled[known]
         if not count or (int(inside.sum()) if persons is None else len(np.unique(who[inside]))) >= k:
-            return _as_other(each, pooled, holders, int(inside.sum()))
+            return _as_other(each, pooled, holders, int(inside.sum()), most)
         count += 1
     return Recoding(each, None, np.zeros(size, dtype=np.int64), joined=count)
 
 
-def _lift(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | None) -> Recoding:
+def _lift(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | None, most: int | None) -> Recoding:
     """Rare categories become wider ones of the hierarchy, level by level; what is still rare is pooled."""
     hierarchy, listed = hierarchy_of(each), [label_of(category) for category in each.domain.categories or ()]
     labels, rare = list(listed), (holders > 0) & (holders < k)
@@ -375,7 +389,7 @@ def _lift(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | No
     between = Field(
         each.name, Kind.NOMINAL, each.role, Domain(categories=tuple(names)), each.missing, reason=each.reason
     )
-    rest = _pool(between, inside, count_holders(inside, len(names), persons), k, persons)
+    rest = _pool(between, inside, count_holders(inside, len(names), persons), k, persons, most)
     if rest.after is None:
         return Recoding(each, None, np.zeros(len(listed), dtype=np.int64), joined=int(moved.sum()))
     places = rest.places[places]
@@ -392,9 +406,9 @@ def _coded(labels: list[str], codes: Codes) -> tuple[dict[str, int], Codes]:
     return names, np.where(codes >= 0, places[codes], -1)
 
 
-def _as_other(each: Field, pooled: Mask, holders: Codes, cells: int) -> Recoding:
+def _as_other(each: Field, pooled: Mask, holders: Codes, cells: int, most: int | None) -> Recoding:
     listed, declared = each.domain.categories or (), each.domain.declared and pooled.any()
-    kept = np.flatnonzero(~pooled if declared and len(listed) < MOST_CATEGORIES else ~pooled & (holders > 0))
+    kept = np.flatnonzero(~pooled if declared and (most is None or len(listed) < most) else ~pooled & (holders > 0))
     labels: tuple[Category, ...] = tuple(listed[place] for place in kept)
     places = np.full(len(listed), len(kept) if pooled.any() else -1)
     places[kept] = np.arange(len(kept))

@@ -144,7 +144,7 @@ def boosted_labels(rows: Matrix, labels: Matrix, people: Matrix, named: Sequence
 
 def _width(study: Study, column: str) -> int:
     """How many categories any table has in a column."""
-    return max((block.stop - block.start for block in study.layout if block.column == column), default=1)
+    return max((block.categories for block in study.layout if block.column == column), default=1)
 
 
 def _table(people: _ClassedPeople, target: int) -> Matrix:

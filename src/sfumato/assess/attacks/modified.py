@@ -118,7 +118,7 @@ def _halves(
 
 
 def _categories(study: Study, column: str) -> int:
-    return max((block.stop - block.start for block in study.layout if block.column == column), default=1)
+    return max((block.categories for block in study.layout if block.column == column), default=1)
 
 
 HIDDEN_LABEL = Measure(

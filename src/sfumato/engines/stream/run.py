@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.randomness import Randomness
+from sfumato.core.records import BlockKind
 from sfumato.engines.plan import Plan, empty_columns, prepare, schema_of
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.stream.batches import cut_batches
@@ -28,7 +29,7 @@ from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.mechanisms.condense.mechanism import Condensation, effective_levels
 from sfumato.mechanisms.condense.partition import partition
 from sfumato.tables.cells import decimals_of_step
-from sfumato.tables.codec import Codec
+from sfumato.tables.codec import MOST_CATEGORIES, Codec
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
@@ -188,6 +189,12 @@ def _first_groups(
 ) -> _Begun:
     """Condense the first records statically [AY05, sec. 2]."""
     job = prepare(arrow, Plan(Condensation(k=k, grouping=grouping), schema, level, randomness=randomness, rare="keep"))
+    many = [block for block in job.codec.layout if block.kind is BlockKind.CODE]
+    if many:
+        raise SchemaError(
+            f"column {many[0].column!r} has {many[0].categories} categories and a stream handles at most "
+            f"{MOST_CATEGORIES}; declare it an identifier (dropped), or pool its categories"
+        )
     codec = with_indicators(job.codec)
     levels = effective_levels(job.records.levels, k, allow_level_1=False)
     values = codec.encode(job.original, levels=levels).values

@@ -38,6 +38,8 @@ class Column:
     bins : int
     commonest : ndarray
         Categories that have a bin of their own, in order; empty for numbers.
+    order : ndarray, optional
+        Of very many categories the rank of each, by the mean of what they go with most; None where they are few.
     """
 
     block: Block
@@ -47,6 +49,7 @@ class Column:
     edges: NDArray[np.float64]
     bins: int
     commonest: NDArray[np.int64]
+    order: NDArray[np.float64] | None = None
 
     @property
     def name(self) -> str:
@@ -78,16 +81,20 @@ class Column:
         absent, shift = np.isnan(cells), int(self.missing is not None)
         if self.is_number:
             found = np.searchsorted(self.edges, cells, side="right")
+        elif self.order is not None:
+            found = np.searchsorted(self.edges, self.order[np.where(absent, 0, cells).astype(np.int64)], side="right")
         else:
-            found = np.full(int(self.block.stop - self.block.start) + 1, len(self.commonest))
+            found = np.full(self.block.categories + 1, len(self.commonest))
             found[self.commonest] = np.arange(len(self.commonest))
             found = found[np.where(absent, 0, cells).astype(np.int64)]
         return np.where(absent, 0, found + shift).astype(np.uint8)
 
     def score(self) -> tuple[NDArray[np.int64], int]:
         """What the records of a leaf shall be alike in, and how many classes that has; 0 where it is a number."""
-        absent = np.isnan(self.cells)
-        if not self.is_number:
+        cells, absent = self.cells, np.isnan(self.cells)
+        if self.order is not None:
+            cells = np.where(absent, np.nan, self.order[np.where(absent, 0, cells).astype(np.int64)])
+        elif not self.is_number:
             own = self.codes(self.cells).astype(np.int64)
             classes, places, sizes = np.unique(own, return_inverse=True, return_counts=True)
             if len(classes) <= _MOST_CLASSES:
@@ -96,11 +103,11 @@ class Column:
             rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
             return np.minimum(rank, _MOST_CLASSES - 1)[places], _MOST_CLASSES
         if absent.any():
-            edges = _edges(self.cells[~absent], _QUANTILES)
-            own = np.where(absent, 0, np.searchsorted(edges, self.cells, side="right") + 1)
+            edges = _edges(cells[~absent], _QUANTILES)
+            own = np.where(absent, 0, np.searchsorted(edges, cells, side="right") + 1)
             return own.astype(np.int64), len(edges) + 2
-        _, places, sizes = np.unique(self.cells, return_inverse=True, return_counts=True)
-        middle = (2 * np.cumsum(sizes) - sizes) * _SCORES // (2 * len(self.cells))
+        _, places, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+        middle = (2 * np.cumsum(sizes) - sizes) * _SCORES // (2 * len(cells))
         return middle[places].astype(np.int64), 0
 
     def write(self, cells: NDArray[np.float64], values: NDArray[np.float64]) -> None:
@@ -109,6 +116,8 @@ class Column:
         rows = np.flatnonzero(~absent)
         if self.is_number:
             values[rows, self.block.start] = cells[rows]
+        elif self.block.kind is BlockKind.CODE:
+            values[rows, self.block.start] = self.block.coordinates(cells[rows].astype(np.int64))
         else:
             values[rows, self.block.start + cells[rows].astype(np.int64)] = CATEGORY_SCALE
         if self.missing is not None:
@@ -134,7 +143,7 @@ def read_columns(records: Records, k: int) -> list[Column]:
     """Columns of records, with the numbers marked that fewer than ``k`` persons hold."""
     missing = {block.column: block for block in records.layout if block.kind is BlockKind.MISSING}
     return [
-        _read(records.values, block, missing.get(block.column), k, records.persons)
+        _read(records, block, missing.get(block.column), k)
         for block in records.layout
         if block.kind is not BlockKind.MISSING
     ]
@@ -144,19 +153,15 @@ def cells_of_block(values: NDArray[np.float64], block: Block, missing: Block | N
     """Cells of a column from coordinates: the number, or the place of the category; NaN where one is missing."""
     if block.kind is BlockKind.NUMBER:
         cells = np.array(values[:, block.start])
+    elif block.kind is BlockKind.CODE:
+        cells = block.places(values).astype(np.float64)
     else:
         cells = np.argmax(values[:, block.where], axis=1).astype(np.float64)
     return cells if missing is None else np.where(values[:, missing.start] > 0.5, np.nan, cells)
 
 
-def _read(
-    values: NDArray[np.float64],
-    block: Block,
-    missing: Block | None,
-    k: int,
-    persons: NDArray[np.int64] | None,
-) -> Column:
-    cells = cells_of_block(values, block, missing)
+def _read(records: Records, block: Block, missing: Block | None, k: int) -> Column:
+    persons, cells = records.persons, cells_of_block(records.values, block, missing)
     rare, known = np.zeros(len(cells), dtype=np.bool_), ~np.isnan(cells)
     if block.kind is BlockKind.NUMBER and not (block.extent is not None and block.extent.labels):
         places = np.unique(cells[known], return_inverse=True)[1]
@@ -165,11 +170,39 @@ def _read(
     if block.kind is BlockKind.NUMBER:
         edges, commonest = _edges(cells[~np.isnan(cells)], room), np.empty(0, dtype=np.int64)
         bins = len(edges) + 1
+    elif block.kind is BlockKind.CODE:
+        order = _ranks(records, block, cells)
+        edges = _edges(order[cells[~np.isnan(cells)].astype(np.int64)], room)
+        none = np.empty(0, dtype=np.int64)
+        return Column(block, missing, cells, rare, edges, len(edges) + 1 + int(missing is not None), none, order)
     else:
-        sizes = np.bincount(cells[~np.isnan(cells)].astype(np.int64), minlength=block.stop - block.start)
+        sizes = np.bincount(cells[~np.isnan(cells)].astype(np.int64), minlength=block.categories)
         commonest, edges = np.sort(np.argsort(-sizes, kind="stable")[: room - 1]), np.empty(0)
         bins = len(commonest) + 1
     return Column(block, missing, cells, rare, edges, bins + int(missing is not None), commonest)
+
+
+def _ranks(records: Records, block: Block, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rank of each of very many categories by the mean of the target, or of the coordinate that they tell most of."""
+    known = ~np.isnan(cells)
+    codes = cells[known].astype(np.int64)
+    sizes = np.maximum(np.bincount(codes, minlength=block.categories), 1)
+    best, means = -1.0, np.zeros(block.categories)
+    others = [each for each in records.layout if each.column != block.column]
+    aimed = [each for each in others if each.column == records.target and each.kind is not BlockKind.MISSING]
+    for each in aimed or others:
+        for place in range(each.start, each.stop):
+            numbers = records.values[known, place]
+            spread = float(numbers.var())
+            if spread <= 0.0:
+                continue
+            mean = np.bincount(codes, numbers - numbers.mean(), block.categories) / sizes
+            told = float(sizes @ mean**2) / (len(numbers) * spread)
+            if told > best:
+                best, means = told, mean
+    ranks = np.empty(len(means))
+    ranks[np.argsort(means, kind="stable")] = np.arange(len(means))
+    return ranks
 
 
 def _edges(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64]:

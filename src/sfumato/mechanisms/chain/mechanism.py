@@ -62,7 +62,7 @@ class Chain:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=True, floor=max(self.k, self.leaf), holders=self.k, conditional=True)
+        return Traits(synthetic=True, floor=max(self.k, self.leaf), holders=self.k, conditional=True, codes=True)
 
     @property
     def method(self) -> str:

@@ -85,7 +85,8 @@ class ClasswiseCondensation:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=True, floor=FLOOR if self.k is None else self.k, level_1=self.allow_level_1)
+        floor = FLOOR if self.k is None else self.k
+        return Traits(synthetic=True, floor=floor, level_1=self.allow_level_1, codes=True)
 
     @property
     def method(self) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.compiled import fixed
-from sfumato.core.groups import redraw
 from sfumato.core.records import Layout
+from sfumato.mechanisms.condense.codes import redraw_coded
 from sfumato.mechanisms.condense.partition import partition
 
 __all__ = ["TRIED", "better_grouping", "can_try"]
@@ -73,7 +73,7 @@ def better_grouping(
             of_group = np.zeros(int(labels.max()) + 1, dtype=np.int64)
             of_group[labels] = classes[kept]
             for _ in range(_DRAWS):
-                rows = redraw(values[kept], labels, layout, rng)[:, seen]
+                rows = redraw_coded(values[kept], labels, layout, rng)[:, seen]
                 told = _told(rows, np.repeat(of_group, np.bincount(labels)), values[aside][:, seen])
                 right[place] += int((told == classes[aside]).sum())
     return TRIED[int(np.argmax(right))]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError
 from sfumato.core.facts import PersonsApart
-from sfumato.core.groups import redraw
 from sfumato.core.records import Layout, Records
+from sfumato.mechanisms.condense.codes import redraw_coded
 from sfumato.mechanisms.condense.layers import check_persons
 from sfumato.mechanisms.condense.partition import can_begin, partition
 from sfumato.mechanisms.condense.synthesize import group_facts
@@ -116,7 +116,7 @@ def synthesize_linked(
         rows = wide.joined(records.values[places])
         wider = None if weights is None else wide.joined(np.tile(weights, (1, times, 1)))[0]
         own = partition(rows, asked[who], records.strata[places[:, 0]], rng, weights=wider, **options)
-        drawn = wide.parted(redraw(rows, own, wide.blocks(times), rng), times)
+        drawn = wide.parted(redraw_coded(rows, own, wide.blocks(times), rng), times)
         kept.append(places.ravel())
         labels.append((group + own[:, None] * times + np.arange(times)).ravel())
         values.append(drawn.reshape(-1, records.values.shape[1]))

@@ -76,7 +76,7 @@ class Condensation:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=True, floor=self.k, level_1=self.allow_level_1, links=True)
+        return Traits(synthetic=True, floor=self.k, level_1=self.allow_level_1, links=True, codes=True)
 
     @property
     def method(self) -> str:

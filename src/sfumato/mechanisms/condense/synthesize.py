@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.core.facts import CountsKept, Fact, Grouped, PersonsApart, Shuffled, Synthesized
-from sfumato.core.groups import columns_of_blocks, count_alike, redraw
+from sfumato.core.groups import columns_of_blocks, count_alike
 from sfumato.core.records import BlockKind, Records
+from sfumato.mechanisms.condense.codes import redraw_coded
 from sfumato.mechanisms.protocol import Sanitized, Workings, rows_drawn
 
 __all__ = ["group_facts", "synthesize"]
@@ -53,7 +54,7 @@ def synthesize(
     sizes = np.bincount(labels)
     rows = len(records) if records.wanted is None else records.wanted.rows
     times = -(-rows // len(records))
-    drawn = [redraw(records.values, labels, records.layout, rng) for _ in range(times)]
+    drawn = [redraw_coded(records.values, labels, records.layout, rng) for _ in range(times)]
     values = drawn[0] if times == 1 else np.concatenate(drawn)
     drawn_from = np.tile(np.repeat(np.arange(len(sizes)), sizes), times)
     if shared is not None:
@@ -90,7 +91,7 @@ def group_facts(
             PrivacyLeakWarning,
             stacklevel=4,  # whoever called the mechanism
         )
-    categories = sum(block.kind is BlockKind.CATEGORY for block in records.layout)
+    categories = sum(block.kind in (BlockKind.CATEGORY, BlockKind.CODE) for block in records.layout)
     missing = sum(block.kind is BlockKind.MISSING for block in records.layout)
     grouped = Grouped(
         algorithm=algorithm,
