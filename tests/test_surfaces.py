@@ -186,7 +186,7 @@ OTHERWISE: dict[str, set[str]] = {  # places to read and write, and options that
     "inspect": {"source"},
     "verify": set(),
     "breach": {"plot"},
-    "reconstruct": {"source", "plot", "of_chance"},
+    "reconstruct": {"source", "plot"},
     "relate": {"source"},
 }
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, SchemaError, TooFew
+from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
@@ -24,7 +26,9 @@ from sfumato.mine.reconstruct.bands import LEAST
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish.release import Release
 from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream
-from sfumato.tables.cells import absent_cells, plain
+from sfumato.tables.cells import absent_cells, is_text, plain
+from sfumato.tables.dates import fitting_formats, microseconds_of_cells
+from sfumato.tables.field import Field, Kind
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.infer import MISSING_MARKS
 from sfumato.tables.persons import persons_of_table, propose_person
@@ -241,6 +245,8 @@ def _released(table: pa.Table, column: str, spec: NoiseSpec) -> tuple[NDArray[An
     cells, absent = _cells_of(table, column, spec)
     labels = spec.released.values if isinstance(spec.released, Labels) else None
     present = cells.filter(pa.array(~absent))
+    if isinstance(spec.domain, Dates) and not spec.recodes:
+        return _counts_of_dates(present, column, spec), int(absent.sum())
     try:
         values = present.cast(pa.string() if labels is not None else pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -254,6 +260,36 @@ def _released(table: pa.Table, column: str, spec: NoiseSpec) -> tuple[NDArray[An
     except SchemaError as error:
         raise SchemaError(f"column {column!r}: {error}") from None
     return array, int(absent.sum())
+
+
+def _counts_of_dates(cells: pa.Array, column: str, spec: NoiseSpec) -> NDArray[Any]:
+    """Released dates as their domain counts them; a column of text may write them in any one way."""
+    assert isinstance(spec.domain, Dates)
+    field = Field(column, Kind.DATE)
+    if is_text(cells.type):
+        forms = fitting_formats(cells) if len(cells) else ()
+        if len(cells) and len(forms) != 1:
+            how = "in several ways" if forms else "as none"
+            raise SchemaError(
+                f"column {column!r} holds texts that can be read {how} as dates; write them as 2020-01-31"
+            )
+        field = dataclasses.replace(field, format=forms[0] if forms else None)
+    nothing = np.zeros(len(cells), dtype=np.bool_)
+    try:
+        moments, strange = microseconds_of_cells(cells, nothing, field)
+    except SchemaError:
+        raise SchemaError(f"column {column!r} holds no dates; check column and specification") from None
+    counts = spec.domain.counts(moments)
+    odd = int((strange | (spec.domain.moments(counts) != moments)).sum())
+    if odd:
+        raise SchemaError(
+            f"column {column!r}: {odd} values are not dates by {spec.domain.unit}; check that they belong to this file"
+        )
+    try:
+        spec.encode_output(counts)
+    except SchemaError as error:
+        raise SchemaError(f"column {column!r}: {error}") from None
+    return counts
 
 
 @dataclass(frozen=True)

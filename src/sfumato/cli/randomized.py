@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,6 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
 @click.option("--strict", is_flag=True, help="Refuse values that do not fit the law (exit code 3).")
 @click.option("--least", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Refuse below this worth.")
 @click.option("--limit", type=COUNT, default=5000, show_default=True, help="Most iterations.")
-@click.option("--seed", "--resamples", "of_chance", type=int, hidden=True)
 @options("plot", output="Write it to this CSV file.")
 @options("encoding", "query", overwrite="Replace files of these names.")
 @verb
@@ -96,7 +96,6 @@ def reconstruct(
     overwrite: bool,
     encoding: str,
     query: str | None,
-    of_chance: int | None,
     **told: Any,
 ) -> None:
     """Estimate the distribution behind a column of randomized values; single values stay unknown.
@@ -109,8 +108,6 @@ def reconstruct(
     from sfumato.core.replacing import check_target
     from sfumato.privacy.randomized import read_spec
 
-    if of_chance is not None:
-        console.note("sfumato: nothing is drawn any more, so --seed and --resamples have no effect; leave them out.")
     form = check_plot(plot, source, overwrite=overwrite)
     if output is not None:
         if output.suffix.lower() != ".csv":
@@ -194,11 +191,11 @@ def _write(found: Reconstruction, column: str, plot: Path | None, form: str, out
     if output is not None:
         with replacing_target(output) as work, Path(work).open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
-            edges = found.edges
+            edges = found.cells.told_edges
             writer.writerow((*(("value",) if edges is None else ("from", "to")), "probability", "lower", "upper"))
             bounds: list[tuple[Any, ...]] = [(value,) for value in found.values or ()]
             if edges is not None:
-                bounds = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+                bounds = list(pairwise(edges))
             told = found.to_document()
             rows = zip(bounds, told["probability"], told["lower"], told["upper"], strict=True)
             writer.writerows((*where, *numbers) for where, *numbers in rows)  # no band is an empty cell

@@ -14,6 +14,7 @@ from typing import Any
 from sfumato.core.documents import Unparsable, plain, typed, write_json
 from sfumato.core.errors import BadInput, OptionError, SchemaError
 from sfumato.core.laws.amplification import upward_bound
+from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.laws.operators import Additive
@@ -42,6 +43,11 @@ class Question:
         if not _NAME.fullmatch(self.name):
             raise OptionError(
                 "the name of a question has 1 to 32 small letters, digits, - or _, a letter first; choose another"
+            )
+        if isinstance(self.spec.domain, Dates):
+            raise OptionError(
+                f"question {self.name!r} asks for a date, which the page cannot take; ask for a year or an age, or use "
+                "sanitize --method randomize"
             )
         _check_printable(self.text)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["CATEGORY_SCALE", "Block", "BlockKind", "Extent", "Grids", "Layout", "Records", "Wanted", "width"]
+__all__ = ["CATEGORY_SCALE", "Answers", "Block", "BlockKind", "Extent", "Grids", "Layout", "Records", "Wanted", "width"]
 
 CATEGORY_SCALE = 0.5**0.5
 """Value of the one non-zero coordinate of a category: two different categories lie at distance 1."""
@@ -39,7 +39,8 @@ class Extent:
     ``declared`` ones are public knowledge; others were read off the data. Plain numbers have ``low``, ``high`` and
     ``step``, each None where it is open; categories and places in an order have ``labels``, as their cells are written.
     For places in an order, and of one category among very many, the coordinate times ``unit`` plus ``origin`` is the
-    place.
+    place. ``dates`` is the step of a column of dates, which count in it since 1970 (those by months in days), by
+    ``unit`` and ``origin`` too; ``first`` and ``last`` are the dates that the column can hold at all.
     """
 
     declared: bool
@@ -49,6 +50,9 @@ class Extent:
     labels: tuple[str, ...] = ()
     origin: float = 0.0
     unit: float = 1.0
+    dates: str = ""
+    first: float = 0.0
+    last: float = 0.0
 
     def __repr__(self) -> str:
         return f"Extent({'declared' if self.declared else 'observed'})"
@@ -60,7 +64,7 @@ class Block:
 
     ``fill`` is what a missing cell takes in these coordinates: the column's mean, so that it pulls
     no distance either way. Of a column of plain numbers the coordinate times ``scale`` plus ``centre`` is the number in
-    the column's own units; None for categories, places in an order and dates. ``extent`` is None for dates.
+    the column's own units; None for categories, places in an order and dates.
     """
 
     column: str
@@ -128,6 +132,27 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Answers:
+    """Cells of a column that leave as values of another kind: which of the ``labels`` each is, -1 where it is missing.
+
+    Without labels they are whole numbers from 0 to ``most``. ``ordered`` says that the labels have an order.
+    """
+
+    column: str
+    codes: NDArray[np.int64]
+    labels: tuple[str, ...] = ()
+    most: int = 0
+    ordered: bool = False
+
+    def take(self, rows: NDArray[np.int64]) -> Answers:
+        """Some of the cells."""
+        return dataclasses.replace(self, codes=self.codes[rows])
+
+    def __repr__(self) -> str:
+        return f"Answers({self.column!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Records:
     """The records of a table as a mechanism sees them.
 
@@ -153,6 +178,9 @@ class Records:
         that would move their mean. Type, step and declared bounds stay.
     persons : ndarray of shape (n,), optional
         Whom each record is about; None where each is about a person of its own.
+    answers : tuple of Answers
+        Columns that leave as values of another kind; their coordinates hold a value that fits each answer best, to
+        compare them by.
     wanted : Wanted, optional
         Rows that are to be made of them; None where as many as there are records.
     linked : bool
@@ -170,6 +198,7 @@ class Records:
     persons: NDArray[np.int64] | None = None
     wanted: Wanted | None = None
     linked: bool = False
+    answers: tuple[Answers, ...] = ()
 
     def __post_init__(self) -> None:
         n, d = self.values.shape
@@ -177,7 +206,7 @@ class Records:
             raise ValueError(f"records of shape ({n}, {d}) do not fit their layout, levels or strata")
         if self.target is not None and all(block.column != self.target for block in self.layout):
             raise ValueError(f"the target {self.target!r} is not a column of the layout")
-        numbers = {block.column for block in self.layout if block.scale is not None}
+        numbers = {block.column for block in self.layout if block.scale is not None or _is_date(block)}
         if not self.moved <= numbers:
             raise ValueError(f"{len(self.moved - numbers)} columns were moved that are no plain numbers of the layout")
         if not {column for column, _, _ in self.grids} <= self.moved:
@@ -186,6 +215,8 @@ class Records:
             raise ValueError("a column without numbers has no bounds to be freed from")
         if self.persons is not None and self.persons.shape != (n,):
             raise ValueError(f"there are {n} records and {len(self.persons)} of them say whom they are about")
+        if any(each.codes.shape != (n,) for each in self.answers):
+            raise ValueError(f"there are {n} records and another number of answers")
         for array in (self.values, self.levels, self.strata, *(() if self.persons is None else (self.persons,))):
             array.setflags(write=False)
 
@@ -200,7 +231,12 @@ class Records:
             levels=self.levels[rows],
             strata=self.strata[rows],
             persons=None if self.persons is None else self.persons[rows],
+            answers=tuple(each.take(rows) for each in self.answers),
         )
 
     def __repr__(self) -> str:
         return f"Records(n={len(self)}, d={self.values.shape[1]}, blocks={len(self.layout)})"
+
+
+def _is_date(block: Block) -> bool:
+    return block.extent is not None and bool(block.extent.dates)

@@ -16,6 +16,7 @@ from sfumato.engines.linked import with_persons, with_persons_field
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.plan import Plan, Prepared, prepare
 from sfumato.mechanisms.protocol import Workings
+from sfumato.tables.answered_columns import answered_fields, write_answers
 from sfumato.tables.codec import Codec
 from sfumato.tables.kept_rules import KeptRules, keep_rules
 from sfumato.tables.levels import meets_all, parse_conditions
@@ -51,13 +52,15 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
         _check_where(released, job, plan)
     rows_in, job = _made_from(job, sanitized.workings)
     released, scaled = _scaled(released, job)
-    table, linked = with_persons(_beside(released, job, sanitized.workings), records, job.original, job.records.persons)
+    leaving = _beside(write_answers(released, records, job.codec.schema), job, sanitized.workings)
+    table, linked = with_persons(leaving, records, job.original, job.records.persons)
+    freed = answered_fields(free_fields(schema, records.moved, records.grids), records.answers)
     return Outcome(
         recipe=plan.recipe(dataclasses.replace(job.told, rules=schema.rules)),
         table=table,
         rows_in=rows_in,
         rows_out=released.num_rows,
-        schema=with_persons_field(schema) if linked else free_fields(schema, records.moved, records.grids),
+        schema=with_persons_field(schema) if linked else freed,
         facts=(
             *job.facts,
             *sanitized.facts,

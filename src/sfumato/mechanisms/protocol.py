@@ -83,7 +83,8 @@ class Workings:
     people, by their coordinates, as somebody can who knows the algorithm and what was grown by it, ``regrown`` as one
     who grows that anew on the release; more is likelier among the records. ``sample`` are the places of the records
     that were drawn into the release, among which ``origin`` counts; all others are people outside. ``texts`` are
-    further files for the owner, by name.
+    further files for the owner, by name. ``answers`` are the codes of cells that leave as values of another kind, by
+    column.
     """
 
     labels: NDArray[np.int64] | None = None
@@ -97,6 +98,7 @@ class Workings:
     regrown: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     sample: NDArray[np.int64] | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return "Workings(owner only)"

@@ -206,11 +206,15 @@ def sanitize(
 
 
 def _relabelled(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
-    """Columns with a category or a gap that their old type may not know, as that of what was pooled or blocked."""
+    """Columns with a category or a gap that their old type may not know, as that of what was pooled or blocked.
+
+    Those that leave as another kind of value, as numbers that stand for sets of labels, are among them.
+    """
     before = outcome.recipe.schema
     return (
         _with_new_gaps(outcome, arrow)
         | _added(outcome, arrow)
+        | frozenset(field.name for field in outcome.schema.encoded if field.kind is not before[field.name].kind)
         | frozenset(
             field.name
             for field in outcome.schema.encoded

@@ -40,6 +40,7 @@ from sfumato.tables.grid import (
     mean_and_scale,
     refuse_misfits,
     unbounded_grid,
+    wide_moments,
 )
 from sfumato.tables.infer import complete_field
 from sfumato.tables.moved_columns import own_units, write_moved
@@ -286,7 +287,7 @@ def _fit_column(
         grid = fit_grid(numbers[~absent], field, cells.type, crowd, None if persons is None else persons[~absent])
         mean, scale = mean_and_scale(numbers[~absent], grid, field)
         centre, unit = own_units(grid, mean, scale, field) or (None, None)
-        within = extent_of_numbers(field, grid, mean, scale)
+        within = extent_of_numbers(field, grid, mean, scale, cells.type)
         blocks = [Block(field.name, BlockKind.NUMBER, start, start + 1, (0.0,), centre, unit, within)]
         column = EncodedColumn(field, _written_type(cells.type), (), grid, mean, scale)
     if gaps or absent.any():
@@ -373,6 +374,9 @@ def _decode_column(
     if moved and block.centre is not None and block.scale is not None:
         numbers = values[:, block.start] * block.scale + block.centre
         return write_moved(numbers, absent, column.field, kind, grid, column.gap)
+    if moved and block.extent is not None and block.extent.dates:
+        dates = values[:, block.start] * block.extent.unit + block.extent.origin
+        return write_numbers(dates, absent, column.field, wide_moments(kind), column.gap)
     with np.errstate(over="ignore"):  # what overflows lies beyond every bound, and is brought inside
         places = values[:, block.start] * column.scale + column.mean
     places[np.abs(places) <= _ROUNDING * (abs(column.scale) + abs(column.mean))] = 0.0  # a heap at nought stays there

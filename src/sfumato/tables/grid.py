@@ -37,6 +37,7 @@ __all__ = [
     "refuse_misfits",
     "step_of_numbers",
     "unbounded_grid",
+    "wide_moments",
 ]
 
 WIDEST = 2.0**51
@@ -311,19 +312,33 @@ def extent_of_labels(field: Field, origin: float = 0.0, unit: float = 1.0) -> Ex
     return Extent(field.domain.declared, labels=labels, origin=origin, unit=unit)
 
 
-def extent_of_numbers(field: Field, grid: Grid, mean: float, scale: float) -> Extent | None:
-    """Bounds and step of a column of numbers, the labels of one of places in an order, and nothing of dates.
+def extent_of_numbers(field: Field, grid: Grid, mean: float, scale: float, kind: pa.DataType) -> Extent:
+    """Bounds and step of a column of numbers or dates, the labels of one of places in an order.
 
     ``mean`` and ``scale`` count in places of the grid. A bound that a declared domain leaves open is none.
     """
     domain = field.domain
     if field.kind is Kind.ORDINAL:
         return extent_of_labels(field, mean, scale)
-    if field.kind is Kind.DATE:
-        return None
     low = None if domain.declared and domain.low is None else grid.low
     high = None if domain.declared and domain.high is None else grid.high
+    if field.kind is Kind.DATE:
+        first, last = _range_of(wide_moments(kind), field, grid.step)
+        origin, step = grid.anchor + mean, str(domain.step)
+        return Extent(domain.declared, low, high, 1.0, (), origin, scale, step, first, last)
     return Extent(domain.declared, low, high, grid.step)
+
+
+def wide_moments(kind: pa.DataType) -> pa.DataType:
+    """Type of moments that holds all years: microseconds in the place of nanoseconds, which end in 2262.
+
+    Examples
+    --------
+    >>> wide_moments(pa.timestamp("ns")), wide_moments(pa.date32())
+    (TimestampType(timestamp[us]), DataType(date32[day]))
+    """
+    nanos = pa.types.is_timestamp(kind) and kind.unit == "ns"
+    return pa.timestamp("us", kind.tz) if nanos else kind
 
 
 def label_of(category: Category) -> str:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError
 from sfumato.core.records import Grids
 from sfumato.tables.cells import EXACT, Gap, decimals_of_step, is_text, write_numbers
-from sfumato.tables.field import Domain, Field, Kind
+from sfumato.tables.dates import is_time_of_day
+from sfumato.tables.field import DateStep, Domain, Field, Kind
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
 
@@ -98,8 +99,15 @@ def round_whole(numbers: NDArray[np.float64], name: str) -> NDArray[np.float64]:
 def free_field(field: Field, grid: tuple[float, float] | None = None) -> Field:
     """Field of a column whose numbers were moved: without domain and format, and continuous.
 
-    Whole numbers stay integer, unless they were moved to a grid that has other places.
+    Whole numbers stay integer, unless they were moved to a grid that has other places. Dates stay dates, by their step,
+    and their texts are ISO dates.
     """
+    if field.kind is Kind.DATE:
+        step = field.domain.step
+        days = step in (DateStep.DAY, DateStep.MONTH)
+        form = None if field.format is None or days else "%Y-%m-%d %H:%M:%S"
+        form = field.format if is_time_of_day(field) else form
+        return dataclasses.replace(field, domain=Domain(step=step), format=form)
     whole = field.kind is Kind.INTEGER and (grid is None or all(float(part).is_integer() for part in grid))
     return dataclasses.replace(field, kind=Kind.INTEGER if whole else Kind.CONTINUOUS, domain=Domain(), format=None)
 

@@ -18,9 +18,11 @@ from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries, redraw_interval
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study
 from sfumato.core.facts import Randomized
+from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Labels, Universe
 from sfumato.core.laws.operators import Operator, likelihoods
 from sfumato.core.laws.spec import NoiseSpec
+from sfumato.tables.dates import unit_of
 from sfumato.tables.grid import label_of
 from sfumato.tables.schema import Kind
 
@@ -89,12 +91,13 @@ class _Guessed:
 
 def _run(study: Study) -> Iterator[Stated]:
     released, original = study.descent()
+    answers = {} if study.workings is None else study.workings.answers
     guessed = [
         found
         for name, spec in randomized_specs(study.facts).items()
         if spec.domain.size <= _MOST
         and (pair := next((pair for pair in study.pairs if pair.name == name), None)) is not None
-        and (found := _guess_column(pair, spec, released, original)) is not None
+        and (found := _guess_column(pair, spec, released, original, answers.get(name))) is not None
     ]
     if not guessed:
         raise NotRun(f"no randomized column has a domain of at most {_MOST} values and cells to guess")
@@ -110,9 +113,12 @@ def _run(study: Study) -> Iterator[Stated]:
         yield f"best-guess/{each.name}", Values(tries.share, tries.interval, baseline, attempts=count)
 
 
-def _guess_column(pair: ColumnPair, spec: NoiseSpec, released: Places, original: Places) -> _Guessed | None:
+def _guess_column(
+    pair: ColumnPair, spec: NoiseSpec, released: Places, original: Places, answers: Places | None
+) -> _Guessed | None:
+    """Guess a column; ``answers`` are its answers where they are of another kind than its values."""
     true = _codes(pair, pair.original, spec.domain)[original]
-    got = _codes(pair, pair.released, spec.released)[released]
+    got = (_codes(pair, pair.released, spec.released) if answers is None else answers)[released]
     outputs = spec.operator.outputs
     possible = got != _NOWHERE if outputs is None else (got >= outputs.start) & (got < outputs.stop)
     there = (true >= 0) & (true < spec.domain.size) & possible
@@ -137,6 +143,9 @@ def _codes(pair: ColumnPair, cells: Column, domain: Universe) -> Places:
         return np.where(cells.absent, gap, codes[known])
     if pair.field.kind in _LISTED:
         return np.full(len(cells.values), _NOWHERE)
+    if isinstance(domain, Dates):
+        counts = domain.counts(np.rint(cells.values).astype(np.int64) * unit_of(pair.field))
+        return np.where(cells.absent, _NOWHERE, counts - domain.low)
     steps = (cells.values - float(domain.low)) / float(domain.step)
     near = np.isfinite(steps) & (np.abs(steps) < 2.0**52) & ~cells.absent
     whole = np.rint(np.where(near, steps, 0.0))

@@ -46,7 +46,15 @@ export function encode(domain, typed) {
   const number = Number(text);
   if (number < domain.low || number > domain.high) return null;
   if (domain.kind === "integers") return Number.isInteger(number) ? number - domain.low : null;
-  return Math.min(Math.round((number - domain.low) / domain.grid), domain.size - 1);
+  return Math.min(nearest((number - domain.low) / domain.grid), domain.size - 1);
+}
+
+// The nearest whole number, and of two equally near ones the even one: as the command line's client rounds.
+function nearest(number) {
+  const below = Math.floor(number);
+  const over = number - below;
+  if (over === 0.5) return below % 2 === 0 ? below : below + 1;
+  return over < 0.5 ? below : below + 1;
 }
 
 // Give the value at a place, also at places that noise has moved beyond the ends.

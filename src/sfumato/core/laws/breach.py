@@ -185,7 +185,7 @@ def answer_breach(spec: NoiseSpec, prior: NDArray[np.float64], about: str, outpu
     code = worst.raising if output is None else int(spec.encode_output([output])[0])
     before = min(1.0, math.fsum(prior[mask]))
     proof = worst.highest == 1.0 or worst.lowest == 0.0
-    values = spec.decode_output([code, worst.raising, worst.lowering]).tolist()
+    values = spec.shown([code, worst.raising, worst.lowering])
     return Breach(
         about=about,
         prior=before,

@@ -159,10 +159,13 @@ def _prior(given: Any, spec: NoiseSpec, *, needed: bool) -> NDArray[np.float64] 
 
 
 def _answer(given: Any, spec: NoiseSpec) -> Any:
+    from sfumato.core.laws.dates import Dates
     from sfumato.core.laws.domains import Labels
 
     if isinstance(spec.released, Labels):
         return given
+    if isinstance(spec.domain, Dates):
+        return spec.domain.count(given)
     try:
         return float(given)
     except ValueError:

@@ -251,21 +251,31 @@ def domain_to_document(domain: Universe) -> dict[str, Any]:
     >>> domain_to_document(Reals(0.0, 1.0, 0.5))
     {'kind': 'reals', 'low': 0, 'high': 1, 'grid': 0.5}
     """
+    from sfumato.core.laws.dates import Dates
+
+    if isinstance(domain, Dates):
+        low, high = domain.written([0, domain.size - 1])
+        return {"kind": "dates", "low": low, "high": high, "unit": domain.unit}
     told = {key: short(value) if isinstance(value, float) else value for key, value in plain(domain).items()}
     return {"kind": type(domain).__name__.lower(), **told}
 
 
 def domain_from_document(document: Mapping[str, Any]) -> Universe:
     """Domain of which ``domain_to_document`` gives the written form."""
-    if not isinstance(document, Mapping) or str(document.get("kind")) not in _KINDS:
-        raise OptionError(f"the domain needs a kind, one of {', '.join(_KINDS)}")
+    from sfumato.core.laws.dates import Dates
+
+    kinds: dict[str, type[Universe]] = {**_KINDS, "dates": Dates}
+    if not isinstance(document, Mapping) or str(document.get("kind")) not in kinds:
+        raise OptionError(f"the domain needs a kind, one of {', '.join(kinds)}")
     given = dict(document)
-    shape = _KINDS[str(given.pop("kind"))]
+    shape = kinds[str(given.pop("kind"))]
     keys = shape.__dataclass_fields__
     if set(given) != set(keys):
         raise OptionError(f"a domain of {document['kind']} has the keys kind, {', '.join(keys)} and no other")
     if shape is Labels and not isinstance(given["values"], list | tuple):
         raise OptionError("the values of a domain of labels must be a list of texts")
+    if shape is Dates and any(isinstance(given[key], int | float) for key in ("low", "high")):
+        raise OptionError("low and high of a domain of dates are dates such as 2020-01-31; write them so")
     return shape(**given)
 
 

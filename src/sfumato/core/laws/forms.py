@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.core.errors import OptionError
+from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Integers, Labels, Universe
 from sfumato.core.laws.exact import exact, short
 from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
@@ -74,6 +76,8 @@ def _canonical(key: str, value: Any) -> Any:
     if key in ("matrix", "edges", "row"):
         if not isinstance(value, list | tuple):
             raise OptionError(f"the {key} of a law must be a list")
+        if key == "edges" and any(isinstance(each, str | datetime.date) for each in value):
+            return [each.isoformat() if isinstance(each, datetime.date) else each for each in value]
         return [_canonical("row" if key == "matrix" else "entry", each) for each in value]
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise OptionError(f"{key} of a law must be a number")
@@ -119,7 +123,8 @@ def _additive(domain: Universe, law: Mapping[str, Any]) -> Form:
     places = float(_in_places(key, law[key], domain))
     operator = Additive(domain.size, make(places))
     told = {"uniform": "at most", "gaussian": "standard deviation", "laplace": "scale"}[name]
-    words = f"Random noise is added to the value ({name}, {told} {law[key]:g}), in steps of {domain.step:g}."
+    step = f"a {domain.unit}" if isinstance(domain, Dates) else f"{domain.step:g}"
+    words = f"Random noise is added to the value ({name}, {told} {law[key]:g}), in steps of {step}."
     return Form(operator, domain, words)
 
 

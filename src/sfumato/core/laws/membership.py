@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import OptionError
+from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Integers, Labels, Reals
 from sfumato.core.laws.exact import check_codes, check_outputs, exact
 
@@ -23,7 +24,7 @@ __all__ = ["Membership", "interval_cells", "parent_cells", "rounding_cells"]
 _MOST = 5_000_000  # places, whose classes are listed one by one
 
 
-def interval_cells(domain: Integers | Reals, edges: Sequence[float]) -> tuple[tuple[int, ...], Labels]:
+def interval_cells(domain: Integers | Reals, edges: Sequence[Any]) -> tuple[tuple[int, ...], Labels]:
     """Interval of each place, and the intervals' names. Each begins with its edge and ends before the next.
 
     The ends of the domain may be among the edges or left out.
@@ -34,12 +35,14 @@ def interval_cells(domain: Integers | Reals, edges: Sequence[float]) -> tuple[tu
     ((0, 0, 1, 1, 2, 2), Labels(values=('0..1', '2..3', '4..5')))
     >>> interval_cells(Reals(0.0, 2.0, 0.5), [0, 1, 2])
     ((0, 0, 1, 1, 1), Labels(values=('[0, 1)', '[1, 2]')))
+    >>> interval_cells(Dates("2020-01-01", "2020-01-03", "day"), ["2020-01-02"])
+    ((0, 1, 1), Labels(values=('2020-01-01..2020-01-01', '2020-01-02..2020-01-03')))
     """
     import numpy as np
 
     _check_size(domain.size)
     low, high = exact(domain.low), exact(domain.high)
-    cuts = [exact(edge) for edge in edges]
+    cuts = [exact(edge) for edge in _counted(domain, edges)]
     if any(a >= b for a, b in pairwise(cuts)) or any(not low <= cut <= high for cut in cuts):
         raise OptionError("edges of intervals must rise and lie inside the domain; correct the list")
     cuts = [cut for cut in cuts if low < cut < high]
@@ -100,9 +103,23 @@ def parent_cells(domain: Labels, parents: Mapping[str, str]) -> tuple[tuple[int,
     return tuple(place[parents[label]] for label in domain.values), Labels(names)
 
 
+def _counted(domain: Integers | Reals, edges: Sequence[Any]) -> list[Any]:
+    """Edges as numbers: those of dates are counted."""
+    if isinstance(domain, Dates):
+        if not all(isinstance(edge, str) for edge in edges):
+            raise OptionError("edges of intervals of dates are dates such as 2020-01-31; write them so")
+        return [domain.count(edge) for edge in edges]
+    if any(isinstance(edge, str) for edge in edges):
+        raise OptionError("edges of intervals of numbers must be numbers; correct the list")
+    return list(edges)
+
+
 def _interval_names(domain: Integers | Reals, edges: list[Fraction]) -> list[str]:
     if isinstance(domain, Integers):
         ends = [*(edge - 1 for edge in edges[1:-1]), edges[-1]]
+        if isinstance(domain, Dates):
+            first, last = (domain.written([int(edge) - domain.low for edge in each]) for each in (edges[:-1], ends))
+            return [f"{start}..{end}" for start, end in zip(first, last, strict=True)]
         return [f"{start}..{end}" for start, end in zip(edges, ends, strict=False)]
     names = [f"[{float(start):g}, {float(end):g})" for start, end in pairwise(edges)]
     return [*names[:-1], names[-1][:-1] + "]"]

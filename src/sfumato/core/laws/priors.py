@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.documents import open_regular
 from sfumato.core.errors import OptionError, TableError
+from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Labels, Universe
 
 if TYPE_CHECKING:
@@ -94,11 +95,21 @@ def read_prior(path: str | Path, domain: Universe) -> NDArray[np.float64]:
 def _is_heading(row: list[str], domain: Universe) -> bool:
     if len(row) == 2:
         return math.isnan(_number(row[1]))
+    if isinstance(domain, Dates):
+        return not _is_date(row[0], domain)
     return row[0] not in domain.values if isinstance(domain, Labels) else math.isnan(_number(row[0]))
 
 
+def _is_date(text: str, domain: Dates) -> bool:
+    try:
+        domain.count(text)
+    except OptionError:
+        return False
+    return True
+
+
 def _value(text: str, domain: Universe) -> Any:
-    return text if isinstance(domain, Labels) else _number(text)
+    return text if isinstance(domain, Labels | Dates) else _number(text)
 
 
 def _number(text: str) -> float:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import OptionError
+from sfumato.core.laws.dates import DATE, Dates
 from sfumato.core.laws.domains import Labels, Universe
 from sfumato.core.laws.exact import exact
 
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["holds"]
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<number>[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3})?)
+    rf"""\s*(?:(?P<date>{DATE})|(?P<number>[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{{1,3}})?)
     |"(?P<double>[^"]*)"|'(?P<single>[^']*)'
     |(?P<word>[^\W\d]\w*)
-    |(?P<sign>==|!=|<=|>=|\.\.|[=<>(){},]))""",
+    |(?P<sign>==|!=|<=|>=|\.\.|[=<>(){{}},]))""",
     re.VERBOSE,
 )
 _LONGEST, _DEEPEST = 10_000, 50
@@ -162,13 +163,17 @@ class _Parser:
         """Where a number lies among the places, between two of them too; far out it is just beyond the end."""
         if isinstance(self.domain, Labels):
             raise OptionError("labels have no order; compare them with == or in {...}")
+        if isinstance(self.domain, Dates):
+            if value.kind == "number":
+                raise OptionError("x is a date, and is compared with a number in the property; write x >= 2020-01-31")
+            return Fraction(max(-1, min(self.domain.size, self.domain.count(value.text) - self.domain.low)))
         if value.kind != "number":
             raise OptionError(f"x is a number, and is compared with a word in the property; {_HELP}")
         place = (Fraction(Decimal(value.text)) - exact(self.domain.low)) / exact(self.domain.step)
         return max(Fraction(-1), min(Fraction(self.domain.size), place))
 
     def value(self) -> _Token:
-        if self.at < len(self.tokens) and self.tokens[self.at].kind in ("number", "text", "word"):
+        if self.at < len(self.tokens) and self.tokens[self.at].kind in ("date", "number", "text", "word"):
             self.at += 1
             return self.tokens[self.at - 1]
         raise OptionError(f"a value is missing in the property; {_HELP}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.documents import Inline, Unparsable, parse_json, parse_toml, read_text, write_json, write_toml
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.amplification import upward_bound
+from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Integers, Reals, Universe, domain_from_document, domain_to_document
 from sfumato.core.laws.forms import Form, canonical_law, form_of
 
@@ -74,6 +75,11 @@ class NoiseSpec:
         return self._form.released
 
     @property
+    def recodes(self) -> bool:
+        """Whether answers are no values of the domain: intervals, parents, or numbers that stand for sets."""
+        return dict(self.law)["name"] in ("interval", "subset", "taxonomy")
+
+    @property
     def gamma(self) -> float:
         """Amplification: the odds of no property change by more than this factor. Infinite: no guarantee."""
         return self.operator.gamma
@@ -114,6 +120,13 @@ class NoiseSpec:
         values: NDArray[Any] = self.released.decode(codes)
         whole = isinstance(self.domain, Integers) and isinstance(self.released, Reals)
         return np.rint(values).astype(np.int64) if whole and self.released.step == int(self.released.step) else values
+
+    def shown(self, codes: ArrayLike) -> list[Any]:
+        """Released value of each output code as it is written: dates as texts."""
+        if isinstance(self.domain, Dates) and not self.recodes:
+            return self.domain.written(self.decode_output(codes) - self.domain.low)
+        found: list[Any] = self.decode_output(codes).tolist()
+        return found
 
     def encode_output(self, values: ArrayLike) -> NDArray[np.int64]:
         """Output code of each released value.

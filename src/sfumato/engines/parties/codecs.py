@@ -296,7 +296,7 @@ def _column(
     else:
         mean, scale = _mean_and_scale(read, grid, share, math.sqrt(square / (n - gone)))
         centre, unit = own_units(grid, mean, scale, field) or (None, None)
-        within = extent_of_numbers(field, grid, mean, scale)
+        within = extent_of_numbers(field, grid, mean, scale, read.kind)
         stop = start + 1
         block = Block(field.name, BlockKind.NUMBER, start, stop, (0.0,), centre, unit, within)
     marks = (Block(field.name, BlockKind.MISSING, stop, stop + 1),) if gone else ()

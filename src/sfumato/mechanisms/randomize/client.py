@@ -63,7 +63,7 @@ def answer(
     """
     check_spec(spec, digest=digest, max_gamma=max_gamma, rho1=rho1, max_rho2=max_rho2)
     rng = Randomness().generator("answer") if rng is None else rng
-    sent: str | int | float = spec.randomize([value], rng).tolist()[0]
+    sent: str | int | float = spec.shown(spec.operator.randomize(spec.domain.encode([value]), rng))[0]
     return sent
 
 

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.laws.domains import Integers, Labels, Reals
 from sfumato.core.laws.exact import exact
+from sfumato.core.laws.membership import Membership
 from sfumato.core.laws.spec import NoiseSpec
-from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Extent, Layout
+from sfumato.core.records import CATEGORY_SCALE, Answers, Block, BlockKind, Extent, Layout
+from sfumato.mechanisms.randomize.numbers import check_dates, dates_between, read_numbers, write_numbers
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sfumato.core.laws.operators import Operator
+
 __all__ = ["MISSING", "Column", "Places", "fit_column", "places_of_layout", "spec_for_epsilon"]
 
 MISSING = ""
 """The label that stands for a missing cell, in a specification of labels that has it."""
-
-_NEAR = 1e-9  # part of the range by which arithmetic may carry a number beyond its bound
-_WHOLE = 1e-6  # how far from a whole number arithmetic may carry one
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,12 @@ class Places:
     @property
     def extent(self) -> Extent:
         """The values that the column may take."""
-        if self.block.extent is None:
-            raise SchemaError(
-                f"column {self.block.column!r} holds dates, which a noise specification does not know; give a number "
-                "in their place (a year, an age), or drop the column"
-            )
+        assert self.block.extent is not None
         return self.block.extent
 
     @property
     def is_number(self) -> bool:
-        """Whether the column holds plain numbers, not labels."""
+        """Whether the column holds numbers or dates, not labels."""
         return not self.extent.labels
 
     def has_observed(self, spec: NoiseSpec) -> bool:
@@ -77,38 +74,59 @@ class Column:
         return self.places.gap is not None and not self.labels_gap
 
     @property
+    def moves(self) -> bool:
+        """Whether answers are numbers or dates that may lie beyond the column's bounds."""
+        return self.places.is_number and not self.spec.recodes
+
+    @property
     def grid(self) -> tuple[str, float, float] | None:
-        """The grid on which answers lie, where they are numbers."""
-        if not self.places.is_number:
-            return None
+        """The grid on which answers lie, where they are plain numbers."""
         released = self.spec.released
-        assert not isinstance(released, Labels)
+        if not self.moves or self.places.extent.dates or isinstance(released, Labels):
+            return None
         return self.name, float(released.low), float(released.step)
 
-    def randomize(self, values: NDArray[np.float64], rng: np.random.Generator) -> None:
-        """Put answers in the place of the column's cells; a missing cell that is no label stays missing."""
+    def randomize(self, values: NDArray[np.float64], rng: np.random.Generator) -> Answers | None:
+        """Put answers in the place of the column's cells; a missing cell that is no label stays missing.
+
+        Where answers are of another kind than the cells they come back, and in the place of each cell stands a value
+        that fits its answer best.
+        """
         absent = _absent(values, self.places)
         if self.places.is_number:
-            self._randomize_numbers(values, ~absent, rng)
-        else:
-            self._randomize_labels(values, absent, rng)
+            return self._randomize_numbers(values, ~absent, rng)
+        return self._randomize_labels(values, absent, rng)
 
     def _randomize_numbers(
         self, values: NDArray[np.float64], present: NDArray[np.bool_], rng: np.random.Generator
-    ) -> None:
-        block = self.places.block
-        centre, scale = float(block.centre or 0.0), float(block.scale or 1.0)
-        numbers = _settle(values[present, block.start] * scale + centre, _numeric_domain(self))
+    ) -> Answers | None:
+        block, domain = self.places.block, _numeric_domain(self)
+        numbers = read_numbers(values[present, block.start], block, domain)
         try:
-            codes = self.spec.domain.encode(numbers)
+            codes = domain.encode(numbers)
         except SchemaError as error:
             raise SchemaError(f"column {self.name!r}: {error}") from None
-        answers = self.spec.decode_output(self.spec.operator.randomize(codes, rng))
-        values[present, block.start] = (answers - centre) / scale
+        sent = self.spec.operator.randomize(codes, rng)
+        places = _fitting(self.spec.operator, sent, rng) if self.spec.recodes else None
+        answers = self.spec.decode_output(sent) if places is None else domain.decode(places)
+        values[present, block.start] = write_numbers(answers, block, domain)
+        return None if places is None else self._answers(sent, present)
+
+    def _answers(self, sent: NDArray[np.int64], asked: NDArray[np.bool_]) -> Answers:
+        import numpy as np
+
+        codes = np.full(len(asked), -1, dtype=np.int64)
+        codes[asked] = sent
+        released = self.spec.released
+        if not isinstance(released, Labels):
+            return Answers(self.name, codes, most=released.size - 1)
+        if MISSING in released.values:
+            codes[codes == released.values.index(MISSING)] = -1
+        return Answers(self.name, codes, released.values, ordered=self.places.is_number)
 
     def _randomize_labels(
         self, values: NDArray[np.float64], absent: NDArray[np.bool_], rng: np.random.Generator
-    ) -> None:
+    ) -> Answers | None:
         import numpy as np
 
         assert isinstance(self.spec.domain, Labels)
@@ -123,8 +141,10 @@ class Column:
                 f"column {self.name!r} has {strange} values that are none of the {len(place)} labels of its "
                 "specification; add them there, or mend them"
             )
-        answers = _array(self.answers)[self.spec.operator.randomize(truth, rng)]
-        _write_labels(values, self.places, np.flatnonzero(asked), answers)
+        sent = self.spec.operator.randomize(truth, rng)
+        shown = _fitting(self.spec.operator, sent, rng) if self.spec.recodes else sent
+        _write_labels(values, self.places, np.flatnonzero(asked), _array(self.answers)[shown])
+        return self._answers(sent, asked) if self.spec.recodes else None
 
 
 def places_of_layout(layout: Layout) -> tuple[Places, ...]:
@@ -148,23 +168,14 @@ def fit_column(places: Places, spec: NoiseSpec) -> Column:
                 f"column {name!r} holds numbers and its specification labels; declare the column nominal, or specify "
                 "numbers"
             )
-        if isinstance(spec.released, Labels):
-            raise OptionError(
-                f"the law of column {name!r} answers with classes of numbers, which the column cannot hold; round the "
-                "numbers, or recode the column and specify labels"
-            )
+        check_dates(places.block, spec)
         return Column(places, spec)
     return _fit_labels(places, spec)
 
 
 def _fit_labels(places: Places, spec: NoiseSpec) -> Column:
     name, labels = places.block.column, places.extent.labels
-    if isinstance(spec.domain, Labels) and not isinstance(spec.released, Labels):
-        raise OptionError(
-            f"the law of column {name!r} answers with numbers that stand for sets of labels, which the column cannot "
-            "hold; use the law response, or collect the answers"
-        )
-    if not isinstance(spec.domain, Labels) or not isinstance(spec.released, Labels):
+    if not isinstance(spec.domain, Labels):
         raise SchemaError(
             f"column {name!r} holds labels and its specification numbers; declare the column integer or continuous, or "
             "specify labels"
@@ -178,12 +189,13 @@ def _fit_labels(places: Places, spec: NoiseSpec) -> Column:
         )
     if labels_gap:
         place[MISSING] = -1
-    answers = spec.released.values
+    # recoded answers leave as they are; cells then hold one of the labels that fit, which are those of the domain
+    answers = spec.domain.values if spec.recodes else _labels_of(spec)
     unknown = sum(answer not in place for answer in answers)
     if unknown:
         raise SchemaError(
-            f"the specification of column {name!r} can answer with {unknown} labels that the column does not list; "
-            "declare them among its categories in the schema"
+            f"the specification of column {name!r} has {unknown} labels that the column does not list; declare them "
+            "among its categories in the schema"
         )
     return Column(places, spec, tuple(place[answer] for answer in answers), labels_gap)
 
@@ -194,16 +206,26 @@ def _numeric_domain(column: Column) -> Integers | Reals:
     return domain
 
 
-def _settle(numbers: NDArray[np.float64], domain: Integers | Reals) -> NDArray[np.float64]:
-    """Undo what arithmetic in coordinates did to numbers: a hair beyond a bound is the bound."""
+def _labels_of(spec: NoiseSpec) -> tuple[str, ...]:
+    assert isinstance(spec.released, Labels)
+    return spec.released.values
+
+
+def _fitting(operator: Operator, sent: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A place for each answer, of those that send it most likely: the middle one of a class, else any of them."""
     import numpy as np
 
-    if isinstance(domain, Integers):
-        whole = np.rint(numbers)
-        return np.where(np.abs(numbers - whole) <= _WHOLE, whole, numbers)
-    hair = _NEAR * (domain.high - domain.low)
-    near = (numbers >= domain.low - hair) & (numbers <= domain.high + hair)
-    return np.where(near, np.clip(numbers, domain.low, domain.high), numbers)
+    if isinstance(operator, Membership):
+        classes = np.array(operator.cells)
+        order, sizes = np.argsort(classes, kind="stable"), np.bincount(classes)
+        return np.asarray(order[np.cumsum(sizes) - sizes + sizes // 2][sent], dtype=np.int64)
+    seen, where = np.unique(sent, return_inverse=True)
+    found = np.empty(len(sent), dtype=np.int64)
+    for code, chances in enumerate(operator.probabilities(seen)):
+        likely = np.flatnonzero(chances >= chances.max() * (1.0 - 1e-9))
+        rows = np.flatnonzero(where == code)
+        found[rows] = rng.choice(likely, size=len(rows))
+    return found
 
 
 def _absent(values: NDArray[np.float64], places: Places) -> NDArray[np.bool_]:
@@ -282,7 +304,7 @@ def spec_for_epsilon(places: Places, epsilon: float, *, allow_observed: bool, pa
         )
     if not extent.low < extent.high:
         raise OptionError(f"column {name!r} has a single value, so there is nothing to hide; drop the column")
-    domain = _numbers(extent.low, extent.high, extent.step)
+    domain = dates_between(extent) if extent.dates else _numbers(extent.low, extent.high, extent.step)
     scale = float((exact(domain.high) - exact(domain.low)) / exact(epsilon))
     return NoiseSpec(domain, {"name": "laplace", "scale": scale})
 

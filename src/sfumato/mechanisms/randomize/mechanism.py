@@ -82,15 +82,17 @@ class Randomization:
         _refuse_asked(records)
         columns, observed = self._columns(records.layout)
         values = records.values.copy()
-        for column in columns:
-            column.randomize(values, rng)
+        found = [column.randomize(values, rng) for column in columns]
         order = rng.permutation(len(records)).astype(np.int64)
         nothing = np.zeros(len(records), dtype=np.int64)
         grids = tuple(column.grid for column in columns if column.grid is not None)
-        moved = frozenset(name for name, _, _ in grids)
-        released = Records(values[order], records.layout, nothing, nothing.copy(), records.target, moved, grids)
+        moved = frozenset(column.name for column in columns if column.moves)
+        answers = tuple(each.take(order) for each in found if each is not None)
+        released = Records(
+            values[order], records.layout, nothing, nothing.copy(), records.target, moved, grids, answers=answers
+        )
         facts = (*_facts(columns, observed), Shuffled(len(records)))
-        return Sanitized(released, facts, Workings(origin=order))
+        return Sanitized(released, facts, Workings(origin=order, answers={each.column: each.codes for each in answers}))
 
     def _columns(self, layout: Layout) -> tuple[list[Column], tuple[str, ...]]:
         """Specification of each column, and those whose domain was read off the data."""

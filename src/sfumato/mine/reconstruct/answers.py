@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.laws.dates import Dates
 from sfumato.mine.reconstruct.bands import Bands
 from sfumato.mine.reconstruct.cells import Cells
 
@@ -30,6 +31,8 @@ class Answer:
     standard_error : float
         Half the band over the normal quantile of its level.
     lower, upper : float
+    dates : Dates or None
+        Whose counts value, lower and upper are, where they are dates.
     """
 
     name: str
@@ -37,14 +40,30 @@ class Answer:
     standard_error: float
     lower: float
     upper: float
+    dates: Dates | None = None
 
     def to_document(self) -> dict[str, str | float | None]:
-        """The same in plain JSON types."""
+        """The same in plain JSON types; dates as texts, their standard error in their unit."""
         numbers = {"value": self.value, "standard_error": self.standard_error, "lower": self.lower, "upper": self.upper}
-        return {"name": self.name, **{key: None if math.isnan(each) else each for key, each in numbers.items()}}
+        told: dict[str, str | float | None] = {key: None if math.isnan(each) else each for key, each in numbers.items()}
+        if self.dates is not None:
+            told |= {key: self._date(key) for key in ("value", "lower", "upper") if told[key] is not None}
+        return {"name": self.name, **told}
+
+    def _date(self, key: str) -> str:
+        """A number as a date; bands are rounded outwards."""
+        assert self.dates is not None
+        number = float(getattr(self, key))
+        near = math.floor(number) if key == "lower" else math.ceil(number) if key == "upper" else round(number)
+        return self.dates.written([near - self.dates.low])[0]
 
     def describe(self) -> str:
         """The number, its standard error and its band in words."""
+        if self.dates is not None:
+            if math.isnan(self.lower):
+                return f"{self.name}: {self._date('value')}, without a band"
+            error = f"standard error {self.standard_error:.2g} {self.dates.unit}s"
+            return f"{self.name}: {self._date('value')} ({self._date('lower')} to {self._date('upper')}, {error})"
         if math.isnan(self.lower):
             return f"{self.name}: {self.value:.4g}, without a band"
         band = f"{self.lower:.4g} to {self.upper:.4g}, standard error {self.standard_error:.2g}"
@@ -52,7 +71,12 @@ class Answer:
 
 
 def mean_and_quantiles(
-    bands: Bands, parts: Cells, quantile: Callable[[float], float], numbers: NDArray[np.float64] | None
+    bands: Bands,
+    parts: Cells,
+    quantile: Callable[[float], float],
+    numbers: NDArray[np.float64] | None,
+    *,
+    classes: bool = False,
 ) -> tuple[Answer, ...]:
     """Mean and quartiles of the true values.
 
@@ -69,6 +93,8 @@ def mean_and_quantiles(
         Of the estimate.
     numbers : ndarray of shape (n,) or None
         For each record a number whose mean given the true value is that value [`Moments`].
+    classes : bool
+        Nothing is told of where in a part a value lies, so that the mean may be anywhere between its ends.
     """
     cuts = parts.cuts[np.r_[bands.blocks, len(parts)]]
     blocks = Cells(parts.universe, cuts, False)
@@ -81,11 +107,16 @@ def mean_and_quantiles(
     else:
         found = bands.known.range(centres) or (math.nan, math.nan)
         mean = sum(found) / 2.0
+        if classes:
+            below, above = (bands.known.range(each) for each in blocks.ends)
+            found = (below[0], above[1]) if below and above else (math.nan, math.nan)
     low, mean, high = (float(np.clip(each, edges[0], edges[-1])) for each in (found[0], mean, found[1]))
     answers = [_answer("mean", mean, low, high, normal)]
     for share in SHARES:
         low, high = _quantile_band(bands, edges, share)
         answers.append(_answer(f"quantile {share:g}", quantile(share), low, high, normal))
+    if isinstance(parts.universe, Dates):
+        return tuple(replace(answer, dates=parts.universe) for answer in answers)
     return tuple(answers)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, printable
+from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Integers, Labels, Reals, Universe
 from sfumato.core.laws.operators import Additive, KeepOrReplace, Membership, Operator, Response
 
@@ -50,7 +51,9 @@ class Cells:
 
     @property
     def values(self) -> tuple[str | int | float, ...] | None:
-        """The values, where each is a cell."""
+        """The values, where each is a cell; dates as texts."""
+        if self.single and isinstance(self.universe, Dates):
+            return tuple(self.universe.written(self.cuts[:-1]))
         return tuple(self.universe.decode(self.cuts[:-1]).tolist()) if self.single else None
 
     @property
@@ -63,12 +66,41 @@ class Cells:
             edges = np.clip(edges, self.universe.low, self.universe.high)
         return np.asarray(edges, dtype=np.float64)
 
-    def names(self) -> list[str]:
-        """What each cell is called in a table or a chart."""
+    @property
+    def told_edges(self) -> list[Any] | None:
+        """The edges as they are written: of dates the first date of each interval, and the one after the last."""
+        if isinstance(self.universe, Dates) and not self.single:
+            return list(self.universe.written(self.cuts))
         edges = self.edges
-        if edges is not None:
-            return [f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges)]
-        return [printable(str(value)) for value in self.values or ()]
+        return None if edges is None else edges.tolist()
+
+    def names(self, first: _Places | None = None) -> list[str]:
+        """What each cell, or each of some runs of neighbouring cells, is called in a table or a chart.
+
+        Parameters
+        ----------
+        first : ndarray of int, optional
+            First cell of each run.
+        """
+        begins = np.arange(len(self)) if first is None else first
+        ends = np.r_[begins[1:], len(self)]
+        edges = self.edges
+        if edges is not None and not isinstance(self.universe, Dates):
+            return [f"{edges[a]:.6g} to {edges[b]:.6g}" for a, b in zip(begins, ends, strict=True)]
+        if isinstance(self.universe, Dates):
+            low, high = self.universe.written(self.cuts[begins]), self.universe.written(self.cuts[ends] - 1)
+        else:
+            values = [printable(str(value)) for value in self.values or ()]
+            low, high = [values[a] for a in begins], [values[b - 1] for b in ends]
+        return [a if a == b else f"{a} to {b}" for a, b in zip(low, high, strict=True)]
+
+    @property
+    def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The least and the largest value of each cell."""
+        assert not isinstance(self.universe, Labels)
+        low, step = self.universe.low, self.universe.step
+        first, last = low + self.cuts[:-1] * step, low + (self.cuts[1:] - 1) * step
+        return np.asarray(first, dtype=np.float64), np.asarray(last, dtype=np.float64)
 
     @property
     def centres(self) -> NDArray[np.float64]:

@@ -136,8 +136,8 @@ def reconstruct(
         return found
     unbiased = isinstance(spec.operator, Additive) or isinstance(known.known, Plain)
     numbers = moments_of(codes, spec) if unbiased else None
-    first = None if numbers is None else numbers.first
-    return replace(found, answers=mean_and_quantiles(known, fine.parts, found.quantile, first))
+    first, classes = None if numbers is None else numbers.first, isinstance(spec.operator, Membership)
+    return replace(found, answers=mean_and_quantiles(known, fine.parts, found.quantile, first, classes=classes))
 
 
 def _check(stop: str | None, method: str, bands: float, least: float, limit: int) -> None:
@@ -228,7 +228,7 @@ def solve(seen: Counted, stop: str | None, method: str, *, ordered: bool, limit:
         return Solved(np.ones(1), 0, "start", "em" if method == "auto" else method)
     if method == "direct" or (method == "auto" and stop is None):
         ridge = Ridge.of(channel, ordered=ordered)
-        if method == "direct" or predicts_better(counts, channel, ridge, stop=STOPS[0], limit=limit):
+        if method == "direct" or predicts_better(counts, channel, ridge, stop=STOPS[0], limit=limit, ordered=ordered):
             return Solved(ridge.solve(counts), 0, "penalty", "direct")
     stop = stop or STOPS[0]
     path = iterate(counts[None, :], channel, make_stop(stop, channel), limit=limit)

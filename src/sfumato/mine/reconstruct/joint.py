@@ -336,5 +336,5 @@ def _fieller(covariance: float, variance: float, spread: NDArray[np.float64], no
 
 
 def _cells_document(cells: Cells) -> dict[str, Any]:
-    edges = cells.edges
-    return {"edges": edges.tolist()} if edges is not None else {"values": list(cells.values or ())}
+    edges = cells.told_edges
+    return {"edges": edges} if edges is not None else {"values": list(cells.values or ())}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
+from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Labels
 from sfumato.mine.reconstruct.answers import Answer
 from sfumato.mine.reconstruct.cells import Cells
@@ -83,7 +84,8 @@ class Reconstruction:
 
     def to_document(self) -> dict[str, Any]:
         """The same in plain JSON types."""
-        where = {"edges": self.edges.tolist()} if self.edges is not None else {"values": list(self.values or ())}
+        edges = self.cells.told_edges
+        where = {"edges": edges} if edges is not None else {"values": list(self.values or ())}
         told = {name: plain(getattr(self, name)) for name in _WRITTEN}
         bands = {name: [None if value != value else value for value in told[name]] for name in ("lower", "upper")}
         answers = [answer.to_document() for answer in self.answers]
@@ -112,7 +114,10 @@ class Reconstruction:
         cuts = self.cells.cuts
         chosen = rng.choice(len(self.cells), size=count, p=self.probability / self.probability.sum())
         places = rng.integers(cuts[chosen], cuts[chosen + 1])
-        return np.asarray(self.cells.universe.decode(places))
+        universe = self.cells.universe
+        return (
+            np.array(universe.written(places)) if isinstance(universe, Dates) else np.asarray(universe.decode(places))
+        )
 
     def describe(self) -> str:
         """Say in a few lines what was found."""
@@ -136,7 +141,7 @@ class Reconstruction:
         cells = len(self.cells)
         first = np.arange(0, cells, -(-cells // _ROWS) if not isinstance(self.cells.universe, Labels) else 1)
         shares = np.add.reduceat(self.probability, first)
-        names = self._names(first)
+        names = self.cells.names(first)
         single = len(first) == cells
         wide, most = max(map(len, names)), max(float(shares.max()), 1e-12)
         lines = []
@@ -145,14 +150,6 @@ class Reconstruction:
             bar = "#" * round(_WIDTH * float(share) / most)
             lines.append(f"{name:>{wide}}  {100 * share:5.1f} %  {bar:<{_WIDTH if single else 0}}{band}")
         return "\n".join(lines)
-
-    def _names(self, first: NDArray[np.int64]) -> list[str]:
-        """What each line of a chart is about."""
-        edges, named = self.edges, self.cells.names()
-        pairs = list(zip(first, np.r_[first[1:], len(self.cells)], strict=True))
-        if edges is not None:
-            return [f"{edges[a]:.6g} to {edges[b]:.6g}" for a, b in pairs]
-        return [named[a] if b == a + 1 else f"{named[a]} to {named[b - 1]}" for a, b in pairs]
 
 
 def _percents(low: float, up: float) -> str:
@@ -209,3 +206,7 @@ def _paint_steps(axes: Any, found: Reconstruction) -> None:
     low, high = np.nan_to_num(found.lower, nan=0.0), np.nan_to_num(found.upper, nan=0.0)
     axes.stairs(high, edges, baseline=low, fill=True, color=_BAND, alpha=0.4, linewidth=0)
     axes.stairs(found.probability, edges, color=_LINE, linewidth=1.2)
+    universe = found.cells.universe
+    if isinstance(universe, Dates):
+        places = np.linspace(0, universe.size - 1, 5).astype(np.int64)
+        axes.set_xticks(places + universe.low, universe.written(places))
