@@ -441,6 +441,7 @@ LAWS: dict[str, tuple[Universe, dict[str, Any]]] = {
         Labels(("a", "b", "c")),
         {"name": "response", "matrix": [[0.7, 0.2, 0.1], [0.0, 0.5, 0.5], [1 / 3, 1 / 3, 1 / 3]]},
     ),
+    "subset": (Labels(tuple(f"v{place}" for place in range(30))), {"name": "subset", "epsilon": 1.0}),
     "interval": (TENS, {"name": "interval", "edges": [2, 7]}),
     "rounding": (TENS, {"name": "rounding", "to": 4}),
     "taxonomy": (
@@ -523,6 +524,29 @@ def test_the_page_reads_and_writes_values_as_python_does(name: str, script: Any)
     question = Question("answer", spec)
     kept = [each for each in outputs if -7 <= each < spec.operator.size + 7]
     assert [question.encode(values[each - outputs.start]) for each in kept] == kept
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "grid"),
+    [(0.0, 1.0, 0.1), (0.4999, 15.0001, 0.0001), (-7.3, 2.7, 0.05), (0.0, 10.0, 0.25), (-1e6, 1e6, 0.01)],
+)
+def test_page_and_client_agree_in_the_last_digit(low: float, high: float, grid: float, script: Any) -> None:
+    spec = NoiseSpec(Reals(low, high, grid), {"name": "laplace", "scale": (high - low) / 3})
+    plan, rng = question_plan(Question("answer", spec)), np.random.default_rng(6)
+    places = rng.integers(-spec.domain.size, 2 * spec.domain.size, 400)
+    inside = rng.integers(0, spec.domain.size - 1, 400)
+    typed = [f"{number:.12f}" for number in low + (inside + rng.choice([0.5, 0.25, 0.75, 0.0], 400)) * grid]
+    codes, sent, written = script(
+        """async ([plan, typed, places]) => {
+            const { decode, encode } = await import("/static/law.js");
+            const sent = places.map(each => decode(plan.released, each));
+            return [typed.map(each => encode(plan.domain, each)), sent, JSON.stringify(sent)];
+        }""",
+        [plan, typed, places.tolist()],
+    )
+    assert codes == spec.domain.encode([float(text) for text in typed]).tolist()
+    assert sent == spec.decode_output(places).tolist()  # bit for bit
+    assert json.loads(written) == sent
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,10 @@ import socket
 import ssl
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.collect import Connection, KeptAnswers, NotSent, Question, Survey, answer_survey, check_survey
+from sfumato.collect import Connection, KeptAnswers, NotSent, Question, Survey, answer_survey, check_survey, client
+from sfumato.collect.store import AnswerStore
 from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError
 from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.laws.spec import NoiseSpec
@@ -90,6 +94,50 @@ def test_an_answer_reaches_a_real_collector_once(running: Running, unused: Itera
     second = answer_survey(connection, token, {"answer": 70}, kept=kept)
     assert (first.again, second.again) == (False, True)
     assert first.answers == second.answers
+
+
+def both_at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """Results of calls that begin in the same instant."""
+    ready = threading.Barrier(len(calls))
+
+    def call(what: Callable[[], Any]) -> Any:
+        ready.wait()
+        return what()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [each.result() for each in [pool.submit(call, what) for what in calls]]
+
+
+def test_two_clients_in_the_same_instant_draw_once_for_a_token(
+    server: Server, kept: KeptAnswers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meeting, randomize = threading.Barrier(2), client._randomize
+
+    def drawn_together(*told: Any) -> dict[str, Any]:
+        with suppress(threading.BrokenBarrierError):
+            meeting.wait(timeout=0.3)  # both would come here if each drew an answer of its own
+        return randomize(*told)
+
+    monkeypatch.setattr(client, "_randomize", drawn_together)
+    send = partial(answer_survey, Connection(server.url), TOKEN, {"answer": 40}, kept=kept)
+    first, second = both_at_once(send, send)
+    assert meeting.broken
+    assert first.answers == second.answers == server.bodies[0]["answers"] == server.bodies[1]["answers"]
+
+
+def test_two_persons_in_the_same_instant_are_each_counted_once(
+    running: Running, unused: Iterator[str], tmp_path: Path, folder: Path
+) -> None:
+    store = AnswerStore.open(str(folder / "survey.db"), create=False)
+    before = store.counts()[0]
+    mine, other = (
+        partial(answer_survey, Connection(running.url), next(unused), {"answer": 40}, kept=KeptAnswers(tmp_path / name))
+        for name in ("mine", "other")
+    )
+    found = both_at_once(mine, other, mine, other)
+    assert sorted(each.again for each in found) == [False, False, True, True]
+    assert store.counts()[0] == before + 2
+    store.close()
 
 
 @pytest.mark.parametrize("broken", [(0, b""), (500, b"oops"), (503, b'{"error": "later"}'), (200, b"{}"), (307, b"{}")])

@@ -7,11 +7,13 @@ written.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.client import HTTPException
@@ -128,6 +130,20 @@ class KeptAnswers:
                 return mine
         return None
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Time in which no other process draws or keeps here: of two in the same instant the later waits."""
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self._folder, os.O_RDONLY)
+        except OSError as error:
+            raise self._not_kept(error) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
     def keep(self, token: str, kept: KeptAnswer) -> None:
         """Write an answer to disk; at the return it is there."""
         try:
@@ -135,10 +151,13 @@ class KeptAnswers:
             with replacing_file(self._path(token), private=True) as work:
                 work.write_text(write_json({"format": _FORMAT, **plain(kept)}), encoding="utf-8")
         except OSError as error:
-            raise SfumatoError(
-                f"the randomized answer could not be kept in {str(self._folder)!r} ({reason(error)}), so nothing was "
-                "sent; choose another folder with --keep"
-            ) from None
+            raise self._not_kept(error) from None
+
+    def _not_kept(self, error: OSError) -> SfumatoError:
+        return SfumatoError(
+            f"the randomized answer could not be kept in {str(self._folder)!r} ({reason(error)}), so nothing was "
+            "sent; choose another folder with --keep"
+        )
 
     def _path(self, token: str) -> Path:
         return self._folder / f"{hashlib.sha256(token.encode()).hexdigest()[:32]}.json"
@@ -268,16 +287,17 @@ def answer_survey(
     """
     survey = connection.survey() if survey is None else survey
     kept = KeptAnswers(default_folder()) if kept is None else kept
-    drawn = kept.of(token)
-    if drawn is None and not other_person:
-        drawn = kept.adopt(token, connection.url, survey.digest)
-    if drawn is None:
-        if kept.others(token, connection.url, survey.digest) and not other_person:
-            raise PrivacyRefusal(_TWICE)
-        drawn = KeptAnswer(connection.url, survey.digest, _randomize(survey, values, rng))
-        kept.keep(token, drawn)
-    elif drawn.digest != survey.digest:
-        raise PrivacyRefusal(_CHANGED)
+    with kept.alone():
+        drawn = kept.of(token)
+        if drawn is None and not other_person:
+            drawn = kept.adopt(token, connection.url, survey.digest)
+        if drawn is None:
+            if kept.others(token, connection.url, survey.digest) and not other_person:
+                raise PrivacyRefusal(_TWICE)
+            drawn = KeptAnswer(connection.url, survey.digest, _randomize(survey, values, rng))
+            kept.keep(token, drawn)
+        elif drawn.digest != survey.digest:
+            raise PrivacyRefusal(_CHANGED)
     try:
         again = connection.send(token, drawn)
     except NoToken:
