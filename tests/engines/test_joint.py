@@ -641,3 +641,24 @@ def test_the_documents_of_a_run_hold_the_names_of_parties_and_no_rows(people: pa
     document = json.loads(seen_in(release)[0].to_json())
     assert {name for row in document["seen"] for name in row["to"]} == set(THREE)
     assert repr(release).startswith("Release(Certificate(joint-laplace-pca, release,")
+
+
+def test_rows_that_seem_to_be_several_of_a_person_stop_until_all_owners_say_otherwise() -> None:
+    who = np.repeat(np.arange(60), 4)
+    table = pa.table({"code": [f"p{each:02d}" for each in who], "born": 1900 + who, "size": np.arange(240.0)})
+    schema = Schema(
+        (
+            Field("code", Kind.NOMINAL, Role.IDENTIFIER),
+            Field("born", Kind.INTEGER, domain=Domain(declared=True, low=1900, high=2000)),
+            Field("size", Kind.CONTINUOUS, domain=Domain(declared=True, low=0, high=300)),
+        )
+    )
+    plan = JointPlan("horizontal", THREE, LaplacePCA(k=20, grouping="modified"))
+    with pytest.raises(PrivacyRefusal, match="write rows_are_people = true"):
+        own_part(plan, 0, table, schema)
+    stated = dataclasses.replace(plan, rows_are_people=True)
+    assert own_part(stated, 0, table, schema).schema == schema
+    assert JointPlan.from_document(stated.document()) == stated  # all owners have the same plan, or none runs
+    assert "rows_are_people" not in plan.document()
+    with pytest.raises(OptionError, match="one row for each key"):
+        dataclasses.replace(stated, partition="vertical")

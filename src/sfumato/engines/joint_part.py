@@ -23,6 +23,7 @@ from sfumato.mechanisms.perturb.laplace_pca import most_components
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.persons import propose_person
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.weights import refuse_weight
 from sfumato.version import __version__
@@ -124,6 +125,8 @@ def own_part(
     schema = schema_of(arrow, schema, target, keep_empty=keys is None)  # another owner of rows may have values
     _check_roles(plan, schema)
     refuse_weight(schema, "a joint run")
+    if keys is None and not plan.rows_are_people:
+        _check_people(arrow, schema)
     codec = None
     if keys is None:
         read_columns(arrow, schema)  # every cell, by the declared domains
@@ -182,6 +185,16 @@ def _check_roles(plan: JointPlan, schema: Schema) -> None:
         )
     if plan.partition == "horizontal" and plan.target is not None and target is None:
         raise SchemaError(f"there is no column {plan.target!r}, the target of the run; every owner of rows has it")
+
+
+def _check_people(arrow: pa.Table, schema: Schema) -> None:
+    """Refuse rows that seem to be several of a person, unless all owners state that each row is one."""
+    proposed = propose_person(arrow, schema)
+    if proposed is not None:
+        raise PrivacyRefusal(
+            f"column {proposed.column!r} seems to say who each row is about ({proposed}), and a joint run takes each "
+            "row for a person; bring one row of each, or have all owners write rows_are_people = true in [method]"
+        )
 
 
 def _own_codec(plan: JointPlan, arrow: pa.Table, schema: Schema) -> Codec:

@@ -23,7 +23,7 @@ _FORMAT = 1
 _LEAST_TIMEOUT, _MOST_TIMEOUT = 2.0, 86_400.0
 _WORDS = {"tuple[str": "a list of texts", "_Party": "a list of tables", "str": "a text in quotes"}
 _WORDS |= {"float": "a number", "int": "a whole number"}
-_OF_PLAN = ("rounds", "centres", "few", "noise")
+_OF_PLAN = ("rounds", "centres", "few", "noise", "rows_are_people")
 
 
 @dataclass(frozen=True)
@@ -160,6 +160,7 @@ class _Method:
     centres: str | None = None
     few: str | None = None
     noise: str | None = None
+    rows_are_people: bool | None = None
 
 
 @dataclass(frozen=True)

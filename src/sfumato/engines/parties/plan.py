@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.attacks.differencing import SeenRounds
-from sfumato.core.documents import plain, write_json
+from sfumato.core.documents import UNLESS_DEFAULT, plain, write_json
 from sfumato.core.errors import OptionError
 from sfumato.core.records import Layout
 from sfumato.engines.parties.ledger import Leak
@@ -68,6 +68,8 @@ class JointPlan:
     # so that it also bounds what either of them learns, or halves whose difference is the noise [BCG10, line 24]
     noise: str = "each"
     seed: int | None = None  # makes a rehearsal
+    # of a horizontal partition: all owners state that each row is a person, although a column looks like a key of them
+    rows_are_people: bool = field(default=False, metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         for name, chosen, choices in (
@@ -79,6 +81,10 @@ class JointPlan:
         ):
             if chosen not in choices:
                 raise OptionError(f"there is no {name} {chosen!r} of a joint run; choose one of {', '.join(choices)}")
+        if self.rows_are_people and self.partition == "vertical":
+            raise OptionError(
+                "owners of columns have one row for each key, which says who it is; leave out rows_are_people"
+            )
         if len(self.parties) < 2 or len(set(self.parties)) < len(self.parties):
             raise OptionError("a joint run has two or more parties, each with a name of its own")
         if self.engine == "aby3" and len(self.parties) < 3:

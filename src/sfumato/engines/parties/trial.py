@@ -215,6 +215,7 @@ _CHOICES = {
         *_COMMON,
         ("centres", '"last"', 'keeps centres shared; "each" opens them in every round'),
         ("few", '"refuse"', 'where an owner would see one or two rows of the others bare; or "allow"'),
+        ("rows_are_people", "true", "where a column looks like a key of persons and each row is a person all the same"),
     ),
     "vertical": (
         *_COMMON,
