@@ -305,6 +305,7 @@ class Stream:
         source: str = "",
         pending_key: str | Path | None = None,
         measure_key: str | Path | None = None,
+        person_key: str | Path | None = None,
     ) -> Ingested:
         """How many rows of a frame were taken in, wait, or were kept out; known rows are not counted again.
 
@@ -313,10 +314,12 @@ class Stream:
         table : pandas, polars or pyarrow table
         source : str
             Name of the source, where two may hold the very same rows.
-        pending_key, measure_key : path, optional
+        pending_key, measure_key, person_key : path, optional
             Key files that the state was begun with.
         """
-        with StreamSession.open(self.state, pending_key=pending_key, measure_key=measure_key) as session:
+        with StreamSession.open(
+            self.state, pending_key=pending_key, measure_key=measure_key, person_key=person_key
+        ) as session:
             rows = session.settings.batch_rows
             return session.ingest(cut_batches([to_arrow(table)[0]], rows, source=source))
 

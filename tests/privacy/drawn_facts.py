@@ -35,6 +35,7 @@ from sfumato.core.facts import (
     Maintained,
     Noised,
     Opened,
+    PersonRowsBounded,
     PersonsApart,
     PersonsBounded,
     PersonsLinked,
@@ -319,7 +320,10 @@ def streamed(draw: Any) -> Facts:
     measured = draw(
         st.sampled_from((RowsKept(0, 3, True), RowsKept(0, 1, True), RowsKept(7, 1, False), RowsKept(0, 0, False)))
     )
-    return (*draw(around()), kept, *ledger, *draw(maybe(measured)), Shuffled(rows))
+    several = draw(st.integers(1, 3))
+    fits = not k % several and not max(levels) % several
+    aside = draw(maybe(PersonRowsBounded(several))) if fits and draw(st.booleans()) else draw(maybe(measured))
+    return (*draw(around()), kept, *ledger, *aside, Shuffled(rows))
 
 
 OPERATORS = (

@@ -39,6 +39,7 @@ from sfumato.core.facts import (
     Maintained,
     Noised,
     Opened,
+    PersonRowsBounded,
     PersonsApart,
     PersonsBounded,
     PersonsLinked,
@@ -629,7 +630,20 @@ CLAIMS = (
         "joined",
         r"Every record that stands behind the rows joined a group that, with it, was at least as large as its own "
         r"privacy level \((?P<asked>[\d to]+)\) when it came; until there was one it waited and was not published\.",
-        lambda facts, said: said["asked"] == levels(the(facts, Maintained), the(facts, Maintained).k),
+        lambda facts, said: (
+            said["asked"] == levels(the(facts, Maintained), the(facts, Maintained).k)
+            and not has(facts, PersonRowsBounded)
+        ),
+    ),
+    Sentence(
+        "persons joined",
+        r"Every record that stands behind the rows joined a group that, with it, was of at least as many different "
+        r"persons as its own privacy level \((?P<asked>[\d to]+)\) when it came; until there was one it waited and was "
+        r"not published\.",
+        lambda facts, said: (
+            int(said["asked"].split()[0]) * the(facts, PersonRowsBounded).most == the(facts, Maintained).k
+            and int(said["asked"].split()[-1]) * the(facts, PersonRowsBounded).most == the(facts, Maintained).asked_max
+        ),
     ),
     Sentence(
         "epochs",

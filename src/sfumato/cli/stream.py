@@ -30,6 +30,9 @@ _pending_key = click.option(
     type=FILE,
     help="Key file for records that wait, with --pending encrypted: 32 bytes or more, mode 600.",
 )
+_person_key = click.option(
+    "--person-key", type=FILE, help="Key file that persons are known under: 32 bytes or more, mode 600."
+)
 _measure_key = click.option(
     "--measure-key", type=FILE, help="Key file of rows kept for measuring: 32 bytes or more, mode 600."
 )
@@ -55,7 +58,9 @@ def stream() -> None:
 @stream.command("init")
 @click.argument("file", metavar="FILE")
 @_state
-@options("level", "target", "identifier", schema="Schema; what it declares binds all rows.")
+@options("level", "target", "identifier", "person", schema="Schema; what it declares binds all rows.")
+@usual("--person-rows", type=COUNT, default=1, words="Rows of a person that are taken in, with --person.")
+@_person_key
 @click.option("--k", type=click.IntRange(min=2), help="Lowest level of all.  [default: 10, with --level 2]")
 @click.option("--init-number", type=COUNT, help="Begin with so many rows of FILE.  [default: all]")
 @_choice("--grouping", "compact", "paper", words="Of the first rows.")
@@ -128,6 +133,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 @_state
 @_pending_key
+@_person_key
 @_measure_key
 @click.option("--batch-rows", type=COUNT, help="As at init; any other is refused.")
 @click.option(
@@ -146,6 +152,7 @@ def ingest(
     *,
     pending_key: Path | None,
     measure_key: Path | None,
+    person_key: Path | None,
     batch_rows: int | None,
     acknowledge: bool,
     **told: Any,
@@ -158,7 +165,7 @@ def ingest(
     """
     from sfumato.engines.stream import StreamSession
 
-    with StreamSession.open(state, pending_key=pending_key, measure_key=measure_key) as session:
+    with StreamSession.open(state, pending_key=pending_key, measure_key=measure_key, person_key=person_key) as session:
         rows = session.settings.batch_rows
         if batch_rows not in (None, rows):
             raise OptionError(

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from sfumato.assess.attacks.differencing import Shown, Watched
 from sfumato.core.documents import write_json
 from sfumato.core.errors import PrivacyLeakWarning
-from sfumato.core.facts import ColumnsDropped, Drawn, EpochPublished, Fact, Maintained, RowsKept, Shuffled
+from sfumato.core.facts import (
+    ColumnsDropped,
+    Drawn,
+    EpochPublished,
+    Fact,
+    Maintained,
+    PersonRowsBounded,
+    RowsKept,
+    Shuffled,
+)
 from sfumato.core.groups import count_alike
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
@@ -33,6 +42,8 @@ from sfumato.tables.schema import Role
 from sfumato.version import __version__
 
 __all__ = ["EpochWorkings", "run_epoch"]
+
+_DROPPED = (Role.IDENTIFIER, Role.PERSON)
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _FEWEST = 10  # rows of the sample, below which nothing is worth measuring
@@ -57,7 +68,14 @@ def run_epoch(session: StreamSession) -> Outcome:
     randomness = Randomness(settings.seed)
     order = randomness.generator(f"order of epoch {ledger[-1].epoch}").permutation(publication.table.num_rows)
     drawn = _rounded(publication.table, settings.decimals)
-    parameters = {"k": settings.k, "split": settings.split, "grouping": settings.grouping, "epoch": ledger[-1].epoch}
+    parameters = {
+        "k": settings.k // settings.person_rows,
+        "split": settings.split,
+        "grouping": settings.grouping,
+        "epoch": ledger[-1].epoch,
+    }
+    if settings.person is not None:
+        parameters["person_rows"] = settings.person_rows
     earlier = None if before is None else _rounded(before.table, settings.decimals)
     sampled = session.measured_by()
     return Outcome(
@@ -165,7 +183,7 @@ def _facts(
     return (
         Drawn(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(
-            tuple(field.name for field in schema if field.role is Role.IDENTIFIER and field.name not in session.empty),
+            tuple(field.name for field in schema if field.role in _DROPPED and field.name not in session.empty),
             tuple(field.name for field in schema if field.role is Role.LEVEL),
             session.empty,
         ),
@@ -186,6 +204,7 @@ def _facts(
         ),
         *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
         *_kept(session),
+        *(() if settings.person is None else (PersonRowsBounded(settings.person_rows),)),
         Shuffled(rows=publication.table.num_rows),
     )
 

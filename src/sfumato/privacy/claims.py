@@ -34,6 +34,7 @@ from sfumato.core.facts import (
     Maintained,
     Noised,
     Opened,
+    PersonRowsBounded,
     PersonsApart,
     PersonsBounded,
     PersonsLinked,
@@ -204,7 +205,7 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_blocked_rules(fact, facts)
         case BasketPersons() | BasketsReleased():
             pass  # counts that the sentences about baskets speak of
-        case EpochPublished() | HeldOut():
+        case EpochPublished() | HeldOut() | PersonRowsBounded():
             pass  # the maintained groups speak of an epoch; who was held out is a matter of measuring
         case Opened() if any(isinstance(other, Joint) for other in facts):
             pass  # a line of the ledger: the joint run speaks of it

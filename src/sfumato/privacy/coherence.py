@@ -34,6 +34,7 @@ from sfumato.core.facts import (
     Maintained,
     Noised,
     Opened,
+    PersonRowsBounded,
     PersonsApart,
     PersonsBounded,
     PersonsLinked,
@@ -174,6 +175,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return bool(fact.columns) and bool(fact.operations) and set(fact.operations) <= {"add", "mult", "rotate"}
         case Swapped() | Sampled() | Aggregated() | Alike() | Unchanged() | Blocked() | Downgraded():
             return is_modified(fact)
+        case PersonRowsBounded():
+            return fact.most >= 1
         case PersonsLinked():
             return min(fact.most, fact.persons) >= 1 and len(set(fact.constant)) == len(fact.constant)
         case RowsKept():
@@ -256,7 +259,18 @@ def _persons_agree(facts: Sequence[Fact]) -> bool:
         and bounded[0].left_out <= fact.records * len(fact.columns)
         for fact in chained
     )
-    return in_groups and in_leaves and (not bounded or bool(chained)) and _links_agree(facts)
+    return in_groups and in_leaves and (not bounded or bool(chained)) and _links_agree(facts) and _rows_agree(facts)
+
+
+def _rows_agree(facts: Sequence[Fact]) -> bool:
+    """Tell whether rows of persons are bounded in a stream, whose levels are then as many times what was asked."""
+    bounded, kept = _all(PersonRowsBounded, facts), _all(Maintained, facts)
+    return not bounded or (
+        len(kept) == 1
+        and not kept[0].k % bounded[0].most
+        and not kept[0].asked_max % bounded[0].most
+        and not _all(RowsKept, facts)
+    )
 
 
 def _links_agree(facts: Sequence[Fact]) -> bool:

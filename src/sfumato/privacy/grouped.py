@@ -9,6 +9,7 @@ from sfumato.core.facts import (
     Fact,
     Grouped,
     Maintained,
+    PersonRowsBounded,
     PersonsApart,
     PersonsLinked,
     RareValues,
@@ -17,6 +18,7 @@ from sfumato.core.facts import (
     Synthesized,
     WeightsScaled,
 )
+from sfumato.privacy.linked import of_bounded_rows
 from sfumato.privacy.statements import Claim, Refused, Statements, counted
 
 __all__ = [
@@ -263,6 +265,8 @@ def of_stream(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
     """
     ledger = [other for other in facts if isinstance(other, EpochPublished)]
     _check(fact, ledger)
+    bounded = next((other for other in facts if isinstance(other, PersonRowsBounded)), None)
+    yield _of_joining(fact) if bounded is None else of_bounded_rows(bounded, fact.k, fact.asked_max)
     yield from _claims(fact, ledger)
     yield from _of_epochs(ledger)
     yield from _of_groups(fact)
@@ -304,9 +308,8 @@ def _check(fact: Maintained, ledger: list[EpochPublished]) -> None:
         raise PrivacyRefusal(f"{fact.short} groups are smaller than a level inside; nothing is certified")
 
 
-def _claims(fact: Maintained, ledger: list[EpochPublished]) -> Statements:
-    last, least = ledger[-1], min((line.fresh for line in ledger if line.renewed), default=fact.k)
-    yield Claim(
+def _of_joining(fact: Maintained) -> Claim:
+    return Claim(
         f"Every record that stands behind the rows joined a group that, with it, was at least as large as its own "
         f"privacy level ({asked_levels(fact.k, fact.asked_max)}) when it came; until there was one it waited and "
         "was not published.",
@@ -315,6 +318,10 @@ def _claims(fact: Maintained, ledger: list[EpochPublished]) -> Statements:
         "at least their level less one [AY05, sec. 3]; a group that was split counts as the model has it.",
         "one row of the stream is one person",
     )
+
+
+def _claims(fact: Maintained, ledger: list[EpochPublished]) -> Statements:
+    last, least = ledger[-1], min((line.fresh for line in ledger if line.renewed), default=fact.k)
     yield Claim(
         f"From one epoch to the next, the rows of a family of groups change only where at least {least} records "
         "are "

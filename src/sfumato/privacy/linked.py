@@ -1,11 +1,11 @@
-"""Claims of released persons who keep several rows each."""
+"""Claims of persons with several rows: released ones who keep them together, and those of a stream."""
 
 from __future__ import annotations
 
-from sfumato.core.facts import Fact, Grouped, PersonsLinked
+from sfumato.core.facts import Fact, Grouped, PersonRowsBounded, PersonsLinked
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, counted, quoted
 
-__all__ = ["of_linked_persons"]
+__all__ = ["of_bounded_rows", "of_linked_persons"]
 
 
 def of_linked_persons(fact: PersonsLinked, facts: tuple[Fact, ...]) -> Statements:
@@ -42,4 +42,21 @@ def of_linked_persons(fact: PersonsLinked, facts: tuple[Fact, ...]) -> Statement
         "Rows that stay together give away no more than single rows do.",
         f"a released person keeps up to {counted(fact.most, 'row', 'rows')}, so whoever knows several records of "
         "somebody compares them all at once",
+    )
+
+
+def of_bounded_rows(fact: PersonRowsBounded, k: int, asked_max: int) -> Claim:
+    """Say how many persons a group of a stream had at least, whose levels of rows these are."""
+    low, high = k // fact.most, asked_max // fact.most
+    asked = f"{low}" if low == high else f"{low} to {high}"
+    return Claim(
+        "Every record that stands behind the rows joined a group that, with it, was of at least as many different "
+        f"persons as its own privacy level ({asked}) when it came; until there was one it waited and was not "
+        "published.",
+        "proved",
+        f"Of a person at most {counted(fact.most, 'record is', 'records are')} taken in, the others are kept out, and "
+        "a group needs as many times as many records as persons; the first records were condensed together [AY05, "
+        "sec. 2] and later ones join the closest group that is large enough [AY05, sec. 3]; a group that was split "
+        "counts as the model has it.",
+        "the person column tells who each row is about",
     )

@@ -38,6 +38,7 @@ from sfumato.core.facts import (
     Maintained,
     Noised,
     Opened,
+    PersonRowsBounded,
     PersonsApart,
     PersonsBounded,
     PersonsLinked,
@@ -104,7 +105,7 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "aggregate": ((Aggregated, Unchanged, Alike, Shuffled), (HeldOut,)),
     "block": ((Blocked, Alike, Unchanged, Shuffled), (HeldOut,)),
     "downgrade": ((Downgraded, Shuffled), (Unchanged, HeldOut)),
-    "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept,)),
+    "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept, PersonRowsBounded)),
     "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept, BoundsKept)),
 }
 """Of each method the facts that it states always, and those that it states at times."""
@@ -304,6 +305,8 @@ def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
     kept, ledger = _the(Maintained, facts), _all(EpochPublished, facts)
     started = kept.algorithm.removeprefix("AY05 dynamic maintenance, started by ")
     told = {"k": kept.k, "split": kept.split, "grouping": parameters["grouping"], "epoch": ledger[-1].epoch}
+    for bounded in _all(PersonRowsBounded, facts):
+        told |= {"k": kept.k // bounded.most, "person_rows": bounded.most}
     return (
         write_json(told, "canonical") == write_json(parameters, "canonical")
         and ALGORITHMS[parameters["grouping"]] == started != kept.algorithm

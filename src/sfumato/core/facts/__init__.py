@@ -70,6 +70,7 @@ from sfumato.core.facts.several import (
     Joint,
     Maintained,
     Opened,
+    PersonRowsBounded,
     RowsKept,
 )
 
@@ -102,6 +103,7 @@ __all__ = [
     "Maintained",
     "Noised",
     "Opened",
+    "PersonRowsBounded",
     "PersonsApart",
     "PersonsBounded",
     "PersonsLinked",

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from sfumato.core.facts.fact import Fact
 
-__all__ = ["EpochPublished", "Joint", "Maintained", "Opened", "RowsKept"]
+__all__ = ["EpochPublished", "Joint", "Maintained", "Opened", "PersonRowsBounded", "RowsKept"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,17 @@ class RowsKept(Fact):
     rows: int
     outside: int
     forgotten: bool
+
+
+@dataclass(frozen=True)
+class PersonRowsBounded(Fact):
+    """No more than ``most`` rows of a person were taken into a stream, and levels are as many times what was asked.
+
+    A group of n records holds those of at least n / most persons.
+    """
+
+    fact: ClassVar[str] = "person-rows-bounded"
+    most: int
 
 
 @dataclass(frozen=True)

@@ -46,13 +46,18 @@ class PendingRecord:
 
 
 class Purpose(StrEnum):
-    """What a key file is used for; one file may serve both, and neither use opens what the other closed."""
+    """What a key file is used for; one file may serve all, and no use opens what another closed."""
 
     POOL = "pool"
     MEASURING = "measuring"
+    PERSONS = "persons"
 
 
-_CLOSED = {Purpose.POOL: "the waiting records were", Purpose.MEASURING: "the rows kept for measuring were"}
+_CLOSED = {
+    Purpose.POOL: "the waiting records were",
+    Purpose.MEASURING: "the rows kept for measuring were",
+    Purpose.PERSONS: "the persons of this state were",
+}
 
 
 class Vault:

@@ -19,9 +19,11 @@ from sfumato.core.records import BlockKind
 from sfumato.engines.plan import Plan, empty_columns, prepare, schema_of
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.stream.batches import cut_batches
+from sfumato.engines.stream.entries import StateEntry
 from sfumato.engines.stream.groups import create_state
 from sfumato.engines.stream.measuring import entries_of_first, first_outside
 from sfumato.engines.stream.pending import Purpose, Vault
+from sfumato.engines.stream.persons import first_of_each
 from sfumato.engines.stream.screen import screen
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import Status, StreamSettings
@@ -67,6 +69,9 @@ def init_stream(
     measure_rows: int = 0,
     measure_key: str | Path | None = None,
     measure_share: float = OUTSIDE_SHARE,
+    person: str | None = None,
+    person_rows: int = 1,
+    person_key: str | Path | None = None,
     batch_rows: int = BATCH_ROWS,
     source: str = "",
     seed: int | None = None,
@@ -108,6 +113,12 @@ def init_stream(
         The key file of these, of at least 32 bytes and mode 600.
     measure_share : float
         Share of all rows that is not taken in, until there are as many.
+    person : str, optional
+        Column that says who a row is about: dropped, and levels count persons.
+    person_rows : int
+        Rows of a person that are taken in at most; a group needs as many times as many rows as persons.
+    person_key : path, optional
+        The key file that persons are known under, of at least 32 bytes and mode 600; the state holds keyed digests.
     batch_rows : int
         Rows of a batch; does not change while the stream lives.
     source : str
@@ -121,6 +132,7 @@ def init_stream(
         first records.
     """
     if recipe is not None:
+        person_rows = _rows_replayed(recipe, person_rows)
         given = {"schema": schema, "level": level, "k": k, "target": target, "identifier": identifiers, "seed": seed}
         if double := [name for name, value in given.items() if value not in (None, (), [])]:
             raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
@@ -142,11 +154,15 @@ def init_stream(
     if measuring is not None:
         outside = first_outside(measuring, first, measure_rows, measure_share)
     aside, arrow = arrow.filter(pa.array(outside)), arrow.filter(pa.array(~outside)) if outside.any() else arrow
-    settled = schema_of(arrow, schema, target, identifiers)
+    settled = _without_persons(schema_of(arrow, schema, target, identifiers, person=person))
     empty = empty_columns(whole, (field for field in settled if field.role is Role.IDENTIFIER))
     _refuse_public(settled)
     refuse_weight(settled, "a stream")
-    begun = _first_groups(arrow, _opened(settled, given=schema is not None), level, k, grouping, randomness)
+    counted = _count_persons(arrow, settled, person_rows, person_key, state_id)
+    if counted is not None:
+        arrow, k = counted.table, k * person_rows
+    opened, times = _opened(settled, given=schema is not None), 1 if counted is None else person_rows
+    begun = _first_groups(arrow, opened, level, k, grouping, randomness, times)
     codec, values = begun.codec, begun.values
     maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit)  # type: ignore[arg-type]
     maintainer.start(values, begun.levels, begun.labels)
@@ -160,8 +176,15 @@ def init_stream(
         seed=seed, pending=pending, pending_limit=pending_limit, pending_key=lock, batch_rows=batch_rows,
         format=form.format.value, delimiter=form.delimiter, decimals=decimals, measure_rows=measure_rows,
         measure_share=0.0 if measuring is None else measure_share,
-        measure_key=None if measuring is None else measuring.lock("", b"").hex(),
+        measure_key=None if measuring is None else measuring.lock("", b"").hex(), person_rows=times,
+        person=None if counted is None else counted.column, person_key=None if counted is None else counted.lock,
     )  # fmt: skip
+    if counted is not None:
+        out = whole.num_rows - arrow.num_rows
+        create_state(
+            state, settings, codec, maintainer, first, counted.entries, {counted.column: out} if out else {}, out, empty
+        )
+        return
     if measuring is None:
         create_state(state, settings, codec, maintainer, first, empty=empty)
         return
@@ -184,11 +207,50 @@ class _Begun:
     labels: NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class _FirstPersons:
+    """The first records, so many of each person, and what the state is to know of these."""
+
+    table: pa.Table
+    column: str
+    lock: str
+    entries: list[StateEntry]
+
+
+def _count_persons(
+    arrow: pa.Table, schema: Schema, most: int, key: str | Path | None, state_id: str
+) -> _FirstPersons | None:
+    """Take in so many rows of each person, where a column says who they are; None where each row is one."""
+    field = next((field for field in schema if field.role is Role.PERSON), None)
+    if field is None:
+        if key is not None or most != 1:
+            raise OptionError(
+                "--person-rows and --person-key are for a column that says who a row is about; add --person"
+            )
+        return None
+    if key is None:
+        raise PrivacyRefusal(
+            f"column {field.name!r} says who a row is about, and persons of a stream are counted under a key; give one "
+            "with --person-key and how many rows of each are taken in with --person-rows, or drop the column with "
+            "--identifier where each row is a person"
+        )
+    vault = Vault.from_file(key, state_id, Purpose.PERSONS)
+    taken, entries = first_of_each(arrow.column(field.name), field.missing, most, vault)
+    return _FirstPersons(arrow.filter(pa.array(taken)), field.name, vault.lock("", b"").hex(), entries)
+
+
 def _first_groups(
-    arrow: pa.Table, schema: Schema, level: str | int | None, k: int, grouping: str, randomness: Randomness
+    arrow: pa.Table,
+    schema: Schema,
+    level: str | int | None,
+    k: int,
+    grouping: str,
+    randomness: Randomness,
+    times: int = 1,
 ) -> _Begun:
-    """Condense the first records statically [AY05, sec. 2]."""
-    job = prepare(arrow, Plan(Condensation(k=k, grouping=grouping), schema, level, randomness=randomness, rare="keep"))
+    """Condense the first records statically [AY05, sec. 2], at so many times the levels that they ask for."""
+    floor = Condensation(k=max(2, k // times), grouping=grouping)
+    job = prepare(arrow, Plan(floor, schema, level, randomness=randomness, rare="keep"))
     many = [block for block in job.codec.layout if block.kind is BlockKind.CODE]
     if many:
         raise SchemaError(
@@ -196,7 +258,7 @@ def _first_groups(
             f"{MOST_CATEGORIES}; declare it an identifier (dropped), or pool its categories"
         )
     codec = with_indicators(job.codec)
-    levels = effective_levels(job.records.levels, k, allow_level_1=False)
+    levels = effective_levels(job.records.levels * times, k, allow_level_1=False)
     values = codec.encode(job.original, levels=levels).values
     rng = randomness.generator("sanitize")
     labels = partition(values, levels, np.zeros(len(levels), dtype=np.int64), rng, grouping=grouping)
@@ -225,18 +287,26 @@ def _replayed(given: Recipe | str | Path) -> tuple[Schema, str | int | None, int
     return recipe.schema, recipe.level, recipe.seed, told["k"], told["grouping"], told["split"]
 
 
+def _without_persons(schema: Schema) -> Schema:
+    """Schema that holds no value of the column which says who rows are about; a state keeps it."""
+    fields = (dataclasses.replace(field, domain=Domain()) if field.role is Role.PERSON else field for field in schema)
+    return dataclasses.replace(schema, fields=tuple(fields))
+
+
+def _rows_replayed(given: Recipe | str | Path, told: int) -> int:
+    """Rows of a person that the recipe of a stream says are taken in."""
+    rows = (given if isinstance(given, Recipe) else Recipe.load(given)).parameters.get("person_rows", 1)
+    if told != 1 or isinstance(rows, bool) or not isinstance(rows, int):
+        raise OptionError("--recipe already says what --person-rows says; edit the recipe or leave one out")
+    return rows
+
+
 def _refuse_public(schema: Schema) -> None:
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     if passed:
         raise PrivacyRefusal(
             f"column {passed[0]!r} is public, but a stream makes synthetic rows that belong to nobody: beside them it "
             "would be wrong or identify people; drop it or sanitize it"
-        )
-    person = [field.name for field in schema if field.role is Role.PERSON]
-    if person:
-        raise PrivacyRefusal(
-            f"column {person[0]!r} says who a row is about, and a stream takes each row for a person; where it is so, "
-            "drop the column with --identifier"
         )
 
 

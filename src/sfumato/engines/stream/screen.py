@@ -36,6 +36,15 @@ class Screened:
     counts: dict[str, int]
     cells: dict[str, CellsRead]
 
+    def only(self, taken: _Mask, column: str) -> Screened:
+        """Some of the rows; the others are out for a column."""
+        if taken.all():
+            return self
+        counts = dict(self.counts)
+        counts[column] = counts.get(column, 0) + int((~taken).sum())
+        cells = {name: (read[taken], absent[taken]) for name, (read, absent) in self.cells.items()}
+        return Screened(self.rows[taken], self.levels[taken], counts, cells)
+
 
 def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
     """Tell the rows that the codec can encode from those with a cell outside its domain.

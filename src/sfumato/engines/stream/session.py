@@ -21,7 +21,8 @@ from sfumato.engines.stream.epochs import Publication, renew
 from sfumato.engines.stream.groups import GROUP, absorb_traced, entries_of_rows, state_on_disk
 from sfumato.engines.stream.measuring import FORGOTTEN, KeptRows, Sampled, open_kept_rows
 from sfumato.engines.stream.pending import PendingRecords, Vault, open_vault
-from sfumato.engines.stream.screen import screen
+from sfumato.engines.stream.persons import CountedPersons, open_persons
+from sfumato.engines.stream.screen import Screened, screen
 from sfumato.engines.stream.settings import (
     Acknowledged,
     EpochLine,
@@ -58,7 +59,13 @@ class StreamSession:
         The key of rows kept for measuring.
     """
 
-    def __init__(self, state: State, vault: Vault | None = None, measuring: Vault | None = None) -> None:
+    def __init__(
+        self,
+        state: State,
+        vault: Vault | None = None,
+        measuring: Vault | None = None,
+        persons: Vault | None = None,
+    ) -> None:
         self._state = state
         self.settings = document_of(StreamSettings, state.body("settings"))
         self.codec = _codec(state.body("codec"))
@@ -70,6 +77,7 @@ class StreamSession:
         self._known = KnownBatches(state)
         self._pending = PendingRecords(state, self.settings, vault)
         self.kept = KeptRows(state, self.settings, measuring)
+        self.persons = CountedPersons(state, self.settings, persons)
         self.maintainer = self._maintainer_on_disk()
         self._ahead = False
 
@@ -90,6 +98,7 @@ class StreamSession:
         write: bool = True,
         pending_key: str | Path | None = None,
         measure_key: str | Path | None = None,
+        person_key: str | Path | None = None,
     ) -> StreamSession:
         """Open a state, checked as a whole.
 
@@ -101,6 +110,8 @@ class StreamSession:
             The key file, where waiting records are encrypted; without it they cannot be taken in.
         measure_key : path, optional
             The key file of rows kept for measuring; without it nothing can be taken in where such are kept.
+        person_key : path, optional
+            The key file that persons are known under; without it nothing can be taken in where they are counted.
 
         Raises
         ------
@@ -113,7 +124,7 @@ class StreamSession:
         try:
             settings = document_of(StreamSettings, state.body("settings"))
             measuring = open_kept_rows(settings, measure_key, forgotten=bool(state.keys(FORGOTTEN)))
-            return cls(state, open_vault(settings, pending_key), measuring)
+            return cls(state, open_vault(settings, pending_key), measuring, open_persons(settings, person_key))
         except BaseException:
             state.close()
             raise
@@ -155,6 +166,8 @@ class StreamSession:
                 "this state keeps rows for measuring; give their key with --measure-key, or delete them with 'sfumato "
                 "stream forget'"
             )
+        if self.persons.active and not self.persons.is_open:
+            raise OptionError("persons of this state are known under a key; give it with --person-key")
         total: Counter[str] = Counter()
         for identity, table in batches:
             known = identity in self._known
@@ -173,8 +186,8 @@ class StreamSession:
         skip = self._known_part(identity, table)
         self._bring_back()
         fresh = table.slice(skip)
-        screened = screen(fresh, self.codec, self.settings.level)
-        levels = effective_levels(screened.levels, self.settings.k, allow_level_1=False)
+        screened = self._of_persons(screen(fresh, self.codec, self.settings.level), fresh)
+        levels = self._levels(screened)
         values = self.codec.coordinates(screened.cells)
         came = self.kept.admit(identity, screened.rows + skip, values, levels, self._progress.epoch)
         done, families = self._absorb(came.values, came.levels)
@@ -192,11 +205,23 @@ class StreamSession:
             empty=empty_columns(fresh, (self.codec.schema[name] for name in self._progress.empty)),
         )
         put += [*more, KnownBatches.entry(identity, table.num_rows), *self._quarantined(screened.counts)]
-        self._write(progress, put, [*drop, *less])
+        self._write(progress, [*put, *self.persons.entries()], [*drop, *less])
+        self.persons.committed()
         self._known.add(identity, table.num_rows)
         self.kept.committed()
         aside = len(came.aside) - len(came.returned)
         return Acknowledged(identity, fresh.num_rows, skip, done.absorbed, done.pending, out, aside)
+
+    def _of_persons(self, screened: Screened, table: pa.Table) -> Screened:
+        """Those of the rows that are not more of a person than are taken in; the others count as kept out."""
+        if self.persons.column is None:
+            return screened
+        missing = self.codec.schema[self.persons.column].missing
+        return screened.only(self.persons.admit(table.take(pa.array(screened.rows)), missing), self.persons.column)
+
+    def _levels(self, screened: Screened) -> NDArray[np.int64]:
+        """Level of each row, in rows: as many times what it asks for in persons as rows of a person are taken in."""
+        return effective_levels(screened.levels * self.persons.most, self.settings.k, allow_level_1=False)
 
     def _write(self, progress: Progress, put: list[StateEntry], drop: list[tuple[str, str]]) -> None:
         """Put groups, progress and the rest on disk in one step."""
@@ -269,8 +294,7 @@ class StreamSession:
         screened = screen(table, self.codec, self.settings.level)
         if len(screened.rows) != table.num_rows:
             raise StateError(f"{table.num_rows - len(screened.rows)} waiting records cannot be read again; replay them")
-        levels = effective_levels(screened.levels, self.settings.k, allow_level_1=False)
-        return self.codec.coordinates(screened.cells), levels
+        return self.codec.coordinates(screened.cells), self._levels(screened)
 
     def _bring_back(self) -> None:
         """Put records that were recalled back where they waited.
@@ -384,7 +408,7 @@ class StreamSession:
             families=len(marks.family),
             families_due=int(marks.due.sum()),
             ledger=self.ledger,
-            k=settings.k,
+            k=settings.k // settings.person_rows,
             split=settings.split,
             randomness=Randomness(settings.seed).mode.value,
             pending_mode=settings.pending,

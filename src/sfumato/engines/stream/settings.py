@@ -26,6 +26,9 @@ MODES = ("memory", "encrypted")
 """How waiting records are kept: in memory only, or in the state under a key."""
 
 
+_MOST_ROWS = 1_000  # of a person
+
+
 @dataclass(frozen=True)
 class StreamSettings:
     """What does not change while a stream lives.
@@ -33,7 +36,8 @@ class StreamSettings:
     ``pending_key`` is how the state tells a wrong key: an encrypted nothing, None where no key is used.
     ``decimals`` are those that published numbers of a column are written with. ``measure_rows`` are kept at most to
     measure by, of those taken in and again of those who are not, who are ``measure_share`` of all; 0 where none are.
-    ``measure_key`` is how the state tells a wrong key of theirs.
+    ``measure_key`` is how the state tells a wrong key of theirs. Of each ``person``, a column, ``person_rows`` are
+    taken in at most, and all levels, k too, are as many times what was asked; ``person_key`` tells a wrong key.
     """
 
     state_id: str
@@ -54,6 +58,9 @@ class StreamSettings:
     measure_rows: int = dataclasses.field(default=0, metadata=UNLESS_DEFAULT)
     measure_share: float = dataclasses.field(default=0.0, metadata=UNLESS_DEFAULT)
     measure_key: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
+    person: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
+    person_rows: int = dataclasses.field(default=1, metadata=UNLESS_DEFAULT)
+    person_key: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         if self.pending not in MODES:
@@ -63,6 +70,14 @@ class StreamSettings:
         if (self.measure_rows > 0) != (self.measure_key is not None) or self.measure_rows < 0:
             raise OptionError(
                 "rows are kept for measuring under a key; give --measure-rows with --measure-key, or none"
+            )
+        if (self.person is None) != (self.person_key is None) or not 1 <= self.person_rows <= _MOST_ROWS:
+            raise OptionError(
+                f"persons are counted under a key, 1 to {_MOST_ROWS} rows of each; give --person with --person-key"
+            )
+        if self.person is not None and self.measure_rows:
+            raise OptionError(
+                "rows are kept for measuring where each is a person; leave out --measure-rows or --person"
             )
         if not 0.0 <= self.measure_share <= 0.5:
             raise OptionError("the share of rows that is not taken in lies between 0 and 0.5; try 0.1")
