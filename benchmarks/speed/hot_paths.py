@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.speed.stream import draw, rough_groups  # noqa: E402
 from sfumato.assess.neighbours import nearest  # noqa: E402
-from sfumato.core.laws.domains import Integers  # noqa: E402
+from sfumato.core.laws.domains import Integers, Reals  # noqa: E402
 from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
 from sfumato.engines.stream import StreamSession  # noqa: E402
 from sfumato.engines.stream.connectors import ReadOptions, read_batches  # noqa: E402
@@ -92,6 +92,23 @@ def reconstruction() -> HotPath:
     )
 
 
+def fine_grid() -> HotPath:
+    """A column in steps of 0.0001 with bands, beside one of as many records in steps of 0.05."""
+    incomes = np.clip(np.random.default_rng(3).lognormal(np.log(3.5), 0.5, 20_640), 0.5, 15.0)
+
+    def run(step: float) -> float:
+        spec = NoiseSpec(Reals(0.5, 15.0, step), {"name": "laplace", "scale": 7.25})
+        sent = spec.randomize(incomes, np.random.default_rng(4))
+        return spent(lambda: reconstruct(sent, spec, intervals=20))
+
+    return HotPath(
+        "reconstruct, 20,640 records on 145,001 places, 20 intervals with bands",
+        "the same on 291 places",
+        lambda: run(0.0001),
+        lambda: run(0.05),
+    )
+
+
 def ingestion(folder: str, rows: int = 20_000, first: int = 2_000) -> HotPath:
     values = mixture(rows + first, 10).round(3)
     table = pa.table({f"x{column}": values[:, column] for column in range(10)})
@@ -141,6 +158,7 @@ def main() -> None:
             search("a mixture", mixture(300_000, 20)),
             search("one Gaussian", gaussian),
             reconstruction(),
+            fine_grid(),
             ingestion(folder),
             arrivals(300),
             arrivals(3_000),

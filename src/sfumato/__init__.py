@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from sfumato.publish.evaluate import evaluate
     from sfumato.publish.sanitize import sanitize, sanitize_file
     from sfumato.publish.verify import verify_release as verify
+    from sfumato.randomized_columns import reconstruct, relate
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
     from sfumato.tuning.run import tune
-    from sfumato.verbs import inspect, reconstruct, relate, stream
+    from sfumato.verbs import inspect, stream
 
 __all__ = [
     "AdditiveNoise",
@@ -117,8 +118,8 @@ _HOMES = {
     "breach": "sfumato.core.laws.calculator",
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",
-    "reconstruct": "sfumato.verbs",
-    "relate": "sfumato.verbs",
+    "reconstruct": "sfumato.randomized_columns",
+    "relate": "sfumato.randomized_columns",
     "sanitize": "sfumato.publish.sanitize",
     "sanitize_file": "sfumato.publish.sanitize",
     "stream": "sfumato.verbs",
