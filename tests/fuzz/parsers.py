@@ -25,6 +25,7 @@ from sfumato.collect.store import SubmissionResult, read_survey_document
 from sfumato.collect.survey import Question, Survey
 from sfumato.collect.tokens import check_token
 from sfumato.core.database import locate
+from sfumato.core.documents import plain
 from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.laws.priors import read_prior
 from sfumato.core.laws.properties import holds
@@ -46,6 +47,8 @@ from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.hierarchies import read_hierarchy
 from sfumato.tables.levels import levels_of_table, meets_all, parse_conditions
 from sfumato.tables.schema import Schema
+from sfumato.web.choices import Choices, parse_choices
+from sfumato.web.visit import safe_name
 from tests.fuzz.fuzzing import GOLDENS, Parser, golden_bytes
 from tests.fuzz.inputs import as_bytes, as_file, as_json, as_text, folder_in_memory
 from tests.fuzz.peers import PEERS
@@ -305,6 +308,15 @@ def _address(url: str) -> Any:
         return client.Connection(url, allow_http=True).url
 
 
+def _in_the_folder(name: str) -> str:
+    safe = safe_name(name)
+    assert Path("visit", safe).parent == Path("visit")
+    assert safe_name(safe) == safe
+    assert safe.isprintable()
+    assert not safe.startswith(("-", "."))
+    return safe
+
+
 PARSERS = (
     Parser(
         "certificate",
@@ -369,6 +381,8 @@ PARSERS = (
     Parser("kept-answer", as_file(f"{hashlib.sha256(b'token').hexdigest()[:32]}.json", _kept)),
     Parser("database-url", as_text(locate)),
     Parser("snapshot", _snapshot),
+    Parser("web-choices", lambda data: parse_choices(Choices, data), lambda choices: as_json(plain(choices))),
+    Parser("web-file-name", as_text(_in_the_folder)),
     *PEERS,
     *STATES,
 )

@@ -155,3 +155,85 @@ def test_what_the_page_prints_makes_the_same_table(browser: Any, tmp_path: Path)
     one, two = (read_file(path)[0] for path in (made, released / "table.csv"))
     assert one.column("age") == two.column("age")
     assert one.column("town") == two.column("town")
+
+
+@pytest.fixture(scope="module")
+def searched(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a page on which 100,000 rows were searched, the search stopped, and a point of it released."""
+    folder = tmp_path_factory.mktemp("large")
+    people(folder / "large.csv", 100_000)
+    with serving(folder) as (_, url):
+        with Look(browser, url) as look:
+            page = look.page
+            look.drop(folder / "large.csv")
+            assert "100,000 rows, 6 columns" in page.inner_text("main")
+            look.choose("smoker", ".role", "target")
+            page.locator("a.button[href='/policy']").first.click()
+            page.click("#search")
+            page.locator("#points tr").nth(1).wait_for()
+            page.click("#stop")
+            page.locator("#found:not([hidden])").wait_for()
+            assert "It was interrupted: this is what was measured by then." in page.inner_text("#found-more")
+            assert page.locator("#frontier .mark").count() > page.locator("#points tr").count()  # and the legend
+            picked = page.locator("#points tr").last
+            words = picked.locator("label").inner_text()
+            picked.locator("input").check()
+            page.click("#make")
+            page.locator("body[data-page=result]").wait_for()
+            assert "policy 'research'" in page.inner_text("#verdict-title")
+            recipe = Recipe.load(look.take("owner", folder) / "recipe.toml")
+            size = recipe.parameters["leaf" if recipe.method == "chain" else "k"]
+            assert words == f"{recipe.method}, {'leaf' if recipe.method == 'chain' else 'k'} {size}"
+            assert recipe.holdout == 0.3
+            assert look.said == []
+        yield url
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_everybody_can_read_every_step(browser: Any, searched: str, scheme: str, width: int) -> None:
+    with Look(browser, searched, bypass=True) as look:
+        look.page.set_viewport_size({"width": width, "height": 900})
+        look.page.emulate_media(color_scheme=scheme)
+        for step in STEPS:
+            look.page.goto(f"{look.url}{step}")
+            look.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+            found = axe_api.Axe().run(look.page).response["violations"]
+            assert [(each["id"], step) for each in found if each["impact"] in ("serious", "critical")] == []
+            wide, seen = look.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+            assert wide <= seen, step
+
+
+@pytest.mark.slow
+def test_the_steps_can_be_taken_with_the_keyboard_alone(browser: Any, tmp_path: Path) -> None:
+    people(tmp_path / "people.csv", 240)
+    with serving(tmp_path) as (_, url), Look(browser, url) as look:
+        page, keys = look.page, look.page.keyboard
+
+        def reach(selector: str) -> None:
+            for _ in range(200):
+                keys.press("Tab")
+                if page.locator(f"{selector}:focus").count():
+                    return
+            raise AssertionError(f"{selector} is never reached")
+
+        keys.press("Tab")
+        assert page.locator(".skip:focus").inner_text() == "Skip to the step"
+        keys.press("Enter")
+        reach("#file")
+        look.drop(tmp_path / "people.csv")
+        reach("tr[data-column='smoker'] .role")
+        keys.type("target")
+        page.locator("#said", has_text="Worked out").wait_for()
+        reach("a[href='/policy'].button")
+        keys.press("Enter")
+        reach("input[name=policy]")
+        keys.press("ArrowDown")
+        assert page.locator("input[name=policy]:checked").input_value() == "public"
+        reach("#skip")
+        keys.press("Enter")
+        reach("#cancel")
+        keys.press("Enter")
+        page.locator("#problem:not(:empty)").wait_for()
+        assert page.inner_text("#problem") == "It was cancelled; nothing was made."

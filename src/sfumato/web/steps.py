@@ -50,6 +50,7 @@ class Steps:
     def __init__(self, send: Send, stoppable: Callable[[], AbstractContextManager[None]]) -> None:
         self._send, self._stoppable = send, stoppable
         self._read: tuple[tuple[str, ReadingChoice], pa.Table, FileForm] | None = None
+        self._schema: Schema | None = None
 
     def run(self, order: dict[str, Any]) -> dict[str, Any]:
         """What came of one step."""
@@ -68,21 +69,27 @@ class Steps:
     def _table(self, file: str, reading: ReadingChoice) -> tuple[pa.Table, FileForm]:
         if self._read is None or self._read[0] != (file, reading):
             table, form = read_people(file, **vars(reading))
-            self._read = (file, reading), table, form
+            self._read, self._schema = ((file, reading), table, form), None
         return self._read[1:]
+
+    def _proposed(self, table: pa.Table) -> Schema:
+        """The schema before anything is said of rare values, which depends on what is chosen."""
+        if self._schema is None:
+            self._schema = sf.inspect(table, k=table.num_rows + 1)
+        return self._schema
 
     def _look(self, file: str, choices: Choices) -> dict[str, Any]:
         """Each column with what will happen to it and why, as inspect says it, after what was chosen."""
         table, form = self._table(file, choices.reading)
         k = choices.k or 10
-        schema = proposed = sf.inspect(table, k=k)
-        found = proposed.rules
-        if choices.columns or choices.rules is not None:
-            schema = edited(proposed, choices)
-            if choices.rules is None and schema.fields != proposed.fields:
-                schema = dataclasses.replace(schema, rules=find_rules(table, schema))
-                found = schema.rules
-            schema = sf.inspect(table, schema=schema, k=k)
+        schema = sf.inspect(table, k=k)
+        found, proposed = schema.rules, self._proposed(table)
+        changed = edited(proposed, choices)
+        if changed.fields != proposed.fields or choices.rules is not None:
+            if choices.rules is None:
+                changed = dataclasses.replace(changed, rules=find_rules(table, changed))
+                found = changed.rules
+            schema = sf.inspect(table, schema=changed, k=k)
         known = set(choices.known)
         return {
             "rows": table.num_rows,

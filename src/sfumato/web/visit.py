@@ -56,7 +56,7 @@ def safe_name(name: str) -> str:
     ending = max((each for each in ENDINGS_READ if plain.lower().endswith(each)), key=len, default=None)
     if ending is None:
         raise TableError(f"{shown(plain)} is not a file of a known kind; known endings are {', '.join(ENDINGS_READ)}")
-    stem = plain[: -len(ending)].strip(" .-")[:_LONGEST]
+    stem = plain[: -len(ending)].strip(" .-")[:_LONGEST].strip(" .-")
     return f"{stem or 'table'}{plain[-len(ending) :]}"
 
 

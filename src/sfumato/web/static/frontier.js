@@ -2,7 +2,7 @@
 /* Use against leak, drawn anew when a setting was measured; the table beside it is what a screen reader reads. */
 window.frontier = (() => {
   const NS = "http://www.w3.org/2000/svg";
-  const BOX = { left: 56, right: 620, top: 34, bottom: 330 };
+  const BOX = { left: 46, top: 52, bottom: 300 };
   const METHODS = ["chain", "condense", "classwise", "condense-paper"];
   const MOST = 6;
 
@@ -36,6 +36,9 @@ window.frontier = (() => {
   }
 
   function draw(svg, points, picked, words) {
+    const broad = svg.clientWidth < 480 ? 380 : 640; // letters stay readable on a phone
+    BOX.right = broad - 20;
+    svg.setAttribute("viewBox", `0 0 ${broad} 345`);
     const uses = points.map((each) => each.use).concat(points.map((each) => each.original));
     let low = Math.min(...uses), high = Math.max(...uses);
     const margin = Math.max(0.02, 0.12 * (high - low));
@@ -46,21 +49,21 @@ window.frontier = (() => {
     const nodes = [
       make("path", { d: `M${BOX.left} ${BOX.top}V${BOX.bottom}H${BOX.right}`, class: "axis", fill: "none" }),
       make("path", { d: `M${x(1)} ${BOX.top - 6}V${BOX.bottom}`, class: "limit", fill: "none" }),
-      make("text", { x: x(1) + 6, y: BOX.top - 2 }, "allowed"),
-      make("text", { x: (BOX.left + BOX.right) / 2, y: 366, "text-anchor": "middle" }, "worst attack, times what the policy allows"),
-      make("text", { x: 8, y: 14 }, words || "use"),
+      make("text", { x: x(1) + 6, y: BOX.top + 2 }, "allowed"),
+      make("text", { x: (BOX.left + BOX.right) / 2, y: 338, "text-anchor": "middle" }, "worst attack, times what the policy allows"),
+      make("text", { x: 8, y: 36 }, words || "use"),
     ];
     for (const at of ticks(0, wide, 6)) nodes.push(make("text", { x: x(at), y: BOX.bottom + 18, "text-anchor": "middle" }, String(at)));
     for (const at of ticks(low, high, 5)) nodes.push(make("text", { x: BOX.left - 6, y: y(at) + 4, "text-anchor": "end" }, String(at)));
+    for (const each of points) nodes.push(mark(each.method, x(each.leak), y(each.use), ""));
     for (const each of points) {
-      nodes.push(mark(each.method, x(each.leak), y(each.use), ""));
       nodes.push(make("text", { x: x(each.leak) + 8, y: y(each.use) - 6, class: "size" }, String(each.size)));
       if (picked && each.method === picked.method && each.size === picked.size)
         nodes.push(make("circle", { cx: x(each.leak), cy: y(each.use), r: 11, class: "picked" }));
     }
     METHODS.filter((method) => points.some((each) => each.method === method)).forEach((method, place) => {
-      nodes.push(mark(method, 250 + 110 * place, 10, ""));
-      nodes.push(make("text", { x: 260 + 110 * place, y: 14 }, method));
+      nodes.push(mark(method, 16 + 95 * place, 10, ""));
+      nodes.push(make("text", { x: 26 + 95 * place, y: 14 }, method));
     });
     svg.replaceChildren(...nodes);
   }

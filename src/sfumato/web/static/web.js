@@ -55,6 +55,8 @@
 
   async function working(title, next) {
     const box = by("working");
+    const others = [...document.querySelectorAll("main button:not(#cancel):not(:disabled)")];
+    for (const each of others) each.disabled = true;
     box.hidden = false;
     by("working-title").textContent = title;
     by("cancel").onclick = () => post("/api/stop").catch((error) => problem(error.message));
@@ -64,12 +66,13 @@
     try {
       const told = await follow((each) => {
         if (each.stage) by("bar").value = each.fraction;
-        speak(by("stage"), each.stage ? `${sentence(each.stage)} ${Math.round(100 * each.fraction)} %` : "Reading.", each.stage !== stage);
+        speak(by("stage"), each.stage ? sentence(each.stage) : "Reading.", each.stage !== stage);
         stage = each.stage;
       });
       if (told.state === "done") { location.assign(next); return; }
       problem(told.state === "cancelled" ? "It was cancelled; nothing was made" : told.error);
     } catch (error) { problem(error.message); }
+    for (const each of others) each.disabled = false;
     box.hidden = true;
   }
 
@@ -277,7 +280,7 @@
       for (const each of latest) {
         if (!rows.has(key(each))) { rows.set(key(each), row(each)); body.append(rows.get(key(each))); }
         const cells = rows.get(key(each)).querySelectorAll("td");
-        const told = [each.people.toLocaleString("en"), digits(each.use), digits(each.original), digits(each.leak), OUTCOMES[each.outcome]];
+        const told = [each.people.toLocaleString("en"), each.use.toFixed(3), each.original.toFixed(3), digits(each.leak), OUTCOMES[each.outcome]];
         told.forEach((text, place) => { cells[place].textContent = text; });
       }
       if (latest.length) window.frontier.draw(svg, latest, picked, words);
