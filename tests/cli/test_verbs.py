@@ -225,6 +225,9 @@ def test_inspect_gives_every_column_a_fate_and_a_reason(run: Run, people: Path, 
     assert run("inspect", people, "-o", tmp_path / "schema.toml").code == 2
     edited = (tmp_path / "schema.toml").read_text().replace('role = "identifier"', 'role = "identifier" # yes')
     (tmp_path / "edited.toml").write_text(edited)
+    again = run("inspect", people, "--schema", tmp_path / "edited.toml", "--target", "smoker")
+    assert again.code == 0, again.err
+    assert any(line.startswith("smoker ") and "the class or response" in line for line in again.out.splitlines())
     done = run(
         "sanitize", people, "-o", tmp_path / "out", "--k", 5, "--schema", tmp_path / "edited.toml", "--no-report"
     )

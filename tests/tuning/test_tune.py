@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -174,10 +175,14 @@ def test_a_budget_that_ends_before_one_trial_is_refused() -> None:
 
 def test_it_tells_how_far_it_is_and_nothing_of_the_steps_inside() -> None:
     told: list[tuple[str, float]] = []
+    seen: list[Reading] = []
+    watched: dict[str, Any] = {"methods": "chain", "metric": "covariance", "watch": seen.append}
     with listening(lambda stage, fraction: told.append((stage, fraction))):
-        tune(people(120), policy=LAX, methods="chain", metric="covariance", seed=1, budget=GRANTED)
+        tuned = tune(people(120), policy=LAX, seed=1, budget=GRANTED, **watched)
     assert {stage for stage, _ in told} == {"tuning"}
     assert told[-1] == ("tuning", 1.0)
+    assert len(seen) > 1
+    assert seen == tuned.bench.readings
 
 
 def test_people_are_kept_together_and_no_more_than_some_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

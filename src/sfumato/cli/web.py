@@ -44,4 +44,4 @@ def web(
             webbrowser.open(url)
 
     serve(ready, port=port, most_bytes=limit * 1_000_000, save=save, stream=stream, survey=survey)
-    console.say("Ended; nothing was kept.")
+    console.say("Ended; what was not taken or saved is gone.")

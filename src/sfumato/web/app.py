@@ -69,7 +69,7 @@ class WebPage:
     def __init__(self, visit: Visit, token: str, port: int, *, stream: str | None = None, survey: str | None = None):
         self._visit, self._token = visit, token
         self._stream, self._survey = stream, survey
-        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
         self._cookie, self._session = f"{_COOKIE}-{port}", secrets.token_urlsafe(32)
         self._page_token = secrets.token_urlsafe(32)
         posts: dict[str, Handler] = {
@@ -170,7 +170,7 @@ class WebPage:
         return Response(text, 200, {**_HEADERS, "content-security-policy": policy}, "text/html")
 
     async def _start_page(self, _request: Request) -> Response:
-        return self._page("start", endings=ENDINGS_READ, megabytes=f"{self._visit.most_bytes / 1e6:,.0f}")
+        return self._page("start", endings=ENDINGS_READ, too_large=self._visit.too_large)
 
     async def _columns_page(self, _request: Request) -> Response:
         if self._visit.look is None:
@@ -307,9 +307,8 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _limits(document: Any) -> list[str]:
-    """What a built-in policy asks, a line each."""
-    policy = document if isinstance(document, Policy) else Policy.load(str(document))
+def _limits(policy: Policy) -> list[str]:
+    """What a policy asks, a line each."""
     lines = [f"{LIMITS[name].rstrip('.')}: at most {value:g}." for name, value in policy.limits.items()]
     asked = policy.require.get("persons_per_group")
     return lines if asked is None else [*lines, f"At least {asked} people behind every value."]

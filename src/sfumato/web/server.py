@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import os
-import re
 import secrets
 import socket
 import tempfile
@@ -55,11 +53,10 @@ def serve(
         raise OptionError(f"there is no folder {str(save)!r} to save into; make it first")
     listening = _listen(port)
     port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
-    user = re.sub(r"[^A-Za-z0-9_]", "_", getpass.getuser()) if hasattr(os, "geteuid") else "user"
     try:
-        with work_folder(Path(tempfile.gettempdir(), f"sfumato-web-{user}")) as folder:
+        with work_folder(Path(tempfile.gettempdir(), f"sfumato-web-{os.geteuid()}")) as folder:
             visit = Visit(folder, most_bytes, save)
-            page = WebPage(visit, token, port, stream=stream, survey=survey)
+            page = WebPage(visit, token, port, stream=_place(stream), survey=_place(survey))
             config = uvicorn.Config(
                 page,
                 lifespan="on",
@@ -73,11 +70,16 @@ def serve(
                 timeout_keep_alive=15,
                 timeout_graceful_shutdown=2,
             )
-            ready(f"http://{_HOST}:{port}/?token={token}")
             with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended
+                ready(f"http://{_HOST}:{port}/?token={token}")
                 uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()
+
+
+def _place(told: str | None) -> str | None:
+    """A database by its URL or its whole path, for the work is done in another folder."""
+    return told if told is None or "://" in told else str(Path(told).absolute())
 
 
 def _listen(port: int) -> socket.socket:

@@ -79,6 +79,7 @@ class Visit:
 
     def __post_init__(self) -> None:
         self.worker = Worker(self.folder)
+        self._receiving = asyncio.Lock()
 
     async def receive(self, name: str, chunks: AsyncIterator[bytes]) -> Job:
         """Take a file in, in place of any before, and begin to look at it.
@@ -89,6 +90,10 @@ class Visit:
             Once more has come than is taken; nothing is left of it.
         """
         safe = safe_name(name)
+        async with self._receiving:
+            return await self._receive(safe, chunks)
+
+    async def _receive(self, safe: str, chunks: AsyncIterator[bytes]) -> Job:
         await self.forget()
         size, path = 0, self.folder / safe
         try:

@@ -89,6 +89,7 @@
     function send(file) {
       if (!file) return;
       problem("");
+      if (file.size > Number(drop.dataset.limit)) { input.value = ""; problem(drop.dataset.tooLarge); return; }
       by("working").hidden = false;
       by("working-title").textContent = `Reading ${file.name}`;
       const request = new XMLHttpRequest();
