@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 ENGINE := .venv-parties
 MUTATION := .venv-mutants
+NOTEBOOKS := .venv-notebooks
 ENGINE_PYTHON ?= $(firstword $(shell for name in python3.11 python3.10; do if $$name -c pass 2>/dev/null; then command -v $$name; fi; done))
 export SFUMATO_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup engine demo check test slow mutants bench docs wheel clean
+.PHONY: setup engine demo check test slow mutants bench docs notebooks wheel clean
 
 setup: $(VENV)/ready
 
@@ -83,16 +84,31 @@ $(MUTATION)/ready: pyproject.toml
 
 docs: setup
 	$(BIN)/mkdocs build --quiet --strict --site-dir site
-	@echo "open site/index.html"
+	@echo "open site/index.html; to search, $(BIN)/python -m http.server --bind 127.0.0.1 --directory site 8080"
 
-# The wheel as others get it: built from a clean tree, installed into an environment that has nothing of ours, and used.
-wheel: setup
-	rm -rf dist $(VENV)/empty
+# Notebooks, run in a kernel from top to bottom; Jupyter has an environment of its own.
+notebooks: $(NOTEBOOKS)/ready
+	rm -rf site-notebooks && mkdir site-notebooks
+	set -e; for name in examples/notebooks/*.py; do \
+	  $(NOTEBOOKS)/bin/jupytext --quiet --to ipynb --output site-notebooks/$$(basename $$name .py).ipynb $$name; done
+	cd site-notebooks && PATH=$(abspath $(NOTEBOOKS))/bin:$$PATH jupyter nbconvert --log-level WARN --to html --execute *.ipynb
+	@echo "open site-notebooks/*.html"
+
+$(NOTEBOOKS)/ready: pyproject.toml
+	$(PYTHON) -m venv $(NOTEBOOKS)
+	$(NOTEBOOKS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable . jupytext nbconvert ipykernel
+	@touch $@
+
+# The wheel as others get it: built from a clean tree, installed into an empty environment far from this folder, and used:
+# the demo, a reviewer's check, and the README's example.
+wheel: $(VENV)/installed
+	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
-	$(PYTHON) -m venv $(VENV)/empty
-	$(VENV)/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
-	cd $(VENV)/empty && bin/sfumato demo -o demo && bin/sfumato verify demo/release
-	rm -rf $(VENV)/empty
+	set -e; empty=$$(mktemp -d); trap 'rm -rf "$$empty"' EXIT; cp README.md .ci/readme.py "$$empty"; \
+	$(PYTHON) -m venv "$$empty/venv"; \
+	"$$empty/venv/bin/python" -m pip install --quiet --disable-pip-version-check dist/*.whl; \
+	cd "$$empty"; unset PYTHONPATH; venv/bin/sfumato demo -o demo; venv/bin/sfumato verify demo/release; \
+	venv/bin/python readme.py README.md
 
 clean:
-	rm -rf $(VENV) $(ENGINE) $(MUTATION) mutants demo dist site .mypy_cache .ruff_cache .benchmarks .hypothesis
+	rm -rf $(VENV) $(ENGINE) $(MUTATION) $(NOTEBOOKS) mutants demo dist site site-notebooks .mypy_cache .ruff_cache .benchmarks .hypothesis

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from html import escape
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from sfumato.assess.risk.by_column import ColumnRisk
 from sfumato.assess.words import fitting
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
+from sfumato.core.notebook import framed_page
 from sfumato.tables.frames import frame_of
 
 __all__ = ["Edition", "Exceeded", "Figure", "Finding", "Missing", "Report", "Ruling", "Verdict"]
@@ -347,9 +347,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Show the owner's page in a notebook, in a frame of its own: its style stays inside."""
-        page = escape(self.to_html(edition="owner"), quote=True)
-        style = "width: 100%; height: 40rem; border: 1px solid #888"
-        return f'<iframe title="sfumato report" sandbox="" style="{style}" srcdoc="{page}"></iframe>'
+        return framed_page("sfumato report", self.to_html(edition="owner"))
 
     def summary(self, width: int | None = None, most: int = 8) -> str:
         """Verdict, use and risk in a few lines of plain text, for the owner.

@@ -7,7 +7,7 @@ from html import escape
 
 from sfumato.core.errors import printable
 
-__all__ = ["html_table"]
+__all__ = ["framed_page", "html_table"]
 
 _LONGEST = 400  # letters of a cell
 _MOST = 200  # rows
@@ -32,6 +32,18 @@ def html_table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] 
     heads = f"<thead>{_row('th', head)}</thead>" if head else ""
     title = f'<caption style="{_CAPTION}">{_text(caption)}</caption>'
     return f'<table style="{_TABLE}">{title}{heads}<tbody>{"".join(lines)}</tbody></table>'
+
+
+def framed_page(title: str, page: str) -> str:
+    """A whole page in a frame of its own: its style stays inside, and nothing in it runs.
+
+    Examples
+    --------
+    >>> 'srcdoc="&lt;p&gt;' in framed_page("A page", "<p>")
+    True
+    """
+    style = "width: 100%; height: 40rem; border: 1px solid #888"
+    return f'<iframe title="{escape(title)}" sandbox="" style="{style}" srcdoc="{escape(page, quote=True)}"></iframe>'
 
 
 def _row(tag: str, cells: Sequence[str]) -> str:

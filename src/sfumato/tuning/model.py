@@ -12,6 +12,7 @@ from sfumato.assess.plain import limit_words
 from sfumato.assess.report import ChangeTried, Exceeded, Ruling
 from sfumato.core.documents import plain
 from sfumato.core.errors import SfumatoError
+from sfumato.core.notebook import framed_page
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import parameters_of
 from sfumato.publish.changes import change_tried
@@ -71,6 +72,12 @@ class Tuning:
     def __repr__(self) -> str:
         best = "none" if self.best is None else self.best.reading.candidate.words
         return f"Tuning(best: {best}; {len(self.bench.latest())} settings tried)"
+
+    def _repr_html_(self) -> str:
+        """Show the page with the frontier in a notebook, in a frame of its own."""
+        from sfumato.tuning.page import write_tuning_page
+
+        return framed_page("sfumato tuning", write_tuning_page(self))
 
     @property
     def best(self) -> Confirmation | None:
