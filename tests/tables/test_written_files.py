@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, TableError
 from sfumato.tables.files import FileForm, FileFormat, read_file, read_table, write_file
+from tests.examples import examples
 
 DAY = datetime.date(2020, 1, 31)
 CELLS = pa.table(
@@ -29,7 +32,7 @@ CELLS = pa.table(
 )
 
 
-@pytest.mark.parametrize("ending", ["xlsx", "sqlite"])
+@pytest.mark.parametrize("ending", ["xlsx", "ods", "sqlite"])
 def test_cells_come_back_as_they_went_in(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"table.{ending}"
     write_file(CELLS, path, FileForm(FileFormat(ending)))
@@ -41,14 +44,39 @@ def test_cells_come_back_as_they_went_in(tmp_path: Path, ending: str) -> None:
     assert read == expected
 
 
-def test_a_workbook_holds_no_formula_no_link_and_no_hour_of_writing(tmp_path: Path) -> None:
-    for name in ("one.xlsx", "two.xlsx"):
-        write_file(CELLS, tmp_path / name, FileForm(FileFormat.XLSX))
-    with zipfile.ZipFile(tmp_path / "one.xlsx") as book:
-        sheet = book.read("xl/worksheets/sheet1.xml")
+@pytest.mark.parametrize(("ending", "part"), [("xlsx", "xl/worksheets/sheet1.xml"), ("ods", "content.xml")])
+def test_a_workbook_holds_no_formula_no_link_and_no_hour_of_writing(tmp_path: Path, ending: str, part: str) -> None:
+    for name in ("one", "two"):
+        write_file(CELLS, tmp_path / f"{name}.{ending}", FileForm(FileFormat(ending)))
+    with zipfile.ZipFile(tmp_path / f"one.{ending}") as book:
+        sheet = book.read(part)
         assert b"<f>" not in sheet
+        assert b"formula" not in sheet
         assert b"hyperlink" not in sheet
-    assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
+    assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
+
+
+TEXTS = st.text(
+    st.characters(
+        codec="utf-8", exclude_characters=[chr(code) for code in range(32) if code != 10] + ["\ufffe", "\uffff"]
+    )
+)
+
+
+@examples(40)
+@given(st.lists(TEXTS, min_size=1, max_size=4), st.lists(st.floats(-1e9, 1e9), min_size=4, max_size=4))
+def test_any_text_and_number_of_an_ods_file_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], numbers: list[float]
+) -> None:
+    path = tmp_path_factory.mktemp("ods") / "t.ods"
+    table = pa.table({" a  b ": [f".{text}" for text in texts], "n": numbers[: len(texts)]})
+    write_file(table, path, FileForm(FileFormat.ODS))
+    assert read_file(path)[0].to_pydict() == table.to_pydict()
+
+
+def test_texts_that_ods_would_lose_are_refused_by_their_count(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="column 'a' holds 2 texts with control characters"):
+        write_file(pa.table({"a": ["x\ty", "\x01", "z"]}), tmp_path / "t.ods", FileForm(FileFormat.ODS))
 
 
 @pytest.mark.parametrize(
@@ -62,6 +90,8 @@ def test_a_workbook_holds_no_formula_no_link_and_no_hour_of_writing(tmp_path: Pa
 def test_what_no_sheet_holds_is_refused(tmp_path: Path, table: pa.Table) -> None:
     with pytest.raises(OptionError, match="choose another --format"):
         write_file(table, tmp_path / "t.xlsx", FileForm(FileFormat.XLSX))
+    with pytest.raises(OptionError, match="choose another --format"):
+        write_file(table, tmp_path / "t.ods", FileForm(FileFormat.ODS))
 
 
 def test_days_that_sheets_do_not_know_are_texts(tmp_path: Path) -> None:
@@ -81,7 +111,7 @@ PEOPLE = pa.table(
 )
 
 
-@pytest.mark.parametrize("ending", ["xlsx", "sqlite", "parquet", "arrow"])
+@pytest.mark.parametrize("ending", ["xlsx", "ods", "sqlite", "parquet", "arrow"])
 def test_a_release_of_any_format_is_verified_and_evaluated(tmp_path: Path, ending: str) -> None:
     sf.sanitize(PEOPLE, k=5, seed=1, report=False).save(tmp_path / "out", form=ending)
     found = sf.verify(tmp_path / "out" / "release")

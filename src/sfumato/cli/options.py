@@ -52,7 +52,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "delimiter": ("Between cells of CSV.  [default: what its header says]", {"metavar": "MARK"}),
     "despite_policy": ("Go on although the policy is not met; the certificate says so.", _FLAG),
     "encoding": ("How a CSV file is written.", {"default": "utf-8", "show_default": True}),
-    "form": ("[default: the input's]", {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "sqlite"])}),
+    "form": ("[default: the input's]", {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"])}),
     "holdout": ("Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
     "identifier": ("A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
     "keep_persons": ("condense: released persons keep several rows each, under new numbers.", _FLAG),

@@ -35,7 +35,7 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["csv", "parquet", "arrow", "xlsx", "sqlite"]),
+    type=click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"]),
     default="csv",
     show_default=True,
 )

@@ -103,7 +103,7 @@ def run_party(
         None at a party that does not compute.
     folder : path
         Gets ``release/`` and ``owner/``, whole or not at all.
-    form : FileForm or {"csv", "parquet", "arrow", "xlsx", "sqlite"}
+    form : FileForm or {"csv", "parquet", "arrow", "xlsx", "ods", "sqlite"}
         Of the released table; the same at all parties.
     report : bool
         Whether to measure, on this owner's own part; the report stays with the owner.
@@ -165,7 +165,7 @@ def joint_in_one_process(
         Of a vertical partition: the column that says which rows belong together.
     folders : sequence of paths, optional
         Where each party writes its release; without, nothing is written.
-    form : FileForm or {"csv", "parquet", "arrow", "xlsx", "sqlite"}
+    form : FileForm or {"csv", "parquet", "arrow", "xlsx", "ods", "sqlite"}
     report : bool
         Whether each party measures its own part.
 

@@ -125,7 +125,7 @@ class Release:
         Parameters
         ----------
         folder : path
-        form : FileForm or {"csv", "parquet", "arrow", "xlsx", "sqlite"}
+        form : FileForm or {"csv", "parquet", "arrow", "xlsx", "ods", "sqlite"}
         overwrite : bool
             Replace an earlier release of that name.
         sign : path, Signer or Ed25519PrivateKey, optional

@@ -54,7 +54,7 @@ def publish_stream(
     state : path or URL
     folder : path
         For ``release/`` and ``owner/``.
-    form : FileForm or {"csv", "parquet", "arrow", "xlsx", "sqlite"}, optional
+    form : FileForm or {"csv", "parquet", "arrow", "xlsx", "ods", "sqlite"}, optional
         By default that of the first records.
     report : bool
         Whether to measure; without the key of rows kept for it, what can be measured without raw rows.

@@ -28,6 +28,7 @@ import pyarrow.parquet
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text, plain
 from sfumato.tables.numerals import Numerals, plain_numerals
+from sfumato.tables.opendocument import write_opendocument
 from sfumato.tables.spreadsheet import quote_formulas
 from sfumato.tables.sql_errors import without_cells
 from sfumato.tables.sqlite import SQLITE, read_sqlite, write_sqlite
@@ -58,6 +59,7 @@ class FileFormat(StrEnum):
     PARQUET = "parquet"
     ARROW = "arrow"
     XLSX = "xlsx"
+    ODS = "ods"
     SQLITE = "sqlite"
 
 
@@ -363,6 +365,8 @@ def write_file(table: pa.Table, path: Path, form: FileForm, *, spreadsheet_safe:
         pa.feather.write_feather(table, str(path), compression="uncompressed")
     elif form.format is FileFormat.XLSX:
         write_workbook(table, path)
+    elif form.format is FileFormat.ODS:
+        write_opendocument(table, path)
     elif form.format is FileFormat.SQLITE:
         write_sqlite(table, path)
     else:

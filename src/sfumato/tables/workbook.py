@@ -18,7 +18,16 @@ import pyarrow.compute as pc
 
 from sfumato.core.errors import BadInput, OptionError, TableError, shown
 
-__all__ = ["MOST_CELLS", "WORKBOOKS", "Sheet", "column_of_cells", "read_workbook", "write_workbook"]
+__all__ = [
+    "MOST_CELLS",
+    "WORKBOOKS",
+    "Sheet",
+    "as_text",
+    "column_of_cells",
+    "read_workbook",
+    "refuse_unfit",
+    "write_workbook",
+]
 
 WORKBOOKS = (".xlsx", ".ods")
 """Endings of workbooks that are read."""
@@ -93,7 +102,7 @@ def read_workbook(
     header, *body = filled
     columns = [[row[place] for row in body] for place in range(len(header))]
     kept = [place for place, name in enumerate(header) if name != "" or any(cell != "" for cell in columns[place])]
-    return [_text(header[place]) for place in kept], [column_of_cells(columns[place]) for place in kept], chosen
+    return [as_text(header[place]) for place in kept], [column_of_cells(columns[place]) for place in kept], chosen
 
 
 def _chosen(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
@@ -228,14 +237,15 @@ def column_of_cells(cells: list[Any]) -> pa.Array:
         return pa.array(present, pa.date32())
     if kinds and kinds <= {datetime.date, datetime.datetime}:
         return pa.array([None if cell is None else _moment(cell) for cell in present], pa.timestamp("us"))
-    return pa.array(["" if cell is None else _text(cell) for cell in present], pa.string())
+    return pa.array(["" if cell is None else as_text(cell) for cell in present], pa.string())
 
 
 def _moment(cell: datetime.date) -> datetime.datetime:
     return cell if isinstance(cell, datetime.datetime) else datetime.datetime(cell.year, cell.month, cell.day)
 
 
-def _text(cell: Any) -> str:
+def as_text(cell: Any) -> str:
+    """A cell as text: whole numbers without decimals, dates and times as ISO 8601 has them."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < _EXACT:
         return str(int(cell))
     return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else str(cell)
@@ -256,7 +266,7 @@ def write_workbook(table: pa.Table, path: Path) -> None:
         import xlsxwriter
     except ImportError:
         raise OptionError("writing .xlsx needs XlsxWriter; install sfumato[excel]") from None
-    _refuse_unfit(table)
+    refuse_unfit(table)
     plainly = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
     with xlsxwriter.Workbook(path, {**plainly, "constant_memory": True, "in_memory": False}) as book:
         book.set_properties({"created": _WRITTEN})
@@ -293,7 +303,7 @@ def _write_cell(sheet: Any, row: int, place: int, cell: Any, forms: dict[type, A
     elif type(cell) in forms and _is_day_of_sheets(cell):
         sheet.write_datetime(row, place, cell, forms[type(cell)])
     else:
-        sheet.write_string(row, place, cell if isinstance(cell, str) else _text(cell))
+        sheet.write_string(row, place, cell if isinstance(cell, str) else as_text(cell))
 
 
 def _is_day_of_sheets(cell: Any) -> bool:
@@ -301,7 +311,8 @@ def _is_day_of_sheets(cell: Any) -> bool:
     return not finer and getattr(cell, "tzinfo", None) is None and getattr(cell, "year", _FIRST_YEAR) >= _FIRST_YEAR
 
 
-def _refuse_unfit(table: pa.Table) -> None:
+def refuse_unfit(table: pa.Table) -> None:
+    """Refuse a table that no sheet can hold: too many rows or columns, a text too long, or a row without any value."""
     if table.num_rows > _MOST_ROWS or table.num_columns > _MOST_COLUMNS:
         raise OptionError(
             f"a sheet holds {_MOST_ROWS} rows of {_MOST_COLUMNS} columns and the table has {table.num_rows} of "
