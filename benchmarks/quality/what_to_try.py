@@ -35,7 +35,7 @@ FAILING: dict[str, Mechanism] = {
     "waveform": sf.Condensation(k=10, effort="fast"),
     "abalone": sf.Chain(leaf=5, k=5),
     "adult": sf.Condensation(k=10, effort="fast"),
-    "more patients": sf.Chain(leaf=10, k=10),
+    "more patients": sf.Condensation(k=10, effort="fast"),
 }
 FILES = {"magic": "magic_gamma", "waveform": "waveform5000_noise", "abalone": "abalone", "adult": "adult_train"}
 
