@@ -184,10 +184,8 @@ def _counts_of_dates(cells: pa.Array, column: str, spec: NoiseSpec) -> NDArray[A
     if is_text(cells.type):
         forms = fitting_formats(cells) if len(cells) else ()
         if len(cells) and len(forms) != 1:
-            how = "in several ways" if forms else "as none"
-            raise SchemaError(
-                f"column {column!r} holds texts that can be read {how} as dates; write them as 2020-01-31"
-            )
+            what = "that can be read as dates in several ways" if forms else "that are no dates"
+            raise SchemaError(f"column {column!r} holds texts {what}; write them as 2020-01-31")
         field = dataclasses.replace(field, format=forms[0] if forms else None)
     nothing = np.zeros(len(cells), dtype=np.bool_)
     try:
