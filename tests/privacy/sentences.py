@@ -218,8 +218,12 @@ CLAIMS = (
     ),
     Sentence(
         "wider labels",
-        r"The values of (?P<n>\d+) columns? are given as labels of a hierarchy: .*\.",
-        lambda facts, said: int(said["n"]) == len(the(facts, Aggregated).columns),
+        r"The values of (?P<n>\d+) columns? are given as labels of a hierarchy(?P<other>, or as one named other)?: "
+        r".*\.",
+        lambda facts, said: (
+            int(said["n"]) == len(the(facts, Aggregated).columns)
+            and (said["other"] is not None) == any(fact.categories for fact in every(facts, RareValues))
+        ),
     ),
     Sentence(
         "rows alike",

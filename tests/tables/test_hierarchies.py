@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import RareValues
+from sfumato.publish.verify_modified import ModifiedRows
 from sfumato.tables.coarsened import coarsen
 from sfumato.tables.hierarchies import Calendar, Icd10, Intervals, Listed, Prefix, parse_hierarchy, read_hierarchy
 from sfumato.tables.schema import Field, Kind, Schema
@@ -198,3 +199,29 @@ def test_a_release_with_pooled_and_lifted_values_is_compared_with_its_original(t
     sf.sanitize(table, k=10, seed=1, report=False).save(tmp_path / "out")
     report = sf.evaluate(table, tmp_path / "out", seed=1, budget=1)
     assert not any("unknown to the original" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("method", ["condense", "chain"])
+def test_rows_made_anew_say_at_which_level_their_labels_are(tmp_path: Path, method: str) -> None:
+    rng = np.random.default_rng(3)
+    code = [f"{'ab'[place % 2]}{rng.integers(0, 9)}" for place in range(298)] + ["c1", "d2"]
+    table = pa.table({"code": code, "age": rng.integers(20, 80, 300), "pay": rng.normal(30, 5, 300).round(1)})
+    schema = Schema(
+        (
+            Field("code", Kind.NOMINAL, hierarchy="prefix", coarsened=1),
+            Field("age", Kind.INTEGER, hierarchy="intervals 10 20", coarsened=1),
+            Field("pay", Kind.CONTINUOUS),
+        )
+    )
+    release = sf.sanitize(table, method=method, schema=schema, k=5, seed=1, report=False, rare="pool")
+    release.save(tmp_path / "out")
+    told = next(claim.claim for claim in release.certificate.claims if "labels of a hierarchy" in claim.claim)
+    assert "2 columns" in told
+    assert "or as one named other" in told
+    found = {check.name: check for check in sf.verify(tmp_path / "out" / "release")}
+    assert found["wider labels"].holds
+    assert found["wider labels"].checked
+    altered = release.table.set_column(0, "code", pa.array(["a1"] * 300))
+    rows = ModifiedRows(release.certificate.facts)
+    rows.add(altered, release.released)
+    assert not all(check.holds for check in rows.checks())

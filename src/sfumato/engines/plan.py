@@ -240,8 +240,7 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
         records = dataclasses.replace(records, persons=whose, linked=plan.keep_persons)
     drawn_out = outside if isinstance(plan.holdout, float) else None
     facts = _facts(arrow, schema, shared.schema, strata, codes, drawn_out, randomness)
-    if plan.holders is None:  # elsewhere rare labels become wider still
-        facts = (*facts, *aggregated(before))
+    facts = (*facts, *aggregated(before, {field.name for field in shared.schema.encoded}))
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     return Prepared(
         shared.table.select([field.name for field in shared.schema.encoded]),

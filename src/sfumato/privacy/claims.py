@@ -173,7 +173,7 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
         case Sampled():
             yield from of_sampled(fact)
         case Aggregated():
-            yield from of_aggregated(fact)
+            yield from of_aggregated(fact, facts)
         case Alike():
             yield from of_alike(fact)
         case Unchanged():

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import math
 
-from sfumato.core.facts import Aggregated, Alike, Blocked, DatesCoarsened, Downgraded, Fact, Sampled, Swapped, Unchanged
+from sfumato.core.facts import (
+    Aggregated,
+    Alike,
+    Blocked,
+    DatesCoarsened,
+    Downgraded,
+    Fact,
+    RareValues,
+    Sampled,
+    Swapped,
+    Unchanged,
+)
 from sfumato.privacy.grouped import asked_levels
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_most, counted, quoted
 
@@ -120,16 +131,17 @@ def of_sampled(fact: Sampled) -> Statements:
     )
 
 
-def of_aggregated(fact: Aggregated) -> Statements:
-    """Say at which level of which hierarchy values are given."""
+def of_aggregated(fact: Aggregated, facts: tuple[Fact, ...]) -> Statements:
+    """Say at which level of which hierarchy values are given, or that labels which few hold are one named other."""
+    pooled = any(isinstance(other, RareValues) and other.categories for other in facts)
     wide = (
         f"{name}: {hierarchy}, level {level}"
         for name, hierarchy, level in zip(fact.columns, fact.hierarchies, fact.levels, strict=True)
     )
     listed = "file" in fact.hierarchies
     yield Claim(
-        f"The values of {counted(len(fact.columns), 'column', 'columns')} are given as labels of a hierarchy: "
-        f"{quoted(wide)}.",
+        f"The values of {counted(len(fact.columns), 'column', 'columns')} are given as labels of a hierarchy"
+        f"{', or as one named other' if pooled else ''}: {quoted(wide)}.",
         "proved",
         "Every value became its label before anything else was done.",
         "the owner's file lists wider labels; the released table shows the others"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import BadInput
-from sfumato.core.facts import Aggregated, Alike, Blocked, Downgraded, Fact
+from sfumato.core.facts import Aggregated, Alike, Blocked, Downgraded, Fact, RareValues
 from sfumato.publish.agreement import Check
 from sfumato.tables.cells import absent_cells, is_text, plain
 from sfumato.tables.hierarchies import Hierarchy, parse_hierarchy
@@ -20,6 +21,7 @@ from sfumato.tables.schema import Schema
 __all__ = ["ModifiedRows"]
 
 _COUNT = "count of rows alike"  # a column that the counting adds
+_OTHER = r"other(_\d+)?"  # what rare labels are counted to
 _KINDS = ("nominal", "date", "integer")  # of columns that have hierarchies
 
 
@@ -29,6 +31,7 @@ class ModifiedRows:
     def __init__(self, facts: Sequence[Fact]) -> None:
         self.alike = next((fact for fact in facts if isinstance(fact, Alike)), None)
         self.wide = next((fact for fact in facts if isinstance(fact, Aggregated)), None)
+        self.pooled = any(isinstance(fact, RareValues) and fact.categories for fact in facts)
         self.gaps: dict[str, int] = {}
         for fact in facts:
             if isinstance(fact, Blocked | Downgraded):
@@ -104,7 +107,10 @@ class ModifiedRows:
             hierarchy = _hierarchy(text)
             if hierarchy is None:
                 unread += 1
-            elif name in self._odd or not all(hierarchy.is_label(each, level) for each in self._labels.get(name, ())):
+            elif name in self._odd or not all(
+                hierarchy.is_label(each, level) or (self.pooled and re.fullmatch(_OTHER, each))
+                for each in self._labels.get(name, ())
+            ):
                 wrong.append(name)
         count = len(self.wide.columns)
         if wrong:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +55,12 @@ def coarser(schema: Schema, told: Iterable[tuple[str, str | None, int]]) -> Sche
     return dataclasses.replace(schema, fields=tuple(fields[field.name] for field in schema))
 
 
-def aggregated(schema: Schema) -> tuple[Aggregated, ...]:
-    """State at which level of which hierarchy columns are released; nothing where none is. A file is not named."""
-    wide = [field for field in schema.encoded if field.coarsened]
+def aggregated(schema: Schema, left: Collection[str]) -> tuple[Aggregated, ...]:
+    """State at which level of which hierarchy the columns that are left are released; nothing where none is.
+
+    A file is not named.
+    """
+    wide = [field for field in schema.encoded if field.coarsened and field.name in left]
     if not wide:
         return ()
     texts = (field.hierarchy or "" for field in wide)
