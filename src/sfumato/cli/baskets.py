@@ -12,6 +12,7 @@ import rich_click as click
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import (
     FILE,
+    INPUT,
     check_new,
     command_words,
     keeping_owner_part,
@@ -123,7 +124,7 @@ def baskets() -> None:
 
 
 @baskets.command(cls=_method("randomize-baskets"))
-@click.argument("source", metavar="INPUT")
+@click.argument("source", metavar="INPUT", type=INPUT)
 @click.option(
     "--items", "item_file", type=FILE, help="File with the name of every item that there is, one on each line."
 )
@@ -138,7 +139,7 @@ def randomize(console: Console, source: str, **told: Any) -> None:
 
 
 @baskets.command(cls=_method("hide-rules"))
-@click.argument("source", metavar="INPUT")
+@click.argument("source", metavar="INPUT", type=INPUT)
 @_naming
 @_releasing
 @verb
@@ -151,7 +152,7 @@ def hide(console: Console, source: str, **told: Any) -> None:
 
 
 @baskets.command(cls=_method("block-rules"))
-@click.argument("source", metavar="INPUT")
+@click.argument("source", metavar="INPUT", type=INPUT)
 @_naming
 @_releasing
 @verb
@@ -260,7 +261,7 @@ def _operator_words(fact: BasketsRandomized) -> str:
 
 
 @baskets.command()
-@click.argument("source", metavar="FOLDER/release")
+@click.argument("source", metavar="FOLDER/release", type=INPUT)
 @click.option("--min-support", required=True, type=float, help="Share of the baskets from which on a set is frequent.")
 @usual("--longest", default=4, type=click.IntRange(1, 15), words="Most items of a set.")
 @click.option("-o", "--output", type=FILE, help="CSV to write: items, support, low, high.")

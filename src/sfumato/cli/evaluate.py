@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import budget_words, command_words, options
+from sfumato.cli.options import INPUT, budget_words, command_words, options
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.tables.reading import read_people
 
@@ -22,8 +22,8 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 
 
 @click.command()
-@click.argument("original", metavar="ORIGINAL")
-@click.argument("released", metavar="RELEASED")
+@click.argument("original", metavar="ORIGINAL", type=INPUT)
+@click.argument("released", metavar="RELEASED", type=INPUT)
 @options(output="Folder for the report in two editions.", schema="Schema of ORIGINAL, from inspect.")
 @options("target", identifier="A column to leave out, it was dropped; repeatable.")
 @options("weight", person="Who a row of ORIGINAL is about: left out; people are attacked one row each.")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COUNT",
     "FILE",
+    "INPUT",
     "SEED",
     "budget_words",
     "check_new",
@@ -29,6 +30,7 @@ __all__ = [
     "command_words",
     "keeping_owner_part",
     "leaving",
+    "offered_methods",
     "options",
     "signer_at",
     "usual",
@@ -38,6 +40,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
+INPUT = click.Path()  # or - or a URL: a text, of which shells complete names of files
 SEED = click.IntRange(min=0)
 COUNT = click.IntRange(min=1)
 
@@ -181,6 +184,13 @@ def write_private(path: Path, text: str, what: str, *, private: bool = True) -> 
         raise SfumatoError(
             f"the {what} could not be written ({reason(error)}); make room or choose another place"
         ) from None
+
+
+def offered_methods(_context: Any, _option: Any, begun: str) -> list[str]:
+    """Methods whose names begin so, for a shell."""
+    from sfumato.mechanisms.methods import METHODS
+
+    return [name for name in METHODS if name.startswith(begun)]
 
 
 def check_new(path: Path | None, *, overwrite: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, tell_error, verb
-from sfumato.cli.options import COUNT, FILE, check_plot, options
+from sfumato.cli.options import COUNT, FILE, INPUT, check_plot, options
 from sfumato.core.errors import OptionError
 from sfumato.tables.reading import read_input
 
@@ -63,7 +63,7 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
 
 
 @click.command()
-@click.argument("source", metavar="INPUT")
+@click.argument("source", metavar="INPUT", type=INPUT)
 @click.option("--column", required=True, metavar="COL", help="The column of randomized values.")
 @click.option("--spec", required=True, type=FILE, help="Noise specification (TOML), or a release's certificate.json.")
 @click.option("--intervals", type=COUNT, help="Tell the distribution in so many equal intervals.")
@@ -130,7 +130,7 @@ def reconstruct(
 
 
 @click.command()
-@click.argument("source", metavar="INPUT")
+@click.argument("source", metavar="INPUT", type=INPUT)
 @click.option("--column", required=True, metavar="COL", help="A column of randomized values; the response of the line.")
 @click.option("--to", required=True, metavar="COL", help="Another one; the predictor of the line.")
 @click.option("--spec", required=True, type=FILE, help="Noise specification (TOML), or a release's certificate.json.")

@@ -11,10 +11,12 @@ from sfumato.cli.console import Console, verb
 from sfumato.cli.options import (
     COUNT,
     FILE,
+    INPUT,
     budget_words,
     command_words,
     keeping_owner_part,
     leaving,
+    offered_methods,
     options,
     signer_at,
 )
@@ -150,13 +152,14 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
 
 
 @click.command(cls=_WithMethods)
-@click.argument("source", metavar="INPUT")
+@click.argument("source", metavar="INPUT", type=INPUT)
 @click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")
 @click.option(
     "--method",
     metavar="NAME",
     help="chain (default; condense below 200 rows), condense, condense-paper, classwise; noise, laplace-pca, "
     "randomize; translate, scale, rotate, hybrid; swap, sample, aggregate, block, downgrade.",
+    shell_complete=offered_methods,
 )
 @click.option("--key", type=FILE, help="Key of a geometric method.")
 @click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import COUNT, FILE, keeping_owner_part, options, signer_at, usual
+from sfumato.cli.options import COUNT, FILE, INPUT, keeping_owner_part, options, signer_at, usual
 from sfumato.core.errors import OptionError
 from sfumato.tables.reading import read_input
 
@@ -56,7 +56,7 @@ def stream() -> None:
 
 
 @stream.command("init")
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", type=INPUT)
 @_state
 @options("level", "target", "identifier", "person", schema="Schema; what it declares binds all rows.")
 @usual("--person-rows", type=COUNT, default=1, words="Rows of a person that are taken in, with --person.")
@@ -130,7 +130,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
 
 
 @stream.command("ingest")
-@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=INPUT)
 @_state
 @_pending_key
 @_person_key

@@ -8,7 +8,7 @@ from typing import Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import command_words, options
+from sfumato.cli.options import INPUT, command_words, options
 from sfumato.tables.reading import read_people
 
 __all__ = ["tune"]
@@ -17,7 +17,7 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
 
 
 @click.command()
-@click.argument("source", metavar="INPUT")
+@click.argument("source", metavar="INPUT", type=INPUT)
 @options("target", policy="What the release must meet: trusted, research, public, or a file.  [default: research]")
 @options(
     budget="Ends by then with what was measured.  [default: what eight trials on the whole table take, 45 or more]",

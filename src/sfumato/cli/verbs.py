@@ -13,6 +13,7 @@ from sfumato.cli.console import Console, tell_error, verb
 from sfumato.cli.options import (
     COUNT,
     FILE,
+    INPUT,
     check_new,
     options,
     usual,
@@ -58,7 +59,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
 
 
 @click.command()
-@click.argument("source", metavar="INPUT")
+@click.argument("source", metavar="INPUT", type=INPUT)
 @options("identifier", "target", "person", schema="Look again at a schema that was edited.")
 @usual("--k", default=10, type=COUNT, words="Fewest persons who hold a category that leaves.")
 @options(output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
