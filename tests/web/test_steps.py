@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shlex
@@ -15,7 +16,7 @@ import pytest
 import sfumato as sf
 from sfumato.collect.store import AnswerStore
 from sfumato.core.documents import plain
-from sfumato.core.errors import OptionError, SchemaError
+from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.tables.reading import read_people
 from sfumato.tables.schema import Kind, Role
 from sfumato.web.choices import Choices, ColumnChoice, ReadingChoice, Setting, command_line, edited, python_lines
@@ -147,6 +148,14 @@ def test_a_stream_and_a_survey_are_told_as_they_stand(tmp_path: Path) -> None:
     AnswerStore.open(str(tmp_path / "answers.db")).close()
     with pytest.raises(OptionError, match="no survey yet"):
         steps.run({"step": "survey", "db": str(tmp_path / "answers.db")})
+
+
+def test_a_packed_file_does_not_unpack_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bomb.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 1_000_000))
+    steps = Steps(lambda *_told, **_more: None, nullcontext, most_bytes=1 << 20)
+    with pytest.raises(TableError, match="unpacks to more than 1 MiB; if that is right, raise --limit"):
+        steps.run({"step": "look", "file": "bomb.csv.gz", "choices": {}})
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ COMPARED = "compared.json"
 
 _MOST_LINE = 1 << 26  # bytes of one event: a schema of very many columns
 _MOST_NOTES = 20
+_UNPACKED = 10  # a packed file may be so many times as large as one that is dropped in
 _BROKEN = (
     "something unforeseen went wrong ({}); nothing was written. Please report it as a defect, with what the same "
     "command shows with --debug, less any data"
@@ -61,8 +62,8 @@ class Job:
 class Worker:
     """Starts the process, gives it orders and listens to it; a cancelled one is ended and started anew."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        self._folder, self._most_bytes = folder, most_bytes
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._orders = 0
@@ -83,6 +84,7 @@ class Worker:
             "-m",
             "sfumato.web.worker",
             str(self._folder),
+            str(_UNPACKED * self._most_bytes),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from sfumato.assess.page import visible_figures
 from sfumato.assess.plain import risk_sentence, use_sentence
 from sfumato.assess.report import Report, Verdict
 from sfumato.core.documents import typed, write_json
-from sfumato.core.errors import OptionError, SfumatoError, printable
+from sfumato.core.errors import OptionError, SfumatoError, TableError, printable
 from sfumato.publish.folder import write_text
 from sfumato.tables.field import FATE, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
@@ -47,8 +47,10 @@ Send = Callable[..., None]
 class Steps:
     """Does the steps of one visit; the table is read once for all of them."""
 
-    def __init__(self, send: Send, stoppable: Callable[[], AbstractContextManager[None]]) -> None:
-        self._send, self._stoppable = send, stoppable
+    def __init__(
+        self, send: Send, stoppable: Callable[[], AbstractContextManager[None]], *, most_bytes: int | None = None
+    ) -> None:
+        self._send, self._stoppable, self._most_bytes = send, stoppable, most_bytes
         self._read: tuple[tuple[str, ReadingChoice], pa.Table, FileForm] | None = None
         self._schema: Schema | None = None
 
@@ -68,7 +70,10 @@ class Steps:
 
     def _table(self, file: str, reading: ReadingChoice) -> tuple[pa.Table, FileForm]:
         if self._read is None or self._read[0] != (file, reading):
-            table, form = read_people(file, **vars(reading))
+            try:
+                table, form = read_people(file, **vars(reading), most_bytes=self._most_bytes)
+            except TableError as error:  # the page has another name for that option
+                raise TableError(f"{error}".replace("grant it more with --most-bytes", "raise --limit")) from None
             self._read, self._schema = ((file, reading), table, form), None
         return self._read[1:]
 

@@ -78,7 +78,7 @@ class Visit:
     saved: Path | None = None
 
     def __post_init__(self) -> None:
-        self.worker = Worker(self.folder)
+        self.worker = Worker(self.folder, self.most_bytes)
         self._receiving = asyncio.Lock()
 
     async def receive(self, name: str, chunks: AsyncIterator[bytes]) -> Job:

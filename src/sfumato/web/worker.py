@@ -94,7 +94,7 @@ class _Orders:
 
 
 def main() -> None:
-    """Work in the folder that the command line names, until the server is gone."""
+    """Work in the folder that the command line names, with files of so many bytes, until the server is gone."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell had it ignored
     os.chdir(sys.argv[1])
     line = _Line()
@@ -102,7 +102,7 @@ def main() -> None:
     orders = _Orders()
     from sfumato.web.steps import Steps  # here, so that the page is there before all of it is loaded
 
-    steps = Steps(line.send, orders.stoppable)
+    steps = Steps(line.send, orders.stoppable, most_bytes=int(sys.argv[2]))
     for order in orders:
         line.order = order.pop("order")
         with warnings.catch_warnings():
