@@ -155,6 +155,12 @@ def test_a_file_lies_in_the_folder_whatever_it_is_called(name: str, kept: str, a
     assert asking.worker.orders[-1]["file"] == kept
 
 
+def test_how_a_file_is_written_can_be_told_with_it(asking: Asking) -> None:
+    asking.ask("POST", f"/api/file?name=a.csv&encoding=cp1252{'x' * 500}&delimiter=%09", b"a\tb\n1\t2\n")
+    reading = asking.worker.orders[-1]["choices"]["reading"]
+    assert reading == {"encoding": f"cp1252{'x' * 34}", "delimiter": "\t", "decimal": None, "sheet": None}
+
+
 @pytest.mark.parametrize("name", ["", "a", "a.exe", "a.csv/", "a.csv.html", "a.py", ".."])
 def test_a_file_of_no_known_kind_is_refused_in_the_words_of_the_command_line(name: str, asking: Asking) -> None:
     answer = asking.ask("POST", f"/api/file?name={quote(name)}", b"a,b\n1,2\n")

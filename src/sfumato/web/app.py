@@ -22,7 +22,7 @@ from sfumato.core import documents
 from sfumato.core.errors import SfumatoError
 from sfumato.publish.policy import BUILT_IN, LIMITS, PURPOSES, Policy
 from sfumato.tables.field import FATE, Kind, Role
-from sfumato.web.choices import Choices, Setting, command_line, parse_choices, python_lines
+from sfumato.web.choices import Choices, ReadingChoice, Setting, command_line, parse_choices, python_lines
 from sfumato.web.visit import ENDINGS_READ, TooLarge, Visit
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = ["WebPage"]
 _COOKIE = "sfumato-web"
 _OWN_PAGES = ("same-origin", "none")
 _MOST_JSON = 8 << 20
+_LONGEST_WORD = 40  # characters of the name of an encoding
 _PATIENCE = 30.0  # seconds in which choices must have come; a file may take longer
 _STEPS = {"start": "File", "columns": "Columns", "policy": "Policy", "search": "Search", "result": "Release"}
 _STATIC = ("web.css", "web.js", "frontier.js", "icon.svg")
@@ -238,8 +239,10 @@ class WebPage:
         length = request.headers.get("content-length", "")
         if length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > visit.most_bytes):
             raise TooLarge(visit.too_large)
+        told = request.query_params
+        reading = ReadingChoice(told.get("encoding", "utf-8")[:_LONGEST_WORD], told.get("delimiter") or None)
         try:
-            job = await visit.receive(request.query_params.get("name", ""), request.stream())
+            job = await visit.receive(told.get("name", ""), request.stream(), reading)
         except ClientDisconnect:
             raise HTTPException(400, "the file did not come whole; choose it again") from None
         return _as_json(job.to_json())

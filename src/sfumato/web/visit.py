@@ -21,7 +21,7 @@ from sfumato.publish.folder import replacing_folder
 from sfumato.tables.files import ENDINGS
 from sfumato.tables.sqlite import SQLITE
 from sfumato.tables.workbook import WORKBOOKS
-from sfumato.web.choices import Choices, Setting
+from sfumato.web.choices import Choices, ReadingChoice, Setting
 from sfumato.web.jobs import COMPARED, OUTPUT, TUNING_PAGE, Job, Worker
 
 __all__ = ["ENDINGS_READ", "TooLarge", "Visit", "safe_name"]
@@ -81,7 +81,7 @@ class Visit:
         self.worker = Worker(self.folder, self.most_bytes)
         self._receiving = asyncio.Lock()
 
-    async def receive(self, name: str, chunks: AsyncIterator[bytes]) -> Job:
+    async def receive(self, name: str, chunks: AsyncIterator[bytes], reading: ReadingChoice | None = None) -> Job:
         """Take a file in, in place of any before, and begin to look at it.
 
         Raises
@@ -91,9 +91,9 @@ class Visit:
         """
         safe = safe_name(name)
         async with self._receiving:
-            return await self._receive(safe, chunks)
+            return await self._receive(safe, chunks, reading or ReadingChoice())
 
-    async def _receive(self, safe: str, chunks: AsyncIterator[bytes]) -> Job:
+    async def _receive(self, safe: str, chunks: AsyncIterator[bytes], reading: ReadingChoice) -> Job:
         await self.forget()
         size, path = 0, self.folder / safe
         try:
@@ -110,7 +110,7 @@ class Visit:
             path.unlink(missing_ok=True)
             raise
         self.file, self.size = safe, size
-        return await self.inspect(Choices())
+        return await self.inspect(Choices(reading=reading))
 
     @property
     def too_large(self) -> str:

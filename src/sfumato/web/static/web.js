@@ -14,7 +14,6 @@
 
   function problem(text) {
     by("problem").textContent = text ? sentence(text) : "";
-    if (text) by("problem").scrollIntoView({ block: "nearest" });
   }
 
   async function answered(response) {
@@ -93,7 +92,8 @@
       by("working").hidden = false;
       by("working-title").textContent = `Reading ${file.name}`;
       const request = new XMLHttpRequest();
-      request.open("POST", `/api/file?name=${encodeURIComponent(file.name)}`);
+      const told = { name: file.name, encoding: by("encoding").value, delimiter: by("delimiter").value };
+      request.open("POST", `/api/file?${new URLSearchParams(told)}`);
       request.setRequestHeader("x-sfumato-page", TOKEN);
       request.setRequestHeader("content-type", "application/octet-stream");
       request.upload.onprogress = (event) => { if (event.lengthComputable) by("bar").value = event.loaded / event.total; };
@@ -178,17 +178,18 @@
       speak(by("said"), [`Worked out again: ${look.columns.length} columns, ${look.rules.length} rules.`, ...look.notes.map(sentence)].join(" "), true);
     }
 
-    let busy = false, again = false;
+    let busy = false, again = false, failed = "";
     async function look() {
       if (busy) { again = true; return; }
       busy = true;
       do {
         again = false;
         problem("");
+        failed = "";
         const sent = chosen(false);
         speak(by("said"), "Working out what happens.", true);
         try { show(await post("/api/look", sent), sent); }
-        catch (error) { if (!again) { problem(error.message); speak(by("said"), "That cannot be done; see below.", true); } }
+        catch (error) { if (!again) { failed = error.message; problem(failed); speak(by("said"), "That cannot be done; change it.", true); } }
       } while (again);
       busy = false;
     }
@@ -198,25 +199,33 @@
       if (event.target.classList.contains("rule")) rulesTouched = true;
       look();
     });
-    by("add-rule").addEventListener("click", () => {
+    by("add-rule").addEventListener("click", async () => {
       const rule = by("rule").value.trim();
       if (!rule) return;
       const boxes = [...document.querySelectorAll(".rule")];
       rulesTouched = true;
       list([...boxes.map((each) => each.value), rule], [...boxes.filter((each) => each.checked).map((each) => each.value), rule]);
       by("rule").value = "";
-      look();
+      await look();
+      if (!failed) return;
+      by("rule").value = rule; // to be mended
+      document.querySelectorAll("#rules li").item(boxes.length).remove();
+      by("no-rules").hidden = boxes.length > 0;
+      const text = failed;
+      await look();
+      problem(text);
     });
     by("rule").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); by("add-rule").click(); } });
     by("reread").addEventListener("click", async () => {
       problem("");
       try { await post("/api/look", chosen(true)); location.reload(); } catch (error) { problem(error.message); }
     });
-    for (const link of document.querySelectorAll("a.button[href='/policy']")) link.addEventListener("click", async (event) => {
-      if (!busy) return;
+    for (const link of document.querySelectorAll("a[href='/policy']")) link.addEventListener("click", async (event) => {
+      if (!busy && !failed) return;
       event.preventDefault();
       while (busy) await pause(100);
-      if (!by("problem").textContent) location.assign("/policy");
+      if (failed) problem(failed);
+      else location.assign("/policy");
     });
   }
 
