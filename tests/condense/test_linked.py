@@ -16,6 +16,7 @@ import sfumato as sf
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import PersonsApart, PersonsLinked
 from sfumato.core.records import Block, BlockKind, Records
+from sfumato.engines.linked import released_persons
 from sfumato.mechanisms.condense.linked import _lengths
 from sfumato.publish.verify_persons import PersonRows
 from tests.condense.test_persons import visits
@@ -143,3 +144,13 @@ def test_persons_are_counted_again_by_a_reviewer() -> None:
     assert not check(dataclasses.replace(fact, constant=("days",)))
     assert not check(fact, least=made.table.num_rows)
     assert not check(fact, table=made.table.drop_columns(["released_person"]))
+
+
+def test_released_persons_are_known_by_their_column() -> None:
+    table = visits()
+    made = linked(table).table
+    found = released_persons(made, table)
+    assert found is not None
+    assert len({*zip(found.tolist(), made.column("released_person").to_pylist(), strict=True)}) == found.max() + 1
+    assert released_persons(table, table) is None
+    assert released_persons(made, made) is None

@@ -89,13 +89,14 @@ def test_times_of_polars_come_back() -> None:
     assert released.schema == table.schema
 
 
-@pytest.mark.parametrize("form", ["%H:%M", "%H:%M:%S", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M"])
+@pytest.mark.parametrize("form", ["%H:%M", "%H:%M:%S", "%-H:%M:%S", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M"])
 def test_times_in_texts_are_read_and_written_as_they_were(form: str) -> None:
     moments = [datetime.datetime(2020, 5, 13) + datetime.timedelta(minutes=each) for each in drawn(0, 1440)]
     table = pa.table({"at": [moment.strftime(form) for moment in moments], "y": drawn(0, 50)})
     assert Schema.infer(table)["at"].format == form
     released = sf.sanitize(table, k=5, seed=1, report=False).table.column("at").to_pylist()
-    assert all(datetime.datetime.strptime(cell, form).strftime(form) == cell for cell in released)
+    read = form.replace("%-", "%")
+    assert all(datetime.datetime.strptime(cell, read).strftime(form) == cell for cell in released)
 
 
 def test_few_times_are_shifts() -> None:

@@ -15,7 +15,14 @@ from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.field import Field, Kind, Role
 from sfumato.tables.schema import Schema
 
-__all__ = ["RELEASED_PERSON", "check_links", "check_parts", "with_persons", "with_persons_field"]
+__all__ = [
+    "RELEASED_PERSON",
+    "check_links",
+    "check_parts",
+    "released_persons",
+    "with_persons",
+    "with_persons_field",
+]
 
 RELEASED_PERSON = "released_person"
 """The column that says which released rows belong to one released person."""
@@ -62,6 +69,14 @@ def with_persons(
     many = np.unique(numbers, return_counts=True)[1]
     fact = PersonsLinked(RELEASED_PERSON, len(many), int(many.max()), tuple(steady))
     return released.add_column(0, RELEASED_PERSON, pa.array(numbers, pa.int64())), (fact,)
+
+
+def released_persons(released: pa.Table, original: pa.Table) -> NDArray[np.int64] | None:
+    """Released person of each row, by the column that `with_persons` adds; None where there is none."""
+    if RELEASED_PERSON not in released.column_names or RELEASED_PERSON in original.column_names:
+        return None
+    cells = released.column(RELEASED_PERSON).combine_chunks()
+    return np.asarray(cells.dictionary_encode(null_encoding="encode").indices, dtype=np.int64)
 
 
 def never_changes(column: pa.ChunkedArray, persons: NDArray[np.int64]) -> bool:

@@ -19,6 +19,7 @@ from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, is_quoted
 from sfumato.core.randomness import Randomness
+from sfumato.engines.linked import RELEASED_PERSON, released_persons
 from sfumato.engines.plan import schema_of
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
@@ -174,6 +175,7 @@ def measure_released(
         budget=budget,
         judged=judged,
         known=known,
+        linked=released_persons(released, original),
         rng=rng,
     )
     notes += [UserWarning(note) for note in report.notes]
@@ -205,7 +207,7 @@ def _notes_of_columns(original: pa.Table, released: pa.Table, schema: Schema) ->
             f"the released table lacks {len(lacking)} columns of the original, the first is {lacking[0]!r}; if they "
             "were dropped on purpose, name them with --identifier"
         )
-    extra = [name for name in released.column_names if name not in original.column_names]
+    extra = [name for name in released.column_names if name not in (*original.column_names, RELEASED_PERSON)]
     roles = {role: [field.name for field in schema if field.role is role] for role in Role}
     left = [name for name in (*roles[Role.IDENTIFIER], *roles[Role.PERSON]) if name in released.column_names]
     notes: list[UserWarning] = []

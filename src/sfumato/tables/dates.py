@@ -70,6 +70,7 @@ DATE_FORMATS = (
     "%H:%M",
     "%H:%M:%S",
     "%-H:%M",
+    "%-H:%M:%S",
 )
 """Ways of writing a date; ``%-d`` and ``%-m`` are written without a leading zero."""
 
