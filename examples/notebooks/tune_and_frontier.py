@@ -33,7 +33,7 @@ table = pa.table(
 # %%
 policy = sf.Policy(
     "colleagues under contract",
-    limits={"linkage-gain": 0.10, "attribute-gain": 0.10, "singling-gain": 0.15, "membership-auc": 0.65},
+    limits={"linkage-gain": 0.15, "attribute-gain": 0.15, "singling-gain": 0.15, "membership-auc": 0.70},
     require={"held_out": True, "persons_per_group": 10},
 )
 
@@ -43,7 +43,7 @@ policy = sf.Policy(
 # confirmed on people whom the search had not seen.
 
 # %%
-tuning = sf.tune(table, target="owns", policy=policy, budget=60)
+tuning = sf.tune(table, target="owns", policy=policy, budget=90)
 tuning
 
 # %% [markdown]

@@ -115,6 +115,20 @@ def test_the_recipe_makes_the_release(tuned: Tuning) -> None:
     assert release.certificate.levels["smallest_group"] >= 20
 
 
+def test_a_chance_that_is_not_quite_enough_is_not_rounded_up_to_it(tuned: Tuning) -> None:
+    assert tuned.best is not None
+    doubtful = dataclasses.replace(tuned, confirmed=(dataclasses.replace(tuned.best, chance=0.9499),))
+    assert doubtful.best is None
+    assert doubtful.because == "by estimate 94 of 100 runs meet the policy, and to be sure of 90 it must be 95"
+
+
+def test_a_notebook_shows_the_frontier(tuned: Tuning) -> None:
+    shown = tuned._repr_html_()
+    assert shown.startswith("<iframe ")
+    assert "The frontier" in shown
+    assert "<svg" not in shown  # escaped, in a frame of its own
+
+
 def test_where_nothing_qualifies_it_says_what_comes_nearest_and_why(hopeless: Tuning) -> None:
     assert hopeless.best is None
     assert hopeless.recipe is None

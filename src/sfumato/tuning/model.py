@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import parameters_of
 from sfumato.publish.changes import change_tried
 from sfumato.publish.policy import BUILT_IN, Policy
+from sfumato.publish.trial import SURE
 from sfumato.tuning.candidates import Candidate
 from sfumato.tuning.compare import Difference, compare
 from sfumato.tuning.confirm import Confirmation
@@ -110,7 +112,8 @@ class Tuning:
         if nearest.loses:
             most = 100 * self.policy.keep["prediction-loss"]
             return f"models lose {_points(reading.loss)} points by it, and at most {most:g} may be lost"
-        return f"it meets the policy by so little that only about {round(100 * nearest.chance)} of 100 runs would"
+        runs = math.floor(100 * nearest.chance)
+        return f"by estimate {runs} of 100 runs meet the policy, and to be sure of 90 it must be {100 * SURE:g}"
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
