@@ -53,8 +53,8 @@ def run_load(port: int, bodies: list[bytes], clients: int, at: tuple[int, Callab
     try:
         import uvloop
     except ModuleNotFoundError:
-        return asyncio.run(send_all(port, bodies, clients, at))
-    return uvloop.run(send_all(port, bodies, clients, at))
+        return asyncio.run(send_all(port, bodies, clients, at, time.perf_counter))
+    return uvloop.run(send_all(port, bodies, clients, at, time.perf_counter))
 
 
 def make_tokens(db: str, number: int) -> list[str]:

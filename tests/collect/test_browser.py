@@ -616,6 +616,9 @@ def test_a_wrong_password_is_told(browser: Any, survey: Running) -> None:
         look.page.locator("#password").fill("not the password")
         look.page.locator("#go").click()
         look.page.locator("#message.bad:has-text('not the password of')").wait_for()
+        assert look.page.locator("#password").is_visible()
+        assert look.page.locator("#count").count() == 0
+        assert [request.response().status for request in look.requests if request.url.endswith("/login")] == [401]
 
 
 def barriers(look: Look) -> list[str]:
