@@ -400,10 +400,9 @@ def _drop_empty(arrow: pa.Table, schema: Schema, told: tuple[str, ...]) -> Schem
 
 def empty_columns(arrow: pa.Table, fields: Iterable[Field]) -> tuple[str, ...]:
     """Names of the columns that have no value in any row, or are not there."""
+    there = set(arrow.column_names)
     return tuple(
-        field.name
-        for field in fields
-        if field.name not in arrow.column_names or _is_empty(arrow.column(field.name), field)
+        field.name for field in fields if field.name not in there or _is_empty(arrow.column(field.name), field)
     )
 
 

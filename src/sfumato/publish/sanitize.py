@@ -234,7 +234,8 @@ def _with_new_gaps(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
     made = outcome.table
     if not isinstance(made, pa.Table):
         return frozenset()
-    gaps = {name for name in made.column_names if name in arrow.column_names and made.column(name).null_count}
+    before = set(arrow.column_names)
+    gaps = {name for name in made.column_names if name in before and made.column(name).null_count}
     return frozenset(name for name in gaps if not arrow.column(name).null_count)
 
 
