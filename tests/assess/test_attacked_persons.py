@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
 from sfumato.assess.attacks.singling import AT_LEAST, EQUAL, SINGLING_OUT, Predicates, Rows, find_fits
 from sfumato.assess.neighbours import nearest, nearest_persons
 from sfumato.assess.risk.closest import CLOSEST, NEIGHBOUR_RATIO
+from sfumato.assess.risk.known_classes import class_findings
 from sfumato.assess.risk.uniqueness import RAREST_CATEGORY, UNIQUENESS
 from sfumato.assess.stand_ins import split_in_tenths, split_in_two
 from sfumato.assess.study import Study, study_of
@@ -204,3 +206,14 @@ def test_nearest_persons_are_those_of_a_slow_search(seed: int, count: int, own: 
         np.testing.assert_allclose(distances[place], least, rtol=1e-12)
         assert len(set(persons[places[place]].tolist())) == count
     assert nearest(rows, queries)[0].shape == nearest_persons(rows, queries, None)[0].shape
+
+
+def test_people_alike_in_known_columns_are_counted_once() -> None:
+    table = pa.table({"town": ["a"] * 6 + ["b"] * 3, "pay": np.arange(9.0)})
+    codec = Codec.fit(table, Schema.infer(table).without_rules())
+    told: dict[str, Any] = {"known": ("town",), "rng": np.random.default_rng(1)}
+    rows = {each.name: each for each in class_findings(study_of(table, table, codec, **told))}
+    whose = np.array([0, 1, 2, 3, 4, 5, 6, 6, 7])
+    people = {each.name: each for each in class_findings(study_of(table, table, codec, persons=whose, **told))}
+    assert rows["known-class-smallest"].baseline == 3
+    assert people["known-class-smallest"].baseline == 2

@@ -24,8 +24,8 @@ KNOWN_CLASSES = Measure(
     lambda _: (),
 ).finds(
     Number("known-class-smallest", "Rows alike in known columns, fewest (k)", Scale((1.0, None), "count").more).means(
-        "The fewest released rows that are alike in all columns that an outsider is taken to know, beside the same in "
-        "the original (baseline); 1 means that somebody stands out by them"
+        "The fewest released rows that are alike in all columns that an outsider is taken to know, beside the fewest "
+        "people of the original who are (baseline); 1 means that somebody stands out by them"
     ),
     Number("known-class-diversity", "Values among rows alike, fewest (l)", Scale((1.0, None)).more).means(
         "The fewest different values of a further column, a missing cell counting as one, among released rows that are "
@@ -51,7 +51,7 @@ def _run(study: Study) -> Iterator[Stated]:
         "known-class-smallest",
         Values(
             float(np.bincount(after).min()),
-            baseline=float(np.bincount(before).min()),
+            baseline=float(study.holders(before, 1).min()),
             range=(1.0, float(len(after))),
         ),
     )
