@@ -37,6 +37,11 @@ _OWN = {
     "engines/parties/ring.py grown": "bytes that grew from a secret here",
     "privacy/certificate.py certify": "what was written a moment before",
     "sklearn/dynamic.py write_snapshot": "what was written a moment before",
+    "web/jobs.py Worker._listen": "lines of the page's own program",
+    "web/steps.py Steps.run": "orders of the page, whose choices web-choices tries",
+    "web/steps.py Steps._sanitize": "orders of the page, whose choices web-choices tries",
+    "web/visit.py Visit.compared": "a file of the page's own program, in a folder of its own",
+    "web/worker.py _Orders._listen": "orders of the page, whose choices web-choices tries",
 }
 """Functions that read nothing from outside, and what they read."""
 
