@@ -21,6 +21,7 @@ from sfumato.engines.stream.epochs import Publication
 from sfumato.engines.stream.groups import entry_of_left, families_left, rows_of_entries
 from sfumato.engines.stream.measuring import KeptRow, open_kept_rows
 from sfumato.engines.stream.pending import Vault, open_vault
+from sfumato.engines.stream.persons import open_persons
 from sfumato.engines.stream.redis_streams import RedisPlace, read_redis
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import EpochLine, Progress, StreamSettings, document_of, entry_of
@@ -67,7 +68,8 @@ def _state(data: bytes) -> Any:
     settings = document_of(StreamSettings, book.body("settings"))
     waiting = open_vault(settings, _key() if settings.pending == "encrypted" else None)
     measuring = open_kept_rows(settings, None if settings.measure_key is None else _key(), forgotten=False)
-    session = StreamSession(book, waiting, measuring)
+    persons = open_persons(settings, None if settings.person_key is None else _key())
+    session = StreamSession(book, waiting, measuring, persons)
     session.measured_by()
     session.left()
     session.tables_delivered()
