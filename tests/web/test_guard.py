@@ -265,3 +265,40 @@ def test_a_status_page_tells_how_a_stream_stands_and_nothing_else_is_opened(tmp_
     assert asking.worker.orders == [{"step": "stream", "state": "state.db"}]
     assert job.status == 200
     assert asking.ask("GET", "/survey").status == 404
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_the_result_says_what_leaves_and_escapes_what_came_from_outside(leaves: bool, asking: Asking) -> None:
+    made(asking)
+    verdict = {
+        "answer": "It may.",
+        "heading": "Meets the policy 'research'",
+        "purpose": "For researchers.",
+        "hint": "",
+        "left_out": "",
+        "outcome": "meets" if leaves else "cannot-tell",
+        "reasons": ["<b>one</b>"],
+        "try": [],
+        "none_found": "No setting is known.",
+    }
+    asking.visit.result = {
+        "leaves": leaves,
+        "verdict": verdict,
+        "use": "Use.",
+        "risk": "Risk.",
+        "aside": "",
+        "notes": ["<script>a</script>"],
+        "warnings": ["columns were dropped: 1"],
+        **({"method": "chain", "rows_in": 7, "rows_out": 7, "holds": True, "rehearsal": False} if leaves else {}),
+    }
+    (asking.visit.folder / "compared.json").write_text('{"figures": []}', encoding="utf-8")
+    answer = asking.ask("GET", "/result")
+    text = answer.body.decode()
+    assert answer.status == 200
+    assert ("/release.zip" in text, 'id="despite"' in text) == (leaves, not leaves)
+    assert "<b>one" not in text
+    assert "<script>a" not in text
+    assert "Columns were dropped: 1." in text
+    assert "sfumato sanitize &#39;pa tients.csv.gz&#39; -o FOLDER --recipe owner/recipe.toml" in text
+    policy = answer.headers["content-security-policy"]
+    assert "script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; connect-src" in policy

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import sfumato as sf
 from sfumato.assess.page import visible_figures
-from sfumato.assess.plain import risk_sentence, use_sentence
+from sfumato.assess.plain import risk_aside, risk_sentence, use_sentence
 from sfumato.assess.report import Report, Verdict
 from sfumato.core.documents import typed, write_json
 from sfumato.core.errors import OptionError, SfumatoError, TableError, printable
@@ -262,6 +262,7 @@ def _told(report: Report, *, leaves: bool) -> dict[str, Any]:
         "verdict": _verdict(verdict),
         "use": use_sentence(report.findings, report.target),
         "risk": risk_sentence(report.findings),
+        "aside": risk_aside(report.findings),
         "notes": list(report.notes),
         "rows_original": report.rows_original,
         "rows_held_out": report.rows_held_out,
