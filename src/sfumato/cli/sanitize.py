@@ -326,9 +326,8 @@ def rare_words(fact: RareValues) -> str:
         return f"Rare values: {fact.shown} categories that {who} hold are left as they are."
     gone = f", {len(fact.dropped)} columns left with less than two were dropped" if fact.dropped else ""
     filled = f", {fact.filled} missing cells of {who} took another record's value" if fact.filled else ""
-    return (
-        f"Rare values: {fact.categories} categories that {who} hold became others ({fact.cells} cells){gone}{filled}."
-    )
+    held = f"so that {fact.k} persons hold each" if fact.categories else f"{fact.k} persons hold each"
+    return f"Rare values: {fact.categories} categories became others ({fact.cells} cells), {held}{gone}{filled}."
 
 
 def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
