@@ -77,21 +77,23 @@ def _forget_stale(kernel: Callable[..., Any]) -> None:
     folder = Path(cast(Any, kernel).stats.cache_path)
     stamp = folder / f"{function.__module__}.{function.__qualname__}.sources"
     try:
-        if stamp.is_file() and stamp.read_text() == _sources():
+        sources = _sources(Path(function.__code__.co_filename).parent)
+        if stamp.is_file() and stamp.read_text() == sources:
             return
         for index in _kept(kernel):
             index.unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(_sources())
+        stamp.write_text(sources)
     except OSError:  # a cache that cannot be tidied is Numba's own affair
         return
 
 
-@lru_cache(maxsize=1)
-def _sources() -> str:
-    """Digest the sources of all rooms that hold kernels."""
+@lru_cache
+def _sources(room: Path) -> str:
+    """Digest the files of a folder that hold kernels: one calls into others of its own folder alone."""
     digest = hashlib.sha256()
-    for room in ("condense", "groups"):
-        for path in sorted((Path(__file__).parent / room).glob("*.py")):
-            digest.update(path.read_bytes())
+    for path in sorted(room.glob("*.py")):
+        text = path.read_bytes()
+        if b"core.compiled" in text:
+            digest.update(text)
     return digest.hexdigest()
