@@ -235,7 +235,7 @@ def main() -> None:
         print("\n".join(lines))
         print(f"{time.perf_counter() - start:.0f} s")
         if not chosen.quick:
-            head = ["# JS07: reconstruction", "", *(__doc__ or "").strip().splitlines()[4:], ""]
+            head = ["# JS07: reconstruction", "", *(__doc__ or "").strip().splitlines()[3:], ""]
             results = ROOT / "benchmarks" / "results"
             told = f"{repeats} draws of each case, {', '.join(f'{size:,}' for size in sizes)} records."
             (results / "js07.md").write_text("\n".join([*head, told, "", *lines]), encoding="utf-8")
