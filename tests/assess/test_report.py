@@ -25,9 +25,10 @@ from sfumato.assess.figures.maps import association_figures
 from sfumato.assess.figures.svg import Figure, draw
 from sfumato.assess.findings import Family
 from sfumato.assess.plain import risk_sentence, risky_columns, risky_kinds, use_sentence
-from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
+from sfumato.assess.report import Report
 from sfumato.assess.risk.by_column import ColumnRisk
 from sfumato.assess.utility.association import AssociationMatrices
+from sfumato.assess.verdict import Exceeded, Missing, Ruling, Verdict
 from sfumato.assess.words import fitting, spoken_name
 from sfumato.core.errors import OptionError
 from tests.assess.cases import ROWS, constant_table, draw_table, measure, report_of, workings

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.assess.report import Exceeded, Report, Ruling, Verdict
+from sfumato.assess.report import Report
 from sfumato.assess.risk.by_column import ColumnRisk
+from sfumato.assess.verdict import Exceeded, Ruling, Verdict
 from sfumato.engines.plan import Plan, settle
 from sfumato.publish import Policy, judge
 from sfumato.publish import suggest as module

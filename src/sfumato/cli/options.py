@@ -15,7 +15,8 @@ from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.replacing import reason, replacing_file
 
 if TYPE_CHECKING:
-    from sfumato.assess.report import Report, Verdict
+    from sfumato.assess.report import Report
+    from sfumato.assess.verdict import Verdict
     from sfumato.cli.console import Console
     from sfumato.publish import Signer
 

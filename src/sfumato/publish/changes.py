@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.assess.report import ChangeTried
 from sfumato.assess.risk.by_column import ColumnRisk
+from sfumato.assess.verdict import ChangeTried
 from sfumato.publish.trial import Outlook
 from sfumato.tables.coarsened import hierarchy_of
 from sfumato.tables.schema import Field, Kind, Role, Schema

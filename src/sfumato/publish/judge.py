@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.assess.plain import hundred
-from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
+from sfumato.assess.report import Report
+from sfumato.assess.verdict import Exceeded, Missing, Ruling, Verdict
 from sfumato.core.errors import OptionError, PrivacyRefusal, shown
 from sfumato.core.facts import (
     BasketsReleased,

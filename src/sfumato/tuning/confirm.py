@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sfumato.assess.report import Ruling
+from sfumato.assess.verdict import Ruling
 from sfumato.core.errors import SfumatoError
 from sfumato.publish.changes import ColumnChange
 from sfumato.publish.trial import SURE, chance_of

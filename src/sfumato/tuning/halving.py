@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from sfumato.assess.report import Ruling
+from sfumato.assess.verdict import Ruling
 from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import tell
 from sfumato.tuning.candidates import Candidate, first_tried

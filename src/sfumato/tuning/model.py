@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from sfumato.assess.plain import limit_words
-from sfumato.assess.report import ChangeTried, Exceeded, Ruling
+from sfumato.assess.verdict import ChangeTried, Exceeded, Ruling
 from sfumato.core.documents import plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.notebook import framed_page
