@@ -63,7 +63,7 @@ def steps() -> tuple[dict[str, Any], list[str]]:
     timed("mine at 0.1 %", lambda: frequent_itemsets(baskets, BASKETS // 1000))
     for law in (BasketRandomization("flip", keep=0.9, insert=0.0002), BasketRandomization("uniform", keep=0.6)):
         done = timed(f"randomize by {law.operator}", lambda law=law: law.sanitize(table, rng=rng))
-        operator, sets = law.law(baskets.width), done.table.baskets
+        operator, sets = law.law(baskets), done.table.baskets
         estimated = timed(
             "estimate at 1 %, up to 3 items",
             lambda law=operator, sets=sets: estimate_itemsets(law, sets, None, 0.01, longest=3),
