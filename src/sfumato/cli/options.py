@@ -61,7 +61,8 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "identifier": ("A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
     "keep_persons": ("condense: released persons keep several rows each, under new numbers.", _FLAG),
     "known": (
-        "A column that an outsider knows, who attacks with it; repeatable.  [default: few columns, and half of them]",
+        "A column that an outsider knows, who attacks with it, or COL@N, its labels at level N; repeatable.  "
+        "[default: few columns, and half of them]",
         {"multiple": True, "metavar": "COL"},
     ),
     "level": ("Privacy level: a column, a number, or 'age > 60: 12, else: 5'.", {"metavar": "COL|N|RULE"}),

@@ -24,8 +24,9 @@ from sfumato.engines.plan import schema_of
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report
+from sfumato.publish.known import known_columns
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy
-from sfumato.publish.release import check_budget, known_columns
+from sfumato.publish.release import check_budget
 from sfumato.publish.suggest import suggest_another
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.align import Aligned, align
@@ -300,7 +301,8 @@ def evaluate(
         Rows like the original's that the release was not made from.
     known : iterable of str
         Columns that an outsider is taken to know: outsiders attack with these, and k, l and t are counted over the
-        rows alike in them. By default outsiders with few columns and with half of them are tried.
+        rows alike in them. ``"postcode@2"`` is known by its labels at level 2 of its hierarchy alone. By default
+        outsiders with few columns and with half of them are tried.
     budget : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
     seed : int, optional

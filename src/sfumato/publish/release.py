@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.measure import assess, assess_apart
 from sfumato.assess.report import Report
 from sfumato.core.documents import write_json
-from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError, closest_name, shown
+from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Fact, Unmeasured, is_quoted
 from sfumato.core.notebook import html_table
 from sfumato.core.randomness import Mode, Randomness
@@ -27,6 +27,7 @@ from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.certificate import Certificate, certify
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
 from sfumato.publish.judge import despite_facts, judge_report, refuse_unmet
+from sfumato.publish.known import known_of
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.publish.suggest import Suggest
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from sfumato.mechanisms.geometry.key import Key
 
-__all__ = ["Release", "check_budget", "form_named", "known_columns", "publish", "refuse_to_sign_rehearsal", "signer_of"]
+__all__ = ["Release", "check_budget", "form_named", "publish", "refuse_to_sign_rehearsal", "signer_of"]
 
 _NOTHING = "nothing was changed"
 
@@ -335,7 +336,7 @@ def _measure(
             before=comparison.before,
             budget=budget,
             judged=judged,
-            known=[name for name in known if name in comparison.codec.schema.names],
+            known=known_of(known, comparison.codec.schema),
             linked=comparison.linked,
             rng=rng,
         )
@@ -363,21 +364,3 @@ def check_budget(budget: float | None) -> None:
     """Refuse a number of seconds that is none."""
     if budget is not None and not (math.isfinite(budget) and budget > 0):
         raise OptionError("the budget must be a number of seconds above 0; try 30")
-
-
-def known_columns(known: Iterable[str], schema: Schema) -> tuple[str, ...]:
-    """Columns that an outsider is taken to know, also where several stand in one text with commas between.
-
-    Raises
-    ------
-    OptionError
-        Where one of them is no column that is measured.
-    """
-    measured = [field.name for field in schema.encoded]
-    names = [name for told in known for name in ([told] if told in measured else told.split(","))]
-    unknown = next((name for name in names if name not in measured), None)
-    if unknown is not None:
-        meant = closest_name(unknown, measured)
-        told = "name another" if meant is None else f"did you mean {shown(meant)}?"
-        raise OptionError(f"there is no column {shown(unknown)} that is measured and could be known; {told}")
-    return tuple(dict.fromkeys(names))

@@ -23,8 +23,9 @@ from sfumato.mechanisms.methods import all_parameters, make_mechanism, usual_met
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder, replacing_folder
 from sfumato.publish.judge import asked_policy, policy_of
+from sfumato.publish.known import known_columns
 from sfumato.publish.policy import Policy, words_of
-from sfumato.publish.release import Release, check_budget, known_columns, publish, signer_of
+from sfumato.publish.release import Release, check_budget, publish, signer_of
 from sfumato.publish.signature import Signer
 from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
@@ -124,8 +125,8 @@ def sanitize(
     budget : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
     known : iterable of str
-        Columns that an outsider is taken to know, who attacks with these. By default outsiders with few columns and
-        with half of them are tried.
+        Columns that an outsider is taken to know, who attacks with these; ``"postcode@2"`` is known by its labels at
+        level 2 of its hierarchy alone. By default outsiders with few columns and with half of them are tried.
     native : bool
         Write numbers and dates that came as text in types of their own.
     spreadsheet_safe : bool

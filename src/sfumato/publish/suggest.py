@@ -26,6 +26,7 @@ from sfumato.publish.changes import ColumnChange, change_tried, changes_for
 from sfumato.publish.policy import Policy, command_with, sanitize_words
 from sfumato.publish.stakes import CONFIDENCE, confidence_of, stakes_of
 from sfumato.publish.trial import SURE, Outlook, Tried, chance_of, try_plan
+from sfumato.tables.coarsened import column_and_level
 from sfumato.tables.persons import persons_of_table, propose_person
 from sfumato.tables.rare import Way
 from sfumato.tables.schema import Role, Schema
@@ -166,7 +167,8 @@ class _Search:
         plan, schema = self.plan, self.plan.schema
         order = plan.mechanism.order if isinstance(plan.mechanism, Chain) else None
         target = None if schema.target is None else schema.target.name
-        spared = (target, plan.strata, str(plan.level), *(order or ()), *self.known)
+        outside = [column_and_level(told, schema.names)[0] for told in self.known]
+        spared = (target, plan.strata, str(plan.level), *(order or ()), *outside)
         changes = changes_for(report.columns, schema, spared)
         cells = max(1, len(schema.encoded))
         table, people = _some(self.arrow, plan, int(np.clip(_SAMPLE_CELLS // cells, 500, _SAMPLE)))

@@ -27,6 +27,7 @@ from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import Plan
 from sfumato.publish.judge import RAREST, judge
+from sfumato.publish.known import known_of
 from sfumato.publish.policy import Policy
 from sfumato.publish.stakes import FAMILIES, confidence_of, stakes_of, times_allowed
 
@@ -107,7 +108,7 @@ def try_plan(arrow: pa.Table, plan: Plan, policy: Policy, known: Sequence[str] =
         records=compared.records,
         holdout=compared.outside,
         judged=True,
-        known=[name for name in known if name in compared.codec.schema.names],
+        known=known_of(known, compared.codec.schema),
         rng=plan.randomness.generator("assess"),
     )
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import Aggregated
 from sfumato.tables.cells import absent_cells, gap_of_cells, is_text, numbers_of_cells, plain
-from sfumato.tables.dates import microseconds_of_cells
+from sfumato.tables.dates import microseconds_of_cells, unit_of
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.grid import label_of
-from sfumato.tables.hierarchies import Hierarchy, parse_hierarchy, read_hierarchy
+from sfumato.tables.hierarchies import MOST_LEVELS, Hierarchy, parse_hierarchy, read_hierarchy
 from sfumato.tables.schema import Schema
 
-__all__ = ["aggregated", "coarsen", "coarser", "hierarchy_of"]
+__all__ = ["aggregated", "coarsen", "coarser", "column_and_level", "hierarchy_of", "label_values"]
 
 
 def hierarchy_of(field: Field) -> Hierarchy:
@@ -28,6 +30,57 @@ def hierarchy_of(field: Field) -> Hierarchy:
     assert field.hierarchy is not None
     found = parse_hierarchy(field.hierarchy, field.kind.value, field.name)
     return read_hierarchy(found) if isinstance(found, Path) else found
+
+
+def column_and_level(told: str, names: Collection[str]) -> tuple[str, int]:
+    """Column that a text names, and the level of its hierarchy after an @; 0 where it stands without.
+
+    Examples
+    --------
+    >>> column_and_level("postcode@2", ["postcode"]), column_and_level("a@2", ["a@2"])
+    (('postcode', 2), ('a@2', 0))
+    """
+    name, _, level = told.rpartition("@")
+    if told in names or name not in names or not re.fullmatch(r"[1-9]\d?", level, re.ASCII):
+        return told, 0
+    return name, int(level)
+
+
+def label_values(field: Field, level: int, values: NDArray[np.float64]) -> list[str]:
+    """Labels of values of a column at a level of its hierarchy: of numbers, dates as counted, or places of categories.
+
+    Dates without a hierarchy take the calendar. A category that is a label already, or a wider one, stays.
+
+    Raises
+    ------
+    OptionError
+        For a column without a hierarchy, or one that has no such level.
+    """
+    if field.hierarchy is None and field.kind is Kind.DATE:
+        field = dataclasses.replace(field, hierarchy="calendar")
+    if field.hierarchy is None:
+        raise OptionError(
+            f"column {field.name!r} has no hierarchy to know a level of; write one in the schema, or name it without @"
+        )
+    hierarchy = hierarchy_of(field)
+    most = hierarchy.levels or MOST_LEVELS
+    if level > most:
+        raise OptionError(f"the hierarchy of column {field.name!r} has {most} levels; name one of them")
+    if field.kind is Kind.DATE:
+        moments = (values.astype(np.int64) * unit_of(field)).view("datetime64[us]")
+        return [hierarchy.label(moment, level) for moment in moments.astype(object)]
+    if field.kind is not Kind.NOMINAL:
+        return [hierarchy.label(value, level) for value in values.tolist()]
+    categories = [label_of((field.domain.categories or ())[place]) for place in values.astype(np.int64)]
+    return [_at_least(hierarchy, text, level) for text in categories]
+
+
+def _at_least(hierarchy: Hierarchy, text: str, level: int) -> str:
+    """Label of a category at a level; the category itself where it is a label of that level or above already."""
+    label = hierarchy.label(text, level)
+    highest = hierarchy.levels or level
+    wide = label == "*" and any(hierarchy.is_label(text, each) for each in range(level, highest + 1))
+    return text if wide else label
 
 
 def coarser(schema: Schema, told: Iterable[tuple[str, str | None, int]]) -> Schema:

@@ -276,7 +276,7 @@ def like_released(original: pa.Table, released: pa.Table, schema: Schema) -> tup
         if labels == known + extra and len(labels) <= MOST_CATEGORIES:
             continue
         domain = Domain(each.domain.declared, categories=tuple(known + extra))
-        before = dataclasses.replace(each, domain=domain, hierarchy=None)
+        before = dataclasses.replace(each, domain=domain)
         codes, _ = read_codes(both[0], before)
         names, inside = _coded(labels, codes)
         between = dataclasses.replace(before, domain=Domain(categories=tuple(names)))
@@ -387,7 +387,13 @@ def _lift(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | No
         if all(labels[place] == _REST for place in np.flatnonzero(rare)):
             break
     between = Field(
-        each.name, Kind.NOMINAL, each.role, Domain(categories=tuple(names)), each.missing, reason=each.reason
+        each.name,
+        Kind.NOMINAL,
+        each.role,
+        Domain(categories=tuple(names)),
+        each.missing,
+        reason=each.reason,
+        hierarchy=each.hierarchy,
     )
     rest = _pool(between, inside, count_holders(inside, len(names), persons), k, persons, most)
     if rest.after is None:
@@ -435,7 +441,7 @@ def _free_name(taken: Collection[str]) -> str:
 
 
 def _with_categories(each: Field, categories: tuple[Category, ...]) -> Field:
-    return dataclasses.replace(each, domain=dataclasses.replace(each.domain, categories=categories), hierarchy=None)
+    return dataclasses.replace(each, domain=dataclasses.replace(each.domain, categories=categories))
 
 
 def _fill(

@@ -16,9 +16,9 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import check_people, schema_of
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.publish.changes import changes_for
+from sfumato.publish.known import known_columns
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy
-from sfumato.publish.release import known_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.rare import check_way

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries
+from sfumato.assess.known_labels import known_as, with_known_labels
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.stand_ins import split_in_tenths
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study
@@ -116,8 +117,8 @@ def profiles_of(study: Study) -> tuple[Profile, ...]:
 
 
 def outsiders(study: Study) -> dict[str, tuple[str, ...]]:
-    """Columns that each attacker knows who does not know them all, by the attacker's name."""
-    order = rank_columns(study)
+    """Columns that each attacker knows who does not know them all, by the attacker's name; of a study with labels."""
+    order = rank_columns(with_known_labels(study))
     return {profile.name: profile.choose(order, "") for profile in profiles_of(study) if profile is not INSIDER}
 
 
@@ -261,17 +262,21 @@ def _run(study: Study) -> Iterator[Stated]:
     # the target first, then what is least easily seen; all columns, unless they are many or the table large
     secrets = tuple(reversed(order))[: min(_MOST, max(_FEWEST, _CELLS // len(study.released)))]
     attempts = min(study.sizes.attempts, max(1, _SHARE * study.sizes.attempts // len(secrets)))
+    wide = with_known_labels(study)  # what is known by its labels alone can be the secret itself
+    seen = rank_columns(wide), reader if wide is study else Reader(wide)
     for profile in profiles_of(study):
+        looked, (columns, sees) = (study, (order, reader)) if profile is INSIDER else (wide, seen)
         people = study.sizes.attempts if study.sizes.judged and profile is INSIDER else attempts
-        tried = (attack_column(study, reader, secret, profile.choose(order, secret), people, rng) for secret in secrets)
+        chosen = {secret: profile.choose(columns, secret) for secret in secrets}
+        tried = [attack_column(looked, sees, secret, known, people, rng) for secret, known in chosen.items()]
         attacks = [attack for attack in tried if attack is not None]
         if not attacks:
             raise NotRun("no cell of the original has a value that could be guessed")
-        *first, last = profile.choose(order, "")
+        *first, last = (known_as(study, column) for column in profile.choose(columns, ""))
         named = f"{', '.join(first)} and {last}" if first else last
         line = "" if study.known else f" ({_NEXT})"
-        known = "" if profile is INSIDER else f", here {named}{line}"
-        meaning, whole = _MEANING.format(known=profile.sentence + known), pool(attacks).success
+        here = "" if profile is INSIDER else f", here {named}{line}"
+        meaning, whole = _MEANING.format(known=profile.sentence + here), pool(attacks).success
         note = _note(study, secrets, people)
         yield f"attribute-inference-{profile.name}", dataclasses.replace(whole, meaning=meaning, note=note)
         for each in attacks if profile is INSIDER else ():

@@ -18,10 +18,11 @@ from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated,
 from sfumato.assess.attacks.inference import NEIGHBOUR, REGISTRY, outsiders
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries
+from sfumato.assess.known_labels import known_as, with_known_labels
 from sfumato.assess.neighbours import TREE, nearest
 from sfumato.assess.stand_ins import split_in_two
 from sfumato.assess.study import Matrix, Places, Study
-from sfumato.core.records import BlockKind, Layout
+from sfumato.core.records import BlockKind, Layout, width
 
 __all__ = [
     "LINKAGE",
@@ -53,21 +54,22 @@ _OWN_ROWS = "each released row was made from one person's record, so that links 
 def _run(study: Study) -> Iterator[Stated]:
     if study.workings is not None and study.workings.origin is not None:
         raise NotRun(_OWN_ROWS, applies=False)
-    known = outsiders(study)
+    known, wide = outsiders(study), with_known_labels(study)
     nobody = {
         way: linkage_tries(other, view)[0]
-        for other in split_in_two(study)
-        for way, view in _views(other, known).items()
+        for other in split_in_two(wide)
+        for way, view in _views(study, other, known).items()
     }
-    for way, view in _views(study, known).items():
-        attack, control = linkage_tries(study, view)
-        guess, note = nobody.get(way, 1 / study.people), study.looked(int(attack.of)) + _named(known.get(way))
+    for way, view in _views(study, wide, known).items():
+        attack, control = linkage_tries(wide, view)
+        note = study.looked(int(attack.of)) + _named(study, known.get(way))
+        guess = nobody.get(way, 1 / study.people)
         yield f"linkage-{way}", success(attack, guess=guess, control=control, note=note)
 
 
-def _named(columns: Sequence[str] | None) -> str:
+def _named(study: Study, columns: Sequence[str] | None) -> str:
     """Note on the columns that an outsider is taken to know."""
-    return "" if not columns else f"; known are {', '.join(columns)}"
+    return "" if not columns else f"; known are {', '.join(known_as(study, column) for column in columns)}"
 
 
 def linkage_tries(study: Study, view: _View | None = None) -> tuple[Tries, Tries | None]:
@@ -91,15 +93,19 @@ def most_people(study: Study) -> int:
     return min(study.sizes.attempts, max(_FEWEST, _PAIRS // rows))
 
 
-def _views(study: Study, known: Mapping[str, Sequence[str]]) -> dict[str, _View]:
-    """Coordinates in which each way compares, as functions of a whole table; those of outsiders are what they know."""
-    white = whitening(study.released)
+def _views(study: Study, wide: Study, known: Mapping[str, Sequence[str]]) -> dict[str, _View]:
+    """Coordinates in which each way compares, as functions of a whole table; those of outsiders are what they know.
+
+    ``wide`` has the study's columns first, and then those that outsiders know by their labels alone.
+    """
+    own: _View = (lambda rows: rows) if len(wide.pairs) == len(study.pairs) else _within(np.arange(width(study.layout)))
+    white = whitening(own(wide.released))
     views: dict[str, _View] = {
-        "euclid": lambda rows: rows,
-        "mahalanobis": lambda rows: rows @ white,
-        "rank": lambda rows: rank_view(rows, study.layout),
+        "euclid": own,
+        "mahalanobis": lambda rows: own(rows) @ white,
+        "rank": lambda rows: rank_view(own(rows), study.layout),
     }
-    return views | {name: _within(study.coordinates(columns)) for name, columns in known.items()}
+    return views | {name: _within(wide.coordinates(columns)) for name, columns in known.items()}
 
 
 def _within(coordinates: Places) -> _View:
@@ -255,12 +261,12 @@ def _run_own(study: Study) -> Iterator[Stated]:
     assert study.workings.origin is not None
     order = rng.permutation(len(study.released))  # of rows that are equally near one is taken at random
     origin = study.workings.origin[order]
-    known = outsiders(study)
-    for way, view in _views(study, known).items():
-        released, original = view(study.released)[order], view(study.original)
+    known, wide = outsiders(study), with_known_labels(study)
+    for way, view in _views(study, wide, known).items():
+        released, original = view(wide.released)[order], view(wide.original)
         found = origin[nearest(released, original[people])[0][:, 0]] == people
         tries = Tries(float(found.sum()), len(found))
-        note = study.looked(len(people)) + _named(known.get(way))
+        note = study.looked(len(people)) + _named(study, known.get(way))
         values = success(tries, guess=1 / rows, control=None, note=note)
         yield f"own-row-linkage-{way}", dataclasses.replace(values, aside="")
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.assess.algebra import SCORE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family, Finding
+from sfumato.assess.known_labels import column_known, with_known_labels
 from sfumato.assess.risk.groups import measure_diversity, places_of_values
 from sfumato.assess.study import ColumnPair, Study, row_keys
 
@@ -44,7 +45,8 @@ def class_findings(study: Study) -> tuple[Finding, ...]:
 
 
 def _run(study: Study) -> Iterator[Stated]:
-    known = study.known
+    known, held = study.known, {column_known(study, told) for told in study.known}
+    study = with_known_labels(study)
     given = [study.pair(name) for name in known]
     before, after = _classes(given, original=True), _classes(given, original=False)
     yield (
@@ -55,8 +57,8 @@ def _run(study: Study) -> Iterator[Stated]:
             range=(1.0, float(len(after))),
         ),
     )
-    others = [pair for pair in study.pairs if pair.name not in known]
-    if study.target is not None and study.target not in known:
+    others = [pair for pair in study.pairs if pair.name not in held.union(known)]
+    if study.target is not None and study.target not in held:
         others = [study.pair(study.target)]
     if not others:
         raise NotRun("all columns are taken to be known")
