@@ -23,6 +23,7 @@ from sfumato.tables.dates import (
     unit_of,
     write_moments,
 )
+from sfumato.tables.durations import DURATION_FORMATS, seconds_of_texts, write_seconds
 from sfumato.tables.field import Category, Field, Kind
 
 __all__ = [
@@ -197,7 +198,11 @@ def _numbers(present: pa.Array, field: Field) -> tuple[NDArray[np.float64], NDAr
     trimmed = pc.utf8_trim_whitespace(present)
     readable = pc.match_substring_regex(trimmed, NUMBER)
     known = np.asarray(pc.fill_null(readable, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
-    return floats(pc.if_else(readable, trimmed, pa.scalar(None, trimmed.type)).cast(pa.float64())), ~known
+    numbers = floats(pc.if_else(readable, trimmed, pa.scalar(None, trimmed.type)).cast(pa.float64()))
+    if field.format in DURATION_FORMATS:
+        seconds, spans = seconds_of_texts(trimmed, field.format)
+        return np.where(spans, seconds, numbers), ~known & ~spans
+    return numbers, ~known
 
 
 def floats(array: pa.Array) -> NDArray[np.float64]:
@@ -308,6 +313,8 @@ def write_numbers(
 
 
 def _number_texts(numbers: pa.Array, field: Field) -> pa.Array:
+    if field.format in DURATION_FORMATS:
+        return write_seconds(numbers, field.format)
     if field.format:
         fixed = len(field.format.partition(".")[2])
         return _decimal_texts(numbers, fixed)

@@ -31,6 +31,7 @@ from sfumato.tables.cells import (
     write_codes,
     write_numbers,
 )
+from sfumato.tables.durations import DURATION_FORMATS
 from sfumato.tables.field import DateStep, Field, Kind
 from sfumato.tables.grid import (
     Grid,
@@ -400,4 +401,6 @@ def _native_type(column: EncodedColumn) -> pa.DataType:
         return column.kind
     if column.field.kind is Kind.DATE:
         return pa.date32() if column.field.domain.step in (DateStep.DAY, DateStep.MONTH) else pa.timestamp("us")
+    if column.field.format in DURATION_FORMATS:
+        return pa.duration("s")
     return pa.int64() if column.field.kind is Kind.INTEGER else pa.float64()

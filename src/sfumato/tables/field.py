@@ -15,6 +15,7 @@ import numpy as np
 
 from sfumato.core.documents import UNLESS_DEFAULT
 from sfumato.core.errors import SchemaError
+from sfumato.tables.durations import DURATION_FORMATS
 from sfumato.tables.hierarchies import parse_hierarchy
 
 __all__ = ["FATE", "Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role"]
@@ -252,8 +253,13 @@ def _check_format(field: Field) -> None:
         raise SchemaError(f"column {field.name!r} is {field.kind.value} and has a format; remove it")
     if field.kind is Kind.DATE and "%" not in field.format:
         raise SchemaError(f"the format of the date column {field.name!r} is not one; write it as %Y-%m-%d")
+    if field.format in DURATION_FORMATS and field.kind is Kind.INTEGER:
+        return
     if field.kind in _NUMERIC and not _FIXED_DECIMALS.fullmatch(field.format):
-        raise SchemaError(f"the format of column {field.name!r} is not a number of decimals; write it as 0.00")
+        raise SchemaError(
+            f"the format of column {field.name!r} is not a number of decimals; write it as 0.00, or for whole seconds "
+            f"as one of {'; '.join(DURATION_FORMATS)}"
+        )
 
 
 def _check_hierarchy(field: Field) -> None:

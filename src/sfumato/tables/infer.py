@@ -36,6 +36,7 @@ from sfumato.tables.dates import (
     number_to_bound,
     step_of_moments,
 )
+from sfumato.tables.durations import duration_format, seconds_of_texts
 from sfumato.tables.field import Category, DateStep, Domain, Field, Kind, Role
 from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
 from sfumato.tables.hierarchies import is_icd10
@@ -206,6 +207,10 @@ def _text_field(seen: _Seen, day_first: bool | None) -> Field:
             forms, doubt = tuple(ordered), ", as other dates of the table are"
         what = "times of day" if timed else "dates"
         return _date_field(seen, f"{what} written as {forms[0]}{doubt}", forms[0])
+    if span := duration_format(trimmed):
+        told = dataclasses.replace(seen, note=f", durations written as {span} and counted in seconds{seen.note}")
+        seconds, _ = seconds_of_texts(pc.utf8_trim_whitespace(seen.present), span)
+        return _number_field(told, pa.array(seconds), span, listed=False)
     if why := _why_text_id(seen, len(distinct)):
         return seen.identifier(Kind.NOMINAL, f"text, {why}{extra}")
     alike = len(distinct) - len(pc.unique(pc.utf8_lower(trimmed)))

@@ -13,6 +13,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.records import Grids
 from sfumato.tables.cells import EXACT, Gap, decimals_of_step, is_text, write_numbers
 from sfumato.tables.dates import is_time_of_day
+from sfumato.tables.durations import DURATION_FORMATS
 from sfumato.tables.field import DateStep, Domain, Field, Kind
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
@@ -109,7 +110,8 @@ def free_field(field: Field, grid: tuple[float, float] | None = None) -> Field:
         form = field.format if is_time_of_day(field) else form
         return dataclasses.replace(field, domain=Domain(step=step), format=form)
     whole = field.kind is Kind.INTEGER and (grid is None or all(float(part).is_integer() for part in grid))
-    return dataclasses.replace(field, kind=Kind.INTEGER if whole else Kind.CONTINUOUS, domain=Domain(), format=None)
+    form = field.format if whole and field.format in DURATION_FORMATS else None
+    return dataclasses.replace(field, kind=Kind.INTEGER if whole else Kind.CONTINUOUS, domain=Domain(), format=form)
 
 
 def free_fields(schema: Schema, moved: Collection[str], grids: Grids = ()) -> Schema:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.core.documents import Inline, Misfit, Noted, plain, read_text, toml_entries, typed, write_toml
 from sfumato.core.errors import OptionError, SchemaError, no_column, printable, shown
 from sfumato.core.notebook import html_table
+from sfumato.tables.durations import DURATION_FORMATS
 from sfumato.tables.field import FATE, Bound, Category, DateStep, Domain, Field, Kind, Role
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ missing: texts that mean a missing cell. format: a date format, or "0.00" for a 
 _HIERARCHY_NOTE = """
 hierarchy: wider labels for rare values, or for all with coarsened = 1, 2, ...: "prefix", "prefix 3 2", "icd10" or
         "file NAME" for categories, "calendar" for dates, "intervals 10 50" for numbers."""
+_DURATION_NOTE = f"""
+        Whole seconds are durations with one of {", ".join(f'"{form}"' for form in DURATION_FORMATS)}."""
 _RULES_NOTE = """rules that every row obeys: "a <= b", "c = a + b", "c = a - b", "a -> b" (a decides b).
 They are kept in rows that are made anew; take out those that hold by accident."""
 
@@ -99,7 +102,8 @@ def fields_to_toml(fields: Iterable[Field], rules: Sequence[str] = ()) -> str:
     listed = [role for role in Role if role not in _UNUSUAL or any(field.role is role for field in fields)]
     roles = ", ".join(f"{role.value} ({FATE[role].split(';')[0]})" for role in listed)
     columns = [_column(field_to_document(field)) for field in fields]
-    note = _NOTE + (_HIERARCHY_NOTE if any(field.hierarchy for field in fields) else "")
+    note = _NOTE + (_DURATION_NOTE if any(field.format in DURATION_FORMATS for field in fields) else "")
+    note += _HIERARCHY_NOTE if any(field.hierarchy for field in fields) else ""
     head = write_toml({}, note.format(kinds=kinds, roles=roles))
     told = {"rules": Noted(list(rules), _RULES_NOTE)} if rules else {}
     return f"{head}\n{write_toml({'format': _FORMAT, **told, 'column': columns})}"

@@ -32,6 +32,7 @@ from sfumato.mechanisms.condense.mechanism import Condensation, effective_levels
 from sfumato.mechanisms.condense.partition import partition
 from sfumato.tables.cells import decimals_of_step
 from sfumato.tables.codec import MOST_CATEGORIES, Codec
+from sfumato.tables.durations import DURATION_FORMATS
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
@@ -333,4 +334,5 @@ def _open_field(field: Field, *, given: bool) -> Field:
         return field
     step = domain.step if given else None
     opened = Domain(declared=True, step=step, units=domain.units)
-    return dataclasses.replace(field, domain=opened, format=field.format if given or field.kind is Kind.DATE else None)
+    written = given or field.kind is Kind.DATE or field.format in DURATION_FORMATS
+    return dataclasses.replace(field, domain=opened, format=field.format if written else None)
