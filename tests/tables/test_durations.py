@@ -110,3 +110,17 @@ def test_a_release_of_a_file_has_durations_as_the_file_had(tmp_path: Path, metho
     read = pd.read_csv(tmp_path / "out" / "release" / "table.csv")
     assert duration_format(pa.array(read["stay"])) is not None
     assert {check.name for check in sf.verify(tmp_path / "out" / "release") if not check.holds} == {"made for release"}
+
+
+def test_a_file_in_batches_has_moved_durations_as_it_had_them(tmp_path: Path) -> None:
+    table = stays("hh:mm:ss", 80)
+    pyarrow.csv.write_csv(table, tmp_path / "in.csv")
+    key, out = tmp_path / "key.toml", tmp_path / "out"
+    sf.sanitize_file(tmp_path / "in.csv", out, sf.Translation(), new_key=key, seed=1, report=False, batch_rows=30)
+    read = pa.array(pd.read_csv(tmp_path / "out" / "release" / "table.csv")["stay"])
+    (moved, found), (before, _) = (
+        seconds_of_texts(texts, "hh:mm:ss") for texts in (read, table.column(0).combine_chunks())
+    )
+    assert found.all()
+    assert np.ptp(np.sort(moved) - np.sort(before)) == 0
+    assert moved.mean() != before.mean()

@@ -18,6 +18,7 @@ from sfumato.mechanisms.geometry.key import Key, Mult
 from sfumato.mechanisms.geometry.move import Spacing
 from sfumato.mechanisms.geometry.transformations import hybrid
 from sfumato.tables.cells import absent_cells, is_number, is_text, numbers_of_cells, plain, write_numbers
+from sfumato.tables.durations import DURATION_FORMATS, write_seconds
 from sfumato.tables.field import DateStep, Domain, Field, Kind, Role
 from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
 from sfumato.tables.infer import MISSING_MARKS, infer_field
@@ -61,8 +62,12 @@ class ColumnPlan:
         return free_fields(self.schema, {field.name for field in self.moved}).public_part()
 
     def arrow_schema(self, source: pa.Schema) -> pa.Schema:
-        """Types of the release: moved columns are doubles or whole, dictionaries written out, no metadata stays."""
+        """Types of the release: moved columns are doubles or whole, dictionaries written out, no metadata stays.
+
+        Durations that came as text are text.
+        """
         moved = {field.name: type_of_moved(field, source.field(field.name).type) for field in self.moved}
+        moved |= {field.name: pa.string() for field in self.moved if field.format in DURATION_FORMATS}
         return pa.schema([(name, moved.get(name, _plain(source, name))) for name in self.names])
 
 
@@ -220,7 +225,8 @@ class Mover:
         numbers = exactly_on(numbers, None if step is None else (0.0, step))
         if field.kind is not Kind.INTEGER:
             return pa.array(numbers, mask=absent)
-        return pa.array(round_whole(numbers, field.name), mask=absent).cast(self._kinds.field(field.name).type)
+        whole, kind = pa.array(round_whole(numbers, field.name), mask=absent), self._kinds.field(field.name).type
+        return write_seconds(whole, field.format) if field.format and is_text(kind) else whole.cast(kind)
 
     def _room(self, layout: Literal["C", "F"], rows: int) -> NDArray[np.float64]:
         """Matrix to write into, the same for every batch where it is large enough."""
