@@ -46,7 +46,12 @@ def test_the_claims_of_noise_and_groups_stay_what_they_are(joint: Joint) -> None
     order, count = alone[0][-1], len(alone[0])
     assert claims[: count - 1] == alone[0][:-1]
     assert claims[count - 1].claim == order.claim.replace("The", "To readers who are not among the owners, the", 1)
-    assert refused[: len(alone[1])] == alone[1]
+    told = refused[: len(alone[1])]
+    assert [each.claim for each in told] == [each.claim for each in alone[1]]
+    changed = [each for each, before in zip(told, alone[1], strict=True) if each != before]
+    assert [each.claim for each in changed] == ["Rare categories are hidden."]
+    assert "nobody counted over all owners how many people hold a category" in changed[0].because
+    assert "list only categories that many hold" in changed[0].because
 
 
 @pytest.mark.parametrize("joint", [VERTICAL, HORIZONTAL])

@@ -282,6 +282,12 @@ def _of_counts(facts: tuple[Fact, ...]) -> Refused:
             "Every category of a group is shared by several of its members.",
             f"{counts}, so a category that enough people of the table have may stand once inside a group",
         )
+    if any(isinstance(other, Joint) for other in facts):
+        return Refused(
+            "Rare categories are hidden.",
+            f"{counts}, and nobody counted over all owners how many people hold a category: one that a single person "
+            "has appears once in the release; let the owners list only categories that many hold, or wider ones",
+        )
     once = "may appear" if counts.startswith("rows") else "appears once"
     return Refused(
         "Rare categories are hidden.",

@@ -400,6 +400,7 @@ def _of_groups(fact: Maintained) -> Statements:
     if fact.category_columns or fact.missing_columns:
         yield Refused(
             "Rare categories are hidden.",
-            "groups keep the counts of their categories and missing cells, so a category that one person has may "
-            "appear once in the release",
+            "groups keep the counts of their categories and missing cells, and rows leave before it is known how many "
+            "people will hold a category: one that a single person has may appear once in the release; begin the "
+            "stream with a schema that lists only categories that many hold, or sanitize the rows as a table",
         )
