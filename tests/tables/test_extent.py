@@ -64,9 +64,14 @@ def test_categories_that_are_no_texts_have_labels_as_a_file_writes_them(cells: l
     assert extent.labels == labels
 
 
-def test_dates_have_no_extent() -> None:
+def test_dates_have_an_extent_in_their_own_step() -> None:
     days = [datetime.date(2020, 1, 1) + datetime.timedelta(days=day) for day in range(ROWS)]
-    assert extent_of(days, Field("born", Kind.DATE)) is None
+    extent = extent_of(days, Field("born", Kind.DATE))
+    assert extent is not None
+    assert (extent.dates, extent.step, extent.declared) == ("day", 1.0, False)
+    assert extent.low is not None
+    assert extent.high is not None
+    assert extent.high - extent.low == ROWS - 1
 
 
 def test_an_extent_shows_no_bound() -> None:

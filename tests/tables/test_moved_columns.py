@@ -54,12 +54,11 @@ def test_a_moved_column_is_written_unclipped_with_its_gaps_off_its_step_but_whol
 @pytest.mark.parametrize(
     ("kind", "cells", "more"),
     [
-        (Kind.DATE, ["2020-01-31", "2020-02-01"], {}),
         (Kind.ORDINAL, ["low", "high"], {"categories": ("low", "high")}),
         (Kind.NOMINAL, ["low", "high"], {"categories": ("low", "high")}),
     ],
 )
-def test_dates_orders_and_categories_have_no_centre_and_cannot_be_moved(kind: Kind, cells: Any, more: Any) -> None:
+def test_orders_and_categories_have_no_centre_and_cannot_be_moved(kind: Kind, cells: Any, more: Any) -> None:
     table = pa.table({"c": cells})
     records = Codec.fit(table, Schema((Field("c", kind, domain=Domain(**more)),))).encode(table)
     assert records.layout[0].centre is None
