@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.assess.figures.marginals import MOST_COLUMNS
@@ -20,6 +19,7 @@ from sfumato.assess.plain import (
     use_sentence,
 )
 from sfumato.assess.words import show, spoken_name
+from sfumato.core.templates import page_template
 
 if TYPE_CHECKING:
     import jinja2
@@ -60,7 +60,7 @@ def write_page(report: Report, *, edition: Literal["owner", "public"], certifica
     findings = [finding for finding in report.findings if owner or finding.public]
     figures = visible_figures(report.figures, owner=owner)
     rooms = _rooms(figure for figure in figures if figure.name not in _FIRST)
-    return _template("report.html").render(
+    return _page("report.html").render(
         **_told(report, findings, certificate, owner=owner),
         strip=_strip(figures, findings, owner=owner),
         charts=[figure for figure in figures if figure.name in _FIRST],
@@ -80,7 +80,7 @@ def write_summary(report: Report, *, certificate: dict[str, Any] | None) -> str:
     for name in ("claims", "refused"):
         told[f"more_{name}"] = max(0, len(told[name]) - _MOST_CLAIMS)
         told[name] = told[name][:_MOST_CLAIMS]
-    return _template("summary.html").render(
+    return _page("summary.html").render(
         **told,
         made=[(name, value) for name, value in _made(report, document) if name in _ON_ONE_PAGE],
         rows=(report.rows_original, report.rows_released, report.rows_held_out),
@@ -124,20 +124,8 @@ def _strip(figures: Sequence[Figure], findings: Sequence[Finding], *, owner: boo
     return {"tiles": shown, "left": len(columns) - len(shown)}
 
 
-@cache
-def _template(name: str) -> jinja2.Template:
-    """A page's template, compiled once for all editions and reports of a process."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sfumato.assess", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.globals["command_words"] = command_words
-    return environment.get_template(name)
+def _page(name: str) -> jinja2.Template:
+    return page_template(name, "sfumato.assess", filters=(("command_words", command_words),))
 
 
 def _made(report: Report, document: dict[str, Any]) -> list[tuple[str, str]]:

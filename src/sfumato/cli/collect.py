@@ -10,7 +10,7 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import COUNT, FILE, check_new, options, usual, write_private
-from sfumato.core.errors import BadInput, OptionError
+from sfumato.core.errors import OptionError
 
 if TYPE_CHECKING:
     from sfumato.collect.survey import Survey
@@ -210,20 +210,10 @@ def estimate(console: Console, db: str) -> None:
 
     Exits with 3 if there are too few answers for the noise of any question.
     """
-    from sfumato.collect.estimate import estimate, figures
-    from sfumato.collect.store import AnswerStore
-    from sfumato.collect.survey import Survey
+    from sfumato.collect.estimate import estimate, figures, stored_survey
     from sfumato.core.errors import TooFew
 
-    store = AnswerStore.open(db, create=False)
-    try:
-        document = store.survey_document()
-        count, tallies = store.counts()
-    finally:
-        store.close()
-    if document is None:
-        raise BadInput("this database has tokens and no survey yet; serve one first")
-    survey = Survey.from_document(document)
+    survey, count, tallies = stored_survey(db)
     with console.progress():
         found = estimate(survey, tallies)
     refused = [one for one in found.values() if isinstance(one, TooFew)]

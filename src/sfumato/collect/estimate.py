@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from sfumato.collect.limits import AT_LEAST
 from sfumato.collect.store import AnswerStore
 from sfumato.collect.survey import Question, Survey
-from sfumato.core.errors import SfumatoError, TooFew
+from sfumato.core.errors import OptionError, SfumatoError, TooFew
 
 if TYPE_CHECKING:
     from sfumato.mine.reconstruct import Reconstruction
 
-__all__ = ["STEP", "LiveEstimate", "estimate", "figures"]
+__all__ = ["STEP", "LiveEstimate", "estimate", "figures", "stored_survey"]
 
 STEP = 10
 """Answers that must have come before figures change."""
@@ -29,6 +29,19 @@ STEP = 10
 _PAUSE = 3.0  # seconds between two looks at the database
 _AT_FIRST = 2.0  # seconds for which the first viewer is kept waiting
 _SHARE = 10.0  # an estimate that took a second is not made again for this many
+
+
+def stored_survey(db: str) -> tuple[Survey, int, dict[int, dict[int, int]]]:
+    """Survey of a database, how many answers it holds, and the counts of each question."""
+    store = AnswerStore.open(db, create=False)
+    try:
+        document = store.survey_document()
+        count, tallies = store.counts()
+    finally:
+        store.close()
+    if document is None:
+        raise OptionError("this database has tokens and no survey yet; serve one first")
+    return Survey.from_document(document), count, tallies
 
 
 def estimate(survey: Survey, tallies: Mapping[int, Mapping[int, int]]) -> dict[str, Reconstruction | TooFew]:

@@ -23,6 +23,7 @@ from sfumato.core.laws.membership import Membership
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.laws.operators import Additive
 from sfumato.core.laws.response import Response
+from sfumato.core.templates import page_template
 
 if TYPE_CHECKING:
     from sfumato.core.laws.operators import Operator
@@ -68,17 +69,8 @@ class Pages:
 
 
 def _page(template: str, title: str, plan: dict[str, Any]) -> Page:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sfumato.collect", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["percent"] = percent
-    return Page(environment.get_template(template).render(title=title, plan=plan), "text/html")
+    page = page_template(template, "sfumato.collect", filters=(("percent", percent),))
+    return Page(page.render(title=title, plan=plan), "text/html")
 
 
 def percent(share: float) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from sfumato.assess.words import show
 from sfumato.core.documents import write_json
 from sfumato.core.errors import SfumatoError
+from sfumato.core.templates import page_template
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.tuning.figures import frontier_figure
 from sfumato.tuning.model import Tuning, worst_words
@@ -20,17 +21,9 @@ _OUTCOMES = {"meets": "meets it", "does-not-meet": "does not meet it", "cannot-t
 
 def write_tuning_page(tuning: Tuning) -> str:
     """Write one self-contained page."""
-    import jinja2
-
-    loader = jinja2.ChoiceLoader(
-        [jinja2.PackageLoader("sfumato.tuning", "templates"), jinja2.PackageLoader("sfumato.assess", "templates")]
-    )
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
     best, nearest, metric = tuning.best, tuning.nearest, tuning.bench.metric
     said = best or nearest
-    return environment.get_template("tuning.html").render(
+    return page_template("tuning.html", "sfumato.tuning", "sfumato.assess").render(
         headline=tuning.headline.removeprefix("Best:   "),
         outcome="meets" if best is not None else "cannot-tell",
         nearest=None if nearest is None else f"{nearest.reading.candidate.words}; {tuning.because}",

@@ -8,9 +8,8 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -20,13 +19,11 @@ from starlette.types import Receive, Scope, Send
 
 from sfumato.core import documents
 from sfumato.core.errors import SfumatoError
+from sfumato.core.templates import page_template
 from sfumato.publish.policy import BUILT_IN, LIMITS, PURPOSES, Policy
 from sfumato.tables.field import FATE, Kind, Role
 from sfumato.web.choices import Choices, ReadingChoice, Setting, command_line, parse_choices, python_lines
 from sfumato.web.visit import ENDINGS_READ, TooLarge, Visit
-
-if TYPE_CHECKING:
-    import jinja2
 
 __all__ = ["WebPage"]
 
@@ -164,7 +161,7 @@ class WebPage:
         }
         steps = [(_STEPS[step], "/" if step == "start" else f"/{step}", ready[step], step == name) for step in _STEPS]
         status = [kind for kind, place in (("stream", self._stream), ("survey", self._survey)) if place is not None]
-        text = _template(f"{name}.html").render(
+        text = page_template(f"{name}.html", "sfumato.web", filters=(("sentence", _sentence),)).render(
             steps=steps, status=status, page=name, page_token=self._page_token, visit=visit, **told
         )
         policy = _POLICY.format(_DRAWN if drawn else "")
@@ -322,21 +319,6 @@ def _static(name: str) -> Response:
     folder = "templates" if name == "report.css" else "static"
     text = place.joinpath(folder, name).read_text(encoding="utf-8")
     return Response(text, 200, _HEADERS, _TYPES[name.rpartition(".")[2]])
-
-
-@cache
-def _template(name: str) -> jinja2.Template:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sfumato.web", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["sentence"] = _sentence
-    return environment.get_template(name)
 
 
 def _sentence(text: str) -> str:

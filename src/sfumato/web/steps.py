@@ -289,20 +289,10 @@ def _stream(state: str) -> dict[str, Any]:
 
 def _survey(db: str) -> dict[str, Any]:
     """How a survey stands: answers that are stored, and their estimate where there are enough of them."""
-    from sfumato.collect.estimate import estimate
+    from sfumato.collect.estimate import estimate, stored_survey
     from sfumato.collect.limits import AT_LEAST
-    from sfumato.collect.store import AnswerStore
-    from sfumato.collect.survey import Survey
 
-    store = AnswerStore.open(db, create=False)
-    try:
-        document = store.survey_document()
-        count, tallies = store.counts()
-    finally:
-        store.close()
-    if document is None:
-        raise OptionError("this database has tokens and no survey yet; serve one first")
-    survey = Survey.from_document(document)
+    survey, count, tallies = stored_survey(db)
     questions = []
     if count >= AT_LEAST:
         for name, found in estimate(survey, tallies).items():
