@@ -44,7 +44,7 @@ _FEWEST_STAKES = 10  # gains and scores that a report has at least, whose interv
 _MOST_PEOPLE = 20_000  # people of a larger table whom they are tried on
 _HOLD_OUT = 0.3
 _SAMPLE, _SAMPLE_CELLS = 4_000, 60_000  # people whose columns are changed to see what it does, and cells of them
-_LEAVES = (100, 400, 1_600)
+_LEAVES = (100, 400, 1_600)  # where few runs can be made, without the first
 _STEPS = (4, 16)
 
 
@@ -136,7 +136,8 @@ class _Search:
         """Try other settings from the nearest on, until one meets the policy or there were enough."""
         cells = table.num_rows * max(1, len(self.plan.schema.encoded))
         most = int(np.clip(_CELLS // max(1, cells), _FEWEST_RUNS, _MOST_RUNS))
-        for mechanism, options in _settings(self.plan, self.policy, compared=compared and not self.fresh):
+        leaves = _LEAVES if most == _MOST_RUNS else _LEAVES[1:]
+        for mechanism, options in _settings(self.plan, self.policy, leaves, compared=compared and not self.fresh):
             if self.runs >= most or monotonic() > self.ends:
                 return
             tell(_STAGE, 0.8 * self.runs / most)
@@ -234,7 +235,9 @@ def can_be_told(report: Report, policy: Policy) -> bool:
     return True
 
 
-def _settings(plan: Plan, policy: Policy, *, compared: bool) -> Iterator[tuple[Mechanism, tuple[str, ...]]]:
+def _settings(
+    plan: Plan, policy: Policy, leaves: Sequence[int], *, compared: bool
+) -> Iterator[tuple[Mechanism, tuple[str, ...]]]:
     """Other settings and their options, from the nearest on: the same one where it may do, then larger leaves."""
     now, asked = plan.mechanism, int(policy.require.get("persons_per_group", 1))
     low = (now.traits.floor or 0) < asked
@@ -245,7 +248,7 @@ def _settings(plan: Plan, policy: Policy, *, compared: bool) -> Iterator[tuple[M
     k = max(now.k if isinstance(now, Chain) else Chain.k, asked)
     floor = () if isinstance(now, Chain) and k == now.k else ("--k", str(k))
     method = () if isinstance(now, Chain) else ("--method", "chain")
-    for leaf in [now.leaf * step for step in _STEPS] if isinstance(now, Chain) else _LEAVES:
+    for leaf in [now.leaf * step for step in _STEPS] if isinstance(now, Chain) else leaves:
         order = now.order if isinstance(now, Chain) else None
         yield Chain(k=k, leaf=max(leaf, k), order=order), (*method, *floor, "--leaf", str(max(leaf, k)))
 
