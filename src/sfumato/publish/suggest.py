@@ -44,6 +44,7 @@ _FEWEST_STAKES = 10  # gains and scores that a report has at least, whose interv
 _MOST_PEOPLE = 20_000  # people of a larger table whom they are tried on
 _HOLD_OUT = 0.3
 _SAMPLE, _SAMPLE_CELLS = 4_000, 60_000  # people whose columns are changed to see what it does, and cells of them
+_FEWEST_PEOPLE = 1_000  # of fewer nothing is clear
 _LEAVES = (100, 400, 1_600)  # where few runs can be made, without the first
 _STEPS = (4, 16)
 
@@ -172,7 +173,9 @@ class _Search:
         spared = (target, plan.strata, str(plan.level), *(order or ()), *outside)
         changes = changes_for(report.columns, schema, spared)
         cells = max(1, len(schema.encoded))
-        table, people = _some(self.arrow, plan, int(np.clip(_SAMPLE_CELLS // cells, 500, _SAMPLE)))
+        table, people = _some(self.arrow, plan, int(np.clip(_SAMPLE_CELLS // cells, _FEWEST_PEOPLE, _SAMPLE)))
+        if people < _FEWEST_PEOPLE:
+            return []
         base = dataclasses.replace(plan, holdout=self.held)
         tried: list[tuple[ColumnChange, ChangeTried]] = []
         before = self._outlook(table, base) if changes else None
