@@ -209,8 +209,9 @@ def test_one_sheet_holds_the_summary_and_two_hold_the_recipients_page(browser: A
                 found = axe_api.Axe().run(seen.page).response["violations"]
                 assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
                 assert seen.page.evaluate("document.documentElement.scrollWidth") <= 360
-            paper = seen.page.pdf(format="A4", print_background=True)
-            assert len(re.findall(rb"/Type\s*/Page\b", paper)) <= sheets
+            for size in ("A4", "Letter"):
+                paper = seen.page.pdf(format=size, print_background=True)
+                assert len(re.findall(rb"/Type\s*/Page\b", paper)) <= sheets
             assert seen.said == []
 
 
