@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
-from sfumato.engines.plan import schema_of
+from sfumato.engines.columns import schema_of
 from sfumato.engines.stream import Ingested, Status, StreamSession, cut_batches
 from sfumato.engines.stream.run import forget_rows, init_stream
 from sfumato.publish.release import Release

@@ -38,8 +38,9 @@ from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish import Policy, verify
 from sfumato.publish.agreement import Check, columns_check
+from sfumato.publish.looked_at import look_at_table
 from sfumato.publish.signature import Signature, Signer, Verifier
-from sfumato.publish.verify import look_at_table, verify_release
+from sfumato.publish.verify import verify_release
 from sfumato.sklearn.dynamic import read_snapshot
 from sfumato.tables.baskets import baskets_of_table, read_baskets
 from sfumato.tables.files import read_file, read_numerals
@@ -191,7 +192,7 @@ def _released_schema(data: bytes) -> None:
 
 def _released_table(path: Path) -> None:
     """Look at a table; certificate and schema, which are good, are read once."""
-    table = verify.look_at_table(path, _released_by(), _release()[1].rows_out, rules=("age <= pay",))
+    table = look_at_table(path, _released_by(), _release()[1].rows_out, rules=("age <= pay",))
     check = columns_check(_release()[1], table.names)
     assert check.detail.isprintable(), check.detail
 

@@ -14,26 +14,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError, TableError, no_column, shown
+from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError, shown
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
+from sfumato.engines.columns import coarse_columns, empty_columns, schema_of
 from sfumato.engines.linked import check_links, check_parts
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.coarsened import aggregated, coarsen, coarser
-from sfumato.tables.codec import MOST_CATEGORIES, Codec, check_columns
+from sfumato.tables.codec import MOST_CATEGORIES, Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions
 from sfumato.tables.persons import persons_of_table, propose_person
 from sfumato.tables.rare import Shared, Way, check_way, share_values
-from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, read_rules, rules_within
-from sfumato.tables.schema import Field, Role, Schema
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, rules_within
+from sfumato.tables.schema import Role, Schema
 from sfumato.tables.weights import check_weights, refuse_weight
 from sfumato.version import __version__
 
-__all__ = ["Plan", "Prepared", "coarsened_facts", "empty_columns", "prepare", "schema_of", "settle"]
+__all__ = ["Plan", "Prepared", "coarsened_facts", "prepare", "settle"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,7 +184,7 @@ def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
     if told is None:
         return schema
     schema = coarser(schema, ((each.column, each.hierarchy, each.level) for each in told))
-    if not _coarse(schema):
+    if not coarse_columns(schema):
         raise OptionError(
             f"{mechanism.method!r} is told of no column to widen; name some with --widths or --coarsened, or in the "
             "schema (coarsened = 1)"
@@ -229,7 +230,7 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
         )
     original = arrow.take(pa.array(kept)) if len(kept) < arrow.num_rows else arrow
     whose = None if persons is None else persons[kept]
-    shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose, _coarse(before))
+    shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose, coarse_columns(before))
     codes = codes[kept] if strata not in shared.changed else _strata(shared.table, shared.schema, strata)
     held = max(int(asked[kept].max(initial=0)), plan.holders or 2)
     codec = Codec.fit(shared.table, shared.schema, crowd=held, persons=whose, gaps=traits.gaps, codes=traits.codes)
@@ -299,10 +300,6 @@ def _share(
     return dataclasses.replace(shared, schema=dataclasses.replace(shared.schema, rules=rules))
 
 
-def _coarse(schema: Schema) -> frozenset[str]:
-    return frozenset(field.name for field in schema.encoded if field.coarsened)
-
-
 def _rules_left(original: pa.Table, shared: Shared, coarse: frozenset[str]) -> tuple[str, ...]:
     """Rules that the owner wrote down, less those that held only before values became others or wider."""
     rules = rules_within(shared.schema)
@@ -320,103 +317,6 @@ def _rules_left(original: pa.Table, shared: Shared, coarse: frozenset[str]) -> t
 def _breaks(rule: Rule, table: pa.Table, schema: Schema) -> bool:
     cells = {name: cells_of_column(table.column(name), schema[name]) for name in rule.columns}
     return bool(broken_rows(rule, cells).any())
-
-
-def schema_of(
-    arrow: pa.Table,
-    schema: Schema | str | Path | None,
-    target: str | None,
-    identifiers: Iterable[str] = (),
-    public: Iterable[str] = (),
-    *,
-    person: str | None = None,
-    weight: str | None = None,
-    keep_empty: bool = False,
-    coarsens: bool = False,
-) -> Schema:
-    """The given schema, its file read, or an inferred one; with the roles that were told.
-
-    Columns that are to be coarsened are refused unless the caller ``coarsens`` them.
-
-    Columns without any value are dropped with a word, unless they are kept because other owners may have values.
-    """
-    if arrow.num_rows == 0:
-        raise TableError("the table has no rows; bring at least as many as the highest privacy level")
-    identifiers, public = tuple(identifiers), tuple(public)
-    found = schema is None
-    if schema is None:
-        schema = _infer_rest(arrow, (*identifiers, *(() if person is None else (person,))), public, target)
-    elif not isinstance(schema, Schema):
-        schema = Schema.load(schema)
-    check_columns(arrow, schema)
-    if not coarsens and (wide := _coarse(schema)):
-        raise OptionError(
-            f"column {min(wide)!r} is to be coarsened, which is done for tables in memory alone; leave that out of the "
-            "schema"
-        )
-    order = {name: place for place, name in enumerate(arrow.column_names)}
-    schema = dataclasses.replace(schema, fields=tuple(sorted(schema.fields, key=lambda field: order[field.name])))
-    schema = schema.with_role(Role.IDENTIFIER, *identifiers).with_role(Role.PUBLIC, *public)
-    if person is not None:
-        if person == target or person in public:
-            raise OptionError(f"column {person!r} says who a row is about, so it cannot be released; choose another")
-        schema = schema.with_role(Role.PERSON, person)
-    if target is not None:
-        schema = schema.with_role(Role.TARGET, target)
-    if weight is not None:
-        schema = _weighed(schema, weight, found=found)
-    return schema if keep_empty else _drop_empty(arrow, schema, identifiers)
-
-
-def _weighed(schema: Schema, weight: str, *, found: bool) -> Schema:
-    """Schema with a column of weights; rules that were found hold by accident there."""
-    if schema[weight].role is not Role.CONFIDENTIAL and schema[weight].role is not Role.WEIGHT:
-        raise OptionError(f"column {weight!r} is {schema[weight].role.value}, so it cannot be a weight; choose another")
-    schema = schema.with_role(Role.WEIGHT, weight)
-    if not found:
-        return schema
-    rules = tuple(str(rule) for rule in read_rules(schema.rules, schema.names) if weight not in rule.columns)
-    return dataclasses.replace(schema, rules=rules)
-
-
-def _drop_empty(arrow: pa.Table, schema: Schema, told: tuple[str, ...]) -> Schema:
-    """Drop columns that have no value in any row, and say so of those that nobody told to drop."""
-    left = [field for field in schema if field.role in (Role.CONFIDENTIAL, Role.IDENTIFIER) and field.name not in told]
-    empty = empty_columns(arrow, left)
-    if not empty:
-        return schema
-    schema = schema.with_role(Role.IDENTIFIER, *(name for name in empty if schema[name].role is Role.CONFIDENTIAL))
-    if not schema.encoded:
-        raise TableError(f"none of the {len(empty)} columns has a value in any row; bring a table with values")
-    warnings.warn(
-        UserWarning(
-            f"columns without a value in any of the {arrow.num_rows} rows were dropped: {len(empty)}, the first is "
-            f"{shown(empty[0])}"
-        ),
-        stacklevel=2,
-    )
-    return schema
-
-
-def empty_columns(arrow: pa.Table, fields: Iterable[Field]) -> tuple[str, ...]:
-    """Names of the columns that have no value in any row, or are not there."""
-    there = set(arrow.column_names)
-    return tuple(
-        field.name for field in fields if field.name not in there or _is_empty(arrow.column(field.name), field)
-    )
-
-
-def _is_empty(column: pa.ChunkedArray, field: Field) -> bool:
-    """Tell whether no cell has a value; the first one decides for most columns."""
-    return all(absent_cells(plain(cells), field.missing).all() for cells in (column.slice(0, 1), column))
-
-
-def _infer_rest(arrow: pa.Table, identifiers: tuple[str, ...], public: tuple[str, ...], target: str | None) -> Schema:
-    """Infer all columns; names that were told are checked first, so that a misspelt one is the error."""
-    unknown = [name for name in (*identifiers, *public) if name not in arrow.column_names]
-    if unknown:
-        raise OptionError(no_column(unknown[0], arrow.column_names))
-    return Schema.infer(arrow, identifiers=identifiers, target=target if target in arrow.column_names else None)
 
 
 def _strata(arrow: pa.Table, schema: Schema, strata: str | None) -> NDArray[np.int64]:

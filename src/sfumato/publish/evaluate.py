@@ -19,8 +19,8 @@ from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, is_quoted
 from sfumato.core.randomness import Randomness
+from sfumato.engines.columns import schema_of
 from sfumato.engines.linked import RELEASED_PERSON, released_persons
-from sfumato.engines.plan import schema_of
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report

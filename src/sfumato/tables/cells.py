@@ -23,8 +23,8 @@ from sfumato.tables.dates import (
     unit_of,
     write_moments,
 )
-from sfumato.tables.durations import DURATION_FORMATS, seconds_of_texts, write_seconds
-from sfumato.tables.field import Category, Field, Kind
+from sfumato.tables.durations import seconds_of_texts, write_seconds
+from sfumato.tables.field import DURATION_FORMATS, Category, Field, Kind
 
 __all__ = [
     "EXACT",

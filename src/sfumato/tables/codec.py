@@ -31,8 +31,7 @@ from sfumato.tables.cells import (
     write_codes,
     write_numbers,
 )
-from sfumato.tables.durations import DURATION_FORMATS
-from sfumato.tables.field import DateStep, Field, Kind
+from sfumato.tables.field import DURATION_FORMATS, DateStep, Field, Kind
 from sfumato.tables.grid import (
     Grid,
     extent_of_labels,

@@ -7,18 +7,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["DURATION_FORMATS", "duration_format", "seconds_of_texts", "write_seconds"]
+from sfumato.tables.field import DURATION_FORMATS
+
+__all__ = ["duration_format", "seconds_of_texts", "write_seconds"]
 
 _REST = r":(?P<minutes>[0-5]\d):(?P<seconds>[0-5]\d)$"
 _HOUR = r"(?P<hours>\d|1\d|2[0-3])"
-_PATTERNS = {
-    "h:mm:ss": rf"^(?P<sign>-?)(?P<days>)(?P<hours>0|[1-9]\d{{0,8}}){_REST}",
-    "hh:mm:ss": rf"^(?P<sign>-?)(?P<days>)(?P<hours>\d\d|[1-9]\d{{2,8}}){_REST}",
-    "d days, h:mm:ss": rf"^(?P<sign>)(?:(?P<days>-?[1-9]\d{{0,5}}) days?, )?{_HOUR}{_REST}",
-    "d days hh:mm:ss": rf"^(?P<sign>)(?P<days>-?\d{{1,6}}) days \+?(?P<hours>[01]\d|2[0-3]){_REST}",
-}
-DURATION_FORMATS = tuple(_PATTERNS)
-"""Ways of writing a duration: hours that go on beyond 24, or days as Python writes them, or as pandas does."""
+_PATTERNS = dict(
+    zip(
+        DURATION_FORMATS,
+        (
+            rf"^(?P<sign>-?)(?P<days>)(?P<hours>0|[1-9]\d{{0,8}}){_REST}",
+            rf"^(?P<sign>-?)(?P<days>)(?P<hours>\d\d|[1-9]\d{{2,8}}){_REST}",
+            rf"^(?P<sign>)(?:(?P<days>-?[1-9]\d{{0,5}}) days?, )?{_HOUR}{_REST}",
+            rf"^(?P<sign>)(?P<days>-?\d{{1,6}}) days \+?(?P<hours>[01]\d|2[0-3]){_REST}",
+        ),
+        strict=True,
+    )
+)
 _DAY = 86_400
 
 

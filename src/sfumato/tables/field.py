@@ -15,10 +15,12 @@ import numpy as np
 
 from sfumato.core.documents import UNLESS_DEFAULT
 from sfumato.core.errors import SchemaError
-from sfumato.tables.durations import DURATION_FORMATS
 from sfumato.tables.hierarchies import parse_hierarchy
 
-__all__ = ["FATE", "Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role"]
+__all__ = ["DURATION_FORMATS", "FATE", "Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role"]
+
+DURATION_FORMATS = ("h:mm:ss", "hh:mm:ss", "d days, h:mm:ss", "d days hh:mm:ss")
+"""Ways of writing a duration: hours that go on beyond 24, or days as Python writes them, or as pandas does."""
 
 Bound = int | float | datetime.datetime
 Category = str | int | float | bool

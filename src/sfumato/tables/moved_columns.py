@@ -13,8 +13,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.records import Grids
 from sfumato.tables.cells import EXACT, Gap, decimals_of_step, is_text, write_numbers
 from sfumato.tables.dates import is_time_of_day
-from sfumato.tables.durations import DURATION_FORMATS
-from sfumato.tables.field import DateStep, Domain, Field, Kind
+from sfumato.tables.field import DURATION_FORMATS, DateStep, Domain, Field, Kind
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
 

@@ -13,7 +13,8 @@ import numpy as np
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.progress import OutOfTime, stopping_at, tell
 from sfumato.core.randomness import Randomness
-from sfumato.engines.plan import check_people, schema_of
+from sfumato.engines.columns import schema_of
+from sfumato.engines.plan import check_people
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.publish.changes import changes_for
 from sfumato.publish.known import known_columns

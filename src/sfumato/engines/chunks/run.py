@@ -12,8 +12,9 @@ import pyarrow as pa
 from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.engines.chunks import sample_file, transform_file
+from sfumato.engines.columns import schema_of
 from sfumato.engines.outcome import Comparison, Outcome
-from sfumato.engines.plan import Plan, Prepared, check_people, prepare, schema_of
+from sfumato.engines.plan import Plan, Prepared, check_people, prepare
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.protocol import Mechanism, Sanitized

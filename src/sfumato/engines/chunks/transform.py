@@ -30,7 +30,8 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import check_target, replacing_target
 from sfumato.engines.chunks.move import ColumnPlan, Mover, plan_columns
 from sfumato.engines.chunks.source import Source, form_of, open_source
-from sfumato.engines.plan import coarsened_facts, empty_columns
+from sfumato.engines.columns import empty_columns
+from sfumato.engines.plan import coarsened_facts
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import CsvWriter, FileForm, FileFormat

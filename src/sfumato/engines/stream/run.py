@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
-from sfumato.engines.plan import Plan, empty_columns, prepare, schema_of
+from sfumato.engines.columns import empty_columns, schema_of
+from sfumato.engines.plan import Plan, prepare
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.stream.batches import cut_batches
 from sfumato.engines.stream.entries import StateEntry
@@ -32,8 +33,7 @@ from sfumato.mechanisms.condense.mechanism import Condensation, effective_levels
 from sfumato.mechanisms.condense.partition import partition
 from sfumato.tables.cells import decimals_of_step
 from sfumato.tables.codec import MOST_CATEGORIES, Codec
-from sfumato.tables.durations import DURATION_FORMATS
-from sfumato.tables.field import Domain, Field, Kind
+from sfumato.tables.field import DURATION_FORMATS, Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Role, Schema

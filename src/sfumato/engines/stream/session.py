@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.core.documents import Unparsable, parse_json
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.randomness import Randomness
-from sfumato.engines.plan import empty_columns
+from sfumato.engines.columns import empty_columns
 from sfumato.engines.stream.batches import Batch, KnownBatches
 from sfumato.engines.stream.entries import StateEntry, StateError, whole_number
 from sfumato.engines.stream.epochs import Publication, renew
