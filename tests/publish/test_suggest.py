@@ -18,7 +18,7 @@ from sfumato.engines.plan import Plan, settle
 from sfumato.publish import Policy, judge
 from sfumato.publish import suggest as module
 from sfumato.publish.changes import ColumnChange, change_tried
-from sfumato.publish.suggest import can_be_told, suggesting
+from sfumato.publish.suggest import can_be_told, suggest_another, suggesting
 from sfumato.publish.trial import End, Outlook, Tried, judged_measures, outlook
 from sfumato.tables.schema import Role
 from tests.publish.cases import GROUPED, rate, report
@@ -165,3 +165,20 @@ def test_where_no_setting_does_the_column_that_helps_is_left_out_and_the_rest_of
     assert "--identifier name" in line
     assert "--identifier pay" in line
     assert "--method chain" in line
+
+
+@pytest.mark.parametrize("told", ["public", "person"])
+def test_of_a_table_that_no_chain_can_be_made_of_no_command_is_named(told: str) -> None:
+    table = people(200)
+    schema = settle(table, sf.Chain()).schema
+    if told == "public":
+        schema = schema.with_role(Role.PUBLIC, "pay")
+    else:
+        who = [f"p{row // 4}" for row in range(200)]
+        table = table.append_column("who", pa.array(who)).append_column("home", pa.array([f"h{each}" for each in who]))
+        schema = settle(table, sf.Chain(), rows_are_people=True).schema
+    found = suggest_another(failed(), table, schema, OURS, ("sfumato", "evaluate", "mine.csv", "theirs.csv"))
+    assert failed().verdict is not None
+    assert failed().verdict.to_try  # type: ignore[union-attr]
+    assert found.verdict is not None
+    assert found.verdict.to_try == ()

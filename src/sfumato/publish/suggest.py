@@ -82,13 +82,14 @@ def suggest_another(
 ) -> Report:
     """Report of a table that any tool made, with a command of ours that meets the policy in its place, if one does.
 
-    ``command`` are the words of the evaluation; what a chain cannot be made of is left as it was guessed.
+    ``command`` are the words of the evaluation. Where no chain could be made of the table as told, none is named.
     """
     verdict, roles = report.verdict, [field.role for field in schema]
-    if verdict is None or not verdict.to_try or Role.PUBLIC in roles:
+    if verdict is None or not verdict.to_try:
         return report
-    if Role.PERSON not in roles and propose_person(arrow, schema) is not None:
-        return report  # nobody has said who a row is about
+    unsaid = Role.PERSON not in roles and propose_person(arrow, schema) is not None  # who a row is about
+    if unsaid or Role.PUBLIC in roles:
+        return dataclasses.replace(report, verdict=dataclasses.replace(verdict, to_try=()))
     plan = Plan(Chain(), schema, holdout=holdout, randomness=Randomness(seed), found_rules=found_rules)
     search = _Search(arrow, plan, sanitize_words(command), policy, known, seconds, fresh=True)
     verdict = search.verdict(report)
