@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sfumato.core import documents
 from sfumato.core.errors import BadInput
+from sfumato.core.records import Block, BlockKind, Extent
 from sfumato.engines.stream.connectors import ReadOptions, read_lines
 from sfumato.engines.stream.entries import Head, StateEntry, entry_digest
 from sfumato.engines.stream.epochs import Publication
@@ -27,6 +28,7 @@ from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import EpochLine, Progress, StreamSettings, document_of, entry_of
 from sfumato.engines.stream.state import State
 from sfumato.engines.stream.store import PAGE, StateStore, seal
+from sfumato.engines.stream.tallies import tally_of_bytes
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_from_document, codec_to_document
 from tests.fuzz.fuzzing import Parser
@@ -35,6 +37,7 @@ from tests.fuzz.inputs import as_file, as_json, as_text, folder_in_memory
 __all__ = ["STATES"]
 
 _PUBLISHED = b'{"family": [1, 3], "count": [2, 1], "level_max": [3, 3], "pseudo": [false, true]}'
+_CODED = [Block("code", BlockKind.CODE, 0, 1, (0.0,), extent=Extent(declared=False, labels=tuple("abcd")))]
 
 
 class _Entries:
@@ -189,6 +192,7 @@ STATES = (
     Parser("stream-epoch", _settings(EpochLine), _entry),
     Parser("stream-codec", _codec, _codec_again, refuses=(BadInput, documents.Unparsable)),
     Parser("stream-group", lambda data: rows_of_entries([data], 2).ids.tolist()),
+    Parser("stream-tally", lambda data: [part.tolist() for part in tally_of_bytes(data, _CODED, 3)]),
     Parser("stream-waiting-record", _waiting_record),
     Parser("stream-kept-row", lambda data: KeptRow.from_bytes(data, 2).to_bytes(), bytes),
     Parser("stream-families", families_left, lambda left: entry_of_left({str(f): e for f, e in left.items()}).body),

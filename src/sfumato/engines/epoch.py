@@ -198,7 +198,7 @@ def _facts(
             smallest=int(publication.count.min()),
             short=int((publication.count < publication.level_max).sum()),
             tiny=tiny,
-            category_columns=sum(block.kind is BlockKind.CATEGORY for block in layout),
+            category_columns=sum(block.kind in (BlockKind.CATEGORY, BlockKind.CODE) for block in layout),
             missing_columns=sum(block.kind is BlockKind.MISSING for block in layout),
             alike=_alike(table, publication.count, session.codec),
         ),

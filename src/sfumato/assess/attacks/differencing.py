@@ -180,7 +180,7 @@ def _tells(
 def _compare(claim: Matrix, true: Matrix, block: Block) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Certainty and truth of one block; a share of a category, or of a gap, is no certainty."""
     claim, true = claim[:, block.where], true[:, block.where]
-    if block.kind is BlockKind.NUMBER:
+    if block.kind in (BlockKind.NUMBER, BlockKind.CODE):
         return np.ones(len(claim), dtype=np.bool_), np.asarray((np.abs(claim - true) <= EXACT)[:, 0])
     scale = CATEGORY_SCALE if block.kind is BlockKind.CATEGORY else 1.0
     whole = np.minimum(np.abs(claim), np.abs(claim - scale)) <= EXACT

@@ -13,6 +13,7 @@ from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.groups import generate
 from sfumato.engines.stream.entries import StateEntry, StateError
 from sfumato.engines.stream.settings import EpochLine
+from sfumato.mechanisms.condense.codes import generate_coded
 from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.tables.codec import Codec
 
@@ -135,8 +136,13 @@ def _drawn(maintainer: Maintainer, ids: NDArray[np.int64], codec: Codec, rng: np
     step = max(1, _CHUNK // (4 * maintainer.d * maintainer.d))
     parts = [codec.decode(np.empty((0, maintainer.d)))]
     for first in range(0, len(ids), step):
-        groups = maintainer.rows(ids[first : first + step]).groups
-        parts.append(codec.decode(generate(groups, codec.layout, rng)))
+        some = ids[first : first + step]
+        groups, tally = maintainer.rows(some).groups, maintainer.tally
+        if tally is None:
+            values = generate(groups, codec.layout, rng)
+        else:
+            values = generate_coded(groups, [tally.of(group) for group in some.tolist()], codec.layout, rng)
+        parts.append(codec.decode(values))
     return pa.concat_tables([part.unify_dictionaries() for part in parts])
 
 

@@ -15,6 +15,7 @@ from sfumato.engines.stream.batches import Batch, KnownBatches
 from sfumato.engines.stream.entries import StateEntry, StateError
 from sfumato.engines.stream.settings import Progress, StreamSettings, entry_of
 from sfumato.engines.stream.state import State
+from sfumato.engines.stream.tallies import entries_of_tally
 from sfumato.mechanisms.condense.maintainer import Absorbed, GroupRows, Maintainer, MaintainerState
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_to_document
@@ -205,6 +206,7 @@ def create_state(
             entry_of("progress", progress),
             StateEntry("codec", "", write_json(codec_to_document(codec), escaped=True).encode()),
             *entries_of_rows(maintainer.rows()),
+            *entries_of_tally(maintainer.tally, maintainer.ids),
             *(KnownBatches.entry(identity, rows) for identity, rows in known.items()),
             *(StateEntry("quarantine", name, str(count).encode()) for name, count in (kept_out or {}).items()),
             *kept,

@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
+from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.randomness import Randomness
-from sfumato.core.records import BlockKind
 from sfumato.engines.columns import empty_columns, schema_of
 from sfumato.engines.plan import Plan, prepare
 from sfumato.engines.recipe import Recipe
@@ -28,11 +27,12 @@ from sfumato.engines.stream.persons import first_of_each
 from sfumato.engines.stream.screen import screen
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import Status, StreamSettings
+from sfumato.engines.stream.tallies import empty_tally
 from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.mechanisms.condense.mechanism import Condensation, effective_levels
 from sfumato.mechanisms.condense.partition import partition
 from sfumato.tables.cells import decimals_of_step
-from sfumato.tables.codec import MOST_CATEGORIES, Codec
+from sfumato.tables.codec import Codec
 from sfumato.tables.field import DURATION_FORMATS, Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
@@ -165,7 +165,8 @@ def init_stream(
     opened, times = _opened(settled, given=schema is not None), 1 if counted is None else person_rows
     begun = _first_groups(arrow, opened, level, k, grouping, randomness, times)
     codec, values = begun.codec, begun.values
-    maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit)  # type: ignore[arg-type]
+    tally = empty_tally(codec.layout)
+    maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit, tally=tally)  # type: ignore[arg-type]
     maintainer.start(values, begun.levels, begun.labels)
     lock = None if pending_key is None else Vault.from_file(pending_key, state_id).close_over(-1, np.empty(0), 0).hex()
     form = FileForm(FileFormat.CSV) if form is None else form
@@ -252,12 +253,6 @@ def _first_groups(
     """Condense the first records statically [AY05, sec. 2], at so many times the levels that they ask for."""
     floor = Condensation(k=max(2, k // times), grouping=grouping)
     job = prepare(arrow, Plan(floor, schema, level, randomness=randomness, rare="keep"))
-    many = [block for block in job.codec.layout if block.kind is BlockKind.CODE]
-    if many:
-        raise SchemaError(
-            f"column {many[0].column!r} has {many[0].categories} categories and a stream handles at most "
-            f"{MOST_CATEGORIES}; declare it an identifier (dropped), or pool its categories"
-        )
     codec = with_indicators(job.codec)
     levels = effective_levels(job.records.levels * times, k, allow_level_1=False)
     values = codec.encode(job.original, levels=levels).values

@@ -34,6 +34,7 @@ from sfumato.engines.stream.settings import (
     entry_of,
 )
 from sfumato.engines.stream.state import State
+from sfumato.engines.stream.tallies import TALLY, entries_of_tally, tally_on_disk
 from sfumato.mechanisms.condense.maintained import refusal_of
 from sfumato.mechanisms.condense.maintainer import Absorbed, Maintainer
 from sfumato.mechanisms.condense.mechanism import effective_levels
@@ -232,8 +233,10 @@ class StreamSession:
             splits=self.maintainer.splits,
             next_place=self._pending.next_place,
         )
-        put = [*put, *entries_of_rows(self.maintainer.rows(written)), entry_of("progress", progress)]
-        drop = [*drop, *((GROUP, str(identity)) for identity in retired.tolist())]
+        groups = [*entries_of_rows(self.maintainer.rows(written)), *entries_of_tally(self.maintainer.tally, written)]
+        put = [*put, *groups, entry_of("progress", progress)]
+        gone = [GROUP] if self.maintainer.tally is None else [GROUP, TALLY]
+        drop = [*drop, *((kind, str(identity)) for identity in retired.tolist() for kind in gone)]
         self._ahead = True
         self._state.commit(put, drop)
         self._ahead = False
@@ -316,7 +319,7 @@ class StreamSession:
     def _maintainer_on_disk(self) -> Maintainer:
         """Build the groups as they are on disk, with all waiting records in the pool that are at hand."""
         state = state_on_disk(self._state, self.settings, self._progress, *self._pending.pool())
-        return Maintainer.from_state(state)
+        return Maintainer.from_state(state, tally_on_disk(self._state, self.codec.layout, state.ids, state.count))
 
     def publish(self) -> tuple[Publication, tuple[EpochLine, ...]]:
         """Begin an epoch: rows of families that are due are drawn anew, all others are repeated; give the whole ledger.

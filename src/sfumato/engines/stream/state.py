@@ -10,7 +10,7 @@ from sfumato.engines.stream.store import StateStore
 
 __all__ = ["State"]
 
-_LARGE = ("group", "published")  # kinds that are read again when they are needed
+_LARGE = ("group", "tally", "published")  # kinds that are read again when they are needed
 
 
 class State:

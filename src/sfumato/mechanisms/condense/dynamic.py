@@ -23,7 +23,20 @@ from sfumato.mechanisms.condense.centroid_index import (
     settle_counts,
 )
 from sfumato.mechanisms.condense.closest import DistanceCache, closest_cached, rewrite_column
-from sfumato.mechanisms.condense.slots import ADMITTED, GAPS, GROUPS, LEAST, NEXT_ID, PENDING, RIPE, SPLITS, Pool, Slots
+from sfumato.mechanisms.condense.slots import (
+    ADMITTED,
+    GAPS,
+    GROUPS,
+    LEAST,
+    NEXT_ID,
+    NOTED,
+    PENDING,
+    RIPE,
+    SPLITS,
+    Journal,
+    Pool,
+    Slots,
+)
 
 __all__ = [
     "Work",
@@ -161,13 +174,14 @@ def maintain(
     first: int,
     last: int,
     where: NDArray[np.int64],
+    journal: Journal,
 ) -> tuple[int, bool]:
     """Absorb the records from ``first`` to ``last``; give the next one, and whether all is done.
 
     Stops early where slots, columns of the cache or places of the pool are used up or the index is stale: see to it
     and call again.
     ``where`` gets the id of the group that each record joined, -1 where it waits. The cache is used if it is of these
-    records, and the index otherwise; the groups do not depend on it.
+    records, and the index otherwise; the groups do not depend on it. Joins and splits are noted in the journal.
     """
     d, cached = values.shape[1], cache.near.shape[0] > 0
     x, width = np.empty(d), padded(d)
@@ -202,7 +216,7 @@ def maintain(
         if slot < 0:
             _wait(pool, numbers, x, level)
         else:
-            _join(store, index, cache, numbers, slot, x, level, strict, values, i, work)
+            _join(store, index, cache, numbers, slot, x, level, strict, values, i, work, journal)
     return i, False
 
 
@@ -236,13 +250,19 @@ def _join(
     values: NDArray[np.float64],
     following: int,
     work: Work,
+    journal: Journal,
 ) -> None:
     """Let a record join a group, split the group if it has grown enough, once at most, and tell index and cache."""
-    groups = numbers[GROUPS]
+    groups, noting = numbers[GROUPS], journal.followed.shape[0] > 0
     absorb_record(store, slot, x, level, work.gap)
+    if noting:
+        _note_join(journal, numbers, store.ids[slot], x)
     grown = splits_strictly(store, slot) if strict else splits_by_paper(store, slot)
     if grown:
+        before = store.ids[slot]
         split_group(store, slot, groups, numbers[NEXT_ID], work)
+        if noting:
+            _note_split(journal, numbers, before, store, slot, groups)
         numbers[GROUPS] += 1
         numbers[NEXT_ID] += 2
         numbers[SPLITS] += 1
@@ -257,6 +277,27 @@ def _join(
         rewrite_column(cache, store, slot, values, following)
         if grown:
             rewrite_column(cache, store, groups, values, following)
+
+
+@inner
+def _note_join(journal: Journal, numbers: NDArray[np.int64], group: int, x: NDArray[np.float64]) -> None:
+    """Write down which group a record joined, with its coordinates that are followed."""
+    line = numbers[NOTED]
+    journal.ids[line], journal.into[line] = group, -1
+    for place in range(journal.followed.shape[0]):
+        journal.values[line, place] = x[journal.followed[place]]
+    numbers[NOTED] = line + 1
+
+
+@inner
+def _note_split(journal: Journal, numbers: NDArray[np.int64], before: int, store: Slots, slot: int, other: int) -> None:
+    """Write down which group became which two, and how far apart they lie in the coordinates that are followed."""
+    line = numbers[NOTED]
+    journal.ids[line], journal.into[line] = before, store.ids[slot]
+    for place in range(journal.followed.shape[0]):
+        t = journal.followed[place]
+        journal.values[line, place] = store.mean[other, t] - store.mean[slot, t]
+    numbers[NOTED] = line + 1
 
 
 @inner

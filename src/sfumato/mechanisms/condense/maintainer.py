@@ -28,6 +28,7 @@ from sfumato.mechanisms.condense.slots import (
     GROUPS,
     LEAST,
     NEXT_ID,
+    NOTED,
     NUMBERS,
     PENDING,
     RIPE,
@@ -35,10 +36,12 @@ from sfumato.mechanisms.condense.slots import (
     Pool,
     as_batch,
     check_options,
+    empty_journal,
     empty_slots,
     grown,
     places_of,
 )
+from sfumato.mechanisms.condense.tally import CategoryTally
 
 __all__ = ["Absorbed", "GroupRows", "Maintainer", "MaintainerState", "PublishMarks"]
 
@@ -61,6 +64,8 @@ class Maintainer:
         Records at most that wait for a group large enough.
     track : bool
         Keep what `changed` needs.
+    tally : CategoryTally, optional
+        Counts the categories of columns that have very many in each group.
 
     Examples
     --------
@@ -82,8 +87,10 @@ class Maintainer:
         split: Literal["strict", "paper"] = "strict",
         pending_limit: int = 10_000,
         track: bool = True,
+        tally: CategoryTally | None = None,
     ) -> None:
         check_options(d, k, split, pending_limit)
+        self.tally = tally
         self.d, self.k, self.split, self.pending_limit, self.track = d, k, split, pending_limit, track
         self._numbers = np.zeros(NUMBERS, dtype=np.int64)
         self._store = empty_slots(_FIRST_SLOTS, d)
@@ -175,6 +182,8 @@ class Maintainer:
         self._numbers[NEXT_ID] = g
         self._store.written[:g] = True
         self._numbers[RIPE] = rows.count.max()
+        if self.tally is not None:
+            self.tally.start(values, labels)
         self._run(values[:0], levels[:0])  # records that came before may wait
 
     def absorb(self, values: NDArray[np.float64], levels: NDArray[np.int64]) -> Absorbed:
@@ -255,10 +264,11 @@ class Maintainer:
         )  # fmt: skip
 
     @classmethod
-    def from_state(cls, state: MaintainerState) -> Maintainer:
+    def from_state(cls, state: MaintainerState, tally: CategoryTally | None = None) -> Maintainer:
         """Continue from a state as if there had been no interruption; nothing counts as changed."""
         split = cast('Literal["strict", "paper"]', state.split)  # checked below
-        made = cls(state.d, k=state.k, split=split, pending_limit=state.pending_limit, track=state.track)
+        limit, track = state.pending_limit, state.track
+        made = cls(state.d, k=state.k, split=split, pending_limit=limit, track=track, tally=tally)
         made._load(state)
         made._known = made.ids
         return made
@@ -267,11 +277,13 @@ class Maintainer:
         """Absorb records and give the group of each; None where the pool is full."""
         where = np.full(len(values), -1, dtype=np.int64)
         following, done = 0, False
+        journal = empty_journal(() if self.tally is None else self.tally.followed, len(values) + self.pending)
+        self._numbers[NOTED] = 0
         while following < len(values) or not done:
             last, cache = self._search.next_block(self._store, self._g, values, following)
             following, done = maintain(
                 self._store, self._search.index, cache, self._numbers, self._pool, self.split == "strict",
-                values, levels, following, last, where,
+                values, levels, following, last, where, journal,
             )  # fmt: skip
             if done:
                 continue
@@ -282,6 +294,8 @@ class Maintainer:
                     return None
                 self._pool = grown(self._pool, min(self.pending_limit, max(64, 2 * self.pending)))
             self._search.renew(self._store, self._g)  # it was stale, or has to follow the longer arrays
+        if self.tally is not None:
+            self.tally.follow(journal, int(self._numbers[NOTED]))
         return where
 
     def _fill(self, rows: GroupRows) -> None:

@@ -17,25 +17,29 @@ __all__ = [
     "GROUPS",
     "LEAST",
     "NEXT_ID",
+    "NOTED",
     "NUMBERS",
     "PENDING",
     "RIPE",
     "SPLITS",
+    "Journal",
     "Pool",
     "Slots",
     "as_batch",
     "check_options",
+    "empty_journal",
     "empty_slots",
     "grown",
     "places_of",
 ]
 
-GROUPS, NEXT_ID, SPLITS, PENDING, LEAST, RIPE, GAPS, ADMITTED = range(8)
-NUMBERS = 8
+GROUPS, NEXT_ID, SPLITS, PENDING, LEAST, RIPE, GAPS, ADMITTED, NOTED = range(9)
+NUMBERS = 9
 """Length of the array of whole numbers that the steps count in, by the names above.
 
 ``LEAST`` is the lowest level that waits. ``RIPE`` is the size of a group that has grown, until the records that wait
 have been looked at again; ``GAPS`` counts those of them that were taken in since, ``ADMITTED`` all of them.
+``NOTED`` are the lines of the journal.
 """
 
 
@@ -66,6 +70,19 @@ class Pool(NamedTuple):
     levels: NDArray[np.int64]
 
 
+class Journal(NamedTuple):
+    """Which group each record joined and which split, in order; nothing is noted where no coordinate is ``followed``.
+
+    A record that joins has ``into`` -1 and its followed coordinates as ``values``. Of a split ``into`` is the id of the
+    first piece, the second has the next, and ``values`` are how far the second lies above the first.
+    """
+
+    followed: NDArray[np.int64]
+    ids: NDArray[np.int64]
+    into: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
 T = TypeVar("T", Slots, Pool)
 
 _FARTHEST = 1e140  # of a coordinate: scatters of any number of records stay finite
@@ -78,6 +95,13 @@ def empty_slots(slots: int, d: int) -> Slots:
     ids, count, level_max, family, fresh, fresh_level_max = whole
     mean, triangle, level_sum = np.zeros((slots, d)), np.zeros((slots, d * (d + 1) // 2)), np.zeros(slots)
     return Slots(ids, count, mean, triangle, level_sum, level_max, family, fresh, fresh_level_max, *flags)
+
+
+def empty_journal(followed: tuple[int, ...], records: int) -> Journal:
+    """Room for so many records, each of which may split its group."""
+    lines = 2 * records if followed else 0
+    ids, into = np.zeros(lines, dtype=np.int64), np.zeros(lines, dtype=np.int64)
+    return Journal(np.array(followed, dtype=np.int64), ids, into, np.zeros((lines, len(followed))))
 
 
 def grown(arrays: T, size: int) -> T:
