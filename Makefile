@@ -16,13 +16,12 @@ setup: $(VENV)/ready
 # What a user has: the package alone.
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sfumato needs Python 3.11 or newer")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable .
+	PYTHON=$(PYTHON) .ci/environment $(VENV) --editable .
 	@touch $@
 
 # What a developer has.
 $(VENV)/ready: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,sql]'
+	PYTHON=$(PYTHON) .ci/environment $(VENV) --editable '.[dev,sql]'
 	$(BIN)/sfumato doctor --warm --quiet
 	@touch $@
 
@@ -32,8 +31,7 @@ engine: $(if $(ENGINE_PYTHON),$(ENGINE)/ready)
 
 $(ENGINE)/ready:
 	$(ENGINE_PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 12) and "the engine needs Python 3.10 or 3.11: set ENGINE_PYTHON to one")'
-	$(ENGINE_PYTHON) -m venv $(ENGINE)
-	$(ENGINE)/bin/python -m pip install --quiet --disable-pip-version-check 'spu==0.9.5' 'numpy<2'
+	PYTHON=$(ENGINE_PYTHON) .ci/environment $(ENGINE) 'spu==0.9.5' 'numpy<2'
 	@touch $@
 
 demo: $(VENV)/installed
@@ -78,8 +76,7 @@ mutants: $(MUTATION)/ready
 	$(MUTATION)/bin/mutmut results
 
 $(MUTATION)/ready: pyproject.toml
-	$(PYTHON) -m venv $(MUTATION)
-	$(MUTATION)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,sql]' 'mutmut==3.8.0' 'pytest<9'
+	PYTHON=$(PYTHON) .ci/environment $(MUTATION) --editable '.[dev,sql]' 'mutmut==3.8.0' 'pytest<9'
 	@touch $@
 
 docs: setup
@@ -95,8 +92,7 @@ notebooks: $(NOTEBOOKS)/ready
 	@echo "open site-notebooks/*.html"
 
 $(NOTEBOOKS)/ready: pyproject.toml
-	$(PYTHON) -m venv $(NOTEBOOKS)
-	$(NOTEBOOKS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable . jupytext nbconvert ipykernel
+	PYTHON=$(PYTHON) .ci/environment $(NOTEBOOKS) --editable . jupytext nbconvert ipykernel
 	@touch $@
 
 # The wheel as others get it: built from a clean tree, installed into an empty environment far from this folder, and used:

@@ -45,14 +45,11 @@ def doctor(console: Console, warmed: bool) -> None:
 
 
 def warm() -> None:
-    """Compile the default path: sanitize small tables by the chain and by each grouping, and look rows up."""
+    """Compile the default path: sanitize small tables by the chain and by each grouping, and what a report calls."""
     import numpy as np
     import pyarrow as pa
 
-    from sfumato.assess.neighbours import nearest
-    from sfumato.core.itemsets.baskets import Baskets
-    from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
-    from sfumato.core.itemsets.mining import frequent_itemsets
+    from sfumato.assess.warm import compile_ahead, compile_report, wait_for_report
     from sfumato.mechanisms.chain.mechanism import Chain
     from sfumato.mechanisms.condense.compact import in_fewer_columns
     from sfumato.mechanisms.condense.mechanism import Condensation
@@ -61,15 +58,14 @@ def warm() -> None:
     table = pa.table({"age": [20 + row % 50 for row in range(60)], "word": ["a", "b", None] * 20})
     steps: list[Mechanism] = [Chain(k=5, leaf=10)]
     steps += [Condensation(k=5, grouping=grouping) for grouping in ("compact", "mdav", "paper")]
+    compile_ahead()
     for place, mechanism in enumerate(steps):
-        tell("compiling", place / len(steps))
+        tell("compiling groups", place / len(steps))
         sanitize(table, mechanism, level="age > 50: 8, else: 5", report=False)
     in_fewer_columns(np.eye(2, 3))
-    few = Baskets.of([[0, 1, 2], [0, 1], [2]])
-    frequent_itemsets(few, 1)
-    partial_counts(Bitmaps.of(few, np.arange(3)), [[0, 1]])
-    nearest(np.zeros((2, 1)), np.zeros((1, 1)))
-    tell("compiling", 1.0)
+    wait_for_report()
+    compile_report()
+    tell("compiling groups", 1.0)
 
 
 def _examine() -> dict[str, Any]:
@@ -124,11 +120,12 @@ def _memory() -> float | None:
 
 def _is_compiled() -> bool:
     """Whether the first run of the default path has nothing to wait for."""
-    from sfumato.core.compiled import all_cached, is_cached
+    from sfumato.assess.warm import share_compiled
+    from sfumato.core.compiled import is_cached, share_cached
     from sfumato.mechanisms.chain import trees
     from sfumato.mechanisms.condense.leaves import improve_leaves
 
-    return all_cached(trees.__name__) and is_cached(improve_leaves)
+    return share_compiled() == share_cached(trees.__name__) == 1.0 and is_cached(improve_leaves)
 
 
 def _browser() -> str | None:

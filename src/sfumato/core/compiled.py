@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["all_cached", "compiled", "fixed", "inner", "is_cached", "whole"]
+__all__ = ["compiled", "fixed", "inner", "is_cached", "share_cached", "whole"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,10 +59,10 @@ def is_cached(kernel: Callable[..., Any]) -> bool:
     return bool(_kept(kernel))
 
 
-def all_cached(*modules: str) -> bool:
-    """Tell whether earlier runs have left all kernels of some modules, which are imported."""
+def share_cached(*modules: str) -> float:
+    """Share of the kernels of imported modules that earlier runs have left; 1 where none can be kept."""
     some = [kernel for kernel in _kernels if cast(Any, kernel).py_func.__module__ in modules]
-    return bool(some) and all(map(is_cached, some))
+    return sum(map(is_cached, some)) / len(some) if some else 1.0
 
 
 def _kept(kernel: Callable[..., Any]) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sfumato.assess.warm import compile_ahead
 from sfumato.core.errors import LevelError, OptionError, SfumatoError
 from sfumato.core.replacing import reason
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
@@ -184,6 +185,8 @@ def sanitize(
     told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
+    if report:
+        compile_ahead()
     plan = settle(arrow, chosen, rows_are_people=rows_are_people, **told)
     outside = known_columns(known, plan.schema)
     outcome = run_in_memory(arrow, plan, native=native)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.compiled import compiled, fixed, inner
+from sfumato.core.compiled import compiled, fixed, inner, whole
 from sfumato.core.errors import OptionError
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.itemsets.bitmaps import popcount
@@ -118,10 +118,10 @@ def frequent_itemsets(baskets: Baskets, min_count: int, *, longest: int | None =
         fixed(baskets.items, np.int32), fixed(baskets.starts, np.int64), fixed(codes, np.int32), first
     )
     limit = int(np.diff(starts).max(initial=0)) if longest is None else longest
-    flat, lengths, found, whole = _mine(
+    flat, lengths, found, all_found = _mine(
         items, starts, holders, first, fixed(kept, np.int32), min_count, max(limit, 1), MOST_SETS
     )
-    if not whole:
+    if not all_found:
         raise OptionError(
             f"more than {MOST_SETS:,} sets of items are frequent; raise --min-support or bound them with --longest"
         )
@@ -249,7 +249,7 @@ def _mine(
     width = len(first) - 1
     flat, lengths = np.empty(1 << 12, dtype=np.int32), np.empty(1 << 10, dtype=np.int64)
     found = np.empty(1 << 10, dtype=np.int64)
-    used, sets = 0, 0
+    used, sets = whole(0), whole(0)
     pool, names = np.empty(1 << 12, dtype=np.uint64), np.empty(1 << 8, dtype=np.int32)
     totals = np.empty(1 << 8, dtype=np.int64)
     partners, place = np.zeros(width, dtype=np.int64), np.full(width, -1, dtype=np.int64)
@@ -275,7 +275,7 @@ def _mine(
                     pool[left * words + word] = pool[row * words + word]
             left += 1
         flat, lengths, found, used, sets = _written(
-            flat, lengths, found, used, sets, prefix, 1, support, free, many[1], longest, most
+            flat, lengths, found, used, sets, prefix, whole(1), support, free, many[1], longest, most
         )
         if sets > most:
             return flat[:0], lengths[:0], found[:0], False

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.compiled import compiled, inner
+from sfumato.core.compiled import whole as whole_number
 
 __all__ = ["MOST_BINS", "Tree", "grow_tree"]
 
@@ -165,12 +166,12 @@ def _grow(
     goes_left, made, node = np.zeros(256, dtype=np.bool_), roots, 0
     while node < made:
         first, last = spans[node, 0], spans[node, 1]
-        n, chosen = last - first, -1
+        n, chosen = last - first, whole_number(-1)  # a plain -1 would compile what it is passed to twice
         together, spread = _spread(rows.score[first:last], classes, whole)
         best = together + spread * (least_gain / max(n, 1)) + _ROUNDING * together
         if n >= 2 * leaf and spread > 0.0:
-            levelled = False
-            for place in range(first, last):
+            levelled = rows.levels[first] > leaf
+            for place in range(first + 1, last):
                 levelled = levelled or rows.levels[place] > leaf
             for column in range(len(bins)):
                 held = _fill_bins(rows, column, first, last, bins[column], classes, levelled, found)

@@ -43,7 +43,7 @@ def compile_ahead() -> bool:
     )
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", f"from sfumato.mechanisms.condense.warm import {job}; {job}()"],
+            [sys.executable, "-P", "-c", f"from sfumato.mechanisms.condense.warm import {job}; {job}()"],
             env=os.environ | {"NUMBA_OPT": "2"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

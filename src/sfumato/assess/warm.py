@@ -1,0 +1,104 @@
+"""Compiling the kernels of a report in a second process, while the first still makes the release."""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+import os
+import subprocess
+import sys
+import threading
+import time
+from importlib import import_module
+
+from sfumato.core.compiled import share_cached
+from sfumato.core.progress import OutOfTime, tell
+
+__all__ = ["compile_ahead", "compile_report", "share_compiled", "wait_for_report"]
+
+_MODULES = (
+    "sfumato.assess.neighbours",
+    "sfumato.assess.risk.estimates",
+    "sfumato.assess.attacks.singling",
+    "sfumato.core.itemsets.bitmaps",
+    "sfumato.core.itemsets.mining",
+)
+_LOOK = 0.2  # seconds between two looks at how far it is
+_running: list[subprocess.Popen[bytes]] = []  # one at most
+
+
+def compile_ahead() -> None:
+    """Start compiling what a report needs and is not on disk yet, once a process, and tell how far it is.
+
+    Where no second process can be started, or there is one core alone, the kernels compile when they are called.
+    """
+    if _running or not sys.executable or (os.cpu_count() or 1) < 2 or share_compiled() == 1.0:
+        return
+    command = "from sfumato.assess.warm import compile_report; compile_report()"
+    try:
+        _running.append(
+            subprocess.Popen(
+                [sys.executable, "-P", "-c", command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
+    except OSError:
+        return
+    atexit.register(_stop, _running[0])
+    context = contextvars.copy_context()
+    threading.Thread(target=lambda: context.run(_watch, _running[0]), daemon=True).start()
+
+
+def share_compiled() -> float:
+    """Share of a report's kernels that are on disk."""
+    for name in _MODULES:
+        import_module(name)
+    return share_cached(*_MODULES)
+
+
+def wait_for_report() -> None:
+    """Wait until the second process, if there is one, has compiled all."""
+    for process in _running:
+        process.wait()
+
+
+def compile_report() -> None:
+    """Call each kernel of a report once, those that it needs first before the others."""
+    import numpy as np
+
+    from sfumato.assess.neighbours import nearest
+
+    nearest(np.zeros((2, 1)), np.zeros((1, 1)))
+
+    from sfumato.core.itemsets.baskets import Baskets
+    from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
+    from sfumato.core.itemsets.mining import frequent_itemsets
+
+    few = Baskets.of([[0, 1, 2], [0, 1], [2]])
+    frequent_itemsets(few, 1)
+    partial_counts(Bitmaps.of(few, np.arange(3)), [[0, 1]])
+
+    from sfumato.assess.attacks.singling import Predicates, Rows, find_fits
+    from sfumato.assess.risk.estimates import nearest_but_one
+
+    nearest_but_one(np.zeros((2, 2)), np.zeros((1, 2)), np.arange(2), 1)
+    none = np.zeros((1, 1), dtype=np.int64)
+    find_fits(Predicates(none, none, np.zeros((1, 1))), Rows.of_matrix(np.zeros((1, 1))))
+
+
+def _watch(process: subprocess.Popen[bytes]) -> None:
+    """Tell how many kernels are compiled until all are, or nobody wants to know any more."""
+    try:
+        while process.poll() is None:
+            tell("compiling", share_compiled())
+            time.sleep(_LOOK)
+        tell("compiling", 1.0)
+    except OutOfTime:
+        return
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
