@@ -23,6 +23,7 @@ from sfumato.engines.stream.groups import entry_of_left, families_left, rows_of_
 from sfumato.engines.stream.measuring import KeptRow, open_kept_rows
 from sfumato.engines.stream.pending import Vault, open_vault
 from sfumato.engines.stream.persons import open_persons
+from sfumato.engines.stream.rare import counts_of_bytes
 from sfumato.engines.stream.redis_streams import RedisPlace, read_redis
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import EpochLine, Progress, StreamSettings, document_of, entry_of
@@ -192,6 +193,7 @@ STATES = (
     Parser("stream-epoch", _settings(EpochLine), _entry),
     Parser("stream-codec", _codec, _codec_again, refuses=(BadInput, documents.Unparsable)),
     Parser("stream-group", lambda data: rows_of_entries([data], 2).ids.tolist()),
+    Parser("stream-held", lambda data: counts_of_bytes(data, 2).tolist()),
     Parser("stream-tally", lambda data: [part.tolist() for part in tally_of_bytes(data, _CODED, 3)]),
     Parser("stream-waiting-record", _waiting_record),
     Parser("stream-kept-row", lambda data: KeptRow.from_bytes(data, 2).to_bytes(), bytes),

@@ -323,7 +323,7 @@ def streamed(draw: Any) -> Facts:
     several = draw(st.integers(1, 3))
     fits = not k % several and not max(levels) % several
     aside = draw(maybe(PersonRowsBounded(several))) if fits and draw(st.booleans()) else draw(maybe(measured))
-    return (*draw(around()), kept, *ledger, *aside, Shuffled(rows))
+    return (*draw(around()), kept, *ledger, *aside, *draw(rare_values(k)), Shuffled(rows))
 
 
 OPERATORS = (

@@ -513,11 +513,11 @@ CLAIMS = (
     ),
     Sentence(
         "rare categories",
-        r"No category that fewer than (?P<k>\d+) persons of the table hold appears in the release\.",
+        r"No category that fewer than (?P<k>\d+) persons of the (?P<where>table|stream) hold appears in the release\.",
         lambda facts, said: (
             int(said["k"]) == the(facts, RareValues).k > 1
             and the(facts, RareValues).shown == 0
-            and not has(facts, Maintained)
+            and (said["where"] == "stream") == has(facts, Maintained)
         ),
     ),
     Sentence(
@@ -903,18 +903,26 @@ REFUSED = (
         "rare",
         r"Rare categories are hidden\.",
         lambda facts, said: (
-            (has(facts, CountsKept) and all(fact.shown for fact in every(facts, RareValues))) or has(facts, Maintained)
+            (has(facts, CountsKept) and all(fact.shown for fact in every(facts, RareValues)))
+            or (has(facts, Maintained) and not has(facts, RareValues))
         ),
     ),
     Sentence(
         "rare in a group",
         r"Every category of a group is shared by several of its members\.",
-        lambda facts, said: has(facts, CountsKept) and the(facts, RareValues).shown == 0,
+        lambda facts, said: (
+            (has(facts, CountsKept) and the(facts, RareValues).shown == 0)
+            or (has(facts, Maintained) and has(facts, RareValues))
+        ),
     ),
     Sentence(
         "rare left",
-        r"No category that fewer than (?P<k>\d+) persons of the table hold appears in the release\.",
-        lambda facts, said: int(said["k"]) == the(facts, RareValues).k and the(facts, RareValues).shown > 0,
+        r"No category that fewer than (?P<k>\d+) persons of the (?P<where>table|stream) hold appears in the release\.",
+        lambda facts, said: (
+            int(said["k"]) == the(facts, RareValues).k
+            and the(facts, RareValues).shown > 0
+            and (said["where"] == "stream") == has(facts, Maintained)
+        ),
     ),
     Sentence(
         "order known",

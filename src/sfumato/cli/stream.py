@@ -58,7 +58,7 @@ def stream() -> None:
 @stream.command("init")
 @click.argument("file", metavar="FILE", type=INPUT)
 @_state
-@options("level", "target", "identifier", "person", schema="Schema; what it declares binds all rows.")
+@options("level", "target", "identifier", "person", "rare", schema="Schema; what it declares binds all rows.")
 @usual("--person-rows", type=COUNT, default=1, words="Rows of a person that are taken in, with --person.")
 @_person_key
 @click.option("--k", type=click.IntRange(min=2), help="Lowest level of all.  [default: 10, with --level 2]")
@@ -238,7 +238,8 @@ def publish(
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. Refused with 3 while nothing may leave.
     """
     import sfumato as sf
-    from sfumato.core.facts import EpochPublished
+    from sfumato.cli.sanitize import rare_words
+    from sfumato.core.facts import EpochPublished, RareValues
 
     try:
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
@@ -253,6 +254,9 @@ def publish(
         f"Epoch {line.epoch}: {line.renewed} families of groups leave in a new state, {line.repeated} repeat their "
         f"rows; {line.rows} rows."
     )
+    for fact in release.certificate.facts:
+        if isinstance(fact, RareValues):
+            console.say(rare_words(fact))
     if release.certificate.randomness != "release":
         console.say("REHEARSAL: made with a seed, not for release.")
     console.say(f"What leaves:  {output / 'release'}")

@@ -33,12 +33,14 @@ from sfumato.engines.plan import coarsened_facts
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.stream.epochs import Publication
 from sfumato.engines.stream.measuring import Sampled
+from sfumato.engines.stream.rare import USUAL, hidden_schema
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import EpochLine
 from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
-from sfumato.tables.schema import Role
+from sfumato.tables.rare import like_released, recode
+from sfumato.tables.schema import Role, Schema
 from sfumato.version import __version__
 
 __all__ = ["EpochWorkings", "run_epoch"]
@@ -77,15 +79,17 @@ def run_epoch(session: StreamSession) -> Outcome:
     if settings.person is not None:
         parameters["person_rows"] = settings.person_rows
     earlier = None if before is None else _rounded(before.table, settings.decimals)
+    published, dropped = hidden_schema(schema, drawn)
+    told = None if settings.rare == USUAL else settings.rare
     sampled = session.measured_by()
     return Outcome(
-        recipe=Recipe("stream", parameters, schema, settings.level, None, None, settings.seed, __version__),
-        table=drawn.take(pa.array(order)),
+        recipe=Recipe("stream", parameters, schema, settings.level, None, None, settings.seed, __version__, rare=told),
+        table=drawn.drop_columns(list(dropped)).take(pa.array(order)),
         rows_in=drawn.num_rows,
         rows_out=drawn.num_rows,
-        schema=schema,
-        facts=_facts(session, publication, drawn, ledger, randomness),
-        comparison=_comparison(session, sampled, drawn, earlier),
+        schema=published,
+        facts=_facts(session, publication, drawn, ledger, randomness, dropped),
+        comparison=_like_published(_comparison(session, sampled, drawn, earlier), schema, published),
         workings=EpochWorkings(
             sizes=publication.count,
             highest=publication.level_max,
@@ -122,6 +126,25 @@ def _comparison(
         outside=_rounded(codec.decode(sampled.outside), settings.decimals) if len(sampled.outside) else None,
         notes=tuple(notes),
         before=earlier,
+    )
+
+
+def _like_published(compared: Comparison | Apart, schema: Schema, published: Schema) -> Comparison | Apart:
+    """What is compared, with categories counted as published rows have them, and without columns that were dropped."""
+    if isinstance(compared, Apart) or published == schema:
+        return compared
+    alike = like_released(compared.original, compared.released, schema, most=None)
+    original, released = recode(compared.original, alike), recode(compared.released, alike)
+    codec = Codec.fit(original, published, gaps=True, codes=True)
+    levels = compared.records.levels
+    return dataclasses.replace(
+        compared,
+        original=original,
+        released=released.select([column.field.name for column in codec.columns]),
+        codec=codec,
+        records=codec.encode(original, levels=levels, unseen="mean"),
+        outside=None if compared.outside is None else recode(compared.outside, alike),
+        before=None if compared.before is None else recode(compared.before, alike),
     )
 
 
@@ -169,6 +192,7 @@ def _facts(
     table: pa.Table,
     ledger: tuple[EpochLine, ...],
     randomness: Randomness,
+    dropped: tuple[str, ...],
 ) -> tuple[Fact, ...]:
     """State what was done; warn where groups are so small that their statistics are their members."""
     settings, schema, layout = session.settings, session.codec.schema, session.codec.layout
@@ -203,10 +227,16 @@ def _facts(
             alike=_alike(table, publication.count, session.codec),
         ),
         *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
+        *_rare(session, dropped),
         *_kept(session),
         *(() if settings.person is None else (PersonRowsBounded(settings.person_rows),)),
         Shuffled(rows=publication.table.num_rows),
     )
+
+
+def _rare(session: StreamSession, dropped: tuple[str, ...]) -> tuple[Fact, ...]:
+    fact = session.rare
+    return () if fact is None or not fact.columns + fact.filled else (dataclasses.replace(fact, dropped=dropped),)
 
 
 def _kept(session: StreamSession) -> tuple[Fact, ...]:

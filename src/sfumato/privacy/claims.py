@@ -143,7 +143,7 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
         case CountsKept():
             yield _of_counts(facts)
         case RareValues():
-            yield from _of_rare(fact)
+            yield from _of_rare(fact, facts)
         case ShuffledWithin():
             yield from of_runs(fact)
         case Noised():
@@ -295,12 +295,14 @@ def _of_counts(facts: tuple[Fact, ...]) -> Refused:
     )
 
 
-def _of_rare(fact: RareValues) -> Statements:
-    hidden = f"No category that fewer than {fact.k} persons of the table hold appears in the release."
+def _of_rare(fact: RareValues, facts: tuple[Fact, ...]) -> Statements:
+    streamed = any(isinstance(other, Maintained) for other in facts)
+    where, before = ("stream", "rows left") if streamed else ("table", "anything was drawn")
+    hidden = f"No category that fewer than {fact.k} persons of the {where} hold appears in the release."
     if fact.shown:
         yield Refused(
             hidden,
-            f"{counted(fact.shown, 'such category is', 'such categories are')} left as in the table, by the owner's "
+            f"{counted(fact.shown, 'such category is', 'such categories are')} left as in the {where}, by the owner's "
             "decision",
         )
         return
@@ -308,8 +310,8 @@ def _of_rare(fact: RareValues) -> Statements:
     yield Claim(
         hidden,
         "proved",
-        f"Persons were counted in {counted(fact.columns, 'column', 'columns')} of categories before anything was "
-        f"drawn: {counted(fact.categories, 'category', 'categories')} in {counted(fact.cells, 'cell', 'cells')} became "
+        f"Persons were counted in {counted(fact.columns, 'column', 'columns')} of categories before {before}: "
+        f"{counted(fact.categories, 'category', 'categories')} in {counted(fact.cells, 'cell', 'cells')} became "
         f"{became}, or a neighbour in order, that at least as many hold."
         + (f" {counted(fact.filled, 'cell', 'cells')} that fewer lack took another record's." if fact.filled else ""),
         "the person column tells who each row is about" if fact.by_person else "one row is one person",
@@ -319,7 +321,7 @@ def _of_rare(fact: RareValues) -> Statements:
             f"The release does not hold the columns with less than two values that {fact.k} persons hold "
             f"({quoted(fact.dropped)}).",
             "proved",
-            "They were dropped before anything was drawn.",
+            f"They were dropped before {before}.",
             "the person column tells who each row is about" if fact.by_person else "one row is one person",
         )
 

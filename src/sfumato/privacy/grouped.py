@@ -269,7 +269,7 @@ def of_stream(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
     yield _of_joining(fact) if bounded is None else of_bounded_rows(bounded, fact.k, fact.asked_max)
     yield from _claims(fact, ledger)
     yield from _of_epochs(ledger)
-    yield from _of_groups(fact)
+    yield from _of_groups(fact, facts)
 
 
 def of_kept_rows(fact: RowsKept) -> Statements:
@@ -369,7 +369,7 @@ def _of_epochs(ledger: list[EpochPublished]) -> Statements:
     )
 
 
-def _of_groups(fact: Maintained) -> Statements:
+def _of_groups(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
     yield from _of_any_groups(fact.groups)
     if fact.pseudo:
         yield Refused(
@@ -397,10 +397,16 @@ def _of_groups(fact: Maintained) -> Statements:
             f"{counted(fact.tiny, 'group has', 'groups have')} three rows or fewer; mean and covariance of two "
             "records give both exactly",
         )
-    if fact.category_columns or fact.missing_columns:
+    if any(isinstance(other, RareValues) for other in facts):
+        yield Refused(
+            "Every category of a group is shared by several of its members.",
+            "groups keep the counts of their categories and missing cells, so a category that enough people of the "
+            "stream have may stand once inside a group",
+        )
+    elif fact.category_columns or fact.missing_columns:
         yield Refused(
             "Rare categories are hidden.",
             "groups keep the counts of their categories and missing cells, and rows leave before it is known how many "
             "people will hold a category: one that a single person has may appear once in the release; begin the "
-            "stream with a schema that lists only categories that many hold, or sanitize the rows as a table",
+            "stream anew with this version, which counts them",
         )

@@ -105,7 +105,7 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "aggregate": ((Aggregated, Unchanged, Alike, Shuffled), (HeldOut,)),
     "block": ((Blocked, Alike, Unchanged, Shuffled), (HeldOut,)),
     "downgrade": ((Downgraded, Shuffled), (Unchanged, HeldOut)),
-    "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept, PersonRowsBounded)),
+    "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept, PersonRowsBounded, RareValues)),
     "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept, BoundsKept)),
 }
 """Of each method the facts that it states always, and those that it states at times."""
@@ -307,6 +307,8 @@ def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
     told = {"k": kept.k, "split": kept.split, "grouping": parameters["grouping"], "epoch": ledger[-1].epoch}
     for bounded in _all(PersonRowsBounded, facts):
         told |= {"k": kept.k // bounded.most, "person_rows": bounded.most}
+    if any(rare.k != told["k"] for rare in _all(RareValues, facts)):
+        return False
     return (
         write_json(told, "canonical") == write_json(parameters, "canonical")
         and ALGORITHMS[parameters["grouping"]] == started != kept.algorithm

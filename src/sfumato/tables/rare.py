@@ -25,7 +25,18 @@ from sfumato.tables.infer import complete_field
 from sfumato.tables.rules import rules_within
 from sfumato.tables.schema import Schema
 
-__all__ = ["WAYS", "Recoding", "Shared", "Way", "check_way", "count_holders", "like_released", "recode", "share_values"]
+__all__ = [
+    "WAYS",
+    "Recoding",
+    "Shared",
+    "Way",
+    "check_way",
+    "count_holders",
+    "like_released",
+    "recode",
+    "recode_counts",
+    "share_values",
+]
 
 Way = Literal["pool", "lift", "keep"]
 WAYS: tuple[Way, ...] = ("pool", "lift", "keep")
@@ -257,11 +268,13 @@ def _count_rare(table: pa.Table, each: Field, k: int, persons: Codes | None) -> 
     return int(((holders > 0) & (holders < k)).sum())
 
 
-def like_released(original: pa.Table, released: pa.Table, schema: Schema) -> tuple[Recoding, ...]:
+def like_released(
+    original: pa.Table, released: pa.Table, schema: Schema, *, most: int | None = MOST_CATEGORIES
+) -> tuple[Recoding, ...]:
     """How texts of an original are counted as a release has them, to compare the two.
 
     A category that the release lacks is its wider one there, or what was pooled there, if the release has such. Of more
-    categories than are handled the smallest become one. To be applied to both tables.
+    categories than ``most`` the smallest become one. To be applied to both tables.
     """
     found = []
     for each in schema.encoded:
@@ -273,7 +286,7 @@ def like_released(original: pa.Table, released: pa.Table, schema: Schema) -> tup
         theirs = set(pc.unique(plain(both[1]).drop_null()).to_pylist())
         extra = sorted(theirs - set(known) - set(each.missing))
         labels = [label if label in theirs else _wider(label, each, extra) for label in known] + extra
-        if labels == known + extra and len(labels) <= MOST_CATEGORIES:
+        if labels == known + extra and (most is None or len(labels) <= most):
             continue
         domain = Domain(each.domain.declared, categories=tuple(known + extra))
         before = dataclasses.replace(each, domain=domain)
@@ -281,7 +294,7 @@ def like_released(original: pa.Table, released: pa.Table, schema: Schema) -> tup
         names, inside = _coded(labels, codes)
         between = dataclasses.replace(before, domain=Domain(categories=tuple(names)))
         holders = np.maximum(count_holders(inside, len(names), None), 1)
-        rest = _pool(between, inside, holders, 1, None)
+        rest = _pool(between, inside, holders, 1, None, most)
         if rest.after is not None:
             places = rest.places[np.array([names[label] for label in labels])]
             found.append(Recoding(before, rest.after, places, rest.rest, 1))
@@ -324,7 +337,29 @@ def _recode(
     """How a column's categories become ones that enough hold; None where all stay."""
     codes, _ = read_codes(column, each)
     size = len(each.domain.categories or ())
-    holders = count_holders(codes, size, persons)
+    return _recode_counted(each, codes, count_holders(codes, size, persons), k, way, persons, most)
+
+
+def recode_counts(each: Field, holders: Codes, k: int, way: Way | None) -> Recoding | None:
+    """How a column's categories become ones that enough hold, where it is only known how many hold each.
+
+    ``after`` is None where less than two would be left, and nothing is given where all stay as they are.
+
+    Examples
+    --------
+    >>> field = Field("town", Kind.NOMINAL, domain=Domain(categories=("Bari", "Oslo", "Ulm", "Rome")))
+    >>> found = recode_counts(field, np.array([3, 20, 20, 8]), 10, "pool")
+    >>> found.after.domain.categories, found.places.tolist()
+    (('Oslo', 'Ulm', 'other'), [2, 0, 1, 2])
+    """
+    cells = np.repeat(np.arange(len(holders)), holders)
+    return _recode_counted(each, cells, holders, k, way, None, None)
+
+
+def _recode_counted(
+    each: Field, codes: Codes, holders: Codes, k: int, way: Way | None, persons: Codes | None, most: int | None
+) -> Recoding | None:
+    size = len(holders)
     if each.kind is Kind.NOMINAL:
         rare = ((holders > 0) & (holders < k)).any() or (most is not None and size > most)
         if not rare:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from sfumato.engines.stream.entries import StateEntry, StateError
 from sfumato.engines.stream.settings import EpochLine
 from sfumato.mechanisms.condense.codes import generate_coded
 from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 
 __all__ = ["Publication", "renew"]
@@ -95,6 +97,7 @@ def renew(
     rng: np.random.Generator,
     *,
     gated: bool = True,
+    hide: Callable[[pa.Table], pa.Table] | None = None,
 ) -> tuple[Publication, EpochLine]:
     """Draw new rows for every family that is due, repeat those of the others, and note what left.
 
@@ -107,6 +110,8 @@ def renew(
     gated : bool
         False lets every family leave each time and notes nothing: the difference of two such publications gives
         arrivals away. It is there to show that, and nothing else.
+    hide : callable, optional
+        Makes other categories of rare ones in rows that are drawn; rows that are repeated stay as they are.
 
     Raises
     ------
@@ -122,7 +127,9 @@ def renew(
     rows = maintainer.rows(maintainer.ids[leaving])
     if gated:
         maintainer.mark_published(marks.family[due])
-    fresh = Publication(_drawn(maintainer, rows.ids, codec, rng), rows.ids, rows.count, rows.level_max, rows.pseudo)
+    drawn = _drawn(maintainer, rows.ids, codec, rng)
+    drawn = drawn if hide is None else hide(drawn)
+    fresh = Publication(drawn, rows.ids, rows.count, rows.level_max, rows.pseudo)
     staying = marks.family[~due]
     parts = [fresh] if earlier is None else [earlier.of_families(staying), fresh]
     whole = _joined(parts)
@@ -146,9 +153,18 @@ def _drawn(maintainer: Maintainer, ids: NDArray[np.int64], codec: Codec, rng: np
     return pa.concat_tables([part.unify_dictionaries() for part in parts])
 
 
+def _of_one_type(tables: list[pa.Table]) -> list[pa.Table]:
+    """Tables with texts in all of them where a column has texts in one, as numbers that are names may be pooled."""
+    mixed = [name for name in tables[0].column_names if len({table.schema.field(name).type for table in tables}) > 1]
+    for name in mixed:
+        place = tables[0].column_names.index(name)
+        tables = [table.set_column(place, name, plain(table.column(name)).cast(pa.string())) for table in tables]
+    return tables
+
+
 def _joined(parts: list[Publication]) -> Publication:
     return Publication(
-        pa.concat_tables([part.table for part in parts]),
+        pa.concat_tables(_of_one_type([part.table for part in parts])),
         np.concatenate([part.family for part in parts]),
         np.concatenate([part.count for part in parts]),
         np.concatenate([part.level_max for part in parts]),

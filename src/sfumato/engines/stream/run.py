@@ -24,6 +24,7 @@ from sfumato.engines.stream.groups import create_state
 from sfumato.engines.stream.measuring import entries_of_first, first_outside
 from sfumato.engines.stream.pending import Purpose, Vault
 from sfumato.engines.stream.persons import first_of_each
+from sfumato.engines.stream.rare import USUAL, HeldValues
 from sfumato.engines.stream.screen import screen
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import Status, StreamSettings
@@ -36,6 +37,7 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.field import DURATION_FORMATS, Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.rare import check_way
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.stored_codec import with_indicators
 from sfumato.tables.weights import refuse_weight
@@ -73,6 +75,7 @@ def init_stream(
     person: str | None = None,
     person_rows: int = 1,
     person_key: str | Path | None = None,
+    rare: str | None = None,
     batch_rows: int = BATCH_ROWS,
     source: str = "",
     seed: int | None = None,
@@ -120,6 +123,9 @@ def init_stream(
         Rows of a person that are taken in at most; a group needs as many times as many rows as persons.
     person_key : path, optional
         The key file that persons are known under, of at least 32 bytes and mode 600; the state holds keyed digests.
+    rare : {"pool", "lift", "keep"}, optional
+        What becomes of categories that fewer than k persons of the stream hold when rows leave; by default as "lift",
+        but a rare class of the target stops the publication.
     batch_rows : int
         Rows of a batch; does not change while the stream lives.
     source : str
@@ -132,7 +138,9 @@ def init_stream(
         Of an earlier stream: its schema, levels, k, grouping, split and seed are taken; decimals are those of the new
         first records.
     """
+    check_way(rare)
     if recipe is not None:
+        rare = _way_replayed(recipe, rare)
         person_rows = _rows_replayed(recipe, person_rows)
         given = {"schema": schema, "level": level, "k": k, "target": target, "identifier": identifiers, "seed": seed}
         if double := [name for name, value in given.items() if value not in (None, (), [])]:
@@ -180,15 +188,17 @@ def init_stream(
         measure_share=0.0 if measuring is None else measure_share,
         measure_key=None if measuring is None else measuring.lock("", b"").hex(), person_rows=times,
         person=None if counted is None else counted.column, person_key=None if counted is None else counted.lock,
+        rare=rare or USUAL,
     )  # fmt: skip
+    held = HeldValues(codec)
+    held.add(values)
     if counted is not None:
         out = whole.num_rows - arrow.num_rows
-        create_state(
-            state, settings, codec, maintainer, first, counted.entries, {counted.column: out} if out else {}, out, empty
-        )
+        told = [*counted.entries, *held.entries()]
+        create_state(state, settings, codec, maintainer, first, told, {counted.column: out} if out else {}, out, empty)
         return
     if measuring is None:
-        create_state(state, settings, codec, maintainer, first, empty=empty)
+        create_state(state, settings, codec, maintainer, first, held.entries(), empty=empty)
         return
     screened = screen(aside, codec, level)
     others = effective_levels(screened.levels, k, allow_level_1=False)
@@ -196,7 +206,7 @@ def init_stream(
     left = (np.flatnonzero(outside)[screened.rows], codec.coordinates(screened.cells), others)
     kept = entries_of_first(measuring, first, measure_rows, taken, left)
     out = aside.num_rows - len(screened.rows)
-    create_state(state, settings, codec, maintainer, first, kept, screened.counts, out, empty)
+    create_state(state, settings, codec, maintainer, first, [*kept, *held.entries()], screened.counts, out, empty)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -295,6 +305,13 @@ def _rows_replayed(given: Recipe | str | Path, told: int) -> int:
     if told != 1 or isinstance(rows, bool) or not isinstance(rows, int):
         raise OptionError("--recipe already says what --person-rows says; edit the recipe or leave one out")
     return rows
+
+
+def _way_replayed(given: Recipe | str | Path, told: str | None) -> str | None:
+    """What becomes of rare categories by the recipe of a stream."""
+    if told is not None:
+        raise OptionError("--recipe already says what --rare says; edit the recipe or leave one out")
+    return check_way((given if isinstance(given, Recipe) else Recipe.load(given)).rare)
 
 
 def _refuse_public(schema: Schema) -> None:

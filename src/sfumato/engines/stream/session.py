@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.documents import Unparsable, parse_json
 from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns
 from sfumato.engines.stream.batches import Batch, KnownBatches
@@ -22,6 +23,7 @@ from sfumato.engines.stream.groups import GROUP, absorb_traced, entries_of_rows,
 from sfumato.engines.stream.measuring import FORGOTTEN, KeptRows, Sampled, open_kept_rows
 from sfumato.engines.stream.pending import PendingRecords, Vault, open_vault
 from sfumato.engines.stream.persons import CountedPersons, open_persons
+from sfumato.engines.stream.rare import HeldValues, entry_of_rare, rare_on_disk
 from sfumato.engines.stream.screen import Screened, screen
 from sfumato.engines.stream.settings import (
     Acknowledged,
@@ -79,6 +81,7 @@ class StreamSession:
         self._pending = PendingRecords(state, self.settings, vault)
         self.kept = KeptRows(state, self.settings, measuring)
         self.persons = CountedPersons(state, self.settings, persons)
+        self.held = HeldValues.on_disk(state, self.codec)
         self.maintainer = self._maintainer_on_disk()
         self._ahead = False
 
@@ -205,6 +208,9 @@ class StreamSession:
             late=self._pending.away > 0,
             empty=empty_columns(fresh, (self.codec.schema[name] for name in self._progress.empty)),
         )
+        if self.held is not None:
+            self.held.add(came.values)
+            put += self.held.entries()
         put += [*more, KnownBatches.entry(identity, table.num_rows), *self._quarantined(screened.counts)]
         self._write(progress, [*put, *self.persons.entries()], [*drop, *less])
         self.persons.committed()
@@ -332,9 +338,12 @@ class StreamSession:
         epoch = self._progress.epoch + 1
         rng = Randomness(self.settings.seed).generator(f"epoch {epoch}")
         earlier = self._published() if self._progress.epoch else None
+        hiding = None if self.held is None else self.held.hiding(self.settings)
+        chance = Randomness(self.settings.seed).generator(f"rare values of epoch {epoch}")
+        hide = None if hiding is None else lambda table: hiding.of(table, chance)
         self._ahead = True
         try:
-            publication, line = renew(self.maintainer, earlier, self.codec, epoch, rng)
+            publication, line = renew(self.maintainer, earlier, self.codec, epoch, rng, hide=hide)
         except PrivacyRefusal:
             self._ahead = False  # nothing left
             raise
@@ -345,8 +354,14 @@ class StreamSession:
         left = self.kept.left(
             publication.family[line.repeated :].tolist(), publication.family[: line.repeated].tolist(), epoch
         )
-        self._write(progress, [*entries, *left, entry_of(_EPOCH, line, f"{epoch:08d}")], drop)
+        told = [] if hiding is None else [entry_of_rare(hiding.fact)]
+        self._write(progress, [*entries, *left, *told, entry_of(_EPOCH, line, f"{epoch:08d}")], drop)
         return publication, self.ledger
+
+    @property
+    def rare(self) -> RareValues | None:
+        """What became of rare categories in the last epoch; None where nobody counted who holds them."""
+        return rare_on_disk(self._state)
 
     def left(self) -> Publication | None:
         """What has left last, before a new epoch is begun; None where nothing has, or its folder is not written yet."""

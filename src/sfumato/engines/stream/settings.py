@@ -37,7 +37,8 @@ class StreamSettings:
     ``decimals`` are those that published numbers of a column are written with. ``measure_rows`` are kept at most to
     measure by, of those taken in and again of those who are not, who are ``measure_share`` of all; 0 where none are.
     ``measure_key`` is how the state tells a wrong key of theirs. Of each ``person``, a column, ``person_rows`` are
-    taken in at most, and all levels, k too, are as many times what was asked; ``person_key`` tells a wrong key.
+    taken in at most, and all levels, k too, are as many times what was asked; ``person_key`` tells a wrong
+    key. ``rare`` is what becomes of categories that too few persons hold; states of before left them.
     """
 
     state_id: str
@@ -61,6 +62,7 @@ class StreamSettings:
     person: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
     person_rows: int = dataclasses.field(default=1, metadata=UNLESS_DEFAULT)
     person_key: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
+    rare: str = dataclasses.field(default="keep", metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         if self.pending not in MODES:
