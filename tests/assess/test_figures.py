@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import datetime
+import io
 import itertools
 import re
 from functools import cache
@@ -13,12 +15,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pyarrow as pa
 import pytest
+from PIL import Image
 
 from sfumato.assess.figures import maps
+from sfumato.assess.figures.axes import Axes
 from sfumato.assess.figures.bars import MOST_ROWS, attack_figures, model_figures
 from sfumato.assess.figures.maps import component_figures
-from sfumato.assess.figures.marginals import bin_edges, marginal_figures, round_step
-from sfumato.assess.figures.svg import Figure, draw
+from sfumato.assess.figures.marginals import bin_edges, marginal_figures
+from sfumato.assess.figures.scales import round_step
+from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import gains
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec
@@ -266,16 +271,55 @@ def test_a_drawing_stands_alone_with_its_colours_in_it() -> None:
         assert figure._repr_svg_() == alone
 
 
-def test_shorter_paths_stay_where_they_were() -> None:
-    figure = draw(
-        "a",
-        lambda axes: axes.plot([0.0, 1.0], [0.0, 1.0]),
-        size=(2.0, 2.0),
-        title="",
-        caption="",
-        alt="line",
-        public=True,
-    )
-    numbers = re.findall(r"\d+\.(\d+)", " ".join(re.findall(r' d="([^"]*)"', figure.svg)))
-    assert numbers
-    assert max(map(len, numbers)) <= 2
+def axes_of(**told: Any) -> Axes:
+    return Axes(200.0, 100.0, **told)
+
+
+def paths_of(axes: Axes) -> list[str]:
+    return re.findall(r' d="([^"]*)"', axes.to_marks())
+
+
+@pytest.mark.parametrize("y", [(0.0, 4.0), (4.0, 0.0)])
+def test_a_line_from_end_to_end_joins_the_corners_of_its_axes(y: tuple[float, float]) -> None:
+    axes = axes_of(x=(-1.0, 3.0), y=y)
+    axes.line([-1.0, 3.0], list(y), "main")
+    line, *_, beside, below = paths_of(axes)
+    (left, top), foot = re.findall(r"[\d.]+", beside)[:2], re.findall(r"V([\d.]+)", beside)[0]
+    (right,) = re.findall(r"H([\d.]+)", below)
+    assert line == f"M{left} {foot}L{right} {top}"
+
+
+def test_marks_at_an_axis_are_round_numbers_within_what_is_shown() -> None:
+    drawn = [float(text) for text in re.findall(r">([\d.]+)</text>", axes_of(x=(0.013, 0.987)).to_marks())]
+    assert drawn[:4] == [0.2, 0.4, 0.6, 0.8]
+
+
+def test_cells_of_one_colour_beside_each_other_are_one_mark() -> None:
+    axes = axes_of(x=(0.0, 3.0), y=(2.0, 0.0), lines="", x_ticks=[], y_ticks=[])
+    axes.cells([["heat-1", "heat-1", "heat-2"], ["heat-2", "heat-1", "heat-2"]])
+    assert [path.count("M") for path in paths_of(axes)] == [2, 3]
+
+
+def test_a_picture_holds_the_colours_of_its_cells() -> None:
+    pixels = np.random.default_rng(3).integers(0, 256, size=(5, 7, 3)).astype(np.uint8)
+    axes = axes_of()
+    axes.picture(pixels)
+    (data,) = re.findall(r"base64,([^\"]+)", axes.to_marks())
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(data)))), pixels)
+
+
+def test_a_long_legend_takes_more_lines_and_the_marks_begin_below_it() -> None:
+    one, many = axes_of(), axes_of()
+    one.name("a", "line", "main")
+    for place in range(4):
+        many.name(f"a name of some length {place}", "line", "main")
+    tops = [float(re.findall(r"M[\d.]+ ([\d.]+)V", axes.to_marks())[0]) for axes in (one, many)]
+    assert tops[1] >= tops[0] + 24.0
+
+
+def test_what_is_written_in_a_drawing_stays_text() -> None:
+    axes = axes_of(x_label="<b>&")
+    axes.write(0.0, 0.0, "</svg>")
+    drawn = axes.to_marks()
+    assert "&lt;b&gt;&amp;" in drawn
+    assert "&lt;/svg&gt;" in drawn

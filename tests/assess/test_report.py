@@ -20,9 +20,10 @@ import pytest
 import sfumato
 from sfumato.assess import page
 from sfumato.assess.figures import bars, histograms, maps, marginals
+from sfumato.assess.figures.axes import draw
 from sfumato.assess.figures.bars import attack_figures, model_figures
 from sfumato.assess.figures.maps import association_figures
-from sfumato.assess.figures.svg import Figure, draw
+from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family
 from sfumato.assess.plain import risk_sentence, risky_columns, risky_kinds, use_sentence
 from sfumato.assess.report import Report

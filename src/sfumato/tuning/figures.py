@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.assess.figures.svg import BASE, FAINT, INK, MAIN, MUTED, Axes, Figure, draw
+from sfumato.assess.figures.axes import Axes, draw
+from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Figure
 from sfumato.tuning.candidates import TUNED
 from sfumato.tuning.model import Tuning
 from sfumato.tuning.trials import Reading
@@ -10,7 +11,7 @@ from sfumato.tuning.trials import Reading
 __all__ = ["frontier_figure"]
 
 _SIZE = (6.4, 4.2)
-_SHAPES = dict(zip(TUNED, ("o", "s", "^", "D"), strict=True))
+_SHAPES = dict(zip(TUNED, ("circle", "square", "triangle", "diamond"), strict=True))
 _COLOURS = dict(zip(TUNED, (MAIN, BASE, INK, MUTED), strict=True))
 _MOST = 6.0  # leaks beyond so many times what is allowed are drawn at the edge
 
@@ -38,22 +39,25 @@ def frontier_figure(tuning: Tuning) -> Figure:
 
 
 def _draw(axes: Axes, readings: list[Reading], chosen: Reading | None, words: str) -> None:
+    uses = [each.use.value for each in (*readings, *(() if chosen is None else (chosen,)))] or [0.0]
+    reach = 0.06 * (max(uses) - min(uses)) or 0.05
+    axes.x = (0.0, 1.08 * max([1.0, *map(_leak, readings)]))
+    axes.y = (min(uses) - reach, max(uses) + reach)
+    axes.x_label, axes.y_label = "worst attack, times what the policy allows", words
+    axes.upright_line(1.0, MUTED, 1.6)
     for method in dict.fromkeys(reading.candidate.method for reading in readings):
         own = sorted(
             (each for each in readings if each.candidate.method == method), key=lambda each: each.candidate.size
         )
         xs, ys = [_leak(each) for each in own], [each.use.value for each in own]
         colour = _COLOURS[method]
-        axes.plot(xs, ys, linestyle="none", marker=_SHAPES[method], color=colour, markersize=5.0, label=method)
+        axes.marks(xs, ys, _SHAPES[method], colour, colour, 5.0)
+        axes.name(method, _SHAPES[method], colour, colour, 5.0)
         for x, y, each in zip(xs, ys, own, strict=True):
-            axes.annotate(str(each.candidate.size), (x, y), xytext=(5, 3), textcoords="offset points", color=colour)
+            axes.write(x, y, str(each.candidate.size), colour=colour, off=(5.0, -3.0))
     if chosen is not None:
-        axes.plot([_leak(chosen)], [chosen.use.value], "*", color=INK, markersize=13, label=chosen.candidate.words)
-    axes.axvline(1.0, color=FAINT, linewidth=2.0)
-    axes.set_xlim(left=0.0)
-    axes.set_xlabel("worst attack, times what the policy allows")
-    axes.set_ylabel(words)
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
+        axes.marks([_leak(chosen)], [chosen.use.value], "star", INK, INK, 13.0)
+        axes.name(chosen.candidate.words, "star", INK, INK, 9.0)
 
 
 def _leak(reading: Reading) -> float:

@@ -1,1 +1,1 @@
-"""The figures of a report, as inline SVG; matplotlib is loaded when the first one is drawn."""
+"""The figures of a report, as inline SVG that is written by hand."""

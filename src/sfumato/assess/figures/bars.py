@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from sfumato.assess.catalogue import declared
-from sfumato.assess.figures.svg import BASE, BASE_FILL, INK, MAIN, MAIN_FILL, Axes, Figure, draw, label
+from sfumato.assess.figures.axes import Axes, draw
+from sfumato.assess.figures.scales import percents, ticks
+from sfumato.assess.figures.svg import BASE, BASE_FILL, INK, MAIN, MAIN_FILL, Figure, label
 from sfumato.assess.findings import Family, Finding, is_rate, rank
 from sfumato.assess.plain import attack_name, hundred
 from sfumato.assess.words import show, spoken_name
@@ -119,11 +118,9 @@ def _attack_figure(name: str, findings: Sequence[Finding], *, public: bool) -> F
 
 def _paint_rates(axes: Axes, rows: Sequence[_Row], *, scores: bool) -> None:
     _paint_attacks(axes, rows)
-    if scores:
-        axes.set_xlabel("score")
-        return
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}")
-    axes.set_xlabel("of 100")
+    axes.x_label = "score" if scores else "of 100"
+    if not scores:
+        axes.x_ticks = [(place, f"{100 * place:.3g}") for place in ticks(*axes.x, 5)]
 
 
 def _title(finding: Finding) -> str:
@@ -164,9 +161,10 @@ def _model_figure(name: str, findings: Sequence[Finding], title: str, axis: str,
 
     def paint(axes: Axes) -> None:
         _paint_models(axes, rows)
-        axes.set_xlabel(axis)
+        axes.x_label = axis
         if all(finding.unit == "share" for finding in findings):
-            axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
+            places = ticks(*axes.x, 5)
+            axes.x_ticks = list(zip(places, percents(places), strict=True))
 
     caption = "Bars and marks as above." if name.startswith("recall") else _MODELS
     alt = f"{title}: {len(rows)} bars for models that learnt from the original, and marks for the released table."
@@ -175,80 +173,54 @@ def _model_figure(name: str, findings: Sequence[Finding], title: str, axis: str,
 
 def _paint_attacks(axes: Axes, rows: Sequence[_Row]) -> None:
     """Draws the success of attacks as bars, with guessing and the control as marks."""
-    places = np.arange(len(rows), dtype=np.float64)
-    axes.barh(places, [row.value for row in rows], 0.34, color=MAIN_FILL, edgecolor=MAIN, linewidth=0.8)
-    guessed = [
-        (row.baseline, place)
-        for place, row in zip(places, rows, strict=True)
-        if row.baseline is not None and row.control is None  # one comparison a row
-    ]
-    controlled = [row for row in rows if row.control is not None]
-    for place, row in zip(places, rows, strict=True):
+    _frame(axes, rows)
+    axes.bars(range(len(rows)), [row.value for row in rows], 0.34, MAIN, MAIN_FILL)
+    axes.name("people in the table", "area", MAIN, MAIN_FILL)
+    guessed, controlled = [], []
+    for place, row in enumerate(rows):
         _whisker(axes, place, row.interval, MAIN)
         if row.control is not None:
             _whisker(axes, place + 0.23, row.control_interval, BASE)
-            axes.plot(row.control, place + 0.23, "o", color=BASE, markerfacecolor="none", markersize=4.5)
-    guess = {"color": INK, "marker": "|", "markeredgewidth": 1.6}
-    if guessed:
-        axes.plot(*zip(*guessed, strict=True), linestyle="", markersize=15, **guess)
-    marks = {"people in the table": _patch(MAIN_FILL, MAIN)}
-    if controlled:
-        marks["people not in it"] = _mark(color=BASE, marker="o", markerfacecolor="none", markersize=4.5)
-    if guessed:
-        marks["guessing"] = _mark(linestyle="", markersize=9, **guess)
-    _finish(axes, rows, marks)
+            controlled.append((row.control, place + 0.23))
+        elif row.baseline is not None:  # one comparison a row
+            guessed.append((row.baseline, place))
+    for points, text, shape, colour, size in (
+        (controlled, "people not in it", "circle", BASE, 4.5),
+        (guessed, "guessing", "bar", INK, 15.0),
+    ):
+        if points:
+            xs, ys = zip(*points, strict=True)
+            axes.marks(xs, ys, shape, colour, sizes=size)
+            axes.name(text, shape, colour, size=min(size, 9.0))
 
 
 def _paint_models(axes: Axes, rows: Sequence[_Row]) -> None:
     """Draws what models reach that learnt from the original as bars, and from the released table as marks."""
-    places = np.arange(len(rows), dtype=np.float64)
-    axes.barh(places, [row.baseline or 0.0 for row in rows], 0.34, color=BASE_FILL, edgecolor=BASE, linewidth=0.8)
-    for place, row in zip(places, rows, strict=True):
+    _frame(axes, rows)
+    axes.bars(range(len(rows)), [row.baseline or 0.0 for row in rows], 0.34, BASE, BASE_FILL)
+    axes.name("learnt from the original", "area", BASE, BASE_FILL)
+    for place, row in enumerate(rows):
         _whisker(axes, place, row.interval, MAIN)
-    axes.plot([row.value for row in rows], places, "D", color=MAIN, markersize=4.5)
-    marks = {
-        "learnt from the original": _patch(BASE_FILL, BASE),
-        "from the released table": _mark(color=MAIN, marker="D", markersize=4.5),
-    }
-    _finish(axes, rows, marks)
-
-
-def _patch(colour: str, edge: str) -> Any:
-    from matplotlib.patches import Patch
-
-    return Patch(facecolor=colour, edgecolor=edge, linewidth=0.8)
-
-
-def _mark(**style: Any) -> Any:
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], **style)
+    axes.marks([row.value for row in rows], range(len(rows)), "diamond", MAIN, MAIN)
+    axes.name("from the released table", "diamond", MAIN, MAIN)
 
 
 def _whisker(axes: Axes, place: float, interval: _Interval, colour: str) -> None:
     if interval is not None:
-        axes.plot(interval, [place, place], "-", color=colour, linewidth=1.6, solid_capstyle="butt")
+        axes.line(interval, [place, place], colour, 1.6)
 
 
-def _finish(axes: Axes, rows: Sequence[_Row], marks: dict[str, Any]) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    for place, row in enumerate(rows):
-        axes.text(0.0, place - 0.28, row.text, fontsize=8.0, color=INK, transform=axes.get_yaxis_transform())
+def _frame(axes: Axes, rows: Sequence[_Row]) -> None:
+    """The ends of the axes, the name of each row over it, and where 0 is."""
     ends = [0.0]
     for row in rows:
         pieces = (row.value, row.baseline, row.control, *(row.interval or ()), *(row.control_interval or ()))
         ends += [piece for piece in pieces if piece is not None]
     low, high = min(ends), max(0.05, *ends)
     reach = 0.02 * (high - low)
-    axes.set_xlim(low - reach if low < 0 else 0.0, high + reach)
-    axes.set_ylim(len(rows) - 0.4, -0.75)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(low >= 0)
-    if low < 0:
-        places = np.arange(len(rows), dtype=np.float64)
-        axes.vlines(np.zeros(len(rows)), places - 0.25, places + 0.35, color=INK, linewidth=0.8)
-    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axes.legend(
-        marks.values(), marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2, handlelength=1.4
-    )
+    axes.x, axes.y = (low - reach if low < 0 else 0.0, high + reach), (len(rows) - 0.4, -0.75)
+    axes.y_ticks, axes.lines = [], "left bottom" if low >= 0 else "bottom"
+    for place, row in enumerate(rows):
+        axes.write(axes.x[0], place - 0.28, row.text, off=(2.0, 0.0))
+        if low < 0:
+            axes.line([0.0, 0.0], [place - 0.25, place + 0.35], INK, 0.8)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.assess.figures.svg import BASE, BASE_FILL, INK, MAIN, MAIN_FILL, MUTED, Axes, Figure, draw
+from sfumato.assess.figures.axes import Axes, draw
+from sfumato.assess.figures.scales import percents, ticks
+from sfumato.assess.figures.svg import BASE, BASE_FILL, INK, MAIN, MAIN_FILL, MUTED, Figure
 from sfumato.assess.risk.closest import Closest
 from sfumato.assess.study import Matrix, Places
 from sfumato.mechanisms.protocol import Workings
@@ -13,10 +15,6 @@ __all__ = ["distance_figures", "group_figures"]
 
 _LARGE = (5.2, 3.2)
 _MOST = 40
-
-
-def _percent(value: float, _: float) -> str:
-    return f"{100 * value:.3g} %"
 
 
 def distance_figures(closest: Closest) -> tuple[Figure, ...]:
@@ -44,17 +42,20 @@ def _paint_distances(axes: Axes, closest: Closest) -> None:
     high = max(float(np.quantile(part, 0.995)) for part in parts) or 1.0
     edges = np.linspace(0.0, high, _MOST + 1)
     shares = [np.histogram(np.minimum(part, high), edges)[0] / len(part) for part in parts]
-    axes.stairs(shares[0], edges, fill=True, color=BASE_FILL, edgecolor=BASE, linewidth=0.8, label="original")
-    axes.stairs(shares[1], edges, color=MAIN, linewidth=1.8, label="released")
+    top = 1.05 * max(float(share.max()) for share in shares)
+    axes.x, axes.y = (0.0, high), (0.0, top)
+    axes.x_label, axes.y_label = "distance, in standard deviations", "share of rows"
+    beside = ticks(0.0, top, 5)
+    axes.y_ticks = list(zip(beside, percents(beside), strict=True))
+    axes.steps(shares[0], edges, BASE, BASE_FILL, 0.8)
+    axes.steps(shares[1], edges, MAIN, width=1.8)
+    axes.name("original", "area", BASE, BASE_FILL)
+    axes.name("released", "line", MAIN)
     if closest.held_out is not None:
-        axes.stairs(shares[2], edges, color=INK, linewidth=1.2, linestyle=":", label="released to held out")
-    axes.axvline(float(np.median(closest.original)), color=BASE, linestyle="--", linewidth=1.2)
-    axes.axvline(float(np.median(closest.released)), color=MAIN, linewidth=1.2)
-    axes.set_xlabel("distance, in standard deviations")
-    axes.set_ylabel("share of rows")
-    axes.yaxis.set_major_formatter(_percent)
-    axes.set_ylim(bottom=0.0)
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, borderaxespad=0.2)
+        axes.steps(shares[2], edges, INK, dash="1.2 2")
+        axes.name("released to held out", "dotted", INK)
+    axes.upright_line(float(np.median(closest.original)), BASE, dash="4 2.5")
+    axes.upright_line(float(np.median(closest.released)), MAIN)
 
 
 def group_figures(workings: Workings | None) -> tuple[Figure, ...]:
@@ -92,28 +93,31 @@ def group_figures(workings: Workings | None) -> tuple[Figure, ...]:
 def _sizes(axes: Axes, sizes: Places) -> None:
     low, high = int(sizes.min()), int(sizes.max())
     step = max(1, -(-(high - low + 1) // _MOST))
-    edges = np.arange(low, high + step + 1, step) - 0.5
-    axes.stairs(np.histogram(sizes, edges)[0], edges, fill=True, color=MAIN_FILL, edgecolor=MAIN, linewidth=1.0)
-    axes.axvline(low, color=INK, linestyle="--", linewidth=1.0)
-    axes.set_xlabel("records in the group")
-    axes.set_ylabel("groups")
+    edges: Matrix = np.arange(low, high + step + 1, step, dtype=np.float64) - 0.5
+    heights = np.histogram(sizes, edges)[0]
+    axes.x, axes.y = (float(edges[0]), float(edges[-1])), (0.0, 1.05 * float(heights.max()))
+    axes.x_label, axes.y_label = "records in the group", "groups"
+    axes.steps(heights, edges, MAIN, MAIN_FILL, 1.0)
+    axes.upright_line(low, INK, 1.0, "4 2.5")
     _whole(axes)
-    axes.set_ylim(bottom=0.0)
 
 
 def _levels(axes: Axes, asked: Places, got: Places) -> None:
     points = np.column_stack([_coarse(asked), _coarse(got)])
     places, counts = np.unique(points, axis=0, return_counts=True)
-    area = 12.0 + 240.0 * counts / counts.max()
-    axes.scatter(places[:, 0], places[:, 1], s=area, color=MAIN_FILL, edgecolor=MAIN, linewidth=1.0)
+    wide = np.sqrt(12.0 + 240.0 * counts / counts.max())
     ends = [float(asked.min()), float(asked.max())]
     reach = max(1.0, 0.1 * (ends[1] - ends[0]))
     line = [ends[0] - reach, ends[1] + reach]
-    axes.plot(line, line, color=BASE, linestyle="--", linewidth=1.2)
-    axes.text(line[1], line[1], " asked = got", color=MUTED, fontsize=8.0, va="center")
-    axes.set_xlim(line[0] - reach / 2, line[1] + 2.5 * reach)
-    axes.set_xlabel("level asked")
-    axes.set_ylabel("records in the group got")
+    low, high = min(line[0], float(places[:, 1].min())), max(line[1], float(places[:, 1].max()))
+    axes.x, axes.y = (
+        (line[0] - reach / 2, line[1] + 2.5 * reach),
+        (low - 0.08 * (high - low), high + 0.1 * (high - low)),
+    )
+    axes.x_label, axes.y_label = "level asked", "records in the group got"
+    axes.marks(places[:, 0].tolist(), places[:, 1].tolist(), "circle", MAIN, MAIN_FILL, wide.tolist(), 1.0)
+    axes.line(line, line, BASE, dash="4 2.5")
+    axes.write(line[1], line[1], "asked = got", colour=MUTED, off=(4.0, 2.8))
     _whole(axes)
 
 
@@ -124,7 +128,7 @@ def _coarse(values: Places) -> Matrix:
 
 
 def _whole(axes: Axes) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    """Marks the axes at whole numbers alone."""
+    axes.x_ticks, axes.y_ticks = (
+        [(place, f"{place:.0f}") for place in ticks(*span, 6, whole=True)] for span in (axes.x, axes.y)
+    )

@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from sfumato.assess.figures.svg import BASE, BASE_FILL, HEAT, INK, MAIN, Axes, Figure, draw, label
+from sfumato.assess.figures.axes import Axes, draw
+from sfumato.assess.figures.svg import BASE, BASE_FILL, HEAT, MAIN, Figure, label
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.assess.utility.association import AssociationMatrices
 from sfumato.tables.schema import Kind
@@ -17,6 +18,7 @@ __all__ = ["MOST_POINTS", "association_figures", "component_figures"]
 
 _VECTOR = 40  # columns up to which every cell is a shape of its own
 _WRITTEN = 16  # columns up to which every cell holds its number
+_LESS, _EVEN, _MORE = (np.array(colour) for colour in ((0, 114, 178), (242, 242, 242), (213, 94, 0)))
 _FULL = 0.25  # the difference that takes the full colour
 _LINK = "Strength of the link between two columns{signs}: 0 is none, {most} or -{most} the strongest."
 _GAP = "Link in the released table less link in the original{signs}; the full colour stands for {full} and more."
@@ -55,27 +57,21 @@ def association_figures(names: Sequence[str], links: AssociationMatrices) -> tup
 
 
 def _paint_heat(axes: Axes, names: Sequence[str], matrix: Matrix, full: float) -> None:
-    from matplotlib.colors import LinearSegmentedColormap, ListedColormap
-
     count = len(names)
-    colours = ListedColormap(list(HEAT))
+    axes.x, axes.y, axes.lines, axes.upright = (0.0, count), (count, 0.0), "", True
+    level = np.clip(matrix / full, -1.0, 1.0)
     if count <= _VECTOR:
-        axes.pcolormesh(matrix, cmap=colours, vmin=-full, vmax=full, edgecolors="none")
-        axes.invert_yaxis()
+        steps = np.minimum((5.5 * (level + 1.0)).astype(np.int64), len(HEAT) - 1)
+        axes.cells([[HEAT[step] for step in row] for row in steps])
     else:
-        raster = LinearSegmentedColormap.from_list("links", ["#0072b2", "#f2f2f2", "#d55e00"])
-        axes.imshow(matrix, cmap=raster, vmin=-full, vmax=full, extent=(0, count, count, 0), aspect="auto")
+        away = np.where((level < 0)[:, :, None], _LESS, _MORE)
+        axes.picture(np.rint(_EVEN + np.abs(level)[:, :, None] * (away - _EVEN)).astype(np.uint8))
     if count <= _WRITTEN:
         _write(axes, matrix)
     step = max(1, count // 40)
-    places = np.arange(0, count, step)
-    texts = [label(name, 16) for name in names[::step]]
-    size = 8.0 if count <= 20 else 5.0
-    axes.set_yticks(places + 0.5, labels=texts, fontsize=size, parse_math=False)
-    axes.set_xticks(places + 0.5, labels=texts, rotation=90, fontsize=size, parse_math=False)
-    axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.letters = 8.0 if count <= 20 else 5.0
+    axes.x_ticks = [(place + 0.5, label(names[place], 16)) for place in range(0, count, step)]
+    axes.y_ticks = axes.x_ticks
 
 
 def _write(axes: Axes, matrix: Matrix) -> None:
@@ -83,7 +79,7 @@ def _write(axes: Axes, matrix: Matrix) -> None:
     hundredths = np.rint(100 * matrix).astype(np.int64)
     for row, column in zip(*np.nonzero(~np.eye(len(matrix), dtype=np.bool_)), strict=True):
         text = str(hundredths[row, column])
-        axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=6.0, color=INK)
+        axes.write(column + 0.5, row + 0.5, text, size=6.0, anchor="middle", off=(0.0, 2.1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,25 +184,11 @@ def _paint(axes: Axes, points: dict[str, Matrix], shares: Sequence[float]) -> No
     everything = np.concatenate(list(points.values()))
     low, high = np.quantile(everything, [0.002, 0.998], axis=0)
     reach = np.maximum(0.03 * (high - low), 1e-9)
+    axes.x, axes.y = ((float(low[at] - reach[at]), float(high[at] + reach[at])) for at in (0, 1))
+    axes.x_ticks, axes.y_ticks = [], []
     for name, some in points.items():
         colour, size = (BASE_FILL, 5.0) if name == "original" else (MAIN, 2.2)
-        _dots(axes, np.clip(some, low, high), colour, size)
-        edge = BASE if name == "original" else MAIN
-        axes.plot([], [], "o", color=colour, markeredgecolor=edge, markersize=size + 1.0, label=name)
-    axes.set_xlim(low[0] - reach[0], high[0] + reach[0])
-    axes.set_ylim(low[1] - reach[1], high[1] + reach[1])
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_xlabel(f"first direction, {100 * shares[0]:.0f} % of the variance")
-    axes.set_ylabel(f"second, {100 * shares[1]:.0f} %")
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
-
-
-def _dots(axes: Axes, points: Matrix, colour: str, size: float) -> None:
-    """Draws all points as one path of strokes without length and round ends: a fortieth of as many marks."""
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
-
-    path = Path(np.repeat(points, 2, axis=0), np.tile([Path.MOVETO, Path.LINETO], len(points)))
-    path.should_simplify = False
-    axes.add_patch(PathPatch(path, fill=False, edgecolor=colour, linewidth=size, capstyle="round"))
+        axes.dots(np.clip(some, low, high), colour, size)
+        axes.name(name, "circle", BASE if name == "original" else MAIN, colour, size + 1.0)
+    axes.x_label = f"first direction, {100 * shares[0]:.0f} % of the variance"
+    axes.y_label = f"second, {100 * shares[1]:.0f} %"

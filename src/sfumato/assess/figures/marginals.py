@@ -7,19 +7,19 @@ where one stands. For the public the released columns alone are drawn.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from xml.sax.saxutils import escape
 
 import numpy as np
 
+from sfumato.assess.figures.scales import numbers, percents, round_step, ticks
 from sfumato.assess.figures.svg import Figure, compose, label
 from sfumato.assess.study import Column, ColumnPair, Matrix
 from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, unit_of
 from sfumato.tables.schema import Field, Kind
 
-__all__ = ["MOST_COLUMNS", "bin_edges", "marginal_figures", "round_step"]
+__all__ = ["MOST_COLUMNS", "bin_edges", "marginal_figures"]
 
 MOST_COLUMNS = 40
 """Most columns that are drawn."""
@@ -130,7 +130,7 @@ def _bars(field: Field, sides: list[Matrix]) -> str:
     step = (bottom - _TOP) / len(texts)
     high = 0.8 * step
     parts = [_text(left - 4.0, _TOP + (place + 0.5) * step + 2.8, text, "end") for place, text in enumerate(texts)]
-    parts += _axis(_ticks(0.0, top, 4), lambda share: left + across * share, _percents, bottom)
+    parts += _axis(ticks(0.0, top, 4), lambda share: left + across * share, percents, bottom)
     _, line, fill = _SIDES[len(sides)][0]
     for place, share in enumerate(shares[0][: len(texts)]):
         y = _TOP + place * step + 0.5 * (step - high)
@@ -150,13 +150,13 @@ def _histogram(field: Field, sides: list[Matrix]) -> str:
     edges = bin_edges(np.concatenate(sides), field)
     shares = [np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(1, len(values)) for values in sides]
     top = max(float(share.max()) for share in shares) * 1.05 or 1.0
-    marks = _ticks(0.0, top, 4)
-    left, bottom = 6.0 + _LETTER * max(map(len, _percents(marks))), _HIGH - _FOOT
+    marks = ticks(0.0, top, 4)
+    left, bottom = 6.0 + _LETTER * max(map(len, percents(marks))), _HIGH - _FOOT
     across, up = (_WIDE - _SIDE - left) / (edges[-1] - edges[0]), (bottom - _TOP) / top
     parts = [
         f'<path d="M{left - 3:.1f} {bottom - up * mark:.1f}h3" style="{_paint("muted")}"/>'
         + _text(left - 5.0, bottom - up * mark + 2.8, text, "end")
-        for mark, text in zip(marks, _percents(marks), strict=True)
+        for mark, text in zip(marks, percents(marks), strict=True)
     ]
     below, texts = _below(field, edges)
     parts += _axis(below, lambda value: left + across * (value - edges[0]), lambda _: texts, bottom)
@@ -176,33 +176,11 @@ def _below(field: Field, edges: Matrix) -> tuple[list[float], list[str]]:
     if field.kind is Kind.DATE:
         marks, texts = _moments(edges, unit_of(field))
     else:
-        marks = _ticks(float(edges[0]), float(edges[-1]), 5)
-        texts = _numbers(marks)
+        marks = ticks(float(edges[0]), float(edges[-1]), 5)
+        texts = numbers(marks)
     while len(texts) > 1 and _LETTER * sum(len(text) + 2 for text in texts) > _WIDE - 60.0:
         marks, texts = marks[::2], texts[::2]
     return marks, texts
-
-
-def _ticks(low: float, high: float, most: int) -> list[float]:
-    """Multiples of a round number from one value to another, at most so many and one."""
-    step = round_step((high - low) / most)
-    return [step * place for place in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
-
-
-def _percents(shares: Sequence[float]) -> list[str]:
-    return [f"{100 * share:.3g} %" for share in shares]
-
-
-def _numbers(values: Sequence[float]) -> list[str]:
-    """Numbers that differ by a round step, with as many digits as that takes."""
-    step = min((after - before for before, after in itertools.pairwise(values)), default=1.0)
-    largest = max(map(abs, values), default=0.0)
-    if largest >= 1e7 or 0.0 < step < 1e-4:
-        return [f"{value:.6g}".replace("-", "\u2212") for value in values]
-    digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    digits += digits > 0 and round(step * 10**digits, 6) % 1 > 0
-    whole = round(step, 9) % 1 > 0 and not digits
-    return [f"{value:.{digits + whole}f}".replace("-", "\u2212") for value in values]
 
 
 def _moments(edges: Matrix, unit: int) -> tuple[list[float], list[str]]:
@@ -277,21 +255,6 @@ def bin_edges(values: Matrix, field: Field) -> Matrix:
     half = 0.5 if whole else 0.0
     first, last = math.floor((low + half) / step), math.floor((high + half) / step) + 1
     return np.asarray(step * (first + np.arange(last - first + 1)) - half)
-
-
-def round_step(least: float, whole: bool = False) -> float:
-    """Smallest round number that is no less: 1, 2, 2.5 or 5 times a power of ten.
-
-    Examples
-    --------
-    >>> round_step(0.013), round_step(21.0), round_step(21.0, whole=True), round_step(0.2, whole=True)
-    (0.02, 25.0, 50.0, 1.0)
-    """
-    least = max(least, 1.0) if whole else least
-    power = math.floor(math.log10(least))
-    ladder = (1.0, 2.0, 5.0, 10.0) if whole else (1.0, 2.0, 2.5, 5.0, 10.0)
-    digit = next((digit for digit in ladder if digit * 10.0**power >= least * (1 - 1e-12)), 10.0)
-    return float(f"{digit:g}e{power}")
 
 
 def _date_step(least: float, unit: int) -> float:

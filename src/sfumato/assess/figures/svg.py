@@ -1,20 +1,16 @@
 """Drawings as inline SVG: text that stays text, colours that the page chooses, names that do not clash.
 
-A drawing is made in placeholder colours, and each is then replaced by a CSS variable, so that one SVG serves light,
-dark and paper. No date and no random name goes in: the same numbers give the same bytes.
+Colours are names of the page's CSS variables, so that one SVG serves light, dark and paper. No date and no random name
+goes in: the same numbers give the same bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import re
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
 from xml.sax.saxutils import escape
 
 __all__ = [
@@ -26,63 +22,19 @@ __all__ = [
     "MAIN",
     "MAIN_FILL",
     "MUTED",
-    "Axes",
     "Figure",
     "compose",
-    "draw",
     "label",
 ]
 
-Axes = Any
-"""matplotlib's axes; its own types are partial."""
-INK, MUTED, FAINT = "#010203", "#010204", "#010205"
-BASE, BASE_FILL = "#010206", "#010207"
+INK, MUTED, FAINT = "ink", "muted", "faint"
+BASE, BASE_FILL = "base", "base-fill"
 """The original: line and area."""
-MAIN, MAIN_FILL = "#010208", "#010209"
+MAIN, MAIN_FILL = "main", "main-fill"
 """The released table: line and area."""
-HEAT = tuple(f"#0103{step:02x}" for step in range(11))
+HEAT = tuple(f"heat-{step}" for step in range(11))
 """From -1 to 1 in eleven steps."""
-_VARIABLES = {
-    INK: "var(--ink)",
-    MUTED: "var(--muted)",
-    FAINT: "var(--faint)",
-    BASE: "var(--base)",
-    BASE_FILL: "var(--base-fill)",
-    MAIN: "var(--main)",
-    MAIN_FILL: "var(--main-fill)",
-    **{colour: f"var(--heat-{step})" for step, colour in enumerate(HEAT)},
-}
-_COLOUR = re.compile(r"#0[0-9a-f]{5}")
-_FONT = "'DejaVu Sans'"
 _LARGEST = 1.5  # pixels of the page for a point of the drawing, where there is room
-_STYLE: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "sfumato",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9.0,
-    "text.color": INK,
-    "text.parse_math": False,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.facecolor": "none",
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 9.0,
-    "axes.unicode_minus": True,
-    "figure.facecolor": "none",
-    "grid.color": FAINT,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-    "legend.frameon": False,
-    "legend.fontsize": 8.0,
-    "savefig.facecolor": "none",
-}
 _VARIABLE = re.compile(r"var\(--([a-z0-9-]+)\)")
 
 
@@ -111,38 +63,8 @@ class Figure:
         return self.to_svg()
 
 
-def draw(
-    name: str,
-    paint: Callable[[Axes], None],
-    *,
-    size: tuple[float, float],
-    title: str,
-    caption: str,
-    alt: str,
-    public: bool,
-) -> Figure:
-    """One figure, drawn on a single pair of axes.
-
-    ``paint`` puts the marks on the axes it is given; ``size`` is width and height in inches.
-    """
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure as Sheet
-
-    with warnings.catch_warnings(), matplotlib.rc_context(_STYLE):
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # measured only; the browser has its own fonts
-        sheet = Sheet(figsize=size, layout="constrained")
-        canvas: Any = FigureCanvasSVG(sheet)
-        paint(sheet.add_subplot())
-        buffer = io.BytesIO()
-        canvas.print_svg(buffer, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    return Figure(
-        name, title, caption, alt, _inline(buffer.getvalue().decode(), _prefix(name, public=public), alt), public
-    )
-
-
 def compose(name: str, marks: str, *, size: tuple[float, float], alt: str, public: bool) -> str:
-    """An ``<svg>`` element around marks that are written by hand."""
+    """An ``<svg>`` element around marks."""
     return f"{_opening(_prefix(name, public=public), *size, alt)}{marks}</svg>"
 
 
@@ -169,31 +91,6 @@ def label(text: str, most: int = 22) -> str:
     """
     plain = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return plain if len(plain) <= most else plain[: most - 1] + "\u2026"
-
-
-def _inline(svg: str, prefix: str, alt: str) -> str:
-    svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(\sid=")([^"]+)"', rf'\1{prefix}-\2"', svg)
-    svg = re.sub(r'(xlink:href="#)([^"]+)"', rf'\1{prefix}-\2"', svg)
-    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
-    svg = re.sub(
-        r'(style="[^"]*")',
-        lambda match: _COLOUR.sub(lambda colour: _VARIABLES.get(colour.group(), colour.group()), match.group(1)),
-        svg,
-    )
-    svg = re.sub(r'(\sd=")([^"]*)"', lambda match: f'{match.group(1)}{_short_path(match.group(2))}"', svg)
-    svg = re.sub(rf"{_FONT}[^;\"]*sans-serif|{_FONT}", "var(--sans)", svg)
-    head = re.match(r'<svg [^>]*?viewBox="0 0 ([0-9.]+) ([0-9.]+)"[^>]*>', svg)
-    assert head is not None
-    width, height = map(float, head.groups())
-    return _opening(prefix, width, height, alt) + svg[head.end() :]
-
-
-def _short_path(path: str) -> str:
-    """A path with hundredths of a point, and a stroke without length as such: less than half as long."""
-    path = re.sub(r"-?\d+\.\d{3,}", lambda match: f"{float(match.group()):.2f}".rstrip("0").rstrip("."), path)
-    return re.sub(r"M (\S+ \S+) L \1(?= M|$)", r"M\1h0", " ".join(path.split())).replace(" M", "M")
 
 
 def _stand_alone(svg: str) -> str:
