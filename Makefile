@@ -9,7 +9,7 @@ ENGINE_PYTHON ?= $(firstword $(shell for name in python3.11 python3.10; do if $$
 export SFUMATO_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup engine demo check test slow mutants bench docs notebooks wheel clean
+.PHONY: setup engine demo check test test-pages slow mutants bench docs notebooks wheel clean
 
 setup: $(VENV)/ready
 
@@ -51,13 +51,17 @@ test slow: export MKL_NUM_THREADS := 1
 # Kernels whose sources changed are compiled before, once: every process of a run would compile them for itself. Two processes
 # share the rooms of the tests, about half of the work each, so that each loads its own and no third one has to follow them.
 HALF := tests/assess tests/cli tests/collect tests/fuzz tests/tuning
-TESTS := $(BIN)/pytest -q -m 'not slow' --durations=10
+TESTS := $(BIN)/pytest -q -m 'not slow and not pages' --durations=10
 
 test: check engine
 	$(BIN)/python -m tests.warm
 	@log=$$(mktemp); $(TESTS) $(HALF) > $$log 2>&1 & \
 	$(TESTS) $(HALF:%=--ignore=%); rest=$$?; \
 	wait $$!; half=$$?; cat $$log; rm $$log; exit $$((rest | half))
+
+# Pages in a real browser, where there is one.
+test-pages: setup
+	$(BIN)/pytest -q -m 'pages and not slow'
 
 # Long statistical runs, and every test again with all that it tries: twenty times the examples, drawn at random.
 slow: setup engine

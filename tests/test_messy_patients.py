@@ -4,11 +4,14 @@ import io
 import zipfile
 from collections import Counter
 
+import pytest
+
 from examples import messy_patients
 from examples.messy_patients import COLUMNS, PATIENTS, VISITS, as_csv, as_xlsx
 from tests.messy import messy_rows
 
 
+@pytest.mark.slow
 def test_the_messy_file_has_its_patients_and_visits_and_is_the_same_each_time() -> None:
     rows = messy_rows()
     visits = Counter(row[0] for row in rows)

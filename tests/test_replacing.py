@@ -68,6 +68,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next_with_a_word(
     assert "removed 1 unfinished output that stopped runs had left beside 'out'" in caplog.text
 
 
+@pytest.mark.slow
 def test_what_a_living_run_holds_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run, work = begun(tmp_path / "out")
     try:

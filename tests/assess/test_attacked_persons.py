@@ -85,6 +85,7 @@ def test_of_people_equally_near_each_counts_once_however_many_rows_they_have() -
     assert mutual_links(population, np.array([[1.1]]), np.arange(5), persons).tolist() == [0.5, 0.5, 0.5, 0.5, 0.0]
 
 
+@pytest.mark.slow
 def test_a_redraw_links_people_with_several_rows_no_more_than_people_held_out() -> None:
     """Who is held out brings all of their rows: with one each they would be linked less than people inside."""
     gained = []
@@ -119,6 +120,7 @@ def test_attempts_of_a_report_are_persons() -> None:
     assert "people, one row of each" in found["linkage-euclid"].meaning
 
 
+@pytest.mark.slow
 def test_an_evaluation_takes_the_person_column() -> None:
     table, outside = visits(), visits(2, 1_000)
     released = visits(3).drop_columns(["who"])

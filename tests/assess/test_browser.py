@@ -5,7 +5,6 @@ Driven by Playwright with the Chromium of this machine (SFUMATO_CHROMIUM names a
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -17,12 +16,12 @@ import pytest
 from sfumato.core.errors import OptionError
 from sfumato.publish.pdf import print_summary
 from tests.assess.test_report import CERTIFICATE, made_up_report
+from tests.browser import chromium, started
 from tests.examples import at_length
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pages not looked at")
 axe_api = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+pytestmark = pytest.mark.pages
 EDITIONS = ("owner", "public")
 LOOKS = [("owner", "light", 1280), ("public", "dark", 360)]
 MORE_LOOKS = [
@@ -34,19 +33,10 @@ MORE_LOOKS = [
 ]
 
 
-def chromium() -> str | None:
-    return os.environ.get("SFUMATO_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    path = chromium()
-    if path is None:
-        pytest.skip("no Chromium on this machine: pages not looked at")
-    with sync_api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield started
-        started.close()
+    with started() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

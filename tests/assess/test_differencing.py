@@ -66,7 +66,7 @@ def test_without_epochs_published_rows_give_every_category_and_gap_until_a_group
     assert findings["arrivals-recovered-statistics"].because == "nothing of that kind was published"
 
 
-@pytest.mark.parametrize("number", [1, 3, LEVEL, 3 * LEVEL])
+@pytest.mark.parametrize("number", [1, LEVEL, *at_length(3, 3 * LEVEL)])
 @given(seed=st.integers(0, 2**32))
 @examples(3, few=1)
 def test_with_epochs_nothing_is_told_above_guessing(number: int, seed: int) -> None:

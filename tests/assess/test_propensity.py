@@ -102,6 +102,7 @@ def test_the_null_holds_where_a_sample_of_the_original_is_looked_at(draws: int, 
     assert np.mean(drawn) == pytest.approx(null_expectation(8, 0.5, 800, seen=0.4), rel=near)
 
 
+@pytest.mark.slow
 def test_rows_drawn_from_the_original_have_a_ratio_of_one_and_other_people_one_of_two() -> None:
     own, others, covered = [], [], 0
     for seed in range(20):

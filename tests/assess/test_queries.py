@@ -73,6 +73,7 @@ def test_a_table_written_twice_answers_every_query_right() -> None:
         assert finding.value == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [4, *at_length(12)])
 def test_rows_drawn_from_the_original_err_as_the_baseline_says(seeds: int) -> None:
     ratios = []

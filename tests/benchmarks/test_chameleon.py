@@ -38,6 +38,7 @@ from benchmarks.chameleon import (
 from sfumato.core.errors import BadInput, OptionError, SfumatoError
 from tests.examples import at_length, examples, sized
 
+pytestmark = pytest.mark.slow  # a yardstick of benchmarks, and no part of the package
 Floats = NDArray[np.float64]
 
 

@@ -213,6 +213,7 @@ def test_a_budget_is_told(run: Run, people: Path, noisy: Path, tmp_path: Path, m
     assert (done.code, (tmp_path / "no").exists()) == (2, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGTERM, *at_length(signal.SIGINT)])
 def test_an_interrupt_in_mid_run_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> None:
     rng = np.random.default_rng(5)

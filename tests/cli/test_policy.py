@@ -230,6 +230,7 @@ def test_a_policy_that_cannot_be_asked_is_bad_input(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @unmeasured
 def test_a_recipe_is_judged_again(run: Run, people: Path, loose: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -7,9 +7,7 @@ browser takes about a second for a story, so some of them are told in ``make slo
 from __future__ import annotations
 
 import json
-import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,13 +22,13 @@ from sfumato.collect.store import AnswerStore, Submission
 from sfumato.collect.survey import Question
 from sfumato.core.laws.domains import Integers, Labels, Reals, Universe
 from sfumato.core.laws.spec import NoiseSpec
+from tests.browser import started
 from tests.collect.process import Running, collector, tokens
 from tests.examples import at_length, sized
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pages not looked at")
 axe_api = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+pytestmark = pytest.mark.pages
 LIGHT, DARK = ("light", 1280), ("dark", 360)
 PATIENCE = 300_000.0  # milliseconds
 FALSE_ALARM = 1e-9
@@ -50,13 +48,8 @@ PAY = (
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    path = os.environ.get("SFUMATO_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip("no Chromium on this machine: pages not looked at")
-    with sync_api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield started
-        started.close()
+    with started() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -170,6 +170,7 @@ def test_the_answer_is_on_disk_before_it_is_sent_and_the_truth_never(server: Ser
     assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 def test_what_is_sent_follows_the_law(server: Server, tmp_path: Path) -> None:
     connection, truth, count = Connection(server.url), 17, 100
     for number in range(count):

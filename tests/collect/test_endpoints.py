@@ -246,6 +246,7 @@ def test_forwarded_addresses_are_believed_of_the_named_proxy(tmp_path: Path) -> 
         assert "; Secure" in cookie_behind_tls(limited)
 
 
+@pytest.mark.slow
 def test_several_questions_are_answered_under_one_token_that_cannot_be_hammered(tmp_path: Path) -> None:
     (tmp_path / "age.toml").write_text(
         'format = 1\ndomain = { kind = "integers", low = 0, high = 9 }\nlaw = { name = "laplace", scale = 3 }\n'
@@ -269,6 +270,7 @@ def test_several_questions_are_answered_under_one_token_that_cannot_be_hammered(
     store.close()
 
 
+@pytest.mark.slow
 def test_the_same_database_is_not_served_with_another_specification(running: Running, folder: Path) -> None:
     other = 'format = 1\ndomain = { kind = "integers", low = 0, high = 9 }\nlaw = { name = "laplace", scale = 3 }\n'
     elsewhere = folder / "other"

@@ -23,6 +23,7 @@ def load(port: int, bodies: list[bytes], clients: int, at: tuple[int, Callable[[
 on_sqlite = pytest.mark.parametrize("place", ["sqlite", *at_length("postgresql")], indirect=True)
 
 
+@pytest.mark.slow
 @on_sqlite
 def test_two_hundred_clients_at_once_are_all_stored(place: str, tmp_path: Path) -> None:
     count = sized(400, 1_000)
@@ -63,6 +64,7 @@ def test_a_kill_in_mid_load_loses_no_acknowledged_answer(place: str, tmp_path: P
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGTERM, *at_length(signal.SIGINT)])
 def test_an_end_in_mid_load_is_orderly(stop: signal.Signals, tmp_path: Path) -> None:
     db = str(tmp_path / "survey.db")

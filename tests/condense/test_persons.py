@@ -147,6 +147,7 @@ def test_rows_without_a_person_and_columns_that_are_two_things_are_refused() -> 
         sf.sanitize(table, k=5, person="age", level="age", report=False)
 
 
+@pytest.mark.slow
 def test_group_sizes_are_tuned_in_persons() -> None:
     tuning = sf.tune(visits(), person="patient", policy="trusted", methods="condense", metric="covariance", seed=1)
     assert max(reading.candidate.size for reading in tuning.bench.readings) <= 60

@@ -38,7 +38,7 @@ from sfumato.publish.joint import joint_in_one_process, own_part, run_party
 from sfumato.publish.release import Release
 from sfumato.publish.verify import verify_release
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
-from tests.examples import sized
+from tests.examples import at_length, sized
 
 N = 120
 THREE = ("bank", "clinic", "shop")
@@ -412,7 +412,7 @@ class _Random:
 @pytest.mark.parametrize(
     ("every", "options"),
     [
-        pytest.param(every, options, marks=[pytest.mark.slow] if every == 1 else [])
+        pytest.param(every, options, marks=[pytest.mark.slow] if every == 1 or "centres" in options else [])
         for every in (151, 1)
         for options in (
             {"partition": "vertical"},
@@ -464,7 +464,7 @@ class _Damaged:
         self._channel.send(to, kind, b"x" if damaged else payload)
 
 
-@pytest.mark.parametrize("partition", ["vertical", "horizontal"])
+@pytest.mark.parametrize("partition", ["vertical", *at_length("horizontal")])
 def test_a_message_that_arrives_damaged_ends_the_run_at_all_parties(
     people: pa.Table, tmp_path: Path, partition: str
 ) -> None:

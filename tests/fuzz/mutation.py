@@ -41,7 +41,7 @@ _HOSTILE = tuple(
     )
 )
 _DEEP = (3, 40, 3000)
-_WINDOW = 300  # bytes that are taken apart into words at once: the rest of a long input stays as it is
+_WINDOW = 150  # bytes that are taken apart into words at once: the rest of a long input stays as it is
 _LONG = "9" * 5000
 
 

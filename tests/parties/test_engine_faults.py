@@ -89,6 +89,7 @@ def test_what_is_no_frame_ends_the_worker(pipe: Pipe, data: bytes) -> None:
     assert pipe.wait(300) == 1
 
 
+@pytest.mark.slow
 def test_a_worker_leaves_no_file_where_it_runs(pipe: Pipe, tmp_path: Path) -> None:
     assert "error" not in say(pipe, {"do": "load"})
     assert list(tmp_path.iterdir()) == []

@@ -64,6 +64,7 @@ def _inside(found: Reconstruction, true: np.ndarray) -> float:
     return float(((found.lower <= share + 1e-12) & (share <= found.upper)).mean())
 
 
+@pytest.mark.slow
 def test_bands_of_a_skewed_column_on_a_fine_grid_hold_the_truth_with_mean_and_quartiles() -> None:
     """Bands around the smoothed estimate held 55 % of the intervals of such a column."""
     spec = NoiseSpec(Reals(0.5, 15.0, 0.0001), {"name": "laplace", "scale": 7.25})
@@ -121,6 +122,7 @@ def test_values_of_another_law_are_doubted_and_refused_if_strict() -> None:
     assert reconstruct(released, made, intervals=20, strict=True).fit == right.fit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [{"name": "uniform", "reach": 15}, {"name": "keep-or-replace", "keep": 0.5}])
 def test_values_of_the_law_itself_are_seldom_doubted(law: dict[str, Any]) -> None:
     """Below 0.01 once in a hundred: four of twelve have a chance of 5e-6."""
@@ -133,6 +135,7 @@ def test_values_of_the_law_itself_are_seldom_doubted(law: dict[str, Any]) -> Non
     assert doubted < 4
 
 
+@pytest.mark.slow
 def test_fine_grids_are_coarsened_with_a_bound_on_what_that_costs() -> None:
     spec = NoiseSpec(Reals(0.0, 15.0, 0.001), {"name": "laplace", "scale": 7.5})
     cells = cut_domain(spec.domain, spec.operator, 20)

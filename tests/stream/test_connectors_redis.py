@@ -97,6 +97,7 @@ def test_the_batch_is_on_disk_before_the_server_hears_of_it(server: Server, stre
     assert [told and told.decode() for _, told in seen] == ["0-0", *(ids[end - 1] for end in range(ROWS, 300, ROWS))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["after the commit", pytest.param("before the commit", marks=pytest.mark.slow)])
 def test_a_kill_between_commit_and_acknowledgement_counts_nothing_twice(
     server: Server, stream: str, tmp_path: Path, moment: str

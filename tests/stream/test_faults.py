@@ -195,6 +195,7 @@ def test_kills_while_publishing_leave_a_whole_folder_or_none(tmp_path: Path) -> 
     assert tables[0] == tables[1]
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_was_acknowledged_and_seals_the_state(tmp_path: Path) -> None:
     source, state = begin(tmp_path, sized(1_200, 3_000), "s.db")
     with ingesting(state, source.read_bytes().splitlines(keepends=True)[: 1 + 8 * BATCH]) as process:

@@ -296,6 +296,7 @@ def finding(folder: Path, name: str) -> dict[str, Any]:
     return next(each for each in report["findings"] if each["name"] == name)
 
 
+@pytest.mark.slow
 def test_with_the_key_an_epoch_is_measured_in_full_on_the_sample(published: Path) -> None:
     last = published / "epoch-2"
     for name in ("linkage-euclid", "membership-distance", "marginal-distance", "closest-record-distance"):

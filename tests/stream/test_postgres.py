@@ -73,6 +73,7 @@ def url(server: str) -> str:
     return server.replace("/postgres?", f"/{name}?")
 
 
+@pytest.mark.slow
 def test_a_stream_in_postgresql_is_the_one_in_a_file_bit_for_bit(url: str, tmp_path: Path) -> None:
     begin(url, TABLE)
     take(url, TABLE.slice(0, 250))

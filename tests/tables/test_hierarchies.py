@@ -194,6 +194,7 @@ def test_coarsening_keeps_missing_cells() -> None:
     assert fields["age"].domain.categories == ("[0, 10)", "[20, 30)")
 
 
+@pytest.mark.slow
 def test_a_release_with_pooled_and_lifted_values_is_compared_with_its_original(tmp_path: Path) -> None:
     table = patients()
     sf.sanitize(table, k=10, seed=1, report=False).save(tmp_path / "out")

@@ -111,6 +111,7 @@ def test_a_rule_with_a_weight_is_refused_when_told_and_not_kept_when_found() -> 
         sf.sanitize(table, weight="w", schema=Schema.infer(table), k=5, report=False)
 
 
+@pytest.mark.slow
 def test_a_recipe_has_the_weight(tmp_path: Path) -> None:
     first = sf.sanitize(survey(), weight="w", k=5, seed=1, report=False)
     again = sf.sanitize(survey(), recipe=first.recipe)

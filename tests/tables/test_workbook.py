@@ -46,6 +46,7 @@ def ods(path: Path, rows: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_messy_workbook_reads_as_its_rows(tmp_path: Path) -> None:
     rows = messy_rows()
     (tmp_path / "p.xlsx").write_bytes(as_xlsx(rows))

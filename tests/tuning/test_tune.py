@@ -249,6 +249,7 @@ def narrow(request: pytest.FixtureRequest) -> dict[str, object]:
     return {"level": 30} if request.param == "level" else {"strata": "town"}
 
 
+@pytest.mark.slow
 def test_levels_and_strata_are_kept(narrow: dict[str, object]) -> None:
     tuned = tune(
         people(),

@@ -5,7 +5,6 @@ Driven by Playwright with the Chromium of this machine (SFUMATO_CHROMIUM names a
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import subprocess
@@ -19,25 +18,20 @@ import pytest
 
 from sfumato.engines.recipe import Recipe
 from sfumato.tables.files import read_file
+from tests.browser import started
 from tests.web.asking import serving
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pages not looked at")
 axe_api = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+pytestmark = pytest.mark.pages
 PATIENCE = 600_000.0  # milliseconds
 STEPS = ("", "columns", "policy", "search", "result")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    path = os.environ.get("SFUMATO_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip("no Chromium on this machine: pages not looked at")
-    with sync_api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield started
-        started.close()
+    with started() as running:
+        yield running
 
 
 class Look:
