@@ -180,7 +180,20 @@ def test_a_recipe_is_run_again_and_says_all_that_it_says(tmp_path: Path) -> None
 
 FILES = {"decimal", "delimiter", "sheet", "output", "overwrite", "encoding", "query", "quiet", "as_json", "debug"}
 OTHERWISE: dict[str, set[str]] = {  # places to read and write, and options that are no arguments
-    "sanitize": {"source", "no_report", "sign", "form", "pdf", "chunked", "batch_rows", "new_key", "key", *WORDS},
+    "sanitize": {
+        "source",
+        "no_report",
+        "sign",
+        "form",
+        "pdf",
+        "chunked",
+        "batch_rows",
+        "new_key",
+        "key",
+        "engine",
+        "resume_key",
+        *WORDS,
+    },
     "evaluate": {"most_bytes", "despite_policy", "level", "strata", "allow_level_1", "recipe", "format", "method", "k"},
     "tune": {"source"},
     "inspect": {"source"},

@@ -15,6 +15,7 @@ from sfumato.core.facts import (
     BasketsReleased,
     Blocked,
     BoundsKept,
+    Celled,
     Chained,
     ClassPure,
     ColumnRulesKept,
@@ -123,6 +124,8 @@ def condensed(draw: Any) -> Facts:
     asked = draw(maybe(RowsDrawn(grouped.records, draw(st.integers(1, 90)))))
     rows = asked[0].rows if asked else grouped.records
     apart = draw(maybe(PersonsApart(persons, draw(st.integers(0, 2)))))
+    count = draw(st.integers(1, grouped.groups))
+    cells = Celled(count, draw(st.integers(grouped.smallest, grouped.records // count)))
     most, constant = -(-grouped.records // persons), ("age", "town")[: draw(st.integers(0, 2))]
     linked = () if asked or not apart else draw(maybe(PersonsLinked("released_person", persons, most, constant)))
     return (
@@ -139,6 +142,7 @@ def condensed(draw: Any) -> Facts:
         *asked,
         *draw(maybe(rules)),
         *draw(maybe(WeightsScaled("weight", draw(st.floats(0.5, 1e6)), 0.5))),
+        *draw(maybe(cells)),
     )
 
 

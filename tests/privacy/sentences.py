@@ -20,6 +20,7 @@ from sfumato.core.facts import (
     BasketsReleased,
     Blocked,
     BoundsKept,
+    Celled,
     Chained,
     ClassPure,
     ColumnRulesKept,
@@ -368,6 +369,22 @@ CLAIMS = (
             and int(said["n"]) == the(facts, Grouped).records
             and said["asked"] == levels(the(facts, Grouped), the(facts, Grouped).asked_min)
         ),
+    ),
+    Sentence(
+        "cells apart",
+        r"No group holds records of two of the (?P<n>\d+) cells that the table was cut into; the smallest cell has "
+        r"(?P<least>\d+) records?\.",
+        lambda facts, said: (
+            has(facts, Grouped)
+            and int(said["n"]) == the(facts, Celled).cells > 1
+            and int(said["least"]) == the(facts, Celled).smallest
+            and int(said["n"]) * int(said["least"]) <= the(facts, Grouped).records
+        ),
+    ),
+    Sentence(
+        "one cell",
+        r"The table was condensed in one cell\.",
+        lambda facts, _: has(facts, Synthesized) and the(facts, Celled).cells == 1,
     ),
     Sentence(
         "records left out",

@@ -55,11 +55,24 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "delimiter": ("Between cells of CSV.  [default: what its header says]", {"metavar": "MARK"}),
     "despite_policy": ("Go on although the policy is not met; the certificate says so.", _FLAG),
+    "engine": (
+        "All rows at once, or a file in cells with rows put aside on disk, encrypted.  [default: memory, unless the "
+        "file needs more than --memory]",
+        {"type": click.Choice(["memory", "chunks"])},
+    ),
     "encoding": ("How a CSV file is written.", {"default": "utf-8", "show_default": True}),
     "form": ("[default: the input's]", {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"])}),
     "holdout": ("Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
     "identifier": ("A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
     "keep_persons": ("condense: released persons keep several rows each, under new numbers.", _FLAG),
+    "memory": (
+        "What a run may take, as 512M or 2G.  [default: half of what the machine has]",
+        {"metavar": "SIZE"},
+    ),
+    "resume_key": (
+        "In cells: key to go on with after a stop; made here (mode 600), removed at the end.",
+        {"type": FILE, "metavar": "FILE"},
+    ),
     "known": (
         "A column that an outsider knows, who attacks with it, or COL@N, its labels at level N; repeatable.  "
         "[default: few columns, and half of them]",

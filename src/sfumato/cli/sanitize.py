@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
+from sfumato.cli.engines import Place, refuse_in_chunks
 from sfumato.cli.options import (
     COUNT,
     FILE,
@@ -169,10 +170,9 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
 @options("known", "no_report", "sign", "overwrite")
 @click.option("--pdf", is_flag=True, help="Print owner/summary.html as PDF, where a browser is installed.")
-@click.option(
-    "--chunked", is_flag=True, help="translate, scale, rotate, hybrid: a file larger than memory, in batches."
-)
-@click.option("--batch-rows", type=COUNT, help="Rows of a batch.  [default: about 32 MB of them]")
+@options("engine", "memory", "resume_key")
+@click.option("--chunked", is_flag=True, help="The same as --engine chunks.")
+@click.option("--batch-rows", type=COUNT, help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]")
 @options("policy", "despite_policy", "budget", "encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def sanitize(
@@ -191,6 +191,9 @@ def sanitize(
     overwrite: bool,
     pdf: bool,
     chunked: bool,
+    engine: str | None,
+    memory: str | None,
+    resume_key: Path | None,
     batch_rows: int | None,
     encoding: str,
     query: str | None,
@@ -221,21 +224,23 @@ def sanitize(
     if key is not None:
         run["key"] = key
     signer = _signer(output, sign, replayed, run)
-    if chunked or batch_rows is not None:
-        if (delimiter, decimal, sheet) != (None, None, None):
-            raise OptionError(
-                "--chunked reads plain CSV; leave out --delimiter, --decimal and --sheet, or leave out --chunked"
-            )
-        _refuse_in_chunks(source, form, chunked=chunked, query=query, needs={**run, "holdout": holdout})
-        for name in ("level", "strata", "no_rules", "rare", "weight", "rows", "where", "keep_persons"):
+    place = Place(source, engine, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
+    shape = (delimiter, decimal, sheet, query)
+    if place.is_chunked(console, shape, method if replayed is None else replayed.method, report=not no_report):
+        refuse_in_chunks(place, form, shape, {**run, "holdout": holdout})
+        for name in ("weight", "rows", "where", "keep_persons"):
             del run[name]
+        outside = _holdout(holdout, {"encoding": encoding})
+        written = form_of(Path(source)) if form is None else FileForm(FileFormat(form))
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
                 source, output, new_key=new_key, batch_rows=batch_rows, encoding=encoding, sign=signer,
-                overwrite=overwrite, **run,
+                overwrite=overwrite, memory=memory, resume_key=resume_key, holdout=outside,
+                form=None if form is None else written, command=command_words() if replayed is None else (), **run,
             )  # fmt: skip
-        _tell(console, release, output, form_of(Path(source)), signer, pdf=pdf)
+        _tell(console, release, output, written, signer, pdf=pdf)
         return
+    run["memory"] = memory if engine == "memory" else None
     reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "query": None}
     table, read = read_people(source, **(reading | {"query": query, "sheet": sheet}))
     if read.sheet is not None or read.numerals.sentences():
@@ -295,28 +300,6 @@ def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path
         check_key_path(new_key, apart_from=output)
     elif key is not None and output.resolve() in key.resolve().parents:
         raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
-
-
-def _refuse_in_chunks(
-    source: str, form: str | None, *, chunked: bool, query: str | None, needs: dict[str, Any]
-) -> None:
-    """Refuse what needs all rows at once, before anything is read."""
-    from sfumato.engines.chunks.source import form_of
-
-    if not chunked:
-        raise OptionError("--batch-rows is for files that go through in batches; add --chunked or leave it out")
-    if source == "-" or "://" in source or query is not None:
-        raise OptionError("--chunked reads a file, some of it twice; write standard input or the query to a file first")
-    for name in ("holdout", "level", "strata", "rare", "weight", "rows", "where"):
-        if needs[name] is not None or getattr(needs["recipe"], name, None) is not None:
-            raise OptionError(f"--{name} needs all rows at once; leave it out, or leave out --chunked")
-    if needs["keep_persons"] or getattr(needs["recipe"], "keep_persons", False):
-        raise OptionError("--keep-persons needs all rows at once; leave it out, or leave out --chunked")
-    read = form_of(Path(source))
-    if needs["spreadsheet_safe"] and read.format.value != "csv":
-        raise OptionError("--spreadsheet-safe is for CSV; convert the file first, or leave it out")
-    if form not in (None, read.format.value):
-        raise OptionError("--chunked writes the format that it reads; leave out --format, or convert the file first")
 
 
 def rare_words(fact: RareValues) -> str:

@@ -7,9 +7,10 @@ under a fresh 256-bit key from the operating system.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,9 @@ class Randomness:
     ----------
     seed : int or None
         None draws from the operating system. A number makes a rehearsal.
+    root : bytes, optional
+        256 bits from the operating system that all generators hang on, so that each purpose can be drawn again within a
+        run; it is to be forgotten with the run. Without it every generator has a key of its own, known to nobody.
 
     Examples
     --------
@@ -44,6 +48,7 @@ class Randomness:
     """
 
     seed: int | None = None
+    root: bytes | None = None
 
     def __repr__(self) -> str:
         return f"Randomness(mode={self.mode.value!r})"
@@ -65,5 +70,14 @@ class Randomness:
         if self.seed is None:
             from randomgen import ChaCha
 
-            return np.random.Generator(ChaCha(key=secrets.randbits(256), rounds=20))
+            return np.random.Generator(ChaCha(key=self._key(purpose), rounds=20))
         return np.random.default_rng([self.seed, zlib.crc32(purpose.encode())])
+
+    def repeatable(self, root: bytes | None = None) -> Randomness:
+        """The same source, of which a generator of one purpose draws the same again as long as the run lasts."""
+        return replace(self, root=root or self.root or secrets.token_bytes(32))
+
+    def _key(self, purpose: str) -> int:
+        if self.root is None:
+            return secrets.randbits(256)
+        return int.from_bytes(hashlib.blake2b(purpose.encode(), key=self.root, digest_size=32).digest(), "big")

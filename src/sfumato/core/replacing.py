@@ -23,6 +23,8 @@ from sfumato.core.errors import OptionError, SfumatoError
 
 __all__ = [
     "check_target",
+    "forget_kept",
+    "kept_folder",
     "put_in_place",
     "reason",
     "rename_synced",
@@ -35,7 +37,7 @@ __all__ = [
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
-_WORK, _OLD = "sfumato-", "sfumato-old-"
+_WORK, _OLD, _KEPT = "sfumato-", "sfumato-old-", "sfumato-resume"
 
 
 def reason(error: OSError) -> str:
@@ -55,6 +57,27 @@ def work_file(target: Path) -> Iterator[Path]:
     """Hidden file beside the target, of mode 600, which is gone at the end unless it was renamed."""
     with _held(target, _WORK, folder=False) as work:
         yield work
+
+
+@contextmanager
+def kept_folder(target: Path) -> Iterator[Path]:
+    """Hidden folder beside the target that stays where the block does not end well, so that another run can go on.
+
+    Raises
+    ------
+    SfumatoError
+        Where another run works in it.
+    """
+    folder = target.absolute().with_name(f".{target.name}.{_KEPT}")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        if _lock(handle) is False:
+            raise SfumatoError(f"another run is making {target.name!r}; wait for it, or choose another name")
+        yield folder
+        _remove(folder)
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -190,6 +213,14 @@ def _made(target: Path, mark: str, *, folder: bool) -> tuple[Path, int]:
         if _lock(handle) is not False and _is_at(work, handle):
             return work, handle
         os.close(handle)
+
+
+def forget_kept(target: Path) -> None:
+    """Remove what a run that could be resumed has left beside the target and nobody will resume, and say so."""
+    folder = target.absolute().with_name(f".{target.name}.{_KEPT}")
+    with suppress(OSError):
+        if folder.exists() and _clear_one(folder, target):
+            logging.getLogger("sfumato").warning("removed what a stopped run had put aside to make %r", target.name)
 
 
 def _clear(target: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
@@ -24,17 +25,71 @@ from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.weights import scale_weights
 
-__all__ = ["run_in_memory"]
+__all__ = ["Made", "crowd_of", "make_rows", "run_in_memory"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Made:
+    """Rows that were made of a prepared table, as they leave and as they are compared, and how.
+
+    ``job`` is what they were made from, without rows that no group could take; ``seen`` are the records in the
+    coordinates that the mechanism had.
+    """
+
+    job: Prepared
+    seen: Records
+    table: pa.Table
+    released: pa.Table
+    records: Records
+    schema: Schema
+    facts: tuple[Fact, ...]
+    workings: Workings | None
+    rows_in: int
+    seconds: float
+
+    @property
+    def leaving_schema(self) -> Schema:
+        """Schema of the rows as they leave."""
+        records = self.records
+        return answered_fields(free_fields(self.schema, records.moved, records.grids), records.answers)
+
+    def __repr__(self) -> str:
+        return f"Made({self.released.num_rows} rows)"
 
 
 def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outcome:
     """Sanitize a table; ``native`` writes numbers and dates that came as text in types of their own."""
-    job = prepare(arrow, plan)
+    made = make_rows(prepare(arrow, plan), plan, plan.randomness.generator("sanitize"), native=native)
+    table, linked = with_persons(made.table, made.records, made.job.original, made.job.records.persons)
+    return Outcome(
+        recipe=plan.recipe(dataclasses.replace(made.job.told, rules=made.schema.rules)),
+        table=table,
+        rows_in=made.rows_in,
+        rows_out=made.released.num_rows,
+        schema=with_persons_field(made.schema) if linked else made.leaving_schema,
+        facts=(*made.job.facts, *made.facts, *linked),
+        workings=made.workings,
+        texts={} if made.workings is None else made.workings.texts,
+        comparison=Comparison(
+            made.job.original,
+            made.released,
+            made.job.codec,
+            made.job.records,
+            made.job.outside,
+            _notes(made.workings, made.job, made.rows_in),
+            linked=made.records.persons,
+        ),
+        seconds=made.seconds,
+    )
+
+
+def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bool = False) -> Made:
+    """Rows that can be mined in place of those of a prepared table."""
     kept = _rules(job, plan)
     codec, seen = (job.codec, job.records) if kept is None else _seen(kept, job, plan)
     seen = _with_wanted(seen, job, plan, codec, kept)
     begin = perf_counter()
-    sanitized = plan.mechanism.sanitize(seen, rng=plan.randomness.generator("sanitize"))
+    sanitized = plan.mechanism.sanitize(seen, rng=rng)
     seconds = perf_counter() - begin
     if kept is not None and sanitized.workings is not None:  # people are compared in other coordinates
         sanitized = dataclasses.replace(
@@ -52,35 +107,17 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
         _check_where(released, job, plan)
     rows_in, job = _made_from(job, sanitized.workings)
     released, scaled = _scaled(released, job)
-    leaving = _beside(write_answers(released, records, job.codec.schema), job, sanitized.workings)
-    table, linked = with_persons(leaving, records, job.original, job.records.persons)
-    freed = answered_fields(free_fields(schema, records.moved, records.grids), records.answers)
-    return Outcome(
-        recipe=plan.recipe(dataclasses.replace(job.told, rules=schema.rules)),
-        table=table,
-        rows_in=rows_in,
-        rows_out=released.num_rows,
-        schema=with_persons_field(schema) if linked else freed,
-        facts=(
-            *job.facts,
-            *sanitized.facts,
-            *bounds_kept(schema, records.unbounded),
-            *_rules_kept(kept),
-            *scaled,
-            *linked,
-        ),
-        workings=sanitized.workings,
-        texts={} if sanitized.workings is None else sanitized.workings.texts,
-        comparison=Comparison(
-            job.original,
-            released,
-            job.codec,
-            job.records,
-            job.outside,
-            _notes(sanitized.workings, job, rows_in),
-            linked=records.persons,
-        ),
-        seconds=seconds,
+    return Made(
+        job,
+        seen,
+        _beside(write_answers(released, records, job.codec.schema), job, sanitized.workings),
+        released,
+        records,
+        schema,
+        (*sanitized.facts, *bounds_kept(schema, records.unbounded), *_rules_kept(kept), *scaled),
+        sanitized.workings,
+        rows_in,
+        seconds,
     )
 
 
@@ -104,7 +141,7 @@ def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: K
         raise OptionError(f"column {gone[0]!r} is not released, so no row can be chosen by it; leave it out of --where")
     met = meets_all(conditions, job.original, job.codec.schema)
     people = int(met.sum()) if seen.persons is None else len(np.unique(seen.persons[met]))
-    least = max(_crowd(job, plan), plan.mechanism.traits.floor or 2)
+    least = max(crowd_of(job, plan), plan.mechanism.traits.floor or 2)
     if people < least:
         raise PrivacyRefusal(
             f"{people} persons fulfil the rule of --where and at least {least} must; take a wider rule"
@@ -137,7 +174,8 @@ def _scaled(released: pa.Table, job: Prepared) -> tuple[pa.Table, tuple[Fact, ..
     return released, (fact,)
 
 
-def _crowd(job: Prepared, plan: Plan) -> int:
+def crowd_of(job: Prepared, plan: Plan) -> int:
+    """Persons who must share whatever is shown of a prepared table."""
     return max(int(job.records.levels.max(initial=0)), plan.holders or 2)
 
 
@@ -148,7 +186,7 @@ def _rules(job: Prepared, plan: Plan) -> KeptRules | None:
     return keep_rules(
         job.original,
         job.codec,
-        crowd=_crowd(job, plan),
+        crowd=crowd_of(job, plan),
         found=plan.found_rules,
         persons=job.records.persons,
     )
@@ -157,7 +195,7 @@ def _rules(job: Prepared, plan: Plan) -> KeptRules | None:
 def _seen(kept: KeptRules, job: Prepared, plan: Plan) -> tuple[Codec, Records]:
     """What a mechanism sees of rows that obey rules, and how that is read."""
     codes = plan.mechanism.traits.codes
-    codec = Codec.fit(kept.table, kept.schema, crowd=_crowd(job, plan), persons=job.records.persons, codes=codes)
+    codec = Codec.fit(kept.table, kept.schema, crowd=crowd_of(job, plan), persons=job.records.persons, codes=codes)
     records = codec.encode(kept.table, levels=job.records.levels, strata=job.records.strata)
     return codec, dataclasses.replace(records, persons=job.records.persons, linked=job.records.linked)
 

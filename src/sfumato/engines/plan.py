@@ -123,7 +123,7 @@ class Plan:
 class Prepared:
     """What a mechanism and the measuring after it work on.
 
-    ``told`` is the schema of the table as it came, before rare values became others.
+    ``told`` is the schema of the table as it came, before rare values became others, which ``shared`` says how.
     """
 
     original: pa.Table
@@ -133,6 +133,7 @@ class Prepared:
     facts: tuple[Fact, ...]
     told: Schema
     public: pa.Table | None = None
+    shared: Shared | None = None
 
 
 def settle(
@@ -251,6 +252,7 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
         facts if shared.fact is None else (*facts, shared.fact),
         _as_told(before, shared.told if shared.changed else codec.schema, shared.schema.rules),
         original.select(passed) if passed else None,
+        shared,
     )
 
 

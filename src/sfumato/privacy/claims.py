@@ -13,6 +13,7 @@ from sfumato.core.facts import (
     BasketsReleased,
     Blocked,
     BoundsKept,
+    Celled,
     Chained,
     ClassPure,
     ColumnRulesKept,
@@ -60,7 +61,15 @@ from sfumato.core.facts import (
 from sfumato.privacy.baskets import of_blocked_rules, of_hidden_rules, of_randomized_baskets
 from sfumato.privacy.chained import of_bounded_persons, of_chain
 from sfumato.privacy.coherence import check_facts
-from sfumato.privacy.grouped import of_drawn_rows, of_groups, of_kept_rows, of_persons, of_stream, of_wanted_rows
+from sfumato.privacy.grouped import (
+    of_cells,
+    of_drawn_rows,
+    of_groups,
+    of_kept_rows,
+    of_persons,
+    of_stream,
+    of_wanted_rows,
+)
 from sfumato.privacy.joint import of_joint
 from sfumato.privacy.linked import of_linked_persons
 from sfumato.privacy.modified import (
@@ -124,6 +133,8 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_bounded_persons(fact, facts)
         case PersonsApart():
             yield from of_persons(fact, facts)
+        case Celled():
+            yield of_cells(fact)
         case PersonsLinked():
             yield from of_linked_persons(fact, facts)
         case Synthesized():

@@ -15,6 +15,7 @@ from sfumato.core.facts import (
     BasketsReleased,
     Blocked,
     BoundsKept,
+    Celled,
     Chained,
     ClassPure,
     ColumnRulesKept,
@@ -119,12 +120,26 @@ def check_facts(facts: Sequence[Fact]) -> None:
         raise PrivacyRefusal("the facts say that nothing was measured and what was found, so nothing can be certified")
     if not baskets_agree(facts):
         raise PrivacyRefusal("the facts contradict each other about baskets, so nothing can be certified")
+    if not _cells_agree(facts):
+        raise PrivacyRefusal("the facts contradict each other about cells, so nothing can be certified")
     if not _persons_agree(facts):
         raise PrivacyRefusal("the facts contradict each other about persons, so nothing can be certified")
     if not _names_agree(facts):
         raise PrivacyRefusal("the facts contradict each other about a column, so nothing can be certified")
     if not _counts_agree(facts):
         raise PrivacyRefusal("the facts contradict each other about the number of rows, so nothing can be certified")
+
+
+def _cells_agree(facts: Sequence[Fact]) -> bool:
+    """Tell whether there are groups to cut apart: at least one in each cell, and none larger than all cells are."""
+    cut, grouped = _all(Celled, facts), _all(Grouped, facts)
+    if not cut:
+        return True
+    return bool(grouped) and (
+        1 <= cut[0].cells <= grouped[0].groups
+        and grouped[0].smallest <= cut[0].smallest
+        and cut[0].cells * cut[0].smallest <= grouped[0].records
+    )
 
 
 def _is_possible(fact: Fact) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
+    Celled,
     ColumnRulesKept,
     EpochPublished,
     Fact,
@@ -25,6 +26,7 @@ __all__ = [
     "asked_levels",
     "but_for",
     "check_levels",
+    "of_cells",
     "of_drawn_rows",
     "of_filled",
     "of_groups",
@@ -116,6 +118,20 @@ def of_persons(fact: PersonsApart, facts: tuple[Fact, ...]) -> Statements:
             f"{records} records are of {counted(fact.persons, 'person', 'persons')}, whose records stand in different "
             "groups: whoever knows several of them may find several groups, and with them the typical values of each",
         )
+
+
+def of_cells(fact: Celled) -> Claim:
+    """Say that cells were condensed apart."""
+    return Claim(
+        f"No group holds records of two of the {fact.cells} cells that the table was cut into; the smallest cell has "
+        f"{counted(fact.smallest, 'record', 'records')}."
+        if fact.cells > 1
+        else "The table was condensed in one cell.",
+        "proved",
+        "The table was cut along principal axes of a sample before any group was made, cells with fewer people than "
+        "the highest privacy level were joined, and each cell was condensed by itself.",
+        "nothing but that the program ran as it is written",
+    )
 
 
 def _of_any_groups(groups: int) -> Statements:

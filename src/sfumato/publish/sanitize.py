@@ -15,7 +15,7 @@ from sfumato.core.replacing import reason
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
 from sfumato.engines.chunks.source import form_of
 from sfumato.engines.memory import run_in_memory
-from sfumato.engines.outcome import Comparison, Outcome
+from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.engines.plan import settle
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.geometry.key import Key
@@ -25,11 +25,13 @@ from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder, replacing_folder
 from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.known import known_columns
+from sfumato.publish.large import frame_by_cells, release_by_cells
 from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.release import Release, check_budget, publish, signer_of
 from sfumato.publish.signature import Signer
 from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
+from sfumato.tables.files import FileForm
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.schema import Schema
 
@@ -70,6 +72,7 @@ def sanitize(
     policy: Policy | str | Path | None = None,
     despite_policy: bool = False,
     command: Sequence[str] = (),
+    memory: str | int | None = None,
     **parameters: Any,
 ) -> Release:
     """A table that can be mined in place of this one, certified and measured.
@@ -138,6 +141,9 @@ def sanitize(
         Release it all the same where it does not; the certificate says so.
     command : sequence of str
         Words of the command line that asked for it, for what to try next.
+    memory : str or int, optional
+        Cut the table into cells as a file is that must do with so much memory, such as ``"2G"``: the same seed then
+        gives the same table. Without it all rows are taken at once.
     **parameters
         Of the method, by the names of its mechanism's fields. Where nothing is said of ``k``, chain and condensation
         take 10, or 2 where ``level`` says what records ask for. ``key`` may be the file of one.
@@ -187,9 +193,15 @@ def sanitize(
     asked = asked_policy(policy, report=report, despite=despite_policy)
     if report:
         compile_ahead()
-    plan = settle(arrow, chosen, rows_are_people=rows_are_people, **told)
-    outside = known_columns(known, plan.schema)
-    outcome = run_in_memory(arrow, plan, native=native)
+    if memory is not None:
+        told["rows_are_people"] = rows_are_people
+        outcome = frame_by_cells(arrow, chosen, told, memory, report=report, native=native)
+        outside, suggest = known_columns(known, outcome.recipe.schema), None
+    else:
+        plan = settle(arrow, chosen, rows_are_people=rows_are_people, **told)
+        outside = known_columns(known, plan.schema)
+        outcome = run_in_memory(arrow, plan, native=native)
+        suggest = suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget, outside)
     release = publish(
         outcome,
         report=report,
@@ -199,13 +211,15 @@ def sanitize(
         policy=asked,
         despite_policy=despite_policy,
         command=command,
-        suggest=suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget, outside),
+        suggest=suggest,
     )
     if release.report is not None:
         release = dataclasses.replace(release, report=dataclasses.replace(release.report, frame=origin.kind))
-    if native or not isinstance(outcome.comparison, Comparison):
+    codec = outcome.comparison.codec if isinstance(outcome.comparison, Comparison | Apart) else None
+    if native or codec is None or not isinstance(outcome.table, pa.Table):
         return release
-    free = outcome.comparison.codec.retyped(outcome.comparison.released) | _relabelled(outcome, arrow)
+    compared = outcome.comparison.released if isinstance(outcome.comparison, Comparison) else outcome.table
+    free = codec.retyped(compared) | _relabelled(outcome, arrow)
     return dataclasses.replace(release, table=restore(release.table, origin, free))
 
 
@@ -252,10 +266,15 @@ def sanitize_file(
     recipe: Recipe | str | Path | None = None,
     schema: Schema | str | Path | None = None,
     target: str | None = None,
+    level: str | int | None = None,
+    strata: str | None = None,
     identifiers: Iterable[str] = (),
     person: str | None = None,
     rows_are_people: bool = False,
     public: Iterable[str] = (),
+    holdout: float | Any | None = None,
+    no_rules: bool | None = None,
+    rare: str | None = None,
     new_key: str | Path | None = None,
     batch_rows: int | None = None,
     sample_rows: int = SAMPLE_ROWS,
@@ -269,26 +288,35 @@ def sanitize_file(
     spreadsheet_safe: bool = False,
     policy: Policy | str | Path | None = None,
     despite_policy: bool = False,
+    memory: str | int | None = None,
+    resume_key: str | Path | None = None,
+    form: FileForm | None = None,
+    command: Sequence[str] = (),
     **parameters: Any,
 ) -> Release:
-    """Move a file of any length by a key and write a whole release folder, certified and measured.
+    """Sanitize a file of any length and write a whole release folder, certified and measured.
 
-    Memory is bounded by a batch and by the sample. Folder and key appear together or not at all.
+    Geometric methods move it batch by batch; others cut it into cells, which are sanitized one after the other. Memory
+    is bounded by a batch or a cell, and by a sample. Folder and key appear together or not at all.
 
     Parameters
     ----------
     source : path
-        A .parquet, .csv, .csv.gz, .arrow or .feather file; the released table is of the same format.
+        A .parquet, .csv, .csv.gz, .arrow or .feather file; the released table is of the same format, unless ``form``
+        says another.
     folder : path
         For ``release/`` and ``owner/``.
     mechanism : Mechanism, optional
-        Translation, Scaling, Rotation or Hybrid: with a key, or without one together with ``new_key``.
+        Translation, Scaling, Rotation or Hybrid, with a key or together with ``new_key``; Condensation,
+        ClasswiseCondensation or Randomization.
     method, recipe, **parameters
         In place of a mechanism, as in `sanitize`.
     schema : Schema or path, optional
         By default proposed from the sample; bounds and steps seen there do not bind the other rows.
     target, identifiers, person, rows_are_people, public
         As in `sanitize`.
+    level, strata, holdout, no_rules, rare
+        As in `sanitize`; not for geometric methods.
     new_key : path, optional
         Draw a key, with the spreads of the sample, and write it here before the table.
     batch_rows : int, optional
@@ -315,6 +343,15 @@ def sanitize_file(
         What the release must meet: one that is built in, by its name, or a file.
     despite_policy : bool
         Release it all the same where it does not; the certificate says so.
+    memory : str or int, optional
+        How much a run in cells may take, such as ``"2G"``; by default half of what the machine has.
+    resume_key : path, optional
+        File of a key that makes a run in cells resumable where it is stopped: written with mode 600 at the first run,
+        read at the next, and removed once the release is there. It must not lie in the folder.
+    form : FileForm, optional
+        How to write the table; by default as the source is written.
+    command : sequence of str
+        Words of the command line that asked for it, for what to try next.
 
     Raises
     ------
@@ -322,12 +359,37 @@ def sanitize_file(
         Where the policy is not met, or it cannot be told; neither folder nor key is written.
     """
     told: dict[str, Any] = {"schema": schema, "target": target, "identifiers": identifiers, "public": public}
-    told["person"] = person
-    chosen, told, policy = _as_told(mechanism, method, parameters, {**told, "seed": seed}, recipe, policy)
+    told |= {"person": person, "seed": seed}
+    whole = {"level": level, "strata": strata, "holdout": holdout, "no_rules": no_rules or None, "rare": rare}
+    chosen, told, policy = _as_told(mechanism, method, parameters, {**told, **whole}, recipe, policy)
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
-    mover = in_chunks(chosen)
     check_folder(folder, overwrite=overwrite)
+    if not isinstance(chosen, Geometric):
+        told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
+        return release_by_cells(
+            source,
+            folder,
+            chosen,
+            told,
+            memory=memory,
+            resume_key=resume_key,
+            report=report,
+            budget=budget,
+            known=tuple(known),
+            encoding=encoding,
+            signer=signer_of(sign, rehearsal=told["seed"] is not None),
+            overwrite=overwrite,
+            spreadsheet_safe=spreadsheet_safe,
+            form=form,
+            policy=asked,
+            despite_policy=despite_policy,
+            command=command,
+        )
+    mover = in_chunks(chosen)
+    needs = next((name for name in whole if told.pop(name) not in (None, False)), None)
+    if needs is not None:
+        raise OptionError(f"{needs!r} needs all rows at once, and a file is moved in batches; leave it out")
     _check_key(mover, new_key, folder)
     signer, form = signer_of(sign, rehearsal=told["seed"] is not None), form_of(Path(source))
     tried = try_on_sample(source, mover, rows=sample_rows, encoding=encoding, rows_are_people=rows_are_people, **told)

@@ -98,12 +98,18 @@ def meets_all(conditions: tuple[Condition, ...], table: pa.Table, schema: Schema
 
 
 def levels_of_table(
-    spec: str | int | None, table: pa.Table, schema: Schema, *, allow_level_1: bool = False
+    spec: str | int | None,
+    table: pa.Table,
+    schema: Schema,
+    *,
+    allow_level_1: bool = False,
+    among: int | None = None,
 ) -> tuple[NDArray[np.int64], Schema]:
     """Level that each record asks for, 0 where for nothing of its own, and the schema with the level column marked.
 
     ``spec`` is a column, a number for all, or rules; None takes the schema's level column, if it has one. Level 1,
-    which is no protection, is asked for only where it is allowed.
+    which is no protection, is asked for only where it is allowed. No level is higher than the number of records: those
+    of the table, or so many that it is one part ``among``.
     """
     if isinstance(spec, str) and spec not in schema.names:
         spec = int(spec.strip()) if re.fullmatch(r"[+-]?\d{1,9}", spec.strip()) else spec
@@ -121,11 +127,12 @@ def levels_of_table(
         levels, source = _levels_of_rules(parse_rules(spec), table, schema), "level rules: "
     else:
         schema[spec]  # names the columns there are
-    _check_levels(levels, source, allow_level_1=allow_level_1, explicit=not isinstance(spec, str) or ":" not in spec)
+    explicit, records = not isinstance(spec, str) or ":" not in spec, len(levels) if among is None else among
+    _check_levels(levels, source, records, allow_level_1=allow_level_1, explicit=explicit)
     return levels, schema
 
 
-def _check_levels(levels: NDArray[np.int64], source: str, *, allow_level_1: bool, explicit: bool) -> None:
+def _check_levels(levels: NDArray[np.int64], source: str, records: int, *, allow_level_1: bool, explicit: bool) -> None:
     """Refuse levels below 2, and of rules only those that a rule gave (0 is where none applied)."""
     asked = levels if explicit else levels[levels != 0]
     below = int((asked < 1).sum())
@@ -137,10 +144,10 @@ def _check_levels(levels: NDArray[np.int64], source: str, *, allow_level_1: bool
             f"{source}{ones} records ask for privacy level 1, which is no protection; raise them to at least 2, or, "
             "where the method allows it, say so explicitly with --allow-level-1"
         )
-    huge = int((asked > len(levels)).sum())
+    huge = int((asked > records).sum())
     if huge:
         raise LevelError(
-            f"{source}{huge} privacy levels are higher than the number of records, {len(levels)}; lower them or bring "
+            f"{source}{huge} privacy levels are higher than the number of records, {records}; lower them or bring "
             "more records"
         )
 

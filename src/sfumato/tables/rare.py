@@ -110,6 +110,17 @@ class Recoding:
         gap = gap_of_cells(array, absent) if absent.any() else None
         return write_codes(np.maximum(found, 0), found < 0, self.after, self._kind(column.type), gap)
 
+    def count(self, column: pa.ChunkedArray) -> int:
+        """Cells of a column whose category becomes another, as ``cells`` counts them."""
+        assert self.after is not None
+        before, after = (
+            np.array([label_of(category) for category in each.domain.categories or ()], dtype=object)
+            for each in (self.before, self.after)
+        )
+        gone = (self.places < 0) | (after[np.maximum(self.places, 0)] != before)
+        codes, _ = read_codes(column, self.before)
+        return int(gone[codes[codes >= 0]].sum())
+
     def words(self) -> str:
         """What rare categories become."""
         if self.before.kind is Kind.ORDINAL:
@@ -162,6 +173,30 @@ class Shared:
     def like(self, other: pa.Table) -> pa.Table:
         """Another table, such as that of people held out, with its categories counted in the same way."""
         return recode(other, self.recodings)
+
+    def part(self, rows: pa.Table, chance: NDArray[np.uint64]) -> tuple[pa.Table, int, int]:
+        """Further rows of the same table with their values shared alike, and how many cells became others or filled.
+
+        A cell that too few lack takes that of a row of this table, which a number of each row chooses.
+        """
+        recoded = sum(each.count(rows.column(each.before.name)) for each in self.recodings)
+        rows, filled = recode(rows, self.recodings), 0
+        for names in _tied(self.told, list(self.filled)):
+            lacking = {
+                name: absent_cells(plain(rows.column(name)), self.told[name].missing)
+                for name in names & self.filled.keys()
+            }
+            lost = np.logical_or.reduce(list(lacking.values()))
+            filled += sum(int(each.sum()) for each in lacking.values())
+            if not lost.any():
+                continue
+            places = np.where(lost, (chance % np.uint64(self.table.num_rows)).astype(np.int64), -1)
+            for name in names:
+                own, theirs = rows.column(name), self.table.column(name).cast(rows.column(name).type)
+                pool = pa.chunked_array([*theirs.chunks, *own.chunks])
+                where = np.where(lost, places, self.table.num_rows + np.arange(len(lost)))
+                rows = rows.set_column(rows.column_names.index(name), name, pool.take(pa.array(where)))
+        return rows, recoded, filled
 
 
 def recode(table: pa.Table, recodings: Collection[Recoding]) -> pa.Table:

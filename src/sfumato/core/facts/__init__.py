@@ -20,6 +20,7 @@ from sfumato.core.facts.baskets import (
 )
 from sfumato.core.facts.fact import Fact
 from sfumato.core.facts.grouped import (
+    Celled,
     Chained,
     ClassPure,
     CountsKept,
@@ -82,6 +83,7 @@ __all__ = [
     "BasketsReleased",
     "Blocked",
     "BoundsKept",
+    "Celled",
     "Chained",
     "ClassPure",
     "ColumnRulesKept",

@@ -8,6 +8,7 @@ from typing import ClassVar
 from sfumato.core.facts.fact import Fact
 
 __all__ = [
+    "Celled",
     "Chained",
     "ClassPure",
     "CountsKept",
@@ -60,6 +61,18 @@ class Grouped(Fact):
     tiny: int
     alone: int
     alike: int | None = None
+
+
+@dataclass(frozen=True)
+class Celled(Fact):
+    """Records were cut into cells before anything was drawn, and each cell was sanitized apart: no group crosses two.
+
+    ``smallest`` is the number of records of the smallest cell.
+    """
+
+    fact: ClassVar[str] = "celled"
+    cells: int
+    smallest: int
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,101 @@
+"""Which engine a run takes: all rows at once, or a file in chunks where it does not go into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.cli.console import Console
+from sfumato.core.errors import OptionError
+
+__all__ = ["Place", "refuse_in_chunks"]
+
+_WHOLE = ("weight", "rows", "where", "keep_persons")  # that no engine but memory knows
+_MOVED = ("holdout", "level", "strata", "rare", "no_rules", *_WHOLE)  # that a file moved in batches does not know
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run is to be made, as it was told."""
+
+    source: str
+    engine: str | None
+    memory: str | None
+    resume_key: Path | None
+    chunked: bool
+    batch_rows: int | None
+
+    def __post_init__(self) -> None:
+        if self.memory is not None:
+            from sfumato.engines.cells.size import parse_size
+
+            parse_size(self.memory)
+        told = "chunks" if self.chunked or self.resume_key is not None else self.engine
+        if self.engine not in (None, told):
+            raise OptionError(f"--engine {self.engine} is not for files in chunks; leave one of these options out")
+        if self.batch_rows is not None and told != "chunks":
+            raise OptionError("--batch-rows is for files that go through in batches; add --engine chunks")
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file that can be read in parts, more than once."""
+        from sfumato.tables.files import ENDINGS
+
+        name = self.source.lower()
+        parts = [ending for ending, kind in ENDINGS.items() if kind.value in ("csv", "parquet", "arrow")]
+        return self.source != "-" and "://" not in name and name.endswith(tuple(parts)) and Path(self.source).is_file()
+
+    def is_chunked(self, console: Console, shape: Sequence[Any], method: str | None, *, report: bool) -> bool:
+        """Whether the file goes through in chunks: told so, or too large for the memory that there is.
+
+        ``shape`` is how a file is to be read that is none that chunks know. Says so where nobody told.
+        """
+        if self.engine == "chunks" or self.chunked or self.resume_key is not None:
+            return True
+        if self.engine is not None or not self.is_file or any(each is not None for each in shape):
+            return False
+        from sfumato.engines.cells.size import needed_bytes, parse_size, size_words, usual_memory
+        from sfumato.engines.chunks.source import open_source
+
+        granted = usual_memory() if self.memory is None else parse_size(self.memory)
+        needed = needed_bytes(open_source(self.source), report=report)
+        if needed <= granted:
+            return False
+        why = f"the table would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
+        if self.memory is None and method not in ("condense", "condense-paper", "classwise", "randomize"):
+            console.note(f"sfumato: {why}; --method condense would go through in cells.")
+            return False
+        console.note(f"sfumato: {why}, so that it goes through in cells, rows put aside on disk in between.")
+        return True
+
+
+def refuse_in_chunks(place: Place, form: str | None, shape: Sequence[Any], needs: Mapping[str, Any]) -> None:
+    """Refuse what needs all rows at once, before anything is read."""
+    from sfumato.engines.chunks.source import form_of
+    from sfumato.mechanisms.methods import is_keyed
+
+    if place.source == "-" or "://" in place.source or shape[3] is not None:
+        raise OptionError(
+            "--engine chunks reads a file, and reads it twice; write standard input or the query to a file first"
+        )
+    if any(each is not None for each in shape):
+        raise OptionError("--engine chunks reads plain CSV; leave out --delimiter, --decimal and --sheet")
+    recipe = needs["recipe"]
+    method = needs["method"] if recipe is None else recipe.method
+    moved = method is not None and is_keyed(method)
+    for name in _MOVED if moved else _WHOLE:
+        if needs[name] or getattr(recipe, name, None):
+            option = name.replace("_", "-")
+            raise OptionError(f"--{option} needs all rows at once; leave it out, or leave out --engine chunks")
+    read = form_of(Path(place.source))
+    wanted = read.format.value if form is None else form
+    if needs["spreadsheet_safe"] and wanted != "csv":
+        raise OptionError("--spreadsheet-safe is for CSV; convert the file first, or leave it out")
+    if moved and wanted != read.format.value:
+        raise OptionError("a file that is moved keeps its format; leave out --format, or convert the file first")
+    if wanted not in ("csv", "parquet", "arrow"):
+        raise OptionError("--engine chunks writes csv, parquet or arrow; choose one of them")
+    if moved and place.resume_key is not None:
+        raise OptionError("--resume-key is for files that go through in cells; leave it out")

@@ -1,0 +1,255 @@
+"""One cell: the pure function that every engine calls, and what the facts of all cells come to."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.core.facts import (
+    Celled,
+    ClassPure,
+    ColumnRulesKept,
+    CountsKept,
+    Fact,
+    Grouped,
+    PersonsApart,
+    Shuffled,
+    Synthesized,
+)
+from sfumato.engines.cells.cuts import cut_tree, leaf_in
+from sfumato.engines.memory import Made, make_rows
+from sfumato.engines.plan import Plan, Prepared
+from sfumato.mechanisms.protocol import Mechanism
+from sfumato.tables.cells import plain
+from sfumato.tables.codec import Codec
+from sfumato.tables.persons import persons_of_table
+from sfumato.tables.schema import Schema
+
+__all__ = ["LEVEL", "OUTSIDE", "ROW", "CellTask", "Compared", "DoneCell", "merge_facts", "sanitize_cell"]
+
+ROW, LEVEL, OUTSIDE = "\x1frow", "\x1flevel", "\x1foutside"
+"""Columns that rows carry through a cell: their number in the source, their level, and whether they were held out."""
+
+_DIFFERENT = "cells of one table state different facts; nothing is released. Please report this"
+_COUNTS = ("records", "groups", "violations", "tiny", "alone", "alike")  # of groups, that add up
+_REGION_ROWS = 3_000  # original rows of a neighbourhood that is measured whole
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellTask:
+    """What a cell must know beside its rows; the same for all cells of a run.
+
+    ``mechanism`` is that of the plan, with what it would choose from all rows chosen; ``share`` of a cell's
+    neighbourhoods are kept to be measured.
+    """
+
+    plan: Plan
+    mechanism: Mechanism
+    codec: Codec
+    told: Schema
+    public: tuple[str, ...]
+    share: float
+    native: bool = False
+
+    def __repr__(self) -> str:
+        return f"CellTask({self.plan!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compared:
+    """Rows of a cell that are measured, the made ones and those of people held out; they stay with the owner.
+
+    ``original`` and ``outside`` are rows as they came, ``labels`` and ``drawn_from`` the groups, ``origin`` the place
+    among the originals that a made row descends from; -1 where there is none.
+    """
+
+    original: pa.Table
+    released: pa.Table
+    outside: pa.Table
+    labels: NDArray[np.int64]
+    met: NDArray[np.int64]
+    drawn_from: NDArray[np.int64]
+    origin: NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        return "Compared(owner only)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DoneCell:
+    """Rows that a cell became, a number by chance of each that orders them among all, and what was done."""
+
+    table: pa.Table
+    order: NDArray[np.uint64]
+    schema: Schema
+    facts: tuple[Fact, ...]
+    rows_in: int
+    compared: Compared | None
+    seconds: float
+
+    def __repr__(self) -> str:
+        return f"DoneCell({self.table.num_rows} rows)"
+
+
+def sanitize_cell(table: pa.Table, task: CellTask, number: int) -> DoneCell:
+    """Rows that can be mined in place of those of a cell; hangs on its rows, its number and the run alone."""
+    table = table.take(pc.sort_indices(table, sort_keys=[(ROW, "ascending")]))
+    out = table.column(OUTSIDE).to_numpy()
+    outside, inside = table.filter(pa.array(out)), table.filter(pa.array(~out))
+    plan = dataclasses.replace(task.plan, mechanism=task.mechanism, found_rules=False)
+    rng = plan.randomness.generator(f"cell {number}")
+    job = _prepared(inside, task)
+    made = make_rows(job, plan, rng, native=task.native)
+    order = rng.integers(0, 2**64, size=made.table.num_rows, dtype=np.uint64)
+    compared = _compared(made, inside, outside, task, plan.randomness.generator(f"measured {number}"))
+    return DoneCell(made.table, order, made.leaving_schema, made.facts, made.rows_in, compared, made.seconds)
+
+
+def _prepared(inside: pa.Table, task: CellTask) -> Prepared:
+    plan, codec = task.plan, task.codec
+    levels = inside.column(LEVEL).to_numpy().astype(np.int64)
+    encoded = inside.select([column.field.name for column in codec.columns])
+    strata = np.zeros(len(levels), dtype=np.int64)
+    if plan.strata is not None:
+        found = pc.dictionary_encode(plain(inside.column(plan.strata))).indices
+        strata = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+    records = codec.encode(encoded, levels=levels, strata=strata)
+    records = dataclasses.replace(records, persons=persons_of_table(inside, plan.schema))
+    public = inside.select(list(task.public)) if task.public else None
+    return Prepared(encoded, None, codec, records, (), task.told, public)
+
+
+def _compared(
+    made: Made, inside: pa.Table, outside: pa.Table, task: CellTask, rng: np.random.Generator
+) -> Compared | None:
+    """Whole neighbourhoods of a cell with what was made of them, drawn at random; nothing where none is.
+
+    A neighbourhood is a set of groups side by side. All its people and all rows made of them are looked at, so that
+    each is hidden among as many alike as in the whole table.
+    """
+    if not task.share:
+        return None
+    workings, values = made.workings, made.job.records.values
+    kept = np.arange(inside.num_rows) if workings is None or workings.kept is None else workings.kept
+    none = np.full(made.released.num_rows, -1, dtype=np.int64)
+    if workings is None or workings.labels is None or workings.drawn_from is None:
+        return _compared_rows(made, inside, outside, task, rng)
+    labels, sizes = workings.labels, np.bincount(workings.labels)
+    centres = _sums(values, labels, len(sizes)) / sizes[:, None]
+    regions, count = np.zeros(len(sizes), dtype=np.int64), 1
+    far = np.zeros(outside.num_rows, dtype=np.int64)
+    if task.share < 1.0:
+        tree, count = cut_tree(centres, max(1.0, _REGION_ROWS * len(sizes) / len(labels)))
+        regions = leaf_in(tree, centres, np.arange(len(sizes)))
+        if outside.num_rows:
+            coordinates = task.codec.encode(outside.select(made.job.original.column_names), unseen="mean").values
+            far = leaf_in(tree, coordinates, np.arange(outside.num_rows))
+    wanted = int(np.floor(task.share * count + rng.random())) if task.share < 1.0 else count
+    chosen = np.isin(np.arange(count), rng.permutation(count)[:wanted])
+    rows = np.flatnonzero(chosen[regions[labels]])
+    drawn = np.flatnonzero(chosen[regions[workings.drawn_from]])
+    met = np.zeros(len(rows), dtype=np.int64) if workings.levels is None else workings.levels[rows]
+    return Compared(
+        inside.take(pa.array(kept[rows])),
+        made.released.take(pa.array(drawn)),
+        outside.take(pa.array(np.flatnonzero(chosen[far]))),
+        labels[rows],
+        met,
+        workings.drawn_from[drawn],
+        none[drawn],
+    )
+
+
+def _compared_rows(
+    made: Made, inside: pa.Table, outside: pa.Table, task: CellTask, rng: np.random.Generator
+) -> Compared:
+    """Rows drawn at random with what each became, of a method without groups."""
+    rows = np.flatnonzero(rng.random(inside.num_rows) < task.share)
+    origin = None if made.workings is None else made.workings.origin
+    place = np.full(inside.num_rows, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    if origin is None:
+        drawn = np.flatnonzero(rng.random(made.released.num_rows) < task.share)
+        origin = np.full(len(drawn), -1, dtype=np.int64)
+    else:
+        drawn = np.flatnonzero(place[origin] >= 0)
+        origin = place[origin[drawn]]
+    none = np.full(len(rows), -1, dtype=np.int64)
+    far = np.flatnonzero(rng.random(outside.num_rows) < task.share)
+    return Compared(
+        inside.take(pa.array(rows)),
+        made.released.take(pa.array(drawn)),
+        outside.take(pa.array(far)),
+        none,
+        none.copy(),
+        np.full(len(drawn), -1, dtype=np.int64),
+        origin,
+    )
+
+
+def _sums(values: NDArray[np.float64], labels: NDArray[np.int64], groups: int) -> NDArray[np.float64]:
+    """Sums of the coordinates of each group."""
+    return np.column_stack([np.bincount(labels, weights=column, minlength=groups) for column in values.T])
+
+
+def merge_facts(
+    parts: Sequence[tuple[Fact, ...]], rows: Sequence[int], *, persons: int | None, classes: int, pairs: int
+) -> tuple[Fact, ...]:
+    """What the facts of all cells come to; refuses what cells say differently and nothing adds up.
+
+    ``persons`` are those of the table, ``classes`` those of its target, ``pairs`` the rare ones of its rules.
+    """
+    merged: list[Fact] = []
+    longest = max(parts, key=len)
+    for fact in longest:
+        found = [[each for each in part if type(each) is type(fact)] for part in parts]
+        if isinstance(fact, CountsKept):  # a cell may lack what others have: no category, no missing cell
+            found = [each for each in found if each]
+        place = [each for each in longest if type(each) is type(fact)].index(fact)
+        if any(len(each) <= place for each in found) or not {type(each) for part in parts for each in part} <= {
+            type(each) for each in longest
+        }:
+            raise PrivacyRefusal(_DIFFERENT)
+        merged.append(_sum_of(fact, [each[place] for each in found], persons, classes, pairs))
+    cut = any(isinstance(fact, Grouped) for fact in merged)
+    return (*merged, *((Celled(len(parts), min(rows)),) if cut else ()))
+
+
+def _sum_of(fact: Fact, alike: list[Any], persons: int | None, classes: int, pairs: int) -> Fact:
+    match fact:
+        case Grouped():
+            total: Fact = dataclasses.replace(
+                fact,
+                smallest=min(each.smallest for each in alike),
+                asked_min=min(each.asked_min for each in alike),
+                asked_max=max(each.asked_max for each in alike),
+                **{name: sum(getattr(each, name) for each in alike) for name in _COUNTS},
+            )
+            varying = {*_COUNTS, "smallest", "asked_min", "asked_max"}
+        case Synthesized() | Shuffled():
+            total, varying = dataclasses.replace(fact, rows=sum(each.rows for each in alike)), {"rows"}
+        case PersonsApart():
+            left = sum(each.left_out for each in alike)
+            total, varying = dataclasses.replace(fact, persons=persons or 0, left_out=left), {"persons", "left_out"}
+        case ClassPure():
+            total, varying = dataclasses.replace(fact, classes=classes), {"classes"}
+        case ColumnRulesKept():
+            total, varying = dataclasses.replace(fact, rare_pairs=pairs), {"rare_pairs"}
+        case CountsKept():
+            names = ("category_columns", "missing_columns")
+            total = CountsKept(*(max(getattr(each, name) for each in alike) for name in names))
+            varying = set(names)
+        case _:
+            total, varying = fact, set()
+    for name in {field.name for field in dataclasses.fields(fact)} - varying:
+        if any(getattr(each, name) != getattr(fact, name) for each in alike):
+            raise PrivacyRefusal(_DIFFERENT)
+    return total

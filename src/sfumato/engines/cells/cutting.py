@@ -1,0 +1,173 @@
+"""The second pass: rare values shared, rows encoded, each row to its cell, and what only all rows can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.errors import SchemaError, SfumatoError
+from sfumato.engines.cells.cell import LEVEL, OUTSIDE, ROW
+from sfumato.engines.cells.cuts import Cuts, leaves_of
+from sfumato.engines.cells.learn import Learned
+from sfumato.engines.cells.reading import Run
+from sfumato.tables.levels import levels_of_table
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, rules_within
+from sfumato.tables.schema import Role, Schema
+
+__all__ = ["Counted", "Cutter", "kept_rules"]
+
+
+@dataclass
+class Counted:
+    """What was counted while rows were cut: grows run by run.
+
+    ``rows`` of each leaf and, where rows are not people, ``people`` of each; those of each part, and of the table.
+    """
+
+    rows: list[int]
+    recoded: int = 0
+    filled: int = 0
+    held_out: int = 0
+    broken: dict[str, int] = field(default_factory=dict)
+    people: list[int] | None = None
+    people_of_parts: list[int] = field(default_factory=list)
+    people_of_all: int = 0
+
+
+class _People:
+    """Different persons of each leaf, by their numbers."""
+
+    def __init__(self, leaves: int) -> None:
+        self._found: list[list[NDArray[np.uint64]]] = [[] for _ in range(leaves)]
+        self._least = [0] * leaves
+
+    def add(self, leaf: int, persons: NDArray[np.uint64]) -> None:
+        found = self._found[leaf]
+        found.append(np.unique(persons))
+        if sum(map(len, found)) > 2 * self._least[leaf] + 65_536:
+            self._least[leaf] = len(self.of([leaf]))
+
+    def of(self, leaves: Iterable[int]) -> NDArray[np.uint64]:
+        leaves = list(leaves)
+        for leaf in leaves:
+            if len(self._found[leaf]) > 1:
+                self._found[leaf] = [np.unique(np.concatenate(self._found[leaf]))]
+        nobody = [np.empty(0, dtype=np.uint64)]
+        return np.unique(np.concatenate([*nobody, *(each for leaf in leaves for each in self._found[leaf])]))
+
+
+class Cutter:
+    """Gives rows of a source to leaves, as every engine does it, and counts; mutable for the sake of one pass."""
+
+    def __init__(self, learned: Learned, cuts: Cuts) -> None:
+        self.learned, self.cuts = learned, cuts
+        self.counted = Counted([0] * cuts.leaves)
+        schema = learned.plan.schema
+        self._names = [column.field.name for column in learned.job.codec.columns]
+        self._beside = [each.name for each in schema if each.role in (Role.PUBLIC, Role.PERSON)]
+        self._rules = _RuleWatch(learned)
+        self._people = _People(cuts.leaves)
+
+    def count(self) -> Counted:
+        """What was counted, once all rows were cut."""
+        parts = [list(leaves_of(tree)) for tree in self.cuts.trees]
+        if self.learned.chance.person is None:
+            self.counted.people_of_parts = [sum(self.counted.rows[leaf] for leaf in leaves) for leaves in parts]
+            self.counted.people_of_all = sum(self.counted.rows)
+        else:
+            self.counted.people = [len(self._people.of([leaf])) for leaf in range(self.cuts.leaves)]
+            self.counted.people_of_parts = [len(self._people.of(leaves)) for leaves in parts]
+            self.counted.people_of_all = len(self._people.of(range(self.cuts.leaves)))
+        return self.counted
+
+    def cut(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
+        """Leaves of some rows, each with its rows."""
+        out = self.learned.chance.held_out(run)
+        if out.any():
+            yield from self.cut_outside(run.take(np.flatnonzero(out)))
+            run = run.take(np.flatnonzero(~out))
+        if not len(run):
+            return
+        plan, chance = self.learned.plan, self.learned.chance
+        level_1 = plan.mechanism.traits.level_1
+        levels, _ = levels_of_table(plan.level, run.table, plan.schema, allow_level_1=level_1, among=2**31)
+        table, persons = run.table, chance.of_persons(run.table)
+        if self.learned.job.shared is not None:
+            table, recoded, filled = self.learned.job.shared.part(table, chance.of_rows(run.rows, "filled"))
+            self.counted.recoded += recoded
+            self.counted.filled += filled
+        values = self.learned.job.codec.encode(table.select(self._names)).values
+        self._rules.add(table, self.counted.broken)
+        leaf = self.cuts.leaf_of(table, values)
+        if (leaf < 0).any():
+            raise SfumatoError("rows are of a stratum that was not seen before; the file changed while it was read")
+        for each, count in enumerate(np.bincount(leaf, minlength=self.cuts.leaves).tolist()):
+            self.counted.rows[each] += count
+        yield from self._by_leaf(table, run.rows, levels, leaf, persons, outside=False)
+
+    def cut_outside(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
+        """The same of rows that are held out: they go along to be compared, and count for nothing."""
+        shared = self.learned.job.shared
+        table = run.table if shared is None else shared.like(run.table)
+        values = self.learned.job.codec.encode(table.select(self._names), unseen="mean").values
+        self.counted.held_out += len(run)
+        nothing = np.zeros(len(run), dtype=np.int64)
+        yield from self._by_leaf(table, run.rows, nothing, self.cuts.leaf_of(table, values), None, outside=True)
+
+    def _by_leaf(
+        self,
+        table: pa.Table,
+        rows: NDArray[np.int64],
+        levels: NDArray[np.int64],
+        leaf: NDArray[np.int64],
+        persons: NDArray[np.uint64] | None,
+        *,
+        outside: bool,
+    ) -> Iterator[tuple[int, pa.Table]]:
+        names = [name for name in dict.fromkeys([*self._names, *self._beside]) if name in table.column_names]
+        table = table.select(names)
+        table = table.append_column(ROW, pa.array(rows)).append_column(LEVEL, pa.array(levels.astype(np.int32)))
+        table = table.append_column(OUTSIDE, pa.array(np.full(len(rows), outside)))
+        order = np.argsort(leaf, kind="stable")
+        sorted_rows, bounds = table.take(pa.array(order)), np.searchsorted(leaf[order], np.arange(self.cuts.leaves + 1))
+        for each in np.unique(leaf[leaf >= 0]).tolist():
+            if persons is not None:
+                self._people.add(each, persons[leaf == each])
+            yield each, sorted_rows.slice(int(bounds[each]), int(bounds[each + 1] - bounds[each]))
+
+
+class _RuleWatch:
+    """Counts the rows that break each rule, beside rows that show what each label decides."""
+
+    def __init__(self, learned: Learned) -> None:
+        self.schema: Schema = learned.job.codec.schema
+        self.rules = rules_within(self.schema) if learned.plan.mechanism.traits.synthetic else ()
+        original = learned.job.original
+        self.shown: dict[Rule, pa.Table] = {}
+        self.periods: dict[Rule, int | None] = {}
+        for rule in self.rules:
+            cells = {name: cells_of_column(original.column(name), self.schema[name]) for name in rule.columns}
+            self.periods[rule] = period_of(rule, cells)
+            first = np.unique(cells[rule.columns[0]].values, return_index=True)[1].astype(np.int64)
+            self.shown[rule] = original.select(rule.columns).take(pa.array(first if rule.form == "->" else first[:0]))
+
+    def add(self, table: pa.Table, broken: dict[str, int]) -> None:
+        for rule in self.rules:
+            both = pa.concat_tables([self.shown[rule], table.select(rule.columns)])
+            cells = {name: cells_of_column(both.column(name), self.schema[name]) for name in rule.columns}
+            found = int(broken_rows(rule, cells, self.periods[rule]).sum())
+            if found:
+                broken[str(rule)] = broken.get(str(rule), 0) + found
+
+
+def kept_rules(rules: Iterable[Rule], broken: Mapping[str, int], *, found: bool, rows: int) -> tuple[str, ...]:
+    """Rules that no row breaks; one that the owner wrote down must be among them."""
+    texts = [str(rule) for rule in rules]
+    wrong = [text for text in texts if broken.get(text)]
+    if wrong and not found:
+        raise SchemaError(f"{broken[wrong[0]]} of {rows} rows break the rule '{wrong[0]}'; mend them, or remove it")
+    return tuple(text for text in texts if text not in wrong)

@@ -1,0 +1,319 @@
+"""What a first look at all rows teaches: a sample, witnesses of all that binds, and from these what prepares a table.
+
+A witness is a row that shows what the whole table would show: the first k persons who hold a value, an extreme, a
+missing cell, or a cell that is not what its column seems to be. Whatever asks whether k persons hold something gets
+the same answer from sample and witnesses as from all rows, so that schema, rare values and codec can be settled on
+them. The witnesses of a table's parts, taken together, hold the witnesses of the table: parts can be looked at apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core.errors import OptionError, SchemaError, TableError
+from sfumato.core.progress import tell
+from sfumato.core.randomness import Randomness
+from sfumato.engines.cells.reading import Chance, Run
+from sfumato.engines.plan import Plan, Prepared, prepare, settle
+from sfumato.mechanisms.protocol import Mechanism
+from sfumato.tables.cells import absent_cells, plain, read_numbers
+from sfumato.tables.field import DateStep, Field, Kind
+from sfumato.tables.levels import levels_of_table
+from sfumato.tables.schema import Role, Schema
+
+__all__ = ["MOST_VALUES", "SAMPLE_ROWS", "Learned", "Look", "learn", "look_at", "witnesses"]
+
+SAMPLE_ROWS = 100_000
+"""Rows that are drawn for whatever is estimated: scales, cuts, and the schema where none is given."""
+
+MOST_VALUES = 20_000
+"""Most different values of a column of categories that are counted."""
+
+_HEAD = 20_000
+_TIMES = 4  # looks at all rows before a schema must have settled
+_LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+
+Places = NDArray[np.int64]
+Runs = Callable[[], Iterable[Run]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Look:
+    """What one look at rows found: ``sample`` and ``witnesses`` of those inside, sample of those held out, counts."""
+
+    sample: Run
+    witnesses: Run
+    outside: Run
+    rows: int
+    held_out: int
+    highest: int
+
+    @property
+    def rows_seen(self) -> tuple[Run, NDArray[np.bool_]]:
+        """Sample and witnesses in the order of the source, each row once, and which of them are of the sample."""
+        rows = np.concatenate([self.sample.rows, self.witnesses.rows])
+        found, places = np.unique(rows, return_index=True)
+        table = pa.concat_tables([self.sample.table, self.witnesses.table])
+        return Run(table.take(pa.array(places)).combine_chunks(), found), places < len(self.sample)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Learned:
+    """What is settled before rows are cut into cells."""
+
+    plan: Plan
+    job: Prepared
+    look: Look
+    seen: Run
+    sampled: NDArray[np.bool_]
+    chance: Chance
+
+    def __repr__(self) -> str:
+        return f"Learned({self.plan!r})"
+
+
+def learn(
+    runs: Runs, mechanism: Mechanism, randomness: Randomness, told: Mapping[str, Any], *, rows: int | None = None
+) -> Learned:
+    """Settle schema, rare values and codec of all rows from one look at them, or another where the first surprises.
+
+    ``told`` is what `settle` is told; ``runs`` reads the source anew each time.
+    """
+    head = next(iter(runs()), None)
+    if head is None:
+        raise TableError("the table has no rows; bring at least as many as the highest privacy level")
+    choices = {**told, "holdout": None, "seed": randomness.seed}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        schema = settle(head.table.slice(0, _HEAD), mechanism, **choices).schema
+    floor = mechanism.traits.holders or mechanism.traits.floor or 2
+    chance = Chance.of(randomness, _person(schema), told.get("holdout"))
+    k = max(floor, 2)
+    for _ in range(_TIMES):
+        look = look_at(_told(runs(), rows), schema, k, chance, told.get("level"), level_1=mechanism.traits.level_1)
+        seen, sampled = look.rows_seen
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            plan = settle(seen.table, mechanism, **choices)
+        if look.highest <= k and _ties(plan.schema) == _ties(schema):
+            break
+        schema, k = plan.schema, max(k, look.highest)
+    else:
+        raise SchemaError("what the columns hold cannot be told from a look at all rows; bring a schema (--schema)")
+    for each in said:
+        warnings.warn(each.message, stacklevel=2)
+    _refuse_crowded(seen.table, plan.schema)
+    plan = dataclasses.replace(plan, randomness=randomness)
+    job = prepare(seen.table, plan)
+    held = told.get("holdout")
+    return Learned(dataclasses.replace(plan, holdout=held), job, look, seen, sampled, chance)
+
+
+def look_at(
+    runs: Iterable[Run], schema: Schema, k: int, chance: Chance, level: str | int | None, *, level_1: bool
+) -> Look:
+    """Sample and witnesses of rows that come in runs."""
+    kept, count, held, highest = _Kept(schema, k, chance), 0, 0, 0
+    outside = _Sample(chance, "outside")
+    sample = _Sample(chance, "sample")
+    for run in runs:
+        out = chance.held_out(run)
+        if out.any():
+            outside.add(run.take(np.flatnonzero(out)))
+            held += int(out.sum())
+            run = run.take(np.flatnonzero(~out))
+        if not len(run):
+            continue
+        levels, _ = levels_of_table(level, run.table, schema, allow_level_1=level_1, among=2**31)
+        highest, count = max(highest, int(levels.max(initial=0))), count + len(run)
+        sample.add(run)
+        kept.add(run, levels)
+    if not count:
+        raise TableError("the table has no rows; bring at least as many as the highest privacy level")
+    return Look(sample.done(), kept.done(), outside.done(), count, held, highest)
+
+
+def _told(runs: Iterable[Run], rows: int | None) -> Iterator[Run]:
+    for run in runs:
+        yield run
+        if rows:
+            tell("reading rows", (int(run.rows[-1]) + 1) / rows)
+
+
+def _person(schema: Schema) -> str | None:
+    return next((field.name for field in schema if field.role is Role.PERSON), None)
+
+
+def _ties(schema: Schema) -> list[tuple[Any, ...]]:
+    """What a look takes from a schema: another look is needed where it was another one."""
+    return [
+        (field.name, field.kind, field.role is Role.IDENTIFIER, field.format, sorted(field.missing), field.domain.step)
+        for field in schema
+    ]
+
+
+def _refuse_crowded(table: pa.Table, schema: Schema) -> None:
+    for field in schema.encoded:
+        if field.kind in _LISTED and pc.count_distinct(plain(table.column(field.name))).as_py() > MOST_VALUES:
+            raise OptionError(
+                f"column {field.name!r} has more than {MOST_VALUES} different values, which are not counted in a file "
+                "that goes through in cells; drop it as an identifier, or write wider values"
+            )
+
+
+class _Sample:
+    """Keeps the rows with the lowest numbers by chance, so many at most."""
+
+    def __init__(self, chance: Chance, purpose: str) -> None:
+        self.chance, self.purpose = chance, purpose
+        self.parts: list[Run] = []
+        self.drawn: list[NDArray[np.uint64]] = []
+        self.bar = np.uint64(2**64 - 1)
+        self.held = 0
+
+    def add(self, run: Run) -> None:
+        drawn = self.chance.of_rows(run.rows, self.purpose)
+        low = np.flatnonzero(drawn <= self.bar)
+        if not len(low):
+            return
+        self.parts.append(run.take(low))
+        self.drawn.append(drawn[low])
+        self.held += len(low)
+        if self.held > 2 * SAMPLE_ROWS:
+            self._cut()
+
+    def done(self) -> Run:
+        if not self.parts:
+            return Run(pa.table({}), np.empty(0, dtype=np.int64))
+        self._cut()
+        return self.parts[0]
+
+    def _cut(self) -> None:
+        whole, drawn = _joined(self.parts), np.concatenate(self.drawn)
+        stay = np.arange(len(drawn))
+        if len(drawn) > SAMPLE_ROWS:
+            stay = np.sort(np.argpartition(drawn, SAMPLE_ROWS - 1)[:SAMPLE_ROWS])
+            self.bar = drawn[stay].max()
+        self.parts, self.drawn, self.held = [whole.take(stay)], [drawn[stay]], len(stay)
+
+
+class _Kept:
+    """Keeps the witnesses of all rows so far."""
+
+    def __init__(self, schema: Schema, k: int, chance: Chance) -> None:
+        self.schema, self.k, self.chance = schema, k, chance
+        self.parts: list[Run] = []
+        self.levels: list[Places] = []
+        self.settled = 0
+
+    def add(self, run: Run, levels: Places) -> None:
+        places = witnesses(run.table, self.schema, self.k, self.chance.of_persons(run.table), levels)
+        self.parts.append(run.take(places))
+        self.levels.append(levels[places])
+        if sum(map(len, self.parts)) > 2 * self.settled + SAMPLE_ROWS // 2:
+            self._cut()
+
+    def done(self) -> Run:
+        self._cut()
+        return self.parts[0]
+
+    def _cut(self) -> None:
+        whole, levels = _joined(self.parts), np.concatenate(self.levels)
+        places = witnesses(whole.table, self.schema, self.k, self.chance.of_persons(whole.table), levels)
+        self.parts, self.levels, self.settled = [whole.take(places)], [levels[places]], len(places)
+
+
+def _joined(parts: list[Run]) -> Run:
+    table = pa.concat_tables([part.table for part in parts]).unify_dictionaries().combine_chunks()
+    return Run(table, np.concatenate([part.rows for part in parts]))
+
+
+def witnesses(
+    table: pa.Table, schema: Schema, k: int, persons: NDArray[np.uint64] | None, levels: Places | None = None
+) -> Places:
+    """Places of the rows that show what the table would show to whoever asks whether k persons hold it.
+
+    Of every column the first k persons who have a cell and who lack one; of categories the first k of each value; of
+    numbers and dates the first k at either end, of cells that are none, and of those off the step. Then the first of
+    the highest level.
+    """
+    keep = np.zeros(table.num_rows, dtype=np.bool_)
+    for field in schema:
+        if field.name in table.column_names:
+            for codes in _asked(table.column(field.name), field):
+                keep[_first(codes, k, persons)] = True
+    if levels is not None and len(levels):
+        keep[int(np.argmax(levels))] = True
+    return np.flatnonzero(keep)
+
+
+def _asked(column: pa.ChunkedArray, field: Field) -> Iterator[Places]:
+    """Codes of what may be asked of the cells of a column; -1 where nothing is."""
+    array = plain(column)
+    absent = absent_cells(array, field.missing)
+    yield np.where(absent, 0, -1)
+    yield np.where(absent, -1, 0)
+    if field.role in (Role.IDENTIFIER, Role.PERSON) or absent.all():
+        return
+    if field.kind in _LISTED:
+        coded = pc.dictionary_encode(array)
+        if len(coded.dictionary) <= MOST_VALUES + len(field.missing):
+            codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+            yield np.where(absent, -1, codes)
+        else:  # more than are handled, which one row of each shows
+            codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+            first = np.unique(codes, return_index=True)[1]
+            yield np.where(np.isin(np.arange(len(codes)), first), codes, -1)
+        return
+    values, absent = read_numbers(column, field)
+    strange = ~absent & ~np.isfinite(values)
+    yield np.where(strange, 0, -1)
+    fine = values[~absent & ~strange]
+    if len(fine):
+        for edge in (fine.min(), fine.max()):
+            yield np.where(values == edge, 0, -1)
+    step = _step(field)
+    if step is not None:
+        low = field.domain.low if isinstance(field.domain.low, int | float) else 0.0
+        count = (np.where(absent | strange, low, values) - low) / step
+        off = np.abs(count - np.rint(count)) > 1e-9 * np.maximum(1.0, np.abs(count))
+        yield np.where(off, 0, -1)
+
+
+def _step(field: Field) -> float | None:
+    """Step that all cells of a column seem to keep; None where they keep none."""
+    step = field.domain.step
+    if isinstance(step, DateStep):
+        return 1.0
+    if step is None and field.format is not None and field.kind is Kind.CONTINUOUS:
+        return float(f"1e-{len(field.format.partition('.')[2])}")
+    return 1.0 if step is None and field.kind is Kind.INTEGER else step
+
+
+def _first(codes: Places, k: int, persons: NDArray[np.uint64] | None) -> Places:
+    """Places of the first k persons of each code."""
+    there = np.flatnonzero(codes >= 0)
+    if not len(there):
+        return there
+    held = codes[there]
+    if persons is not None:
+        order = np.lexsort((there, persons[there], held))
+        who = persons[there][order]
+        new = np.append(True, (held[order][1:] != held[order][:-1]) | (who[1:] != who[:-1]))
+        there = np.sort(there[order[new]])
+        held = codes[there]
+    if not held.any():
+        return there[:k]
+    order = np.argsort(held, kind="stable")
+    starts = np.flatnonzero(np.append(True, held[order][1:] != held[order][:-1]))
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    return there[order[rank < k]]

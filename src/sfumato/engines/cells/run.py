@@ -1,0 +1,342 @@
+"""The engine for tables in cells: learn, cut, sanitize each cell, and put the rows together in an order by chance."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.documents import parse_json, typed, write_json
+from sfumato.core.documents import plain as plain_values
+from sfumato.core.errors import OptionError
+from sfumato.core.facts import Fact, HeldOut, RareValues, fact_from_json, fact_to_json
+from sfumato.core.progress import tell
+from sfumato.core.randomness import Randomness
+from sfumato.engines.cells.cell import CellTask, DoneCell, merge_facts, sanitize_cell
+from sfumato.engines.cells.cuts import cut_cells, merged
+from sfumato.engines.cells.cutting import Counted, Cutter, kept_rules
+from sfumato.engines.cells.learn import SAMPLE_ROWS, Learned, learn
+from sfumato.engines.cells.reading import Run, read_runs
+from sfumato.engines.cells.spill import Spill, frame_of, table_of
+from sfumato.engines.chunks.source import Source
+from sfumato.engines.chunks.transform import Sink
+from sfumato.engines.memory import crowd_of
+from sfumato.engines.outcome import Apart, Comparison, Outcome
+from sfumato.mechanisms.condense.classwise import FLOOR, ClasswiseCondensation, choose_size
+from sfumato.mechanisms.condense.mechanism import Condensation
+from sfumato.mechanisms.protocol import Mechanism, Workings
+from sfumato.mechanisms.randomize.mechanism import Randomization
+from sfumato.tables.cells import plain
+from sfumato.tables.codec import Codec
+from sfumato.tables.frames import to_arrow
+from sfumato.tables.kept_rules import keep_rules
+from sfumato.tables.persons import persons_of_table
+from sfumato.tables.schema import Role, Schema
+from sfumato.tables.spreadsheet import FormulaCount
+
+__all__ = ["in_cells", "run_by_cells"]
+
+_BUCKET_ROWS = 1 << 18  # released rows that are put in order at a time
+_LABEL, _MET, _DRAWN, _ORIGIN = "\x1flabel", "\x1fmet", "\x1fdrawn", "\x1forigin"
+
+Into = Callable[[pa.Schema], AbstractContextManager[Sink]]
+
+
+def in_cells(mechanism: Mechanism, told: Mapping[str, Any]) -> None:
+    """Refuse a method, or a choice, that needs all rows at once.
+
+    Raises
+    ------
+    OptionError
+        With what to take in its place.
+    """
+    if not isinstance(mechanism, Condensation | ClasswiseCondensation | Randomization):
+        raise OptionError(
+            f"the method {mechanism.method!r} needs all rows at once, and the table does not go into memory at once; "
+            "take condense, classwise or randomize, or grant more with --memory"
+        )
+    for name in ("weight", "rows", "where", "keep_persons"):
+        if told.get(name):
+            option = name.replace("_", "-")
+            raise OptionError(f"--{option} needs all rows at once; leave it out, or grant more memory with --memory")
+
+
+def run_by_cells(
+    source: Source,
+    mechanism: Mechanism,
+    randomness: Randomness,
+    told: Mapping[str, Any],
+    spill: Spill,
+    *,
+    most_rows: int,
+    mark: str | None = None,
+    into: Into | None = None,
+    measured: int = SAMPLE_ROWS,
+    native: bool = False,
+    spreadsheet_safe: bool = False,
+) -> Outcome:
+    """Sanitize a source in cells of at most about ``most_rows``; rows come as a table, or go ``into`` a sink.
+
+    ``randomness`` must be repeatable. About ``measured`` rows are kept to be compared with what they became. With a
+    ``mark`` of all that a run is told, what an earlier one of that mark has put aside is taken up.
+    """
+    in_cells(mechanism, told)
+    learned = learn(lambda: read_runs(source), mechanism, randomness, told, rows=source.rows)
+    columns = parts_of(learned)
+    seen = learned.job.shared.table if learned.job.shared is not None else learned.seen.table
+    here = np.flatnonzero(learned.sampled)
+    values, rows = learned.job.records.values[here], learned.look.rows
+    cuts = cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows).with_parts_of(seen)
+    counted = _taken_up(spill, mark)
+    if counted is None:
+        counted = _cut_all(source, Cutter(learned, cuts), told.get("holdout"), spill)
+        spill.put("state", [write_json({"mark": mark, "counted": plain_values(counted)}, "canonical").encode()])
+    least = max(learned.look.highest, mechanism.traits.floor or 2)
+    cells = merged(cuts, counted.rows, counted.people, least)
+    task, pairs = task_of(learned, counted, native=native, measured=measured)
+    bits = max(0, int(np.ceil(np.log2(max(1.0, learned.look.rows / _BUCKET_ROWS)))))
+    for number, leaves in enumerate(cells):
+        if not spill.has(f"cell-{number}"):
+            done = sanitize_cell(spill.rows(leaves), task, number)
+            spill.put(f"cell-{number}", frames_of(done, bits))
+        tell("sanitizing cells", (number + 1) / len(cells))
+        for leaf in leaves:
+            spill.drop(f"leaf-{leaf}")
+    return gather(learned, counted, spill, len(cells), pairs, bits, into=into, spreadsheet_safe=spreadsheet_safe)
+
+
+def _taken_up(spill: Spill, mark: str | None) -> Counted | None:
+    """What an earlier run has counted, whose rows lie here; None where there is none of this mark."""
+    if mark is not None and spill.has("state"):
+        state = parse_json(spill.frame("state", 0))
+        if state["mark"] == mark:
+            return typed(Counted, state["counted"])
+    spill.clear()
+    return None
+
+
+def _cut_all(source: Source, cutter: Cutter, holdout: Any, spill: Spill) -> Counted:
+    """Put all rows aside by leaf, and count."""
+    look = cutter.learned.look
+    for run in read_runs(source):
+        for leaf, rows in cutter.cut(run):
+            spill.add(leaf, rows)
+        tell("cutting rows", (int(run.rows[-1]) + 1) / (look.rows + look.held_out))
+    for leaf, rows in _outside(holdout, cutter):
+        spill.add(leaf, rows)
+    spill.flush()
+    return cutter.count()
+
+
+def parts_of(learned: Learned) -> tuple[str, ...]:
+    """Columns whose values never mix in a cell."""
+    plan, target = learned.plan, learned.plan.schema.target
+    apart = [] if plan.strata is None else [plan.strata]
+    if isinstance(plan.mechanism, ClasswiseCondensation) and target is not None:
+        apart.append(target.name)
+    return tuple(dict.fromkeys(apart))
+
+
+def _outside(holdout: Any, cutter: Cutter) -> Iterator[tuple[int, pa.Table]]:
+    """People of a table of their own whom the release is not made from."""
+    if holdout is None or isinstance(holdout, float):
+        return
+    table = to_arrow(holdout)[0]
+    first = cutter.learned.look.rows + cutter.learned.look.held_out
+    yield from cutter.cut_outside(Run(table, np.arange(first, first + table.num_rows)))
+
+
+def task_of(learned: Learned, counted: Counted, *, native: bool, measured: int) -> tuple[CellTask, int]:
+    """What every cell must know, and how many rare pairs the rules that are kept show."""
+    plan, job = learned.plan, learned.job
+    rows, pairs = learned.look.rows, 0
+    rules: tuple[str, ...] = ()
+    if plan.mechanism.traits.synthetic and job.codec.schema.rules:
+        kept = keep_rules(
+            job.original, job.codec, crowd=crowd_of(job, plan), found=plan.found_rules, persons=job.records.persons
+        )
+        if kept is not None:
+            rules, pairs = kept_rules(kept.rules, counted.broken, found=plan.found_rules, rows=rows), kept.rare_pairs
+        codec = Codec(dataclasses.replace(job.codec.schema, rules=rules), job.codec.columns)
+    else:
+        codec = job.codec
+    public = tuple(field.name for field in plan.schema if field.role is Role.PUBLIC)
+    mechanism: Mechanism = plan.mechanism
+    if isinstance(mechanism, ClasswiseCondensation):
+        if mechanism.k is None:
+            floor = max(FLOOR, learned.look.highest)
+            size = choose_size(np.array(counted.people_of_parts), floor, mechanism.tolerance)
+            mechanism = dataclasses.replace(mechanism, k=size)
+        mechanism = dataclasses.replace(mechanism, grouping=mechanism.grouping or "compact")
+    share = min(1.0, measured / rows) if measured else 0.0
+    return CellTask(plan, mechanism, codec, job.told, public, share, native), pairs
+
+
+def frames_of(done: DoneCell, bits: int) -> list[bytes]:
+    """A finished cell as frames: what was done, its rows bucket by bucket, and those that are measured."""
+    facts = [fact_to_json(fact) for fact in done.facts]
+    about = {"facts": facts, "rows_in": done.rows_in, "seconds": done.seconds, "schema": done.schema.to_toml()}
+    bucket = _bucket(done.order, bits)
+    table = done.table.append_column("\x1forder", pa.array(done.order))
+    frames = [write_json(about, "canonical").encode()]
+    frames += [frame_of(table.filter(pa.array(bucket == each))) for each in range(1 << bits)]
+    if done.compared is not None:
+        kept = done.compared
+        original = kept.original.append_column(_LABEL, pa.array(kept.labels)).append_column(_MET, pa.array(kept.met))
+        released = kept.released.append_column(_DRAWN, pa.array(kept.drawn_from))
+        released = released.append_column(_ORIGIN, pa.array(kept.origin))
+        frames += [frame_of(original), frame_of(released), frame_of(kept.outside)]
+    return frames
+
+
+def _bucket(order: NDArray[np.uint64], bits: int) -> NDArray[np.int64]:
+    return (order >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(len(order), dtype=np.int64)
+
+
+def gather(
+    learned: Learned,
+    counted: Counted,
+    spill: Spill,
+    cells: int,
+    pairs: int,
+    bits: int,
+    *,
+    into: Into | None,
+    spreadsheet_safe: bool,
+) -> Outcome:
+    """What came of all cells: their rows in the order that chance gave them, facts, and what is measured."""
+    told = [parse_json(spill.frame(f"cell-{number}", 0)) for number in range(cells)]
+    schema = Schema.from_toml(told[0]["schema"])
+    facts = merge_facts(
+        [tuple(fact_from_json(fact) for fact in each["facts"]) for each in told],
+        [each["rows_in"] for each in told],
+        persons=counted.people_of_all if learned.chance.person is not None else None,
+        classes=_classes(learned),
+        pairs=pairs,
+    )
+    formulas, rows_out, whole = FormulaCount(_names(spill)), 0, list[pa.Table]()
+    if into is None:
+        whole = list(_ordered(spill, cells, bits))
+        rows_out = sum(table.num_rows for table in whole)
+    else:
+        first = table_of(spill.frame("cell-0", 1)).schema
+        with into(pa.schema([field for field in first if field.name != "\x1forder"])) as sink:
+            for table in _ordered(spill, cells, bits):
+                for batch in table.to_batches():
+                    formulas.add(batch)
+                    sink.write(batch)
+                rows_out += table.num_rows
+    told_formulas = () if into is None else formulas.facts(quoted=spreadsheet_safe)
+    comparison, workings = _comparison(learned, spill, cells, bits)
+    return Outcome(
+        recipe=learned.plan.recipe(dataclasses.replace(learned.job.told, rules=schema.rules)),
+        table=pa.concat_tables(whole) if into is None else pa.table({}),
+        rows_in=sum(each["rows_in"] for each in told),
+        rows_out=rows_out,
+        schema=schema,
+        facts=(*_around(learned, counted), *facts, *told_formulas),
+        comparison=comparison,
+        workings=workings,
+        seconds=sum(each["seconds"] for each in told),
+    )
+
+
+def _names(spill: Spill) -> list[str]:
+    return [name for name in table_of(spill.frame("cell-0", 1)).column_names if name != "\x1forder"]
+
+
+def _ordered(spill: Spill, cells: int, bits: int) -> Iterator[pa.Table]:
+    """Released rows bucket by bucket, each in the order of its numbers."""
+    for bucket in range(1 << bits):
+        parts = [table_of(spill.frame(f"cell-{number}", 1 + bucket)) for number in range(cells)]
+        table = pa.concat_tables(parts).combine_chunks()
+        order = np.argsort(table.column("\x1forder").to_numpy(), kind="stable")
+        yield table.drop_columns(["\x1forder"]).take(pa.array(order)).combine_chunks()
+        tell("writing rows", (bucket + 1) / (1 << bits))
+
+
+def _classes(learned: Learned) -> int:
+    target = learned.job.codec.schema.target
+    if target is None:
+        return 1
+    column = learned.job.original.column(target.name)
+    return len(plain(column).unique())
+
+
+def _around(learned: Learned, counted: Counted) -> Iterator[Fact]:
+    """Facts of what was done around the cells, counted over all rows."""
+    for fact in learned.job.facts:
+        if isinstance(fact, RareValues):
+            fact = dataclasses.replace(fact, cells=counted.recoded, filled=counted.filled)
+        yield fact
+    if isinstance(learned.plan.holdout, float) and counted.held_out:
+        yield HeldOut(counted.held_out)
+
+
+def _comparison(learned: Learned, spill: Spill, cells: int, bits: int) -> tuple[Comparison | Apart, Workings | None]:
+    """Rows of all cells that are measured, side by side with what they became."""
+    if len(list(spill.frames("cell-0"))) == 1 + (1 << bits):
+        return Apart("no report was asked for", codec=learned.job.codec), None
+    originals, releases, outsides = [], [], []
+    groups = rows = 0
+    for number in range(cells):
+        original, released, outside = (
+            table_of(spill.frame(f"cell-{number}", 1 + (1 << bits) + each)) for each in range(3)
+        )
+        labels, drawn = (table.column(name).to_numpy() for table, name in ((original, _LABEL), (released, _DRAWN)))
+        origin = released.column(_ORIGIN).to_numpy()
+        originals.append(_set(original, _LABEL, np.where(labels < 0, -1, labels + groups)))
+        releases.append(
+            _set(
+                _set(released, _DRAWN, np.where(drawn < 0, -1, drawn + groups)),
+                _ORIGIN,
+                np.where(origin < 0, -1, origin + rows),
+            )
+        )
+        outsides.append(outside)
+        groups += int(labels.max(initial=-1)) + 1
+        rows += original.num_rows
+    return _compared(learned, *(pa.concat_tables(each).combine_chunks() for each in (originals, releases, outsides)))
+
+
+def _set(table: pa.Table, name: str, values: NDArray[np.int64]) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, pa.array(values))
+
+
+def _compared(
+    learned: Learned, original: pa.Table, released: pa.Table, outside: pa.Table
+) -> tuple[Comparison, Workings | None]:
+    plan, codec = learned.plan, learned.job.codec
+    names = [column.field.name for column in codec.columns]
+    levels = original.column("\x1flevel").to_numpy().astype(np.int64)
+    records = codec.encode(original.select(names), levels=levels)
+    records = dataclasses.replace(records, persons=persons_of_table(original, plan.schema))
+    labels, drawn = original.column(_LABEL).to_numpy(), released.column(_DRAWN).to_numpy()
+    origin = released.column(_ORIGIN).to_numpy()
+    found, labels = np.unique(labels, return_inverse=True)
+    workings: Workings | None = None
+    if len(found) and found[0] >= 0:
+        workings = Workings(labels, original.column(_MET).to_numpy(), np.searchsorted(found, drawn))
+    elif (origin >= 0).any():
+        workings = Workings(origin=origin)
+    whole, measured = learned.look.rows, original.num_rows
+    note = f"Measured on all {whole} rows."
+    if measured < whole:
+        note = (
+            f"Measured on {measured} of the {whole} rows: whole neighbourhoods of groups, drawn at random, with all "
+            "rows that were made of them. Intervals count the people who were tried, and not that other neighbourhoods "
+            "might have been drawn."
+        )
+    beside = [field.name for field in plan.schema if field.role is Role.PERSON]
+    held = None
+    if outside.num_rows:
+        held = outside.select([name for name in (*names, *beside) if name in outside.column_names])
+    return (
+        Comparison(original.select(names), released.select(names), codec, records, held, (note,)),
+        workings,
+    )

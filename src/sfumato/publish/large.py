@@ -1,0 +1,186 @@
+"""Releases of tables that go through in cells: a file out of core, or a frame as the other engines would cut it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.core.documents import read_bytes
+from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.randomness import Randomness
+from sfumato.core.replacing import forget_kept, kept_folder, reason, work_folder
+from sfumato.engines.cells.learn import SAMPLE_ROWS
+from sfumato.engines.cells.run import in_cells, run_by_cells
+from sfumato.engines.cells.size import cell_rows, parse_size, usual_memory
+from sfumato.engines.cells.spill import FileSpill, MemorySpill, Spill, frame_of
+from sfumato.engines.chunks.source import Source, open_source
+from sfumato.engines.chunks.transform import writing
+from sfumato.engines.outcome import Outcome
+from sfumato.mechanisms.protocol import Mechanism
+from sfumato.publish.folder import replacing_folder
+from sfumato.publish.known import known_columns
+from sfumato.publish.policy import Policy
+from sfumato.publish.release import Release, publish
+from sfumato.publish.signature import Signer
+from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.frames import to_arrow
+from sfumato.tables.schema import Schema
+from sfumato.version import __version__
+
+__all__ = ["frame_by_cells", "release_by_cells"]
+
+
+def frame_by_cells(
+    arrow: pa.Table, mechanism: Mechanism, told: Mapping[str, Any], memory: str | int, *, report: bool, native: bool
+) -> Outcome:
+    """What comes of a table in memory that is cut into the cells of a run out of core with so much memory."""
+    randomness = Randomness(told["seed"]).repeatable()
+    source = Source(Path("table"), FileForm(FileFormat.ARROW), arrow.schema, arrow.num_rows, table=arrow)
+    return run_by_cells(
+        source,
+        mechanism,
+        randomness,
+        _choices(told),
+        MemorySpill(),
+        most_rows=cell_rows(parse_size(memory), arrow.num_columns),
+        measured=SAMPLE_ROWS if report else 0,
+        native=native,
+    )
+
+
+def release_by_cells(
+    source: str | Path,
+    folder: str | Path,
+    mechanism: Mechanism,
+    told: Mapping[str, Any],
+    *,
+    memory: str | int | None = None,
+    resume_key: str | Path | None = None,
+    report: bool = True,
+    budget: float | None = None,
+    known: Sequence[str] = (),
+    encoding: str = "utf-8",
+    signer: Signer | None = None,
+    overwrite: bool = False,
+    spreadsheet_safe: bool = False,
+    form: FileForm | None = None,
+    policy: Policy | None = None,
+    despite_policy: bool = False,
+    command: Sequence[str] = (),
+) -> Release:
+    """Sanitize a file of any length in bounded memory and write a whole release folder.
+
+    Raw rows that wait on disk are encrypted with a key that this run alone has, or that stands in the file
+    ``resume_key`` until the release is there.
+    """
+    in_cells(mechanism, told)
+    origin, key = open_source(source, encoding=encoding), _run_key(resume_key, Path(folder))
+    randomness = Randomness(told["seed"]).repeatable(hashlib.blake2b(b"chance", key=key, digest_size=32).digest())
+    form = origin.form if form is None else form
+    if spreadsheet_safe and form.format is not FileFormat.CSV:
+        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
+    native = origin.form.format is FileFormat.CSV and form.format is not FileFormat.CSV
+    granted = usual_memory() if memory is None else parse_size(memory)
+    try:
+        with (
+            _spilling(Path(folder), key, kept=resume_key is not None) as spill,
+            replacing_folder(folder, overwrite=overwrite) as work,
+        ):
+            (work / "release").mkdir()
+            place = work / "release" / f"table.{form.format.value}"
+            outcome = run_by_cells(
+                origin,
+                mechanism,
+                randomness,
+                _choices(told),
+                spill,
+                most_rows=cell_rows(granted, len(origin.schema)),
+                mark=None if resume_key is None else _mark(origin, mechanism, told, granted, form),
+                into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
+                measured=SAMPLE_ROWS if report else 0,
+                native=native,
+                spreadsheet_safe=spreadsheet_safe,
+            )
+            release = publish(
+                dataclasses.replace(outcome, table=place),
+                report=report,
+                budget=budget,
+                known=known_columns(known, outcome.recipe.schema),
+                policy=policy,
+                despite_policy=despite_policy,
+                command=command,
+            ).write_into(work, form, signer)
+    except OSError as error:
+        raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None
+    if resume_key is not None:
+        Path(resume_key).unlink(missing_ok=True)
+    return dataclasses.replace(release, table=Path(folder, "release", place.name), folder=Path(folder))
+
+
+def _choices(told: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in told.items() if name != "seed"}
+
+
+def _mark(source: Source, mechanism: Mechanism, told: Mapping[str, Any], granted: int, form: FileForm) -> str:
+    """What a run is told and what it reads, as a digest: rows put aside by another are of no use to it."""
+    found = source.path.stat()
+    parts = [__version__, str(mechanism), str(granted), str(form), str(found.st_size), str(found.st_mtime_ns)]
+    for name, value in sorted(told.items()):
+        if isinstance(value, Schema):
+            value = value.to_toml()
+        elif isinstance(value, Path):
+            value = value.read_bytes() if value.is_file() else value
+        elif name == "holdout" and value is not None and not isinstance(value, float):
+            value = hashlib.blake2b(frame_of(to_arrow(value)[0])).hexdigest()
+        parts.append(f"{name}={value!r}")
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=32).hexdigest()
+
+
+def _run_key(path: str | Path | None, folder: Path) -> bytes:
+    """Key of a run: fresh, or that of the file of one that can be resumed, which is made where it is not there."""
+    if path is None:
+        return secrets.token_bytes(32)
+    place = Path(path)
+    if folder.absolute() in place.absolute().parents or folder.resolve() in place.resolve().parents:
+        raise OptionError("the key to resume with lies in the output folder, part of which leaves; keep it elsewhere")
+    if os.path.lexists(place):
+        text = read_bytes(
+            place, "key to resume with", "name the file that the stopped run wrote", most=200, linked=False
+        )
+        if place.stat().st_mode & 0o077:
+            raise OptionError("the key to resume with may be read by others; close it to them (chmod 600)")
+        try:
+            key = bytes.fromhex(text.decode("ascii").strip())
+        except ValueError:
+            key = b""
+        if len(key) != 32:
+            raise OptionError("the key to resume with is none; name the file that the stopped run wrote, or a new one")
+        return key
+    key = secrets.token_bytes(32)
+    try:
+        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise OptionError(f"the key to resume with cannot be written ({reason(error)}); choose another place") from None
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        file.write(key.hex() + "\n")
+        file.flush()
+        os.fsync(handle)
+    return key
+
+
+@contextmanager
+def _spilling(folder: Path, key: bytes, *, kept: bool) -> Iterator[Spill]:
+    """Hidden place beside the output for rows that wait; gone at the end, unless a stopped run is to be resumed."""
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    if not kept:
+        forget_kept(folder)
+    with kept_folder(folder) if kept else work_folder(folder.absolute()) as place:
+        yield FileSpill(place, key)

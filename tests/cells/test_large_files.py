@@ -1,0 +1,191 @@
+"""Files in cells from the command line and from Python: whole releases, stopped runs, what is refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.facts import Celled
+from sfumato.engines.cells import run as engine
+from sfumato.engines.cells.cell import sanitize_cell
+from sfumato.publish import large, verify_release
+from tests.cells.test_cells import people
+from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
+
+SMALL: dict[str, Any] = {"k": 4, "effort": "fast", "report": False, "rows_are_people": True}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a file of people, and cells of so few rows that it has several."""
+    monkeypatch.setattr(large, "cell_rows", lambda *_: 250)
+    pa.parquet.write_table(people().drop_columns(["who"]), tmp_path / "people.parquet")
+    return tmp_path
+
+
+def cells_of(release: sf.Release) -> int:
+    (fact,) = (fact for fact in release.certificate.facts if isinstance(fact, Celled))
+    return fact.cells
+
+
+def hidden(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_a_file_in_cells_gives_a_whole_release_and_the_rows_of_the_frame(place: Path) -> None:
+    release = sf.sanitize_file(place / "people.parquet", place / "out", level="level", seed=3, **SMALL)
+    frame = sf.sanitize(people().drop_columns(["who"]), level="level", seed=3, method="condense", memory="1G", **SMALL)
+    assert cells_of(release) == cells_of(frame) > 2
+    assert pa.parquet.read_table(place / "out" / "release" / "table.parquet").equals(frame.table)
+    assert hidden(place) == []
+    assert [check.name for check in verify_release(place / "out" / "release") if not check.holds] == [
+        "made for release"
+    ]
+
+
+def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(run: Run, place: Path) -> None:  # noqa: F811
+    pa.csv.write_csv(people().drop_columns(["who"]), place / "people.csv")
+    told = ("sanitize", place / "people.csv", "-o", place / "out", "--method", "condense", "--k", 4, "--effort", "fast")
+    done = run(*told, "--memory", "200M", "--rows-are-people", "--holdout", "0.2", "--budget", 1, "--format", "parquet")
+    assert done.code == 0, done.err
+    assert "so that it goes through in cells" in done.err
+    assert "Measured on all" in done.out
+    assert all(check.holds for check in verify_release(place / "out" / "release"))
+    table = pa.parquet.read_table(place / "out" / "release" / "table.parquet")
+    assert pa.types.is_integer(table.schema.field("age").type)
+    assert hidden(place) == []
+
+
+WRONG: dict[str, tuple[str, ...]] = {
+    "a size that is none": ("people.parquet", "--memory", "many"),
+    "a method for all rows": ("people.parquet", "--engine", "chunks", "--method", "chain"),
+    "a key in the folder": ("people.parquet", "--resume-key", "out/key", "--method", "condense"),
+    "an engine and another": ("people.parquet", "--engine", "memory", "--resume-key", "key", "--method", "condense"),
+    "standard input": ("-", "--engine", "chunks", "--method", "condense"),
+    "rows to choose": ("people.parquet", "--engine", "chunks", "--method", "condense", "--rows", "5"),
+    "batches in memory": ("people.parquet", "--batch-rows", "5", "--method", "condense"),
+    "a workbook": ("people.parquet", "--engine", "chunks", "--method", "condense", "--format", "xlsx"),
+    "marks of decimals": ("people.parquet", "--engine", "chunks", "--method", "condense", "--decimal", ","),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_cannot_be_is_refused_in_a_sentence_and_leaves_nothing(run: Run, place: Path, wrong: str) -> None:  # noqa: F811
+    source, *told = WRONG[wrong]
+    told = [str(place / word) if word in ("key", "out/key") else word for word in told]
+    done = run("sanitize", source if source == "-" else place / source, "-o", place / "out", *told)
+    assert done.code == 2, done.err
+    assert done.err.count("\n") == 1
+    assert sorted(path.name for path in place.iterdir()) == ["people.parquet"]
+
+
+def test_a_stopped_run_goes_on_without_doing_a_finished_cell_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    key, done = place / "key", list[int]()
+    usual = sanitize_cell
+
+    def failing(table: pa.Table, task: Any, number: int) -> Any:
+        if number == 2 and len(done) == 2:
+            raise OSError(28, "no space")
+        done.append(number)
+        return usual(table, task, number)
+
+    monkeypatch.setattr(engine, "sanitize_cell", failing)
+    told = {**SMALL, "resume_key": key}
+    with pytest.raises(SfumatoError, match="No space left"):
+        sf.sanitize_file(place / "people.parquet", place / "out", **told)
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert hidden(place) == [".out.sfumato-resume"]
+    done.append(-1)
+    release = sf.sanitize_file(place / "people.parquet", place / "out", **told)
+    assert done == [0, 1, -1, *range(2, cells_of(release))]
+    assert not key.exists()
+    assert hidden(place) == []
+    assert all(check.holds for check in verify_release(place / "out" / "release"))
+
+
+def test_what_was_put_aside_for_other_options_or_by_nobody_is_not_used(
+    place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    done = list[int]()
+
+    def stopping(_table: pa.Table, _task: Any, number: int) -> Any:
+        done.append(number)
+        raise KeyboardInterrupt
+
+    told = {**SMALL, "resume_key": place / "key"}
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "sanitize_cell", stopping)
+        for k in (4, 5):
+            with pytest.raises(KeyboardInterrupt):
+                sf.sanitize_file(place / "people.parquet", place / "out", **{**told, "k": k})
+    other = place / "other"
+    other.write_text("00" * 32)
+    with pytest.raises(OptionError, match="chmod 600"):
+        sf.sanitize_file(place / "people.parquet", place / "out", **{**told, "resume_key": other})
+    other.chmod(0o600)
+    with pytest.raises(SfumatoError, match="altered on disk"):
+        sf.sanitize_file(place / "people.parquet", place / "out", **{**told, "resume_key": other})
+    other.write_text("none")
+    with pytest.raises(OptionError, match="is none"):
+        sf.sanitize_file(place / "people.parquet", place / "out", **{**told, "resume_key": other})
+    sf.sanitize_file(place / "people.parquet", place / "out", **SMALL)
+    assert "removed what a stopped run had put aside" in caplog.text
+    assert hidden(place) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("resumed", [True, False])
+def test_a_killed_run_leaves_no_row_in_the_clear_and_is_resumed_or_cleared_away(place: Path, resumed: bool) -> None:
+    program = textwrap.dedent(
+        """
+        import sys
+        from sfumato.engines.cells import run as engine
+        from sfumato.publish import large
+        from sfumato.cli import main
+        stop = int(sys.argv.pop(1))
+        large.cell_rows = lambda *_: 250
+        usual = engine.sanitize_cell
+        def watched(table, task, number):
+            print("cell", number, file=sys.stderr, flush=True)
+            if number == stop:
+                sys.stdin.read()
+            return usual(table, task, number)
+        engine.sanitize_cell = watched
+        main()
+        """
+    )
+    told = ["sanitize", "people.parquet", "-o", "out", "--engine", "chunks", "--method", "condense", "--k", "4"]
+    told += ["--effort", "fast", "--no-report", "--rows-are-people", *(["--resume-key", "key"] if resumed else [])]
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(
+        [*command, "2", *told], cwd=place, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    ) as first:
+        assert first.stderr is not None
+        for line in first.stderr:
+            if line == "cell 2\n":
+                break
+        first.send_signal(signal.SIGKILL)
+    for path in place.rglob("*"):
+        if path.is_file() and path.name not in ("people.parquet", "key"):
+            assert b"Oslo" not in path.read_bytes()
+    assert not (place / "out").exists()
+    again = subprocess.run([*command, "-1", *told], cwd=place, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert ("cell 0" in again.stderr) is not resumed
+    assert ("removed 2 unfinished outputs" in again.stderr) is not resumed
+    assert all(check.holds for check in verify_release(place / "out" / "release"))
+    assert hidden(place) == []
