@@ -298,3 +298,48 @@ def test_of_many_columns_before_only_the_most_telling_cut_and_the_tree_names_the
     table = table.append_column("copy", pa.array(np.round(table["c61"].to_numpy() + rng.normal(0, 0.1, 300), 3)))
     released = sf.sanitize(table, Chain(k=5, leaf=10), seed=1, report=False).table
     assert np.corrcoef(released["c61"].to_numpy(), released["copy"].to_numpy())[0, 1] > 0.9
+
+
+def test_a_target_that_the_others_explain_is_drawn_again_by_all_of_them(tmp_path: object) -> None:
+    rng = np.random.default_rng(31)
+    x = rng.normal(size=(1200, 3)).round(2)
+    said = x[:, 0] + x[:, 1] ** 2 - x[:, 2]
+    table = pa.table({"y": (said + rng.normal(0, 0.3, 1200)).round(2), **{f"x{i}": x[:, i] for i in range(3)}})
+    release = sf.sanitize(table, Chain(), target="y", report=False)
+    fact = chained(release)
+    assert (fact.columns, fact.twice) == (("x0", "x1", "x2", "y"), ("y",))
+    made = {name: release.table[name].to_numpy() for name in fact.columns}
+    assert (
+        np.std(made["y"] - (made["x0"] + made["x1"] ** 2 - made["x2"])) < 0.9
+    )  # its spread is 2; with cells of other rows 3
+    assert any("1 column was drawn twice" in claim.claim for claim in release.certificate.claims)
+    assert all(check.holds for check in sf.verify(release.save(f"{tmp_path}/out") / "release"))
+    told = sf.sanitize(table, Chain(order=("y",)), target="y", seed=1, report=False)
+    assert (chained(told).columns[0], chained(told).twice) == ("y", ())
+    where = sf.sanitize(table, Chain(), target="y", where="y > 1", seed=1, report=False)
+    assert chained(where).twice == ()
+    assert min(where.table["y"].to_pylist()) > 1
+
+
+def test_each_class_of_the_first_column_has_slopes_of_its_own() -> None:
+    rng = np.random.default_rng(32)
+    ill, dose = rng.random(2000) < 0.5, rng.normal(size=2000)
+    effect = np.where(ill, dose, -dose) + rng.normal(0, 0.2, 2000)
+    table = pa.table({"ill": np.where(ill, "yes", "no"), "dose": dose, "effect": effect})
+    release = sf.sanitize(table, Chain(leaf=500), target="ill", seed=1, report=False)
+    assert chained(release).regressed == ("effect",)
+    rows = release.table
+    links = [
+        np.corrcoef(*(rows[name].to_numpy()[rows["ill"].to_numpy() == side] for name in ("dose", "effect")))[0, 1]
+        for side in ("yes", "no")
+    ]
+    assert links[0] > 0.9
+    assert links[1] < -0.9
+
+
+def test_a_regression_over_several_blocks_of_rows_is_that_over_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"a": np.arange(500.0), "b": np.arange(500.0) ** 1.5})
+    whole = sf.sanitize(table, Chain(), seed=1, report=False).table
+    monkeypatch.setattr("sfumato.mechanisms.chain.regression._ROWS", 64)
+    parts = sf.sanitize(table, Chain(), seed=1, report=False).table
+    np.testing.assert_allclose(parts["b"].to_numpy(), whole["b"].to_numpy(), rtol=1e-6)

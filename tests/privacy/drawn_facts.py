@@ -177,6 +177,7 @@ def chained(draw: Any) -> Facts:
         maybe(RowsDrawn(rows, draw(st.integers(20, 90)), draw(st.sampled_from(("", "age > 3", "age == 'It'")))))
     )
     out = wanted[0].rows if wanted else rows
+    regressed = columns[1 : draw(st.integers(1, len(columns)))]
     fact = Chained(
         columns=columns,
         leaves=leaves,
@@ -191,7 +192,8 @@ def chained(draw: Any) -> Facts:
         violations=0,
         kept=draw(st.integers(0, out // 2)),
         moved=draw(st.integers(0, out // 2)),
-        regressed=columns[1 : draw(st.integers(1, len(columns)))],
+        regressed=regressed,
+        twice=columns[-1:] if columns[-1] in regressed and draw(st.booleans()) else (),
     )
     strata = Stratified(draw(st.sampled_from(columns)), draw(st.integers(1, 2)), draw(st.booleans()))
     rules = ColumnRulesKept(("age <= pay",), draw(st.integers(0, 1)))

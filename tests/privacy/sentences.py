@@ -503,8 +503,10 @@ CLAIMS = (
         r"are alike in the columns drawn before it, and of at least as many as any of these asked for "
         r"\((?P<asked>[\d to]+)\); the smallest such leaf has (?P<least>\d+)"
         r"(?P<persons> persons, and none supplies more than 2 in (?P<share>\d+) of what it is drawn from)?\."
-        r"( In (?P<beyond>\d+) columns? of numbers what was drawn is how far these records lie from a linear "
-        r"regression, over all records, on the columns before\.)?",
+        r"( In (?P<beyond>\d+) columns? of numbers what was drawn is how far these records lie from a "
+        r"regression, over all records, on the columns before\.)?"
+        r"( (?P<twice>\d+) column was drawn twice: first so that the others could be drawn by it, then anew by all of "
+        r"them, and only the second draw is released\.)?",
         lambda facts, said: (
             int(said["rows"]) == the(facts, Chained).rows
             and excepted(facts, said["but"])
@@ -512,6 +514,7 @@ CLAIMS = (
             and said["asked"] == levels(the(facts, Chained), the(facts, Chained).asked_min)
             and the(facts, Chained).violations == 0
             and int(said["beyond"] or 0) == len(the(facts, Chained).regressed)
+            and int(said["twice"] or 0) == len(the(facts, Chained).twice)
             and (said["persons"] is not None) == has(facts, PersonsBounded)
             and said["share"] in (None, said["leaf"])
         ),

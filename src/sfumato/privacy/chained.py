@@ -57,9 +57,15 @@ def _of_leaves(fact: Chained, bounded: PersonsBounded | None, but: str) -> Claim
         so_many = f"{min(fact.smallest)} persons, and none supplies more than 2 in {fact.leaf} of what it is drawn from"
     beyond = counted(len(fact.regressed), "column", "columns")
     regressed = (
-        f" In {beyond} of numbers what was drawn is how far these records lie from a linear regression, over all "
-        "records, on the columns before."
+        f" In {beyond} of numbers what was drawn is how far these records lie from a regression, over all records, on "
+        "the columns before."
         if fact.regressed
+        else ""
+    )
+    twice = (
+        f" {counted(len(fact.twice), 'column was', 'columns were')} drawn twice: first so that the others could be "
+        "drawn by it, then anew by all of them, and only the second draw is released."
+        if fact.twice
         else ""
     )
     left_out = (
@@ -71,7 +77,7 @@ def _of_leaves(fact: Chained, bounded: PersonsBounded | None, but: str) -> Claim
     return Claim(
         f"Each cell of the {fact.rows} released rows{but} was drawn from the cells of at least {fact.leaf} {who} "
         "are alike in the columns drawn before it, and of at least as many as any of these asked for "
-        f"({asked_levels(fact.asked_min, fact.asked_max)}); the smallest such leaf has {so_many}.{regressed}",
+        f"({asked_levels(fact.asked_min, fact.asked_max)}); the smallest such leaf has {so_many}.{regressed}{twice}",
         "proved",
         f"The {counted(len(fact.columns), 'column was', 'columns were')} drawn one after the other from the leaves of "
         f"trees; every finished leaf was counted and compared with the levels inside.{left_out}",

@@ -240,8 +240,10 @@ def _is_chain(fact: Chained) -> bool:
     return (
         bool(fact.columns)
         and len(set(fact.columns)) == len(fact.columns)
-        and set(fact.regressed) <= set(fact.columns[1:])
+        and set(fact.regressed) <= set(fact.columns if fact.twice else fact.columns[1:])
         and len(set(fact.regressed)) == len(fact.regressed)
+        and fact.twice in ((), fact.columns[-1:])
+        and set(fact.twice) <= set(fact.regressed)
         and all(len(counts) == len(fact.columns) for counts in per_column)
         and all(
             0 <= alike <= leaves and leaves >= 1 and smallest >= 1 and leaves * smallest <= fact.records

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ __all__ = ["Column", "cells_of_block", "count_persons", "read_columns"]
 _SCORES = 4095  # largest score of a number: its place among all, in whole numbers
 _MANY, _LARGEST_SHARE = 30, 0.05  # values of a smooth column at least, and share of its commonest at most
 _FEW = 12  # categories that enter a regression
+_TAIL = 0.02  # share on either side beyond which the square of a number grows no more
 _MOST_CLASSES = 32  # classes that leaves are told apart by; the commonest, the rest is one
 _QUANTILES = 15  # classes of a column of numbers that has missing cells too
 
@@ -68,6 +70,15 @@ class Column:
             return False
         sizes = np.unique(self.cells, return_counts=True)[1]
         return bool(len(sizes) >= _MANY and sizes.max() <= _LARGEST_SHARE * len(self.cells))
+
+    @cached_property
+    def bend(self) -> tuple[float, float, float]:
+        """Where the square of its numbers begins, is zero and ends: near the ends and in the middle of them."""
+        known = self.cells[~np.isnan(self.cells)]
+        if not len(known):
+            return 0.0, 0.0, 0.0
+        low, middle, high = np.quantile(known, [_TAIL, 0.5, 1 - _TAIL])
+        return float(low), float(middle), float(high)
 
     def design(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
         """Regressors of cells: a number itself, or an indicator of each bin of few."""

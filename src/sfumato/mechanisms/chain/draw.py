@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.chain.columns import Column, count_persons
+from sfumato.mechanisms.chain.regression import Regression, most_telling, regress
 from sfumato.mechanisms.chain.trees import Tree, grow_tree
 
 __all__ = ["LEAST_GAIN", "Cells", "LeafCounts", "People", "Step", "grow_on", "prepare_step"]
-
-_EXPLAINED = 0.25  # share of a column's variance from which a regression is worth while
-_MOST_BEFORE, _MOST_LOOKED, _GROUPS = 50, 10_000, 16
 
 LEAST_GAIN = 3.0
 """Chosen on Adult and Abalone: with less leaves remember people, with far more use is lost."""
@@ -61,21 +59,6 @@ class _Leaves:
     sizes: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class _Regression:
-    """A linear regression of a column on some of those before it."""
-
-    before: tuple[tuple[int, Column], ...]
-    centre: float
-    mean: NDArray[np.float64]
-    slopes: NDArray[np.float64]
-
-    def at(self, drawn: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """What it says at drawn cells of the columns before."""
-        x = np.hstack([column.design(drawn[place]) for place, column in self.before])
-        return np.asarray(self.centre + (x - self.mean) @ self.slopes)
-
-
 @dataclass(frozen=True)
 class LeafCounts:
     """What is told of the leaves of a column.
@@ -100,7 +83,7 @@ class Step:
     column: Column
     tree: Tree
     supply: _Leaves
-    regression: _Regression | None
+    regression: Regression | None
     k: int
     counts: LeafCounts
 
@@ -123,9 +106,9 @@ class Step:
         return Cells(cells, present & ~moves, present & moves)
 
 
-def prepare_step(column: Column, before: Sequence[Column], people: People, rng: np.random.Generator) -> Step:
-    """What a column is drawn from, given the columns before it."""
-    regressed = _regress(column, before, people.codes)
+def prepare_step(column: Column, before: Mapping[int, Column], people: People, rng: np.random.Generator) -> Step:
+    """What a column is drawn from, given the columns before it by their places."""
+    regressed = regress(column, before, people.codes)
     beyond, regression = (column, None) if regressed is None else regressed
     tree = grow_on(beyond, before, people)
     labels = tree.labels
@@ -145,63 +128,23 @@ def prepare_step(column: Column, before: Sequence[Column], people: People, rng: 
     return Step(column, tree, supply, regression, people.k, counts)
 
 
-def grow_on(column: Column, before: Sequence[Column], people: People) -> Tree:
+def grow_on(column: Column, before: Mapping[int, Column], people: People) -> Tree:
     """Tree for a column on the columns before it; of many on those that tell most of it."""
     score, classes = column.score()
-    chosen = _most_telling(score, classes, people.codes[:, : len(before)])
+    chosen = most_telling(score, classes, people.codes, before)
     bins = np.array([before[place].bins for place in chosen], dtype=np.int64)
     nominal = np.array([not before[place].is_number for place in chosen], dtype=np.bool_)
-    few = len(chosen) < len(before)
+    some = chosen != list(range(len(chosen)))
     tree = grow_tree(
-        people.codes[:, chosen] if few else people.codes, bins, nominal, score, classes,
+        people.codes[:, chosen] if some else people.codes, bins, nominal, score, classes,
         people.levels, people.strata, people.persons, leaf=people.leaf, least_gain=LEAST_GAIN,
     )  # fmt: skip
-    if not few:
+    if not some:
         return tree
     nodes = tree.nodes.copy()
     cut = nodes[:, 0] >= 0
-    nodes[cut, 0] = chosen[nodes[cut, 0]]
+    nodes[cut, 0] = np.array(chosen)[nodes[cut, 0]]
     return replace(tree, nodes=nodes)
-
-
-def _regress(column: Column, before: Sequence[Column], codes: NDArray[np.uint8]) -> tuple[Column, _Regression] | None:
-    """What people have beyond a linear regression on the columns before, and the regression.
-
-    None where the column has heaps or missing cells, or the regression explains less than a fourth of its variance.
-    """
-    if not before or not column.is_smooth:
-        return None
-    centre = column.cells.mean()
-    y = column.cells - centre
-    chosen = _most_telling(*column.score(), codes[:, : len(before)]).tolist()
-    x = np.hstack([before[place].design(before[place].cells) for place in chosen])
-    mean = x.mean(axis=0)
-    x -= mean
-    slopes = np.linalg.solve(x.T @ x + np.eye(x.shape[1]), x.T @ y)
-    rest = y - x @ slopes
-    if rest @ rest > (1 - _EXPLAINED) * (y @ y):
-        return None
-    everyone = np.ones(len(rest), dtype=np.bool_)
-    regression = _Regression(tuple((place, before[place]) for place in chosen), float(centre), mean, slopes)
-    return replace(column, cells=rest, rare=everyone), regression
-
-
-def _most_telling(score: NDArray[np.int64], classes: int, codes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Places of the columns that a column is drawn by: all, or of many those whose bins differ most with its score.
-
-    How much they differ is the share of a column's variance between few groups of scores, over some of the records.
-    """
-    if codes.shape[1] <= _MOST_BEFORE:
-        return np.arange(codes.shape[1])
-    some = np.linspace(0, len(codes) - 1, min(len(codes), _MOST_LOOKED)).astype(np.int64)
-    high = max(1, int(score.max()) + 1)
-    groups = score[some] if classes else score[some] * _GROUPS // high
-    x = codes[some].astype(np.float32)
-    x -= x.mean(axis=0)
-    within = (groups[:, None] == np.unique(groups)).astype(np.float32)
-    between = ((within.T @ x) ** 2 / within.sum(axis=0)[:, None]).sum(axis=0)
-    share = between / np.maximum((x * x).sum(axis=0), 1e-9)
-    return np.sort(np.argsort(-share, kind="stable")[:_MOST_BEFORE])
 
 
 def _bounded(

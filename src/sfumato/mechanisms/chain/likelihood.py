@@ -70,22 +70,27 @@ class Regrown:
     columns: tuple[Column, ...]
     codes: NDArray[np.uint8]
     leaf: int
+    again: int | None
 
     @classmethod
-    def of(cls, rows: Rows, leaf: int) -> Regrown:
-        """Score of people by trees that are grown on some of these rows."""
+    def of(cls, rows: Rows, leaf: int, again: int | None) -> Regrown:
+        """Score of people by trees that are grown on some of these rows, of which a column was drawn ``again``."""
         some = rows.take(np.arange(min(len(rows), _MOST_GROWN)))
         never = np.zeros(len(some), dtype=np.bool_)
         columns = (
             replace(each, cells=made.cells, rare=never) for each, made in zip(some.columns, some.drawn, strict=True)
         )
-        return cls(tuple(columns), some.codes, leaf)
+        return cls(tuple(columns), some.codes, leaf, again)
 
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of people by their coordinates."""
         nothing = np.zeros(len(self.codes), dtype=np.int64)
         people = People(self.codes, nothing, nothing, None, 0, min(self.leaf, len(nothing)))
-        steps = [(each, grow_on(each, self.columns[:place], people)) for place, each in enumerate(self.columns)]
+        steps = []
+        for place, each in enumerate(self.columns):
+            last = len(self.columns) if place == self.again else place
+            before = {other: column for other, column in enumerate(self.columns[:last]) if other != place}
+            steps.append((each, grow_on(each, before, people)))
         return Likelihood(tuple(steps), self.codes)(values)
 
     def __repr__(self) -> str:

@@ -23,6 +23,8 @@ __all__ = ["LEAF", "Chain"]
 LEAF = 50
 """People of a leaf where nothing is said."""
 
+_AGAIN = 0.5  # share of the target's variance that a regression on all others explains where it is drawn again
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -92,7 +94,7 @@ class Chain:
         known: list[tuple[Column, Tree]] = []
         counts, head, rows = [], [], begin_rows(strata, wanted.rows, len(columns), rng)
         for place, column in enumerate(columns):
-            step = prepare_step(column, columns[:place], people, rng)
+            step = prepare_step(column, dict(enumerate(columns[:place])), people, rng)
             codes[:, place] = column.codes(column.cells)
             counts.append(step.counts)
             known.append(without_cells(step))
@@ -102,9 +104,21 @@ class Chain:
             head.append(step)
             if place + 1 == len(wanted.columns):
                 rows = draw_head(head, strata, wanted, (len(columns), records.values.shape[1]), rng)
+        again = self._again(records, names, wanted)
+        if again is not None:
+            before = {place: column for place, column in enumerate(columns) if place != again}
+            step = prepare_step(columns[again], before, people, rng)
+            if step.regression is None or step.regression.explained < _AGAIN:
+                again = None
+            else:
+                rows.draw_again(again, step, rng)
+                counts[again], known[again] = step.counts, without_cells(step)
         values = rows.values(records.values.shape[1])[rng.permutation(len(rows))]
         nothing = np.zeros(len(rows), dtype=np.int64)
         released = Records(values, records.layout, nothing, nothing.copy(), records.target)
+        if again is not None:
+            names = (*names[:again], *names[again + 1 :], names[again])
+            counts.append(counts.pop(again))
         chained = Chained(
             columns=names,
             leaves=tuple(each.leaves for each in counts),
@@ -120,13 +134,21 @@ class Chain:
             kept=rows.copied,
             moved=rows.moved,
             regressed=tuple(name for name, each in zip(names, counts, strict=True) if each.regressed),
+            twice=() if again is None else names[-1:],
         )
         facts: tuple[Fact, ...] = (chained, Shuffled(rows=len(rows)), *rows_drawn(records))
         if persons is not None:
             facts = (*facts, PersonsBounded(int(persons.max()) + 1, sum(each.left_out for each in counts)))
         return Sanitized(
-            released, facts, Workings(likelihood=Likelihood.of(known, rows), regrown=Regrown.of(rows, leaf))
+            released, facts, Workings(likelihood=Likelihood.of(known, rows), regrown=Regrown.of(rows, leaf, again))
         )
+
+    def _again(self, records: Records, names: tuple[str, ...], wanted: Wanted) -> int | None:
+        """Place of the target where it may be drawn again, by all others; None where it is last, or was told where."""
+        told = {*wanted.columns, *(self.order or ())}
+        if records.target is None or records.target in told or records.target == names[-1]:
+            return None
+        return names.index(records.target)
 
 
 def _check_enough(

@@ -45,6 +45,11 @@ class Rows:
         self.columns.append(step.column)
         self.drawn.append(made)
 
+    def draw_again(self, place: int, step: Step, rng: np.random.Generator) -> None:
+        """Draw their cells of a column anew, by those of all others."""
+        made = step.draw([each.cells for each in self.drawn], self.codes, self.strata, rng)
+        self.codes[:, place], self.drawn[place] = step.column.codes(made.cells), made
+
     def take(self, places: NDArray[np.int64]) -> Rows:
         """Some of them."""
         some = Rows(self.strata[places], self.codes.shape[1])
