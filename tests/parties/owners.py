@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.randomness import Randomness
-from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, width
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Extent, Layout, width
 from sfumato.engines.parties.ledger import Transcript
 from sfumato.engines.parties.plan import JointPlan, JointResult
 from sfumato.engines.parties.session import Session
@@ -61,6 +61,15 @@ def mixed_columns(rng: np.random.Generator, n: int) -> tuple[Matrix, Layout]:
     )
     values[:, 0] *= min(1.0, 1.0 / max(1e-9, np.sqrt(np.square(values[:, 0]).mean())))
     return values, layout
+
+
+def coded_column(rng: np.random.Generator, n: int, start: int = 0) -> tuple[Matrix, Block]:
+    """Draw a column of very many categories, as its one coordinate."""
+    places = rng.integers(0, 300, n)
+    origin, unit = float(places.mean()), float(places.std())
+    extent = Extent(declared=True, labels=tuple(f"c{place}" for place in range(300)), origin=origin, unit=unit)
+    block = Block("code", BlockKind.CODE, start, start + 1, (0.0,), extent=extent)
+    return block.coordinates(places)[:, None], block
 
 
 def _one_hot(codes: NDArray[np.int64], count: int) -> Matrix:

@@ -32,6 +32,7 @@ from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA, most_components
 from tests.examples import examples
 from tests.oracles import bcg10_horizontal as oracle
 from tests.parties.conftest import Together
+from tests.parties.owners import coded_column
 from tests.parties.test_codecs import SCHEMA, a_table
 from tests.parties.test_horizontal_groups import NAMES, SEEDS, numbers, split_at_random
 
@@ -274,13 +275,15 @@ def test_rows_are_told_in_no_order_that_their_owner_keeps(together: Together) ->
 
 
 def test_an_opening_that_the_protocol_does_not_declare_fails(together: Together) -> None:
-    values = standardized(np.random.default_rng(7).normal(size=(20, 2)))
+    code, block = coded_column(np.random.default_rng(8), 20, 2)
+    values = np.hstack([standardized(np.random.default_rng(7).normal(size=(20, 2))), code])
+    layout = (*numbers(2), block)
     for label in leaks("last"):
         declared = {name: leak for name, leak in leaks("last").items() if name != label}
 
         def play(session: Session, rank: int) -> None:
             sanitize_horizontal(
-                session, a_plan(2, LaplacePCA(k=5)), values[:8] if rank == 0 else values[8:], numbers(2), 20
+                session, a_plan(2, LaplacePCA(k=5)), values[:8] if rank == 0 else values[8:], layout, 20
             )
 
         if label in {"columns", "rows", "column sums", "column squares", "codec"}:

@@ -27,6 +27,7 @@ from tests.parties.owners import (
     NAMES,
     Matrix,
     Part,
+    coded_column,
     joint_run,
     mixed_columns,
     no_noise,
@@ -138,8 +139,15 @@ def test_what_does_not_vary_in_a_group_is_published_as_its_mean_and_never_opened
     assert (run.opened("noised components")[0][:, 3] == 0).all()
 
 
+def with_codes(parts: list[Part]) -> list[Part]:
+    """The last owner brings a column of very many categories too."""
+    last = parts[-1]
+    values, block = coded_column(np.random.default_rng(3), len(last.values), last.values.shape[1])
+    return [*parts[:-1], Part(np.hstack([last.values, values]), (*last.layout, block))]
+
+
 def test_all_that_is_shown_is_declared_and_distances_components_and_ends_of_ranges_are_not(together: Together) -> None:
-    run = joint_run(together, mixed_parts(3), LaplacePCA(k=15), target="x0")
+    run = joint_run(together, with_codes(mixed_parts(3)), LaplacePCA(k=15), target="x0")
     shown = {
         (entry.action, entry.label) for entry in run.transcript.entries if entry.action in ("opened", "told", "sum")
     }
@@ -154,7 +162,7 @@ def test_all_that_is_shown_is_declared_and_distances_components_and_ends_of_rang
 
 @pytest.mark.parametrize("label", sorted(set(LEAKS) - {"digest of keys", "keyed hashes"}))
 def test_a_run_that_would_show_what_is_not_declared_fails(together: Together, label: str) -> None:
-    parts = mixed_parts(3, n=30)
+    parts = with_codes(mixed_parts(3, n=30))
     plan = JointPlan("vertical", NAMES[:3], LaplacePCA(k=10))
     fewer = {name: leak for name, leak in LEAKS.items() if name != label}
 

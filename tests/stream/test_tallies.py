@@ -38,7 +38,15 @@ def visits(rows: int, seed: int, *, codes: int = CODES) -> pa.Table:
 
 
 def begun(state: Path, table: pa.Table, first: int, **options: object) -> None:
-    told = {"k": 3, "level": "level", "batch_rows": 50, "seed": 5, "grouping": "paper", "split": "paper"} | options
+    told = {
+        "k": 3,
+        "level": "level",
+        "batch_rows": 50,
+        "seed": 5,
+        "grouping": "paper",
+        "split": "paper",
+        "rare": "keep",
+    } | options
     init_stream(state, table.slice(0, first), **told)  # type: ignore[arg-type]
 
 

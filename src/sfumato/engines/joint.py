@@ -15,7 +15,7 @@ from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Joint, Opened
 from sfumato.core.randomness import Randomness
-from sfumato.core.records import Layout, Records
+from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.engines.joint_part import Agreement, OwnPart, agree
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.parties.ledger import Ledger, check, draw_ledger
@@ -203,8 +203,13 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
 
 def _own_coordinates(result: JointResult, codec: Codec) -> np.ndarray[Any, np.dtype[np.float64]]:
     joint = {(block.column, block.kind): block for block in result.layout}
-    places = [joint[block.column, block.kind] for block in codec.layout]
-    return np.concatenate([result.values[:, place.where] for place in places], axis=1)
+    parts = []
+    for block in codec.layout:
+        part = result.values[:, joint[block.column, block.kind].where]
+        if block.kind is BlockKind.CODE:  # all parties have places, and this one knows whose
+            part = block.coordinates(np.rint(part).astype(np.int64))
+        parts.append(part)
+    return np.concatenate(parts, axis=1)
 
 
 def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table, Comparison]:

@@ -204,7 +204,7 @@ def _own_codec(plan: JointPlan, arrow: pa.Table, schema: Schema) -> Codec:
     mean, and as many equations as records have one solution.
     """
     level, _ = group_sizes(plan.mechanism, arrow.num_rows)
-    codec = Codec.fit(arrow, schema, crowd=level)
+    codec = Codec.fit(arrow, schema, crowd=level, codes=True)
     equations = most_components(codec.layout) + 1
     if equations >= level:
         raise PrivacyRefusal(

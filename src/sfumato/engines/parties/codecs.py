@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 from dataclasses import dataclass
@@ -56,6 +57,7 @@ LEAKS = {
 }
 """What `joint_codec` shows, by label."""
 
+_MOST_LISTED = 20_000  # categories of a column whose counts are added up group by group
 _LIMB = 40  # bits of each of the whole numbers that carry a sum
 _LIMBS = 3  # squares of a narrow column in wide bounds are tiny, down to the square of what a double tells apart
 _SAME = 2.0**-50  # a deviation that rounding the mean alone could make, in means
@@ -121,11 +123,11 @@ def _check_declared(schema: Schema) -> None:
                 f"the {lacking} of column {field.name!r} are not declared; declare them in the schema, which all "
                 "owners share"
             )
-        count = len(domain.categories or ())
-        if field.kind in _CATEGORICAL and count > MOST_CATEGORIES:
+        if len(domain.categories or ()) > _MOST_LISTED:
             raise SchemaError(
-                f"column {field.name!r} has {count} categories and at most {MOST_CATEGORIES} are handled; declare it "
-                "an identifier (dropped), or pool its categories"
+                f"column {field.name!r} lists {len(domain.categories or ())} categories and owners of rows can add up "
+                f"{_MOST_LISTED} of a group; list wider ones, as a level of its hierarchy, or declare it an identifier "
+                "(dropped)"
             )
 
 
@@ -288,7 +290,10 @@ def _column(
 ) -> EncodedColumn:
     """Make the column that the codec of the joined table has."""
     field, grid = read.field, read.grid
-    if grid is None:
+    if grid is None and read.width > MOST_CATEGORIES:
+        block, mean, scale = _code_block(read, total, n - gone, start), 0.0, 1.0
+        stop = start + 1
+    elif grid is None:
         fill = tuple((total / max(1, n - gone) * CATEGORY_SCALE).tolist())
         stop = start + read.width
         block = Block(field.name, BlockKind.CATEGORY, start, stop, fill, extent=extent_of_labels(field))
@@ -302,6 +307,16 @@ def _column(
     marks = (Block(field.name, BlockKind.MISSING, stop, stop + 1),) if gone else ()
     gap = field.missing[0] if field.missing and is_text(read.kind) else None
     return EncodedColumn(field, read.kind, (block, *marks), grid, mean, scale, gap)
+
+
+def _code_block(read: ReadColumn, total: NDArray[np.float64], present: int, start: int) -> Block:
+    """One coordinate for the places of very many categories, standardized by the counts over all owners."""
+    counts, places = total.tolist(), range(read.width)
+    origin = math.fsum(place * count for place, count in zip(places, counts, strict=True)) / max(1, present)
+    squares = math.fsum((place - origin) ** 2 * count for place, count in zip(places, counts, strict=True))
+    unit = math.sqrt(squares / max(1, present)) or 1.0
+    extent = dataclasses.replace(extent_of_labels(read.field), origin=origin, unit=unit)
+    return Block(read.field.name, BlockKind.CODE, start, start + 1, (0.0,), extent=extent)
 
 
 def _mean_and_scale(read: ReadColumn, grid: Grid, share: float, deviation: float) -> tuple[float, float]:

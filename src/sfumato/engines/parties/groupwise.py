@@ -6,13 +6,14 @@ two machines may round a product of matrices differently, and all parties must e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.groups.codes import as_numbers, coded_blocks, settle_codes
 from sfumato.core.groups.discrete import discretize_noised
 from sfumato.core.laws.integers import draw_geometric, draw_laplace
 from sfumato.core.laws.noise import DiscreteLaplace
@@ -232,6 +233,7 @@ def release_rows(
     level: int,
     rounds: int,
     bare: int = 0,
+    held: Sequence[NDArray[np.float64]] = (),
 ) -> JointResult:
     """Map noised components back to the columns, settle categories and missing cells, and shuffle [BCG10, line 26].
 
@@ -248,6 +250,8 @@ def release_rows(
         Of all columns.
     step, level, rounds, bare
         Of the grid, asked of groups, run by K-means, and seen bare; for the result.
+    held : sequence of ndarray
+        Of each column of very many categories the coordinates of those of each group, group after group, ascending.
     """
     sizes = statistics.sizes
     group = np.repeat(np.arange(len(sizes)), sizes)
@@ -255,7 +259,9 @@ def release_rows(
     values = statistics.mean[group]
     for component in range(axes.shape[2]):  # sum after sum, in one order on every machine
         values += places[:, component, None] * axes[group, :, component]
-    values = discretize_noised(values, sizes, statistics.mean, layout)
+    values = discretize_noised(values, sizes, statistics.mean, as_numbers(layout))
+    for (block, mark), coordinates in zip(coded_blocks(layout), held, strict=True):
+        settle_codes(values, group, block, mark, coordinates)
     shuffled = session.public_rng("order of the released rows").permutation(len(group))
     return JointResult(
         values=values[shuffled],

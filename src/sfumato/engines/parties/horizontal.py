@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.errors import OptionError
 from sfumato.core.groups import Groups, response_weights, summarize
+from sfumato.core.groups.codes import coded_blocks
 from sfumato.core.records import BlockKind, Layout
 from sfumato.engines.parties.codecs import LEAKS as CODEC_LEAKS
 from sfumato.engines.parties.groupwise import (
@@ -92,6 +93,7 @@ def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layou
     order = np.argsort(labels, kind="stable")
     values, own = values[order], np.bincount(labels, minlength=g).astype(np.int64)  # group after group from here on
     statistics = group_statistics(session, values, own, sizes)
+    held = _held_codes(session, values, layout, own, total)
     axes = told_axes(session, statistics, layout, "axes")
     session.phase("ranges of the components")
     places = _components(values, own, statistics, axes, plan.mechanism.grid)
@@ -112,6 +114,7 @@ def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layou
         level=level,
         rounds=rounds,
         bare=bare,
+        held=held,
     )
     return dataclasses.replace(result, seen=watched[0] if watched else None)
 
@@ -185,6 +188,33 @@ def group_statistics(session: Session, values: Matrix, own: Whole, sizes: Whole)
     below = np.tril_indices(d, -1)
     covariance[:, *below] = covariance.transpose(0, 2, 1)[:, *below]
     return Statistics(sizes, mean, covariance)
+
+
+def _held_codes(session: Session, values: Matrix, layout: Layout, own: Whole, present: Whole) -> list[Matrix]:
+    """Coordinates of the categories of each group, ascending, of columns that have very many: counts are added up.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_l, d)
+        This owner's rows, group after group.
+    own : ndarray of shape (g,)
+        Rows of each group here.
+    present : ndarray of shape (g, 1 + c)
+        Over all owners, as `_present` counts.
+    """
+    held, labels = [], np.repeat(np.arange(len(own)), own)
+    marks = [block.start for block in layout if block.kind is BlockKind.MISSING]
+    for block, mark in coded_blocks(layout):
+        there = np.arange(len(values)) if mark is None else np.flatnonzero(values[:, mark] < 0.5)
+        cells = labels[there] * block.categories + block.places(values)[there]
+        counted = np.bincount(cells, minlength=len(own) * block.categories).astype(np.int64)
+        counts = possible(session.sum(counted, "group categories"), 0, int(present[:, 0].sum()), "group categories")
+        counts = counts.reshape(len(own), block.categories)
+        if not np.array_equal(counts.sum(axis=1), present[:, 0 if mark is None else 1 + marks.index(mark)]):
+            raise PartyError("the owners told other numbers of categories than of rows; start all parties again")
+        places = np.tile(np.arange(block.categories), len(own))
+        held.append(np.repeat(block.coordinates(places), counts.ravel()))
+    return held
 
 
 def _sums(values: Matrix, own: Whole, origin: Matrix) -> tuple[Matrix, Matrix]:

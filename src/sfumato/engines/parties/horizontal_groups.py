@@ -243,7 +243,7 @@ def joint_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix
     A standardized number is sqrt(n) at most, for the squares of its column add up to n; the coordinates of a category
     have a squared length of 1/2 at most and a mark of a missing cell is 0 or 1.
     """
-    bound = {BlockKind.NUMBER: float(n), BlockKind.CATEGORY: 0.5, BlockKind.MISSING: 1.0}
+    bound = {BlockKind.NUMBER: float(n), BlockKind.CODE: float(n), BlockKind.CATEGORY: 0.5, BlockKind.MISSING: 1.0}
     reach = _SLACK * max(1.0, sum(float(weights[block.start]) * bound[block.kind] for block in layout))
     scaled = values * np.sqrt(weights)
     near = ((scaled**2).sum(axis=1) <= reach) & (values**2 <= _SLACK * max(1, n)).all(axis=1)  # a weight may be 0

@@ -51,6 +51,10 @@ ALWAYS = (
     ),
     Leak.sum("group sums", f"the sum of the rows of each group, {_STATISTICS}"),
     Leak.sum("group products", f"the covariance of each group, {_STATISTICS}"),
+    Leak.sum(
+        "group categories",
+        f"of columns of more than 200 categories how often each stands in each group, {_STATISTICS}",
+    ),
     Leak.told("axes", "the principal axes of each group, which follow from its covariance", implied=True),
     Leak.opened(
         "ranges", "the range of each principal component of each group, without where it lies: the size of the noise"

@@ -32,12 +32,14 @@ from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.ring import bits_for, encode, possible
 from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical_noise import (
+    GroupedLayout,
     add_noise,
     component_ranges,
     group_statistics,
     grouped,
     lone_marks,
     share_components,
+    told_codes,
     with_fills,
 )
 from sfumato.mechanisms.perturb.laplace_pca import most_components
@@ -82,6 +84,11 @@ LEAKS: dict[str, Leak] = {
             "Each owner tells the means, variances and covariances of its own columns in each group, and with them how "
             "often each category and missing cells occur there; the cells of a record that alone has a category, or a "
             "missing cell, in its group follow from them.",
+        ),
+        Leak.told(
+            "categories of own columns",
+            "Of a column of more than 200 categories its owner tells how often each stands in each group, by its place "
+            "among them.",
         ),
         Leak.opened(
             "covariances across owners",
@@ -276,8 +283,9 @@ def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.floa
     noised = add_noise(session, components, varying, statistics.sizes, scale, plan.noise)  # lines 24 and 25
     whole = with_fills(columns.layout, statistics)
     bare = lone_marks(whole, statistics)
+    held = told_codes(session, layout, values, labels, GroupedLayout(whole, columns.spans, statistics))
     return release_rows(
-        session, noised, axes, varying, statistics, whole, step=step, level=level, rounds=rounds, bare=bare
+        session, noised, axes, varying, statistics, whole, step=step, level=level, rounds=rounds, bare=bare, held=held
     )  # line 26
 
 
@@ -354,7 +362,7 @@ def _check_own(values: NDArray[np.float64], layout: Layout) -> None:
         raise ValueError(f"values of {values.shape[1]} coordinates do not fit a layout of {width(layout)}")
     for block in layout:
         part = values[:, block.where]
-        if block.kind is BlockKind.NUMBER:
+        if block.kind in (BlockKind.NUMBER, BlockKind.CODE):
             fits = float(np.square(part).sum()) <= _SPREAD * len(values)
         else:
             fits = bool(((part >= 0.0) & (part <= 1.0)).all())

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.records import CATEGORY_SCALE, BlockKind, Layout
+from sfumato.core.groups import Groups, missing_counts
+from sfumato.core.groups.codes import coded_blocks, ranked_rows
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from sfumato.engines.parties.groupwise import (
     FARTHEST,
     LONGEST,
@@ -20,20 +22,35 @@ from sfumato.engines.parties.groupwise import (
     tell_numbers,
     varying_ranges,
 )
+from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.ring import MOST_BITS, bits_for, decode, encode, possible
 from sfumato.engines.parties.session import Session, Shared
 from sfumato.mechanisms.perturb.components import component_places, project
 
 __all__ = [
     "GroupedColumns",
+    "GroupedLayout",
     "add_noise",
     "component_ranges",
     "group_statistics",
     "grouped",
     "lone_marks",
     "share_components",
+    "told_codes",
     "with_fills",
 ]
+
+
+_MOST_PLACES = 2**31  # categories of a column that are told
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupedLayout:
+    """What all parties know of the columns of all owners: their blocks, whose they are, and their groups."""
+
+    layout: Layout
+    spans: tuple[slice, ...]
+    statistics: Statistics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,10 +182,55 @@ def with_fills(layout: Layout, statistics: Statistics) -> Layout:
     for size, mean in zip(statistics.sizes.tolist(), statistics.mean, strict=True):  # in one order on every machine
         total += size * mean
     overall = total / float(statistics.sizes.sum())
-    fills: dict[BlockKind, tuple[float, ...]] = {BlockKind.NUMBER: (0.0,), BlockKind.MISSING: ()}
+    fills: dict[BlockKind, tuple[float, ...]] = {
+        BlockKind.NUMBER: (0.0,),
+        BlockKind.CODE: (0.0,),
+        BlockKind.MISSING: (),
+    }
     return tuple(
         dataclasses.replace(block, fill=fills.get(block.kind, tuple(overall[block.where].tolist()))) for block in layout
     )
+
+
+def told_codes(
+    session: Session, own: Layout, values: NDArray[np.float64], labels: NDArray[np.int64], whole: GroupedLayout
+) -> list[NDArray[np.float64]]:
+    """Places of the categories of each group, ascending, of columns that have very many; their owners tell them.
+
+    Parameters
+    ----------
+    own : tuple of Block
+        Of this owner's columns.
+    values : ndarray of shape (n, d_l)
+    labels : ndarray of shape (n,)
+        Group of each record.
+    whole : GroupedLayout
+        Of all columns.
+    """
+    mine = {block.column: (block, mark) for block, mark in coded_blocks(own)}
+    held = []
+    for block, mark in coded_blocks(whole.layout):
+        owner = next(rank for rank, span in enumerate(whole.spans) if span.start <= block.start < span.stop)
+        told, present = None, whole.statistics.sizes
+        if mark is not None:
+            indicator = Block(block.column, BlockKind.MISSING, mark, mark + 1)
+            present = present - missing_counts(_counts_and_means(whole.statistics), indicator)
+        if owner == session.rank:
+            here, gone = mine[block.column]
+            told = here.places(values)[ranked_rows(values, labels, here, gone)]
+        label, room = "categories of own columns", (int(present.sum()),)
+        places = tell_numbers(session, told, owner, label, room, "<i8", within=_MOST_PLACES)
+        ends = np.cumsum(present)
+        if any((np.diff(places[end - size : end]) < 0).any() for end, size in zip(ends, present, strict=True)):
+            raise PartyError("an owner told categories out of order; start all parties again")
+        held.append(places.astype(np.float64))
+    return held
+
+
+def _counts_and_means(statistics: Statistics) -> Groups:
+    g, d = statistics.mean.shape
+    shell = np.broadcast_to(np.zeros(1), (g, d, d))
+    return Groups(statistics.sizes, statistics.mean, shell, np.zeros(g), np.zeros(g, dtype=np.int64))
 
 
 def lone_marks(layout: Layout, statistics: Statistics) -> int:

@@ -111,7 +111,7 @@ class LaplacePCA:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=False, floor=self.k, row_is_person=True)
+        return Traits(synthetic=False, floor=self.k, row_is_person=True, codes=True)
 
     @property
     def method(self) -> str:
@@ -220,6 +220,7 @@ def perturb_groups(
     """
     import numpy as np
 
+    from sfumato.core.groups.codes import as_numbers, coded_blocks, ranked_rows, settle_codes
     from sfumato.core.groups.discrete import discretize_noised
     from sfumato.core.progress import tell
     from sfumato.core.threads import one_blas_thread
@@ -236,7 +237,11 @@ def perturb_groups(
             values[end - size : end], moved = perturb_group(members, scale, step, rng)
             noised = max(noised, moved)
             tell("adding noise", end / len(order))
-    return discretize_noised(values, sizes.astype(np.int64), mean, records.layout), order.astype(np.int64), noised
+    values = discretize_noised(values, sizes.astype(np.int64), mean, as_numbers(records.layout))
+    for block, mark in coded_blocks(records.layout):
+        ranked = ranked_rows(records.values, labels, block, mark)
+        settle_codes(values, labels[order], block, mark, records.values[ranked, block.start])
+    return values, order.astype(np.int64), noised
 
 
 def _check_sizes(k: int | None, groups: int | None) -> None:
@@ -303,7 +308,7 @@ def state_facts(
     rho1 = USUAL_RHO1 if mechanism.rho1 is None else mechanism.rho1
     scale = mechanism.scale(components)
     noise = ComponentNoise("laplace", scale, components, mechanism.guarantee, rho1, mechanism.grid)
-    categories = sum(block.kind is BlockKind.CATEGORY for block in records.layout)
+    categories = sum(block.kind in (BlockKind.CATEGORY, BlockKind.CODE) for block in records.layout)
     missing = sum(block.kind is BlockKind.MISSING for block in records.layout)
     kept = (CountsKept(categories, missing),) if categories or missing else ()
     return (grouped, noise, *kept, Shuffled(rows=len(labels)))
