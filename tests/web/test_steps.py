@@ -113,6 +113,22 @@ def test_a_single_role_passes_from_one_column_to_another(file: str) -> None:
     assert edited(proposed, Choices(columns=columns)).target == edited(proposed, Choices(columns=columns))["pay"]
 
 
+def test_a_column_is_known_by_a_level_of_its_hierarchy(file: str) -> None:
+    found = look(file, Choices())
+    leveled = {each["name"]: each["leveled"] for each in found["columns"]}
+    assert leveled["came"]
+    assert not leveled["pay"]
+    columns = as_shown(found, went={"known": True, "known_level": 2, "hierarchy": "calendar"})
+    choices = Choices(columns=columns)
+    again = {each["name"]: each for each in look(file, choices)["columns"]}["went"]
+    assert (again["known"], again["known_level"]) == (True, 2)
+    assert choices.known == ("went@2",)
+    assert "--known went@2" in command_line("people.csv", choices, Setting(), recipe="recipe.toml")
+    wrong = as_shown(found, pay={"known": True, "known_level": 2})
+    with pytest.raises(OptionError, match="'pay'"):
+        look(file, Choices(columns=wrong))
+
+
 def test_the_lines_hold_names_as_a_shell_and_python_need_them() -> None:
     choices = Choices(
         columns=(ColumnChoice("it's $(id)", Role.CONFIDENTIAL, Kind.INTEGER, known=True),),

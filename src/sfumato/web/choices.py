@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _MOST_BYTES = 8 << 20
+_MOST_LEVELS = 32
 _LONGEST = 1_000  # characters of a rule, a level or a hierarchy
 _MOST_BUDGET = 86_400.0
 
@@ -47,7 +48,7 @@ class ReadingChoice:
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """What a column is said to be; ``known`` is whether an outsider knows it."""
+    """What a column is said to be; ``known`` is whether an outsider knows it, by labels at ``known_level``."""
 
     name: str
     role: Role
@@ -55,6 +56,7 @@ class ColumnChoice:
     hierarchy: str = ""
     coarsened: int = 0
     known: bool = False
+    known_level: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,12 @@ class Choices:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Columns that an outsider is taken to know."""
-        return tuple(column.name for column in self.columns if column.known)
+        """Columns that an outsider is taken to know, with the level of their labels where these are wider."""
+        return tuple(
+            f"{column.name}@{column.known_level}" if column.known_level else column.name
+            for column in self.columns
+            if column.known
+        )
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,8 @@ def _check(choices: Choices) -> None:
     texts = [choices.level or "", *(choices.rules or ()), *(column.hierarchy for column in choices.columns)]
     if any(len(text) > _LONGEST for text in texts):
         raise OptionError(f"a rule, a level or a hierarchy has at most {_LONGEST} characters; shorten it")
+    if any(not 0 <= column.known_level <= _MOST_LEVELS for column in choices.columns):
+        raise OptionError(f"the level that outsiders know a column at lies between 0 and {_MOST_LEVELS}; mend it")
     listed = next((each.name for each in choices.columns if each.hierarchy.strip().startswith("file")), None)
     if listed is not None:
         raise OptionError(

@@ -19,6 +19,7 @@ from sfumato.assess.verdict import Verdict
 from sfumato.core.documents import typed, write_json
 from sfumato.core.errors import OptionError, SfumatoError, TableError, printable
 from sfumato.publish.folder import write_text
+from sfumato.publish.known import known_columns
 from sfumato.tables.field import FATE, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.reading import read_people, reading_words
@@ -96,13 +97,18 @@ class Steps:
                 changed = dataclasses.replace(changed, rules=find_rules(table, changed))
                 found = changed.rules
             schema = sf.inspect(table, schema=changed, k=k)
-        known = set(choices.known)
+        wider = {each.name for each in schema.encoded}
+        known_columns(
+            [f"{each.name}@{each.known_level}" for each in choices.columns if each.known_level and each.name in wider],
+            schema,
+        )
+        known = {column.name: column.known_level for column in choices.columns if column.known}
         return {
             "rows": table.num_rows,
             "read": reading_words(file, form),
             "sheets": [] if form.sheet is None else [form.sheet.name, *form.sheet.others],
             "csv": form.sheet is None and form.format is FileFormat.CSV,
-            "columns": [_column(field, known=field.name in known) for field in schema],
+            "columns": [_column(field, known.get(field.name)) for field in schema],
             "rules": list(schema.rules),
             "found": list(dict.fromkeys((*found, *schema.rules))),
             "schema": schema.to_toml(),
@@ -173,7 +179,7 @@ class Steps:
         }
 
 
-def _column(field: Field, *, known: bool) -> dict[str, Any]:
+def _column(field: Field, known: int | None) -> dict[str, Any]:
     return {
         "name": field.name,
         "role": field.role.value,
@@ -184,7 +190,9 @@ def _column(field: Field, *, known: bool) -> dict[str, Any]:
         "hierarchy": field.hierarchy or "",
         "coarsened": field.coarsened,
         "offered": list(_HIERARCHIES.get(field.kind, ())),
-        "known": known,
+        "known": known is not None,
+        "known_level": known or 0,
+        "leveled": bool(field.hierarchy or field.kind is Kind.DATE) and not field.coarsened,
     }
 
 

@@ -74,7 +74,7 @@ class Response:
         if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < math.inf:
             raise OptionError("the epsilon of a response must be a number above 0")
         if isinstance(size, bool) or not isinstance(size, int) or not 2 <= size <= _MOST:
-            raise OptionError(f"a response is among 2 to {_MOST} values")
+            raise OptionError(f"a response is among 2 to {_MOST} values; list wider ones, as a level of a hierarchy")
         less = math.exp(-epsilon)  # divided by e^epsilon, which may be too large for a double
         truth, other = 1.0 / (1.0 + (size - 1) * less), less / (1.0 + (size - 1) * less)
         return cls(tuple((other,) * x + (truth,) + (other,) * (size - 1 - x) for x in range(size)))

@@ -29,7 +29,7 @@ Unit = tuple[str, float]
 class _Geometric:
     """What the four share. ``key`` is no field: it is in no repr, no comparison, no certificate and no recipe."""
 
-    traits: ClassVar[Traits] = Traits(synthetic=False, keyed=True)
+    traits: ClassVar[Traits] = Traits(synthetic=False, keyed=True, codes=True)
     _key: ClassVar[Key | None] = None
     operations: ClassVar[tuple[str, ...]] = ()
     method: ClassVar[str] = ""

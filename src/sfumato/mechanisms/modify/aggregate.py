@@ -71,7 +71,7 @@ class Aggregation:
         """What an engine must know of it."""
         wide = tuple(Coarsened(name, f"intervals {width:.17g}", 1) for name, width in dict(self.widths).items())
         levels = tuple(Coarsened(name, None, level) for name, level in dict(self.coarsened).items())
-        return Traits(synthetic=False, coarsened=(*levels, *wide))
+        return Traits(synthetic=False, coarsened=(*levels, *wide), codes=True)
 
     @property
     def method(self) -> str:

@@ -55,7 +55,7 @@ class Blocking:
     'block'
     """
 
-    traits: ClassVar[Traits] = Traits(synthetic=False, gaps=True)
+    traits: ClassVar[Traits] = Traits(synthetic=False, gaps=True, codes=True)
 
     columns: tuple[str, ...] = ()
     k: int = 5

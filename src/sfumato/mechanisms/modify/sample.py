@@ -55,7 +55,7 @@ class Sampling:
     sfumato.core.errors.OptionError: the share of people to draw must lie between 0 and 1; try 0.1
     """
 
-    traits: ClassVar[Traits] = Traits(synthetic=False)
+    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
 
     share: float = 0.1
 

@@ -63,7 +63,7 @@ class Swapping:
     sfumato.core.errors.OptionError: there is no place 'groups' to swap within; choose one of window, leaves
     """
 
-    traits: ClassVar[Traits] = Traits(synthetic=False)
+    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
 
     within: str = "window"
     window: float = 5.0

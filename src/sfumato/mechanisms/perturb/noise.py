@@ -71,7 +71,7 @@ def check_records(records: Records, noise: Noise) -> None:
     """
     if not len(number_blocks(records.layout)):
         raise OptionError("no column is a number, so there is nothing to add noise to; use another method")
-    categories = [block.column for block in records.layout if block.kind is BlockKind.CATEGORY]
+    categories = [block.column for block in records.layout if block.kind in (BlockKind.CATEGORY, BlockKind.CODE)]
     if categories and not noise.pass_categories:
         raise PrivacyRefusal(
             f"{len(categories)} columns are categories, the first is {categories[0]!r}: noise would publish them as "
@@ -99,7 +99,7 @@ def finish(records: Records, values: NDArray[np.float64], noise: Noise, rng: np.
         values[:, places], chosen = enhance_rows(values[:, places], noise.enhance, laws, rng)
         facts.append(Enhanced(noise.enhance, len(chosen)))
     _restore_missing(records, values)
-    categories = sum(block.kind is BlockKind.CATEGORY for block in records.layout)
+    categories = sum(block.kind in (BlockKind.CATEGORY, BlockKind.CODE) for block in records.layout)
     missing = sum(block.kind is BlockKind.MISSING for block in records.layout)
     if categories or missing:
         facts.append(Untouched(categories, missing))
@@ -150,7 +150,7 @@ class AdditiveNoise:
     sfumato.core.errors.OptionError: there is no noise law 'cauchy'; choose one of gaussian, uniform, laplace
     """
 
-    traits: ClassVar[Traits] = Traits(synthetic=False)
+    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
 
     kind: str = dataclasses.field(default="additive", init=False)
     law: str = "gaussian"
@@ -247,7 +247,7 @@ class MultiplicativeNoise:
         enhance_laws=(), pass_categories=False)
     """
 
-    traits: ClassVar[Traits] = Traits(synthetic=False)
+    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
     correlated: ClassVar[bool] = False
 
     kind: str = dataclasses.field(default="multiplicative", init=False)

@@ -49,7 +49,7 @@ class Randomization:
     sfumato.core.errors.OptionError: randomization needs to know how much; give specs, or an epsilon for each column
     """
 
-    traits: ClassVar[Traits] = Traits(synthetic=False, row_is_person=True)
+    traits: ClassVar[Traits] = Traits(synthetic=False, row_is_person=True, codes=True)
 
     specs: tuple[tuple[str, str], ...] | Mapping[str, Any] = ()
     epsilon: float | None = None

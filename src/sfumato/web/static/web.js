@@ -135,6 +135,7 @@
           hierarchy: row.querySelector(".hierarchy").value.trim(),
           coarsened: Number(row.querySelector(".coarsened").value) || 0,
           known: row.querySelector(".known").checked,
+          known_level: row.querySelector(".known-level").hidden ? 0 : Number(row.querySelector(".known-level").value) || 0,
         })),
         rules: rulesTouched && !reread ? kept : null,
         rare: text("rare"),
@@ -170,6 +171,7 @@
         row.querySelector(".why").textContent = told.why;
         row.querySelector(".domain").textContent = told.domain;
         row.querySelector(".role").value = told.role;
+        row.querySelector(".known-level").hidden = !told.leveled;
         row.querySelector("datalist").replaceChildren(...told.offered.map((each) => Object.assign(document.createElement("option"), { value: each })));
       });
       const boxes = [...document.querySelectorAll(".rule")].map((each) => each.value);
