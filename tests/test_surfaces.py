@@ -40,6 +40,7 @@ VALUES: dict[str, tuple[tuple[str, ...], Any]] = {
     "grouping": (("holistic",), "holistic"),
     "effort": (("thorough",), "thorough"),
     "allow_level_1": ((), True),
+    "scores": (("normal",), "normal"),
     "response_weight": (("0.25",), 0.25),
     "tolerance": (("0.3",), 0.3),
     "kind": (("multiplicative",), "multiplicative"),

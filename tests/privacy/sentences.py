@@ -51,6 +51,7 @@ from sfumato.core.facts import (
     RulesBlocked,
     RulesHidden,
     Sampled,
+    Scored,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -495,6 +496,15 @@ CLAIMS = (
         r"Every released row(?P<but>, but for [^;]*?,)? was drawn at random from the mean and covariance of a group "
         r"of records\.",
         lambda facts, said: has(facts, Synthesized) and copied(facts) is None and excepted(facts, said["but"]),
+    ),
+    Sentence(
+        "numbers of scores",
+        r"In (?P<columns>\d+) columns? of numbers a released number is computed from means of the numbers of at least "
+        r"(?P<k>\d+) (original records|(?P<persons>persons)) each, and from numbers that as many hold\.",
+        lambda facts, said: (
+            (int(said["columns"]), int(said["k"])) == (the(facts, Scored).columns, the(facts, Scored).k)
+            and (said["persons"] is not None) == has(facts, PersonsApart)
+        ),
     ),
     Sentence(
         "cells of leaves",

@@ -44,6 +44,7 @@ from sfumato.core.facts import (
     RulesBlocked,
     RulesHidden,
     Sampled,
+    Scored,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -141,6 +142,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Shuffled(250),
         RowsDrawn(100, 250, "age > 60"),
     ),
+    "condense-scores": (*AROUND, GROUPED, DRAWN, Scored(2, 12), Shuffled(100)),
     "condense-rows": (
         *AROUND,
         GROUPED,

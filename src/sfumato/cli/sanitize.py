@@ -39,6 +39,7 @@ WORDS: dict[str, str] = {
     "effort": "How long the compact grouping searches.",
     "allow_level_1": "Let records ask for no protection at all.",
     "tolerance": "classwise: smallest group, as a share of the smallest class.  [default: 0.1]",
+    "scores": "condense: groups and statistics of numbers as they are, or of their normal scores.",
     "response_weight": "Weight of the target in the distance between records.",
     "leaf": "chain: fewest people alike that a cell is drawn from; swap, downgrade: of a leaf.  [default: 50]",
     "order": "chain: a column to draw first, before the target; repeatable.",
@@ -81,6 +82,7 @@ WORDS: dict[str, str] = {
 CHOICES = {
     "grouping": ("compact", "mdav", "paper", "modified", "holistic"),
     "effort": ("fast", "default", "thorough"),
+    "scores": ("plain", "normal"),
     "kind": ("additive", "multiplicative"),
     "law": ("gaussian", "uniform", "laplace"),
     "guarantee": ("component", "record"),

@@ -46,6 +46,7 @@ from sfumato.core.facts import (
     RulesBlocked,
     RulesHidden,
     Sampled,
+    Scored,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -67,6 +68,7 @@ from sfumato.privacy.grouped import (
     of_groups,
     of_kept_rows,
     of_persons,
+    of_scores,
     of_stream,
     of_wanted_rows,
 )
@@ -139,6 +141,8 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_linked_persons(fact, facts)
         case Synthesized():
             yield from of_drawn_rows(fact, facts)
+        case Scored():
+            yield of_scores(fact, facts)
         case RowsDrawn():
             yield from of_wanted_rows(fact)
         case Stratified():

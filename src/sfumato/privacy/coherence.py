@@ -46,6 +46,7 @@ from sfumato.core.facts import (
     RulesBlocked,
     RulesHidden,
     Sampled,
+    Scored,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -116,6 +117,8 @@ def check_facts(facts: Sequence[Fact]) -> None:
         raise PrivacyRefusal("the facts say of rows made anew that they are as they were, so nothing can be certified")
     if (Grouped in kinds and set(kinds) & _WITHOUT_GROUPS) or (WeightsScaled in kinds and set(kinds) & _WITHOUT_ROWS):
         raise PrivacyRefusal("the facts tell of groups or weights where there are none, so nothing can be certified")
+    if Scored in kinds and Synthesized not in kinds:
+        raise PrivacyRefusal("the facts tell of scores where no rows were drawn by them, so nothing can be certified")
     if {Unmeasured, DespitePolicy} <= set(kinds):
         raise PrivacyRefusal("the facts say that nothing was measured and what was found, so nothing can be certified")
     if not baskets_agree(facts):
@@ -158,6 +161,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return _are_groups(fact)
         case Chained():
             return _is_chain(fact)
+        case Scored():
+            return fact.columns >= 1 and fact.k >= 2
         case Maintained():
             return (
                 1 <= fact.k <= fact.asked_max

@@ -16,6 +16,7 @@ from sfumato.core.facts import (
     RareValues,
     RowsDrawn,
     RowsKept,
+    Scored,
     Synthesized,
     WeightsScaled,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "of_groups",
     "of_kept_rows",
     "of_persons",
+    "of_scores",
     "of_stream",
     "of_wanted_rows",
 ]
@@ -164,6 +166,19 @@ def _of_small_groups(fact: Grouped) -> Statements:
             f"{counted(fact.alone, 'record of level 1 stands', 'records of level 1 stand')} alone and "
             f"{'is' if fact.alone == 1 else 'are'} published as {'it is' if fact.alone == 1 else 'they are'}",
         )
+
+
+def of_scores(fact: Scored, facts: tuple[Fact, ...]) -> Claim:
+    """Say what drawn scores became numbers by."""
+    who = "persons" if any(isinstance(other, PersonsApart) for other in facts) else "original records"
+    return Claim(
+        f"In {counted(fact.columns, 'column', 'columns')} of numbers a released number is computed from means of the "
+        f"numbers of at least {fact.k} {who} each, and from numbers that as many hold.",
+        "proved",
+        "Statistics are of normal scores, the places of numbers among all; drawn scores became numbers by a line "
+        "through these points, which goes on beyond the outermost.",
+        "the person column tells who each row is about" if who == "persons" else "one row is one person",
+    )
 
 
 def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:

@@ -50,6 +50,7 @@ from sfumato.core.facts import (
     RulesBlocked,
     RulesHidden,
     Sampled,
+    Scored,
     Shuffled,
     ShuffledWithin,
     Stratified,
@@ -80,7 +81,7 @@ _AROUND: Kinds = (Drawn, ColumnsDropped)
 _OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened, Aggregated)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
 _DRAWN: Kinds = (*_GROUPS, Celled, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn, WeightsScaled)
-_CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), (*_DRAWN, PersonsLinked))
+_CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), (*_DRAWN, PersonsLinked, Scored))
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
 _BASKETS: Kinds = (BasketsReleased, Shuffled)
 _STATED: dict[str, tuple[Kinds, Kinds]] = {
@@ -153,7 +154,7 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
         return False
     match method:
         case "condense" | "condense-paper" | "classwise":
-            return _fits_groups(mechanism, _the(Grouped, facts))
+            return _fits_groups(mechanism, facts)
         case "chain":
             return _fits_chain(mechanism, facts)
         case "laplace-pca":
@@ -183,9 +184,12 @@ def _is_told(mechanism: Any, parameters: dict[str, Any]) -> bool:
     return told and fits(type(mechanism), parameters)
 
 
-def _fits_groups(mechanism: Any, grouped: Grouped) -> bool:
+def _fits_groups(mechanism: Any, facts: Sequence[Fact]) -> bool:
     from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 
+    grouped = _the(Grouped, facts)
+    if _all(Scored, facts) and mechanism.scores != "normal":
+        return False
     known = {ALGORITHMS[mechanism.grouping]} if mechanism.grouping is not None else set(ALGORITHMS.values())
     algorithm = grouped.algorithm
     if mechanism.method == "classwise":

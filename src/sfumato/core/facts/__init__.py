@@ -29,6 +29,7 @@ from sfumato.core.facts.grouped import (
     PersonsBounded,
     PersonsLinked,
     RowsDrawn,
+    Scored,
     Stratified,
     Synthesized,
 )
@@ -116,6 +117,7 @@ __all__ = [
     "RulesBlocked",
     "RulesHidden",
     "Sampled",
+    "Scored",
     "Shuffled",
     "ShuffledWithin",
     "Stratified",

@@ -17,6 +17,7 @@ __all__ = [
     "PersonsBounded",
     "PersonsLinked",
     "RowsDrawn",
+    "Scored",
     "Stratified",
     "Synthesized",
 ]
@@ -124,6 +125,19 @@ class Synthesized(Fact):
     statistics: str
     law: str
     rows: int
+
+
+@dataclass(frozen=True)
+class Scored(Fact):
+    """Numbers of so many columns were normal scores while groups were made and rows drawn: places among all people.
+
+    Drawn scores became numbers again by a line through means of the numbers of at least ``k`` people each, and through
+    numbers that as many hold; people are records, or beside `PersonsApart` persons.
+    """
+
+    fact: ClassVar[str] = "scored"
+    columns: int
+    k: int
 
 
 @dataclass(frozen=True)

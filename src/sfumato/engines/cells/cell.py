@@ -21,6 +21,7 @@ from sfumato.core.facts import (
     Fact,
     Grouped,
     PersonsApart,
+    Scored,
     Shuffled,
     Synthesized,
 )
@@ -236,6 +237,9 @@ def _sum_of(fact: Fact, alike: list[Any], persons: int | None, classes: int, pai
             varying = {*_COUNTS, "smallest", "asked_min", "asked_max"}
         case Synthesized() | Shuffled():
             total, varying = dataclasses.replace(fact, rows=sum(each.rows for each in alike)), {"rows"}
+        case Scored():
+            total = Scored(max(each.columns for each in alike), min(each.k for each in alike))
+            varying = {"columns", "k"}
         case PersonsApart():
             left = sum(each.left_out for each in alike)
             total, varying = dataclasses.replace(fact, persons=persons or 0, left_out=left), {"persons", "left_out"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import LevelError, OptionError
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ALGORITHMS", "Condensation", "check_k", "check_options", "effective_levels"]
+__all__ = ["ALGORITHMS", "SCORES", "Condensation", "check_k", "check_options", "effective_levels"]
 
 ALGORITHMS = {
     "compact": "principal-axis tree and local search",
@@ -23,6 +23,9 @@ ALGORITHMS = {
     "holistic": "K-means with small clusters dissolved",
 }
 """The groupings, and how a certificate names each."""
+
+SCORES = ("plain", "normal")
+"""What groups and their statistics are of."""
 
 _EFFORTS = ("fast", "default", "thorough")
 _WEIGHTED = ("modified", "holistic")  # the groupings that have a weighted distance where nothing is said
@@ -49,6 +52,10 @@ class Condensation:
         Weight of the target in the distance, the other columns share the rest [BCG10, eq. 1]. Without it the groupings
         ``"modified"`` and ``"holistic"`` take 0.8, and to all others all columns weigh the same, as they do without a
         target.
+    scores : {"plain", "normal"}
+        What groups and their statistics are of: numbers as they are, as in the papers, or their normal scores (places
+        among all people as a normal law would have them), which mend skewed columns. Scores become numbers again by
+        means of at least k people's.
 
     Examples
     --------
@@ -65,10 +72,13 @@ class Condensation:
     effort: str = "default"
     allow_level_1: bool = False
     response_weight: float | None = None
+    scores: str = "plain"
 
     def __post_init__(self) -> None:
         check_k(self.k, allow_level_1=self.allow_level_1)
         check_options(self.grouping, self.effort)
+        if self.scores not in SCORES:
+            raise OptionError(f"there are no scores {self.scores!r}; choose one of {', '.join(SCORES)}")
         weight = self.response_weight
         if weight is not None and (isinstance(weight, bool) or not 0.0 <= weight <= 1.0):
             raise OptionError("response_weight must lie between 0 and 1; the usual one is 0.8")
@@ -92,6 +102,12 @@ class Condensation:
         from sfumato.mechanisms.condense.warm import compile_ahead
 
         compile_ahead()
+        if self.scores == "normal":
+            from sfumato.mechanisms.condense.scores import NormalScores
+
+            highest = int(effective_levels(records.levels, self.k, allow_level_1=self.allow_level_1).max())
+            scored = NormalScores.of(records, max(2, highest))
+            return scored.back(replace(self, scores="plain").sanitize(scored.records, rng=rng))
         levels = effective_levels(records.levels, self.k, allow_level_1=self.allow_level_1)
         weights, weight = None, self.response_weight
         if weight is None and self.grouping in _WEIGHTED:
