@@ -109,6 +109,7 @@ def _cart(leaf: int) -> Make:
 METHODS: dict[str, Make] = {
     **{f"chain, leaf {leaf}": _ours("Chain", k=10, leaf=leaf) for leaf in (10, 25, 50, 100, 200)},
     **{f"condense, k = {k}": _ours("Condensation", k=k) for k in (10, 25, 50, 100, 250)},
+    **{f"condense normal, k = {k}": _ours("Condensation", k=k, scores="normal") for k in (25, 50, 100, 250)},
     **{f"cart, leaf {leaf}": _cart(leaf) for leaf in (5, 50, 100)},
     "original": lambda table, _columns, _seed: table,
 }
@@ -170,6 +171,7 @@ def measure(name: str, make: Make, seed: int) -> dict[str, float]:
     before = _cpu()
     released = make(inside, columns, seed)
     seconds = _cpu() - before
+    released = judging.with_dropped(released, inside)
     rows: list[NDArray[np.float64]] = [judging.numbers(t, columns) for t in (released, inside, outside)]
     return judging.judge(*rows, columns, seed) | {"cpu": seconds}
 

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
-__all__ = ["Columns", "judge", "numbers", "quick_judge"]
+__all__ = ["Columns", "judge", "numbers", "quick_judge", "with_dropped"]
 
 Matrix = NDArray[np.float64]
 TARGETS = 2_000
@@ -73,6 +73,16 @@ def numbers(table: pa.Table, columns: Columns) -> Matrix:
             values = values.cast(pa.date32()).cast(pa.int32())
         made.append(np.asarray(values.cast(pa.float64()).to_numpy(), dtype=float))
     return np.column_stack(made)
+
+
+def with_dropped(released: pa.Table, inside: pa.Table) -> pa.Table:
+    """The released table, in which a column that was dropped, as too few have its values, is what most people have."""
+    for column in inside.schema:
+        if column.name not in released.column_names:
+            held = inside[column.name].to_pylist()
+            usual = max(sorted(set(held), key=str), key=held.count)
+            released = released.append_column(column.name, pa.array([usual] * len(released), column.type))
+    return released
 
 
 def judge(released: Matrix, inside: Matrix, outside: Matrix, columns: Columns, seed: int) -> dict[str, float]:

@@ -70,10 +70,7 @@ def measure(name: str, k: int, seed: int) -> list[list[float]]:
         made = sf.sanitize(
             inside, sf.Condensation(k=k, scores=scores), target=columns.target, report=False, seed=seed
         ).table
-        for column in set(columns.names) - set(made.column_names):
-            held = inside[column].to_pylist()
-            usual = max(set(held), key=held.count)
-            made = made.append_column(column, pa.array([usual] * len(made), inside.schema.field(column).type))
+        made = judging.with_dropped(made, inside)
         figures = judging.quick_judge(*(judging.numbers(t, columns) for t in (made, inside, outside)), columns, seed)
         found.append([figures[each] for each in FIGURES])
     return found

@@ -85,35 +85,41 @@ class NormalScores:
 def _score(
     numbers: NDArray[np.float64], persons: NDArray[np.int64] | None, k: int
 ) -> tuple[NDArray[np.float64], _Curve]:
-    """Scores of the numbers of a column, and the curve back."""
+    """Scores of the numbers of a column, and the curve back.
+
+    The numbers in their order are cut into heaps, which at least k people hold, and what is between them, and that into
+    parts of k or a little more; of a part of fewer people nothing is known.
+    """
     n = len(numbers)
     values, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    end = np.cumsum(counts)
-    scores = ndtri((end - counts / 2) / n)[places]
-    holders = counts
-    if persons is not None:
-        who = np.unique(persons, return_inverse=True)[1]
-        pairs = np.unique(places * (int(who.max()) + 1) + who)
-        holders = np.bincount(pairs // (int(who.max()) + 1), minlength=len(values))
+    scores = ndtri((np.cumsum(counts) - counts / 2) / n)[places]
     order = np.argsort(numbers, kind="stable")
-    heaped = holders >= k
-    run = np.cumsum(np.concatenate([[0], heaped[1:] | heaped[:-1]]))[places[order]]  # heaps, and what is between
+    heaped = _people(places, persons, len(values)) >= k
+    run = np.cumsum(np.concatenate([[0], heaped[1:] | heaped[:-1]]))[places[order]]
     begins = np.flatnonzero(np.diff(run, prepend=-1))
-    most, points = float(ndtri(1 - 0.5 / n)), list[tuple[float, float]]()
-    for first, last in zip(begins, [*begins[1:], n], strict=True):
-        if heaped[places[order[first]]]:
-            number = float(numbers[order[first]])
-            shares = np.clip([first / n, last / n], 0.5 / n, 1 - 0.5 / n)
-            points += [(float(score), number) for score in ndtri(shares)]
-            continue
-        parts = np.array_split(order[first:last], max(1, (last - first) // k))
-        points += [
-            (float(scores[part].mean()), float(numbers[part].mean())) for part in parts if _people(part, persons) >= k
-        ]
-    if not points:
-        points = [(0.0, float(numbers.mean()))]
-    return scores, _Curve(np.array([each[0] for each in points]), np.array([each[1] for each in points]), most)
+    many = np.diff(begins, append=n)
+    pieces = np.where(heaped[places[order[begins]]], 1, np.maximum(many // k, 1))
+    which, rank = np.repeat(np.arange(len(begins)), pieces), np.arange(pieces.sum())
+    rank -= np.repeat(np.cumsum(pieces) - pieces, pieces)
+    starts = begins[which] + rank * many[which] // pieces[which]
+    sizes = np.diff(starts, append=n)
+    heap = heaped[places[order[starts]]]
+    held = heap | (_people(np.repeat(np.arange(len(starts)), sizes), None if persons is None else persons[order]) >= k)
+    means = [np.add.reduceat(each[order], starts) / sizes for each in (scores, numbers)]
+    shares = np.clip(np.column_stack([starts, starts + sizes]) / n, 0.5 / n, 1 - 0.5 / n)
+    points = np.where(heap[:, None], ndtri(shares), means[0][:, None])[held]
+    at = np.where(heap, numbers[order[starts]], means[1])[held]
+    most = float(ndtri(1 - 0.5 / n))
+    if not len(at):
+        return scores, _Curve(np.zeros(1), np.array([numbers.mean()]), most)
+    once = np.repeat([[True, False]], len(at), axis=0) | heap[held, None]  # a mean is one point, a heap has two ends
+    return scores, _Curve(points[once], np.repeat(at, 2).reshape(-1, 2)[once], most)
 
 
-def _people(part: NDArray[np.int64], persons: NDArray[np.int64] | None) -> int:
-    return len(part) if persons is None else len(np.unique(persons[part]))
+def _people(parts: NDArray[np.int64], persons: NDArray[np.int64] | None, count: int = 0) -> NDArray[np.int64]:
+    """People of each part: its records, or the different persons among them."""
+    if persons is None:
+        return np.bincount(parts, minlength=count)
+    who = np.unique(persons, return_inverse=True)[1]
+    people = int(who.max()) + 1
+    return np.bincount(np.unique(parts * people + who) // people, minlength=count)
