@@ -32,6 +32,7 @@ MECHANISMS: list[Mechanism] = [
     Condensation(k=4, grouping="mdav"),
     Condensation(k=3, grouping="paper"),
     Condensation(k=4, grouping="modified", response_weight=0.5),
+    Condensation(k=4, scores="normal"),
     Condensation(k=4, grouping="holistic"),
     ClasswiseCondensation(k=4),
     ClasswiseCondensation(tolerance=0.2, grouping="compact"),
