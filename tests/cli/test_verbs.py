@@ -176,7 +176,7 @@ def test_decimal_commas_are_found_told_and_released_with_points(run: Run, tmp_pa
     rows = [f"{row % 7},{row % 4}5;{1 + row % 3}.{100 + row},50;{'Ff'[row % 2]}" for row in range(40)]
     (tmp_path / "t.csv").write_text("\n".join(["dose;cost;sex", *rows]) + "\n")
     done = run("inspect", tmp_path / "t.csv")
-    assert "CSV with ; between cells." in done.out
+    assert "CSV with semicolons between cells." in done.out
     assert "Decimal commas in 'dose', 'cost'" in done.out
     assert "Marks between thousands in 'cost'" in done.out
     assert "1 of them differ from another only in case" in done.out
@@ -199,7 +199,7 @@ def test_decimal_commas_are_found_told_and_released_with_points(run: Run, tmp_pa
     assert run("evaluate", tmp_path / "t.csv", tmp_path / "out" / "release" / "table.csv").code == 0
     refused = run("sanitize", tmp_path / "t.csv", "-o", tmp_path / "no", "--chunked", "--decimal", ",")
     assert refused.code == 2
-    assert "--chunked" in refused.err
+    assert "--engine chunks" in refused.err
 
 
 def test_inspect_says_which_sheet_of_a_workbook_was_read(run: Run, tmp_path: Path) -> None:

@@ -97,7 +97,9 @@ def test_a_file_is_looked_at_in_a_browser_and_nothing_is_kept(browser: Any, tmp_
         assert page.url == look.url  # without the token
         page.set_input_files("#file", tmp_path / "wrong.csv")
         page.locator("#problem:not(:empty)").wait_for()
-        assert "1 rows of 'wrong.csv' do not have the 2 cells of the header" in page.inner_text("#problem")
+        assert "1 row of 'wrong.csv' has more or fewer cells than the header, which has 2" in page.inner_text(
+            "#problem"
+        )
         assert "secret" not in page.content()
         look.drop(tmp_path / "many.csv")
         assert page.inner_text("tr[data-column='patient'] .fate") == "dropped"

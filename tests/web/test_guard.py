@@ -17,7 +17,7 @@ from tests.web.asking import HOST, PORT, TOKEN, Asking
 
 LOOK = {
     "rows": 3,
-    "read": "CSV with , between cells.",
+    "read": "CSV with commas between cells.",
     "sheets": [],
     "csv": True,
     "columns": [

@@ -63,7 +63,7 @@ def test_columns_are_what_inspect_says_of_them(file: str) -> None:
     assert found["rules"] == found["found"] == list(schema.rules)
     assert "came <= went" in found["rules"]
     assert "Zork" not in json.dumps({**found, "schema": ""})
-    assert found["read"].startswith("CSV with ; between cells.")
+    assert found["read"].startswith("CSV with semicolons between cells.")
 
 
 def test_what_is_sent_back_as_it_was_changes_nothing(file: str) -> None:

@@ -308,9 +308,10 @@ def _parse(data: bytes, delimiter: str, header: list[str], name: str) -> pa.Tabl
             f"{name} cannot be read as CSV with delimiter {delimiter!r}; check quotes and delimiters"
         ) from None
     if ragged:
+        rows, have, them = ("row", "has", "it") if len(ragged) == 1 else ("rows", "have", "them")
         raise TableError(
-            f"{len(ragged)} rows of {name} do not have the {len(header)} cells of the header, the first in "
-            f"line {ragged[0]}; mend them"
+            f"{len(ragged)} {rows} of {name} {have} more or fewer cells than the header, which has {len(header)}, the "
+            f"first in line {ragged[0]}; mend {them}"
         )
     return table
 

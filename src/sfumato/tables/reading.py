@@ -72,6 +72,6 @@ def reading_words(source: str, form: FileForm) -> str:
         more = f" The file also has {others}: --sheet reads another." if others else ""
         words.insert(0, f"{form.sheet.what} {shown(form.sheet.name)}.{more}")
     elif form.format is FileFormat.CSV and "://" not in source:
-        delimiter = "a tab" if form.delimiter == "\t" else form.delimiter
-        words.insert(0, f"CSV with {delimiter} between cells.")
+        marks = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(form.delimiter or "", form.delimiter)
+        words.insert(0, f"CSV with {marks} between cells.")
     return "\n".join(words)

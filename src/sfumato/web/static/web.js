@@ -133,7 +133,7 @@
           role: row.querySelector(".role").value,
           kind: row.querySelector(".kind-of").value,
           hierarchy: row.querySelector(".hierarchy").value.trim(),
-          coarsened: Number(row.querySelector(".coarsened").value) || 0,
+          coarsened: row.querySelector(".hierarchy").value.trim() ? Number(row.querySelector(".coarsened").value) || 0 : 0,
           known: row.querySelector(".known").checked,
           known_level: row.querySelector(".known-level").hidden ? 0 : Number(row.querySelector(".known-level").value) || 0,
         })),
@@ -171,7 +171,8 @@
         row.querySelector(".why").textContent = told.why;
         row.querySelector(".domain").textContent = told.domain;
         row.querySelector(".role").value = told.role;
-        row.querySelector(".known-level").hidden = !told.leveled;
+        row.querySelector(".known-level").hidden = !told.leveled || !row.querySelector(".known").checked;
+        row.querySelector(".coarsened").hidden = !row.querySelector(".hierarchy").value.trim();
         row.querySelector("datalist").replaceChildren(...told.offered.map((each) => Object.assign(document.createElement("option"), { value: each })));
       });
       const boxes = [...document.querySelectorAll(".rule")].map((each) => each.value);
