@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 ENGINE := .venv-parties
 MUTATION := .venv-mutants
 NOTEBOOKS := .venv-notebooks
+SPARK := .venv-spark
 ENGINE_PYTHON ?= $(firstword $(shell for name in python3.11 python3.10; do if $$name -c pass 2>/dev/null; then command -v $$name; fi; done))
 export SFUMATO_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup engine demo check test test-pages slow mutants bench docs notebooks wheel clean
+.PHONY: setup engine demo check test test-pages test-spark slow mutants bench docs notebooks wheel clean
 
 setup: $(VENV)/ready
 
@@ -62,6 +63,15 @@ test: check engine
 # Pages in a real browser, where there is one.
 test-pages: setup
 	$(BIN)/pytest -q -m 'pages and not slow'
+
+# A cluster of real processes. Spark wants an older pandas, so it has an environment of its own; without Java it says so.
+test-spark: export OPENBLAS_NUM_THREADS := 1
+test-spark: $(if $(shell command -v java),$(SPARK)/ready)
+	@$(if $(shell command -v java),$(SPARK)/bin/python -m pytest -q tests/spark --durations=5,echo "no Java was found: tests of Spark are skipped")
+
+$(SPARK)/ready: pyproject.toml
+	PYTHON=$(PYTHON) .ci/environment $(SPARK) --editable '.[spark]' pytest hypothesis
+	@touch $@
 
 # Long statistical runs, and every test again with all that it tries: twenty times the examples, drawn at random.
 slow: setup engine

@@ -192,6 +192,7 @@ OTHERWISE: dict[str, set[str]] = {  # places to read and write, and options that
         "new_key",
         "key",
         "engine",
+        "master",
         "resume_key",
         *WORDS,
     },

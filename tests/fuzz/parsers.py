@@ -30,6 +30,7 @@ from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.laws.priors import read_prior
 from sfumato.core.laws.properties import holds
 from sfumato.core.laws.spec import NoiseSpec
+from sfumato.engines.cells.size import parse_size
 from sfumato.engines.chunks.source import open_source
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.geometry.key import Key
@@ -38,6 +39,7 @@ from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish import Policy, verify
 from sfumato.publish.agreement import Check, columns_check
+from sfumato.publish.large import run_key
 from sfumato.publish.looked_at import look_at_table
 from sfumato.publish.signature import Signature, Signer, Verifier
 from sfumato.publish.verify import verify_release
@@ -381,6 +383,8 @@ PARSERS = (
     Parser("request", _request),
     Parser("kept-answer", as_file(f"{hashlib.sha256(b'token').hexdigest()[:32]}.json", _kept)),
     Parser("database-url", as_text(locate)),
+    Parser("memory-size", as_text(parse_size)),
+    Parser("resume-key", as_file("resume.key", lambda path: run_key(path, path.parent / "out"))),
     Parser("snapshot", _snapshot),
     Parser("web-choices", lambda data: parse_choices(Choices, data), lambda choices: as_json(plain(choices))),
     Parser("web-file-name", as_text(_in_the_folder)),

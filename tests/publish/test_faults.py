@@ -34,7 +34,7 @@ from sfumato.publish.joint import written_together
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
 from sfumato.tables.files import FileForm, FileFormat
-from tests.examples import sized
+from tests.examples import at_length, sized
 from tests.faulty_files import FaultyFiles, short_files
 from tests.stream import cases
 
@@ -77,6 +77,13 @@ def in_chunks(folder: Path, ending: str = "csv") -> None:
         source, folder / "out", sf.Translation(), new_key=folder / "key.toml", identifiers=["sex"], report=False,
         overwrite=True,
     )  # fmt: skip
+
+
+def in_cells(folder: Path, ending: str = "csv") -> None:
+    source = folder.parent / f"source.{ending}"
+    sanitize_file(
+        source, folder / "out", sf.Condensation(k=5, effort="fast"), report=False, rows_are_people=True, overwrite=True
+    )
 
 
 class Alone:
@@ -154,7 +161,7 @@ def look(folder: Path, job: Job, before: dict[str, bytes], names: set[str]) -> N
         assert all(check.holds for check in verify_release(folder / "out" / "release"))
 
 
-JOBS = (save, owner_alone, evaluate, in_chunks, together, trial, a_key, keep, begin)
+JOBS = (save, owner_alone, evaluate, in_chunks, in_cells, together, trial, a_key, keep, begin)
 CASES = [
     *((job, False, True) for job in JOBS),
     *((job, True, exchange) for job in (save, owner_alone, evaluate, in_chunks, keep) for exchange in (True, False)),
@@ -184,7 +191,7 @@ def test_an_output_stands_whole_or_not_at_all_whichever_operation_fails(
     with faulty.failing(None):
         job(place)
     names, operations = set(tree(place)), list(faulty.done)
-    for number, operation in list(enumerate(operations))[:: sized(3, 1)]:
+    for number, operation in list(enumerate(operations))[:: sized(8 if job is in_cells else 3, 1)]:
         put_back(place, kept)
         with faulty.failing(number, ERRORS[number % 2]):
             look(place, job, before, names)
@@ -196,8 +203,14 @@ def test_an_output_stands_whole_or_not_at_all_whichever_operation_fails(
             assert not hidden(place)
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
-@pytest.mark.parametrize("job", [save, in_chunks])
+@pytest.mark.parametrize(
+    ("job", "form"),
+    [
+        *((job, form) for job in (save, in_chunks) for form in ("csv", "parquet", "arrow")),
+        (in_cells, "parquet"),
+        *at_length((in_cells, "csv"), (in_cells, "arrow")),
+    ],
+)
 def test_an_output_stands_whole_or_not_at_all_wherever_the_disk_is_full(place: Path, form: str, job: Any) -> None:
     write = {"csv": pa.csv.write_csv, "parquet": pa.parquet.write_table, "arrow": pa.feather.write_feather}[form]
     write(people(), str(place.parent / f"source.{form}"))

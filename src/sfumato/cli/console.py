@@ -71,10 +71,11 @@ class Console:
                 yield
             return
         from rich.console import Console as RichConsole
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         layout = (TextColumn("{task.description:<18}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-        with Progress(*layout, TimeElapsedColumn(), console=RichConsole(stderr=True), transient=True) as bars:
+        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        with Progress(*layout, *times, console=RichConsole(stderr=True), transient=True) as bars:
             tasks: dict[str, Any] = {}
 
             def show(stage: str, fraction: float) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.cli.console import Console
 from sfumato.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from sfumato.tables.files import FileForm
 
 __all__ = ["Place", "refuse_in_chunks"]
 
@@ -22,6 +25,7 @@ class Place:
 
     source: str
     engine: str | None
+    master: str | None
     memory: str | None
     resume_key: Path | None
     chunked: bool
@@ -35,8 +39,24 @@ class Place:
         told = "chunks" if self.chunked or self.resume_key is not None else self.engine
         if self.engine not in (None, told):
             raise OptionError(f"--engine {self.engine} is not for files in chunks; leave one of these options out")
+        if self.master is not None and self.engine != "spark":
+            raise OptionError("--master is of a cluster; add --engine spark, or leave it out")
         if self.batch_rows is not None and told != "chunks":
             raise OptionError("--batch-rows is for files that go through in batches; add --engine chunks")
+
+    @property
+    def carried_by(self) -> Literal["chunks", "spark"]:
+        """Engine of a file that does not go into memory at once."""
+        return "spark" if self.engine == "spark" else "chunks"
+
+    @property
+    def form(self) -> FileForm:
+        """How the table is written that is read; a folder that a cluster reads is one of Parquet."""
+        from sfumato.engines.chunks.source import form_of
+        from sfumato.tables.files import FileForm, FileFormat
+
+        known = self.engine != "spark" or self.source.lower().endswith((".csv", ".csv.gz"))
+        return form_of(Path(self.source)) if known else FileForm(FileFormat.PARQUET)
 
     @property
     def is_file(self) -> bool:
@@ -52,7 +72,7 @@ class Place:
 
         ``shape`` is how a file is to be read that is none that chunks know. Says so where nobody told.
         """
-        if self.engine == "chunks" or self.chunked or self.resume_key is not None:
+        if self.engine in ("chunks", "spark") or self.chunked or self.resume_key is not None:
             return True
         if self.engine is not None or not self.is_file or any(each is not None for each in shape):
             return False
@@ -73,10 +93,9 @@ class Place:
 
 def refuse_in_chunks(place: Place, form: str | None, shape: Sequence[Any], needs: Mapping[str, Any]) -> None:
     """Refuse what needs all rows at once, before anything is read."""
-    from sfumato.engines.chunks.source import form_of
     from sfumato.mechanisms.methods import is_keyed
 
-    if place.source == "-" or "://" in place.source or shape[3] is not None:
+    if place.source == "-" or ("://" in place.source and place.engine != "spark") or shape[3] is not None:
         raise OptionError(
             "--engine chunks reads a file, and reads it twice; write standard input or the query to a file first"
         )
@@ -89,7 +108,7 @@ def refuse_in_chunks(place: Place, form: str | None, shape: Sequence[Any], needs
         if needs[name] or getattr(recipe, name, None):
             option = name.replace("_", "-")
             raise OptionError(f"--{option} needs all rows at once; leave it out, or leave out --engine chunks")
-    read = form_of(Path(place.source))
+    read = place.form
     wanted = read.format.value if form is None else form
     if needs["spreadsheet_safe"] and wanted != "csv":
         raise OptionError("--spreadsheet-safe is for CSV; convert the file first, or leave it out")

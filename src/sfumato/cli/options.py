@@ -56,15 +56,16 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "delimiter": ("Between cells of CSV.  [default: what its header says]", {"metavar": "MARK"}),
     "despite_policy": ("Go on although the policy is not met; the certificate says so.", _FLAG),
     "engine": (
-        "All rows at once, or a file in cells with rows put aside on disk, encrypted.  [default: memory, unless the "
-        "file needs more than --memory]",
-        {"type": click.Choice(["memory", "chunks"])},
+        "All rows at once; a file in cells with rows put aside on disk, encrypted; or a cluster.  [default: memory, "
+        "unless the file needs more than --memory]",
+        {"type": click.Choice(["memory", "chunks", "spark"])},
     ),
     "encoding": ("How a CSV file is written.", {"default": "utf-8", "show_default": True}),
     "form": ("[default: the input's]", {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"])}),
     "holdout": ("Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
     "identifier": ("A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
     "keep_persons": ("condense: released persons keep several rows each, under new numbers.", _FLAG),
+    "master": ("--engine spark: its master, as spark://host:7077 or local[2].", {"metavar": "URL"}),
     "memory": (
         "What a run may take, as 512M or 2G.  [default: half of what the machine has]",
         {"metavar": "SIZE"},

@@ -172,7 +172,7 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
 @options("known", "no_report", "sign", "overwrite")
 @click.option("--pdf", is_flag=True, help="Print owner/summary.html as PDF, where a browser is installed.")
-@options("engine", "memory", "resume_key")
+@options("engine", "master", "memory", "resume_key")
 @click.option("--chunked", is_flag=True, help="The same as --engine chunks.")
 @click.option("--batch-rows", type=COUNT, help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]")
 @options("policy", "despite_policy", "budget", "encoding", "delimiter", "decimal", "sheet", "query")
@@ -194,6 +194,7 @@ def sanitize(
     pdf: bool,
     chunked: bool,
     engine: str | None,
+    master: str | None,
     memory: str | None,
     resume_key: Path | None,
     batch_rows: int | None,
@@ -209,7 +210,6 @@ def sanitize(
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. INPUT is a .csv, .csv.gz, .xlsx, .ods, .sqlite,
     .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with --query.
     """
-    from sfumato.engines.chunks.source import form_of
     from sfumato.mechanisms.geometry.keyfile import keeping_key
     from sfumato.publish import check_folder
     from sfumato.publish.sanitize import load_recipe, sanitize, sanitize_file
@@ -226,18 +226,19 @@ def sanitize(
     if key is not None:
         run["key"] = key
     signer = _signer(output, sign, replayed, run)
-    place = Place(source, engine, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
+    place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
     shape = (delimiter, decimal, sheet, query)
     if place.is_chunked(console, shape, method if replayed is None else replayed.method, report=not no_report):
         refuse_in_chunks(place, form, shape, {**run, "holdout": holdout})
         for name in ("weight", "rows", "where", "keep_persons"):
             del run[name]
         outside = _holdout(holdout, {"encoding": encoding})
-        written = form_of(Path(source)) if form is None else FileForm(FileFormat(form))
+        written = place.form if form is None else FileForm(FileFormat(form))
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
                 source, output, new_key=new_key, batch_rows=batch_rows, encoding=encoding, sign=signer,
-                overwrite=overwrite, memory=memory, resume_key=resume_key, holdout=outside,
+                overwrite=overwrite, engine=place.carried_by, master=master, memory=memory, resume_key=resume_key,
+                holdout=outside,
                 form=None if form is None else written, command=command_words() if replayed is None else (), **run,
             )  # fmt: skip
         _tell(console, release, output, written, signer, pdf=pdf)

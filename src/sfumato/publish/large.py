@@ -24,6 +24,7 @@ from sfumato.engines.cells.spill import FileSpill, MemorySpill, Spill, frame_of
 from sfumato.engines.chunks.source import Source, open_source
 from sfumato.engines.chunks.transform import writing
 from sfumato.engines.outcome import Outcome
+from sfumato.engines.spark import read_on_spark, run_on_spark, spark_session
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import replacing_folder
 from sfumato.publish.known import known_columns
@@ -35,7 +36,9 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
 from sfumato.version import __version__
 
-__all__ = ["frame_by_cells", "release_by_cells"]
+__all__ = ["frame_by_cells", "frame_on_spark", "release_by_cells", "release_on_spark", "run_key"]
+
+_WORKER_MEMORY = 2 << 30  # of a cluster whose workers nobody told of
 
 
 def frame_by_cells(
@@ -54,6 +57,77 @@ def frame_by_cells(
         measured=SAMPLE_ROWS if report else 0,
         native=native,
     )
+
+
+def frame_on_spark(
+    frame: Any, mechanism: Mechanism, told: Mapping[str, Any], memory: str | int | None, *, report: bool
+) -> tuple[Outcome, Any]:
+    """What comes of a data frame of Spark, and the released rows as one; a worker has so much memory, or 2 GB."""
+    granted = _WORKER_MEMORY if memory is None else parse_size(memory)
+    return run_on_spark(
+        frame,
+        mechanism,
+        Randomness(told["seed"]).repeatable(),
+        _choices(told),
+        most_rows=cell_rows(granted, len(frame.columns)),
+        measured=SAMPLE_ROWS if report else 0,
+    )
+
+
+def release_on_spark(
+    source: str | Path,
+    folder: str | Path,
+    mechanism: Mechanism,
+    told: Mapping[str, Any],
+    *,
+    master: str | None,
+    memory: str | int | None = None,
+    report: bool = True,
+    budget: float | None = None,
+    known: Sequence[str] = (),
+    signer: Signer | None = None,
+    overwrite: bool = False,
+    spreadsheet_safe: bool = False,
+    form: FileForm | None = None,
+    policy: Policy | None = None,
+    despite_policy: bool = False,
+    command: Sequence[str] = (),
+) -> Release:
+    """Sanitize a file that a cluster reads, and write a whole release folder here; the rows come bucket by bucket."""
+    in_cells(mechanism, told)
+    frame = read_on_spark(spark_session(master), str(source))
+    read = FileFormat.CSV if str(source).lower().endswith((".csv", ".csv.gz")) else FileFormat.PARQUET
+    written = FileForm(read) if form is None else form
+    if spreadsheet_safe and written.format is not FileFormat.CSV:
+        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
+    granted = _WORKER_MEMORY if memory is None else parse_size(memory)
+    try:
+        with replacing_folder(folder, overwrite=overwrite) as work:
+            (work / "release").mkdir()
+            place = work / "release" / f"table.{written.format.value}"
+            outcome, _ = run_on_spark(
+                frame,
+                mechanism,
+                Randomness(told["seed"]).repeatable(),
+                _choices(told),
+                most_rows=cell_rows(granted, len(frame.columns)),
+                into=lambda schema: writing(place, schema, written, spreadsheet_safe=spreadsheet_safe),
+                measured=SAMPLE_ROWS if report else 0,
+                native=read is FileFormat.CSV and written.format is not FileFormat.CSV,
+                spreadsheet_safe=spreadsheet_safe,
+            )
+            release = publish(
+                dataclasses.replace(outcome, table=place),
+                report=report,
+                budget=budget,
+                known=known_columns(known, outcome.recipe.schema),
+                policy=policy,
+                despite_policy=despite_policy,
+                command=command,
+            ).write_into(work, written, signer)
+    except OSError as error:
+        raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None
+    return dataclasses.replace(release, table=Path(folder, "release", place.name), folder=Path(folder))
 
 
 def release_by_cells(
@@ -82,7 +156,7 @@ def release_by_cells(
     ``resume_key`` until the release is there.
     """
     in_cells(mechanism, told)
-    origin, key = open_source(source, encoding=encoding), _run_key(resume_key, Path(folder))
+    origin, key = open_source(source, encoding=encoding), run_key(resume_key, Path(folder))
     randomness = Randomness(told["seed"]).repeatable(hashlib.blake2b(b"chance", key=key, digest_size=32).digest())
     form = origin.form if form is None else form
     if spreadsheet_safe and form.format is not FileFormat.CSV:
@@ -144,7 +218,7 @@ def _mark(source: Source, mechanism: Mechanism, told: Mapping[str, Any], granted
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=32).hexdigest()
 
 
-def _run_key(path: str | Path | None, folder: Path) -> bytes:
+def run_key(path: str | Path | None, folder: Path) -> bytes:
     """Key of a run: fresh, or that of the file of one that can be resumed, which is made where it is not there."""
     if path is None:
         return secrets.token_bytes(32)

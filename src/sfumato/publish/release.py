@@ -23,6 +23,7 @@ from sfumato.core.randomness import Mode, Randomness
 from sfumato.core.replacing import reason
 from sfumato.engines.outcome import Apart, BasketComparison, Outcome
 from sfumato.engines.recipe import Recipe
+from sfumato.engines.spark import is_spark_frame
 from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.certificate import Certificate, certify
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
@@ -208,7 +209,8 @@ class Release:
 
     def _write_table(self, place: Path, form: FileForm) -> None:
         if not isinstance(self.table, Path):
-            write_file(to_arrow(self.table)[0], place, form, spreadsheet_safe=is_quoted(self.certificate.facts))
+            table = self.table.toArrow() if is_spark_frame(self.table) else to_arrow(self.table)[0]
+            write_file(table, place, form, spreadsheet_safe=is_quoted(self.certificate.facts))
         elif self.table != place:
             shutil.copyfile(self.table, place)
 

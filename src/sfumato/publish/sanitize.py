@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.engines.plan import settle
 from sfumato.engines.recipe import Recipe
+from sfumato.engines.spark import is_spark_frame
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.keyfile import check_key_path, keeping_key
 from sfumato.mechanisms.methods import all_parameters, make_mechanism, usual_method
@@ -25,7 +26,7 @@ from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder, replacing_folder
 from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.known import known_columns
-from sfumato.publish.large import frame_by_cells, release_by_cells
+from sfumato.publish.large import frame_by_cells, frame_on_spark, release_by_cells, release_on_spark
 from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.release import Release, check_budget, publish, signer_of
 from sfumato.publish.signature import Signer
@@ -79,7 +80,7 @@ def sanitize(
 
     Parameters
     ----------
-    table : pandas, polars or pyarrow table, or path
+    table : pandas, polars or pyarrow table, data frame of Spark, or path
     mechanism : Mechanism, optional
         In place of a method and its parameters.
     method : str, optional
@@ -183,6 +184,11 @@ def sanitize(
         "where": where,
         "keep_persons": keep_persons or None,
     }
+    if is_spark_frame(table):
+        return _on_spark(
+            table, mechanism, method, parameters, {**told, "rows_are_people": rows_are_people}, recipe, policy,
+            memory=memory, report=report, budget=budget, known=known, despite_policy=despite_policy, command=command,
+        )  # fmt: skip
     arrow, origin = to_arrow(table)
     if method is None and mechanism is None and recipe is None:
         method = usual_method([name for name, value in parameters.items() if value is not None], arrow.num_rows)
@@ -221,6 +227,41 @@ def sanitize(
     compared = outcome.comparison.released if isinstance(outcome.comparison, Comparison) else outcome.table
     free = codec.retyped(compared) | _relabelled(outcome, arrow)
     return dataclasses.replace(release, table=restore(release.table, origin, free))
+
+
+def _on_spark(
+    frame: Any,
+    mechanism: Mechanism | None,
+    method: str | None,
+    parameters: Mapping[str, Any],
+    told: dict[str, Any],
+    recipe: Recipe | str | Path | None,
+    policy: Policy | str | Path | None,
+    *,
+    memory: str | int | None,
+    report: bool,
+    budget: float | None,
+    known: Iterable[str],
+    despite_policy: bool,
+    command: Sequence[str],
+) -> Release:
+    """Release of a data frame of Spark, whose table is one too."""
+    chosen, told, policy = _as_told(mechanism, method, parameters, told, recipe, policy)
+    told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
+    check_budget(budget)
+    asked = asked_policy(policy, report=report, despite=despite_policy)
+    outcome, rows = frame_on_spark(frame, chosen, told, memory, report=report)
+    outside = known_columns(known, outcome.recipe.schema)
+    release = publish(
+        dataclasses.replace(outcome, table=Path("spark")),
+        report=report,
+        budget=budget,
+        known=outside,
+        policy=asked,
+        despite_policy=despite_policy,
+        command=command,
+    )
+    return dataclasses.replace(release, table=rows)
 
 
 def _relabelled(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
@@ -290,6 +331,8 @@ def sanitize_file(
     despite_policy: bool = False,
     memory: str | int | None = None,
     resume_key: str | Path | None = None,
+    engine: Literal["chunks", "spark"] = "chunks",
+    master: str | None = None,
     form: FileForm | None = None,
     command: Sequence[str] = (),
     **parameters: Any,
@@ -348,6 +391,10 @@ def sanitize_file(
     resume_key : path, optional
         File of a key that makes a run in cells resumable where it is stopped: written with mode 600 at the first run,
         read at the next, and removed once the release is there. It must not lie in the folder.
+    engine : {"chunks", "spark"}
+        Who does the work: this machine, or a cluster that reads the source (Parquet or CSV) by itself.
+    master : str, optional
+        Of the cluster, such as ``"spark://host:7077"``; by default what Spark's own settings say.
     form : FileForm, optional
         How to write the table; by default as the source is written.
     command : sequence of str
@@ -365,6 +412,26 @@ def sanitize_file(
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     check_folder(folder, overwrite=overwrite)
+    if engine == "spark":
+        told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
+        return release_on_spark(
+            source,
+            folder,
+            chosen,
+            told,
+            master=master,
+            memory=memory,
+            report=report,
+            budget=budget,
+            known=tuple(known),
+            signer=signer_of(sign, rehearsal=told["seed"] is not None),
+            overwrite=overwrite,
+            spreadsheet_safe=spreadsheet_safe,
+            form=form,
+            policy=asked,
+            despite_policy=despite_policy,
+            command=command,
+        )
     if not isinstance(chosen, Geometric):
         told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
         return release_by_cells(

@@ -84,6 +84,14 @@ class Cutter:
             self.counted.people_of_all = len(self._people.of(range(self.cuts.leaves)))
         return self.counted
 
+    def people_of(self, leaves: Iterable[int]) -> NDArray[np.uint64]:
+        """Numbers of the different persons in some leaves."""
+        return self._people.of(leaves)
+
+    def add_people(self, leaf: int, persons: NDArray[np.uint64]) -> None:
+        """Count persons whom somebody else found in a leaf."""
+        self._people.add(leaf, persons)
+
     def cut(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
         """Leaves of some rows, each with its rows."""
         out = self.learned.chance.held_out(run)

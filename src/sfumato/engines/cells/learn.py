@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, SchemaError, TableError
-from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.reading import Chance, Run
 from sfumato.engines.plan import Plan, Prepared, prepare, settle
@@ -30,7 +29,18 @@ from sfumato.tables.field import DateStep, Field, Kind
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.schema import Role, Schema
 
-__all__ = ["MOST_VALUES", "SAMPLE_ROWS", "Learned", "Look", "learn", "look_at", "witnesses"]
+__all__ = [
+    "HEAD_ROWS",
+    "MOST_VALUES",
+    "SAMPLE_ROWS",
+    "Learned",
+    "Look",
+    "Looking",
+    "joined_looks",
+    "learn",
+    "look_at",
+    "witnesses",
+]
 
 SAMPLE_ROWS = 100_000
 """Rows that are drawn for whatever is estimated: scales, cuts, and the schema where none is given."""
@@ -38,12 +48,13 @@ SAMPLE_ROWS = 100_000
 MOST_VALUES = 20_000
 """Most different values of a column of categories that are counted."""
 
-_HEAD = 20_000
+HEAD_ROWS = 20_000
+"""First rows, that a schema is proposed from to look at all of them with."""
+
 _TIMES = 4  # looks at all rows before a schema must have settled
 _LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 Places = NDArray[np.int64]
-Runs = Callable[[], Iterable[Run]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,29 +88,40 @@ class Learned:
     sampled: NDArray[np.bool_]
     chance: Chance
 
+    @property
+    def to_cut(self) -> Learned:
+        """What giving rows to cells needs of it, to be sent to those who do that."""
+        job, empty = self.job, Run(self.seen.table.slice(0, 0), self.seen.rows[:0])
+        job = dataclasses.replace(job, records=job.records.take(np.empty(0, dtype=np.int64)), outside=None)
+        look = dataclasses.replace(self.look, sample=empty, witnesses=empty, outside=empty)
+        return dataclasses.replace(self, job=job, look=look, seen=empty, sampled=self.sampled[:0])
+
     def __repr__(self) -> str:
         return f"Learned({self.plan!r})"
 
 
+Looking = Callable[[Schema, int, Chance], Look]
+"""Looks at all rows by a schema, for so many persons, with a run's chance."""
+
+
 def learn(
-    runs: Runs, mechanism: Mechanism, randomness: Randomness, told: Mapping[str, Any], *, rows: int | None = None
+    head: pa.Table, look_by: Looking, mechanism: Mechanism, randomness: Randomness, told: Mapping[str, Any]
 ) -> Learned:
     """Settle schema, rare values and codec of all rows from one look at them, or another where the first surprises.
 
-    ``told`` is what `settle` is told; ``runs`` reads the source anew each time.
+    ``told`` is what `settle` is told; ``head`` are the first rows, for a schema to begin with.
     """
-    head = next(iter(runs()), None)
-    if head is None:
-        raise TableError("the table has no rows; bring at least as many as the highest privacy level")
     choices = {**told, "holdout": None, "seed": randomness.seed}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        schema = settle(head.table.slice(0, _HEAD), mechanism, **choices).schema
+        schema = settle(head.slice(0, HEAD_ROWS), mechanism, **choices).schema
     floor = mechanism.traits.holders or mechanism.traits.floor or 2
     chance = Chance.of(randomness, _person(schema), told.get("holdout"))
     k = max(floor, 2)
     for _ in range(_TIMES):
-        look = look_at(_told(runs(), rows), schema, k, chance, told.get("level"), level_1=mechanism.traits.level_1)
+        look = look_by(schema, k, chance)
+        if not look.rows:
+            raise TableError("the table has no rows; bring at least as many as the highest privacy level")
         seen, sampled = look.rows_seen
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
@@ -137,16 +159,24 @@ def look_at(
         highest, count = max(highest, int(levels.max(initial=0))), count + len(run)
         sample.add(run)
         kept.add(run, levels)
-    if not count:
-        raise TableError("the table has no rows; bring at least as many as the highest privacy level")
     return Look(sample.done(), kept.done(), outside.done(), count, held, highest)
 
 
-def _told(runs: Iterable[Run], rows: int | None) -> Iterator[Run]:
-    for run in runs:
-        yield run
-        if rows:
-            tell("reading rows", (int(run.rows[-1]) + 1) / rows)
+def joined_looks(
+    looks: Iterable[Look], schema: Schema, k: int, chance: Chance, level: str | int | None, *, level_1: bool
+) -> Look:
+    """The look at a table from looks at its parts, in the order of the table: the same as one at all rows."""
+    parts = list(looks)
+    sample, outside, kept = _Sample(chance, "sample"), _Sample(chance, "outside"), _Kept(schema, k, chance)
+    for part in parts:
+        if len(part.outside):
+            outside.add(part.outside)
+        if len(part.sample):
+            levels, _ = levels_of_table(level, part.witnesses.table, schema, allow_level_1=level_1, among=2**31)
+            sample.add(part.sample)
+            kept.add(part.witnesses, levels)
+    rows, held = (sum(getattr(part, name) for part in parts) for name in ("rows", "held_out"))
+    return Look(sample.done(), kept.done(), outside.done(), rows, held, max(part.highest for part in parts))
 
 
 def _person(schema: Schema) -> str | None:
@@ -223,6 +253,8 @@ class _Kept:
             self._cut()
 
     def done(self) -> Run:
+        if not self.parts:
+            return Run(pa.table({}), np.empty(0, dtype=np.int64))
         self._cut()
         return self.parts[0]
 

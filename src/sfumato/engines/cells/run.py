@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -18,10 +18,10 @@ from sfumato.core.facts import Fact, HeldOut, RareValues, fact_from_json, fact_t
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import CellTask, DoneCell, merge_facts, sanitize_cell
-from sfumato.engines.cells.cuts import cut_cells, merged
+from sfumato.engines.cells.cuts import Cuts, cut_cells, merged
 from sfumato.engines.cells.cutting import Counted, Cutter, kept_rules
-from sfumato.engines.cells.learn import SAMPLE_ROWS, Learned, learn
-from sfumato.engines.cells.reading import Run, read_runs
+from sfumato.engines.cells.learn import SAMPLE_ROWS, Learned, Look, learn, look_at
+from sfumato.engines.cells.reading import Chance, Run, read_runs
 from sfumato.engines.cells.spill import Spill, frame_of, table_of
 from sfumato.engines.chunks.source import Source
 from sfumato.engines.chunks.transform import Sink
@@ -39,7 +39,21 @@ from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import FormulaCount
 
-__all__ = ["in_cells", "run_by_cells"]
+__all__ = [
+    "ORDER",
+    "Into",
+    "bits_of",
+    "cuts_of",
+    "frames_of",
+    "gather",
+    "in_cells",
+    "least_people",
+    "run_by_cells",
+    "task_of",
+]
+
+ORDER = "\x1forder"
+"""Column of the number by chance that orders released rows."""
 
 _BUCKET_ROWS = 1 << 18  # released rows that are put in order at a time
 _LABEL, _MET, _DRAWN, _ORIGIN = "\x1flabel", "\x1fmet", "\x1fdrawn", "\x1forigin"
@@ -86,20 +100,21 @@ def run_by_cells(
     ``mark`` of all that a run is told, what an earlier one of that mark has put aside is taken up.
     """
     in_cells(mechanism, told)
-    learned = learn(lambda: read_runs(source), mechanism, randomness, told, rows=source.rows)
-    columns = parts_of(learned)
-    seen = learned.job.shared.table if learned.job.shared is not None else learned.seen.table
-    here = np.flatnonzero(learned.sampled)
-    values, rows = learned.job.records.values[here], learned.look.rows
-    cuts = cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows).with_parts_of(seen)
+    head = next(iter(read_runs(source)), Run(source.schema.empty_table(), np.empty(0, dtype=np.int64)))
+
+    def look(schema: Schema, k: int, chance: Chance) -> Look:
+        runs = _telling(read_runs(source), source.rows)
+        return look_at(runs, schema, k, chance, told.get("level"), level_1=mechanism.traits.level_1)
+
+    learned = learn(head.table, look, mechanism, randomness, told)
+    cuts = cuts_of(learned, most_rows)
     counted = _taken_up(spill, mark)
     if counted is None:
         counted = _cut_all(source, Cutter(learned, cuts), told.get("holdout"), spill)
         spill.put("state", [write_json({"mark": mark, "counted": plain_values(counted)}, "canonical").encode()])
-    least = max(learned.look.highest, mechanism.traits.floor or 2)
-    cells = merged(cuts, counted.rows, counted.people, least)
+    cells = merged(cuts, counted.rows, counted.people, least_people(learned))
     task, pairs = task_of(learned, counted, native=native, measured=measured)
-    bits = max(0, int(np.ceil(np.log2(max(1.0, learned.look.rows / _BUCKET_ROWS)))))
+    bits = bits_of(learned.look.rows)
     for number, leaves in enumerate(cells):
         if not spill.has(f"cell-{number}"):
             done = sanitize_cell(spill.rows(leaves), task, number)
@@ -107,7 +122,10 @@ def run_by_cells(
         tell("sanitizing cells", (number + 1) / len(cells))
         for leaf in leaves:
             spill.drop(f"leaf-{leaf}")
-    return gather(learned, counted, spill, len(cells), pairs, bits, into=into, spreadsheet_safe=spreadsheet_safe)
+    return gather(
+        learned, counted, spill, len(cells), pairs, bits,
+        into=into, measured=bool(measured), spreadsheet_safe=spreadsheet_safe,
+    )  # fmt: skip
 
 
 def _taken_up(spill: Spill, mark: str | None) -> Counted | None:
@@ -131,6 +149,32 @@ def _cut_all(source: Source, cutter: Cutter, holdout: Any, spill: Spill) -> Coun
         spill.add(leaf, rows)
     spill.flush()
     return cutter.count()
+
+
+def _telling(runs: Iterable[Run], rows: int | None) -> Iterator[Run]:
+    for run in runs:
+        yield run
+        if rows:
+            tell("reading rows", (int(run.rows[-1]) + 1) / rows)
+
+
+def cuts_of(learned: Learned, most_rows: int) -> Cuts:
+    """Where the table is cut, by its sample, into leaves of at most about so many rows."""
+    columns = parts_of(learned)
+    seen = learned.job.shared.table if learned.job.shared is not None else learned.seen.table
+    here = np.flatnonzero(learned.sampled)
+    values, rows = learned.job.records.values[here], learned.look.rows
+    return cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows).with_parts_of(seen)
+
+
+def least_people(learned: Learned) -> int:
+    """Fewest people of a cell: the highest privacy level."""
+    return max(learned.look.highest, learned.plan.mechanism.traits.floor or 2)
+
+
+def bits_of(rows: int) -> int:
+    """Bits of its number that tell the bucket of a released row."""
+    return max(0, int(np.ceil(np.log2(max(1.0, rows / _BUCKET_ROWS)))))
 
 
 def parts_of(learned: Learned) -> tuple[str, ...]:
@@ -180,9 +224,12 @@ def task_of(learned: Learned, counted: Counted, *, native: bool, measured: int) 
 def frames_of(done: DoneCell, bits: int) -> list[bytes]:
     """A finished cell as frames: what was done, its rows bucket by bucket, and those that are measured."""
     facts = [fact_to_json(fact) for fact in done.facts]
+    formulas = FormulaCount(done.table.column_names)
+    formulas.add(done.table)
     about = {"facts": facts, "rows_in": done.rows_in, "seconds": done.seconds, "schema": done.schema.to_toml()}
+    about |= {"rows_out": done.table.num_rows, "formulas": formulas.cells}
     bucket = _bucket(done.order, bits)
-    table = done.table.append_column("\x1forder", pa.array(done.order))
+    table = done.table.append_column(ORDER, pa.array(done.order))
     frames = [write_json(about, "canonical").encode()]
     frames += [frame_of(table.filter(pa.array(bucket == each))) for each in range(1 << bits)]
     if done.compared is not None:
@@ -207,9 +254,14 @@ def gather(
     bits: int,
     *,
     into: Into | None,
+    measured: bool,
     spreadsheet_safe: bool,
+    stay: bool = False,
 ) -> Outcome:
-    """What came of all cells: their rows in the order that chance gave them, facts, and what is measured."""
+    """What came of all cells: their rows in the order that chance gave them, facts, and what is measured.
+
+    Rows may ``stay`` where they are.
+    """
     told = [parse_json(spill.frame(f"cell-{number}", 0)) for number in range(cells)]
     schema = Schema.from_toml(told[0]["schema"])
     facts = merge_facts(
@@ -219,35 +271,31 @@ def gather(
         classes=_classes(learned),
         pairs=pairs,
     )
-    formulas, rows_out, whole = FormulaCount(_names(spill)), 0, list[pa.Table]()
+    kinds = pa.schema([field for field in table_of(spill.frame("cell-0", 1)).schema if field.name != ORDER])
+    formulas, whole = FormulaCount(kinds.names), list[pa.Table]()
+    for each in told:
+        for name, count in each["formulas"].items():
+            formulas.cells[name] = formulas.cells.get(name, 0) + count
     if into is None:
-        whole = list(_ordered(spill, cells, bits))
-        rows_out = sum(table.num_rows for table in whole)
+        whole = [] if stay else list(_ordered(spill, cells, bits))
     else:
-        first = table_of(spill.frame("cell-0", 1)).schema
-        with into(pa.schema([field for field in first if field.name != "\x1forder"])) as sink:
+        with into(kinds) as sink:
             for table in _ordered(spill, cells, bits):
                 for batch in table.to_batches():
-                    formulas.add(batch)
                     sink.write(batch)
-                rows_out += table.num_rows
-    told_formulas = () if into is None else formulas.facts(quoted=spreadsheet_safe)
-    comparison, workings = _comparison(learned, spill, cells, bits)
+    counts = into is not None or stay  # of a table that is here they are counted when it is certified
+    comparison, workings = _comparison(learned, spill, cells, bits, measured=measured)
     return Outcome(
         recipe=learned.plan.recipe(dataclasses.replace(learned.job.told, rules=schema.rules)),
-        table=pa.concat_tables(whole) if into is None else pa.table({}),
+        table=pa.concat_tables(whole) if whole else kinds.empty_table(),
         rows_in=sum(each["rows_in"] for each in told),
-        rows_out=rows_out,
+        rows_out=sum(each["rows_out"] for each in told),
         schema=schema,
-        facts=(*_around(learned, counted), *facts, *told_formulas),
+        facts=(*_around(learned, counted), *facts, *(formulas.facts(quoted=spreadsheet_safe) if counts else ())),
         comparison=comparison,
         workings=workings,
         seconds=sum(each["seconds"] for each in told),
     )
-
-
-def _names(spill: Spill) -> list[str]:
-    return [name for name in table_of(spill.frame("cell-0", 1)).column_names if name != "\x1forder"]
 
 
 def _ordered(spill: Spill, cells: int, bits: int) -> Iterator[pa.Table]:
@@ -255,8 +303,8 @@ def _ordered(spill: Spill, cells: int, bits: int) -> Iterator[pa.Table]:
     for bucket in range(1 << bits):
         parts = [table_of(spill.frame(f"cell-{number}", 1 + bucket)) for number in range(cells)]
         table = pa.concat_tables(parts).combine_chunks()
-        order = np.argsort(table.column("\x1forder").to_numpy(), kind="stable")
-        yield table.drop_columns(["\x1forder"]).take(pa.array(order)).combine_chunks()
+        order = np.argsort(table.column(ORDER).to_numpy(), kind="stable")
+        yield table.drop_columns([ORDER]).take(pa.array(order)).combine_chunks()
         tell("writing rows", (bucket + 1) / (1 << bits))
 
 
@@ -278,9 +326,11 @@ def _around(learned: Learned, counted: Counted) -> Iterator[Fact]:
         yield HeldOut(counted.held_out)
 
 
-def _comparison(learned: Learned, spill: Spill, cells: int, bits: int) -> tuple[Comparison | Apart, Workings | None]:
+def _comparison(
+    learned: Learned, spill: Spill, cells: int, bits: int, *, measured: bool
+) -> tuple[Comparison | Apart, Workings | None]:
     """Rows of all cells that are measured, side by side with what they became."""
-    if len(list(spill.frames("cell-0"))) == 1 + (1 << bits):
+    if not measured:
         return Apart("no report was asked for", codec=learned.job.codec), None
     originals, releases, outsides = [], [], []
     groups = rows = 0

@@ -1,0 +1,165 @@
+"""A cluster gives the rows that memory gives, bit by bit, also where a worker is killed in the middle of a cell."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import sfumato as sf
+from sfumato.publish import large, verify_release
+from tests.cells.test_cells import people
+from tests.spark.holding import HoldingCondensation
+
+pyspark = pytest.importorskip("pyspark", reason="the extra 'spark' is not installed; make test-spark has it")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of pyspark's own
+
+ROOT = Path(__file__).parents[2]
+LIMIT = 300  # seconds until whatever is waited for must have come
+TOLD: dict[str, Any] = {"person": "who", "level": "level", "holdout": 0.1, "seed": 5, "report": False}
+
+
+@pytest.fixture(autouse=True)
+def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "cell_rows", lambda *_: 250)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
+
+
+@contextmanager
+def session(master: str, **settings: str) -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master)
+    usual = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.coalescePartitions.enabled": "false",  # else one worker would do all cells
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.log.level": "ERROR",
+    }
+    for name, value in {**usual, **settings}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def in_memory(table: pa.Table) -> sf.Release:
+    return sf.sanitize(table, sf.Condensation(k=4, effort="fast"), memory="2G", **TOLD)
+
+
+def test_a_data_frame_of_spark_and_its_file_give_the_rows_of_memory(tmp_path: Path) -> None:
+    table = people()
+    expected = in_memory(table)
+    with session("local[2]") as spark:
+        release = sf.sanitize(spark.createDataFrame(table), sf.Condensation(k=4, effort="fast"), memory="2G", **TOLD)
+        assert release.table.toArrow().cast(expected.table.schema).equals(expected.table)
+        assert release.certificate.facts == expected.certificate.facts
+        pa.parquet.write_table(table, tmp_path / "people.parquet")
+        sf.sanitize_file(
+            tmp_path / "people.parquet", tmp_path / "out", sf.Condensation(k=4, effort="fast"),
+            engine="spark", master="local[2]", **TOLD,
+        )  # fmt: skip
+    written = pa.parquet.read_table(tmp_path / "out" / "release" / "table.parquet")
+    assert written.cast(expected.table.schema).equals(expected.table)
+    assert [check.name for check in verify_release(tmp_path / "out" / "release") if not check.holds] == [
+        "made for release"
+    ]
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_cell_changes_no_row(tmp_path: Path) -> None:
+    table = people()
+    expected = in_memory(table)
+    (tmp_path / "hold").touch()
+    with cluster(tmp_path) as (master, workers), ThreadPoolExecutor(1) as driver:
+        settings = {
+            "spark.cores.max": "2",
+            "spark.executor.cores": "1",
+            "spark.executor.memory": "512m",
+            "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+            "spark.executorEnv.HOLD": str(tmp_path),
+            "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
+        }
+        with session(master, **settings) as spark:
+            frame = spark.createDataFrame(table)
+
+            def job() -> tuple[sf.Release, pa.Table]:
+                release = sf.sanitize(frame, HoldingCondensation(k=4, effort="fast"), memory="2G", **TOLD)
+                return release, release.table.toArrow()
+
+            running = driver.submit(job)
+            begun = wait_for(lambda: sorted(tmp_path.glob("begun-*")), running.done)
+            killed = worker_of(int(begun[0].name.partition("-")[2]), workers)
+            os.killpg(killed, signal.SIGKILL)
+            (tmp_path / "hold").unlink()
+            release, rows = running.result(timeout=LIMIT)
+    assert rows.cast(expected.table.schema).equals(expected.table)
+    assert release.certificate.facts == expected.certificate.facts
+
+
+def wait_for(found: Callable[[], Any], over: Callable[[], bool]) -> Any:
+    end = time.monotonic() + LIMIT
+    while not (it := found()):
+        assert time.monotonic() < end, "it did not come"
+        assert not over(), "the run ended before it came"
+        time.sleep(0.1)
+    return it
+
+
+def worker_of(process: int, workers: list[int]) -> int:
+    """The worker that a process descends from."""
+    while process not in workers:
+        assert process > 1, "no worker began it"
+        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    return process
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[tuple[str, list[int]]]:
+    """A standalone master and two workers of one core, each a process of its own."""
+    program = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    master = f"spark://127.0.0.1:{port}"
+    common = ["--host", "127.0.0.1", "--webui-port", "0"]
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def begin(kind: str, *told: str) -> int:
+        with (folder / f"log-{len(begun)}").open("wb") as log:
+            command = [program, f"org.apache.spark.deploy.{kind}", *common, *told]
+            begun.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True))
+        return begun[-1].pid
+
+    try:
+        begin("master.Master", "--port", str(port))
+        wait_for(lambda: b"I have been elected leader" in (folder / "log-0").read_bytes(), lambda: False)
+        workers = [
+            begin("worker.Worker", "--cores", "1", "--memory", "1g", "--work-dir", str(folder / name), master)
+            for name in ("one", "two")
+        ]
+        for place in (1, 2):
+            log = folder / f"log-{place}"
+            wait_for(lambda log=log: b"Successfully registered" in log.read_bytes(), lambda: False)  # type: ignore[misc]
+        yield master, workers
+    finally:
+        for process in begun:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
