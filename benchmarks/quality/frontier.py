@@ -34,6 +34,7 @@ import pyarrow.csv  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from benchmarks.data import load_table  # noqa: E402
+from sfumato.core.errors import SfumatoError  # noqa: E402
 
 MOST = 10_000
 Make = Callable[[pa.Table, judging.Columns, int], pa.Table]
@@ -206,7 +207,7 @@ def main() -> None:
                     continue
                 try:
                     found = measure(name, makers[method], seed)
-                except (RuntimeError, ValueError) as error:
+                except (RuntimeError, ValueError, SfumatoError) as error:
                     print(f"{name}, {method}, split {seed}: not measured, {error}", flush=True)
                     continue
                 kept.write_text(json.dumps(found))
