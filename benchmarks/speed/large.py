@@ -100,7 +100,7 @@ def seams(rows: int, k: int, effort: str) -> None:
         for number in range(leaves):
             own = values[leaf == number]
             rng = np.random.default_rng(10 + number)
-            total += ssq(own, compact_groups(own, np.full(len(own), k), rng, effort=effort))
+            total += ssq(own, compact_groups(own, np.full(len(own), k), rng, effort=effort, among=rows))
         print(
             f"{leaves} cells of {np.bincount(leaf).min()} to {np.bincount(leaf).max()}: {total:.1f}, "
             f"{100 * (total / whole - 1):+.2f} %, {process_time() - begin:.1f} CPU s"

@@ -38,6 +38,7 @@ from sfumato.engines.cells.size import cell_rows, parse_size, usual_memory
 from sfumato.engines.cells.spill import FileSpill, MemorySpill
 from sfumato.engines.chunks.source import Source, open_source
 from sfumato.engines.outcome import Comparison, Outcome
+from sfumato.mechanisms.condense.compact import compact_groups
 from sfumato.tables.files import FileForm, FileFormat
 from tests.examples import examples
 
@@ -321,3 +322,28 @@ def test_numbers_by_chance_hang_on_the_row_alone_and_are_spread_evenly() -> None
     held = chance.held_out(reading.Run(pa.table({"x": rows}), rows))
     assert abs(held.mean() - 0.25) < 0.012  # five deviations and a half: once in 2e7
     assert reading.Chance.of(Randomness().repeatable(), None, None).key != chance.key
+
+
+def test_a_cell_is_searched_as_long_as_the_table_that_it_is_of() -> None:
+    values, levels = np.random.default_rng(6).normal(size=(600, 3)), np.full(600, 5)
+
+    def ssq(among: int) -> float:
+        groups = compact_groups(values, levels, np.random.default_rng(2), among=among)
+        return sum(float(((values[rows] - values[rows].mean(axis=0)) ** 2).sum()) for rows in groups)
+
+    assert ssq(1 << 24) != ssq(0) == ssq(600) == ssq(100_000)
+    table = people().select(["age", "pay"])
+    assert task_rows(table) == [900] * 4
+
+
+def task_rows(table: pa.Table) -> list[int]:
+    """Records that each cell of a table is told to be among."""
+    told = list[int]()
+
+    class Watched(sf.Condensation):
+        def sanitize(self, records: Any, *, rng: np.random.Generator) -> Any:
+            told.append(records.among)
+            return super().sanitize(records, rng=rng)
+
+    run(table, Watched(k=4, effort="fast"))
+    return told

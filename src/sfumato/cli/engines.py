@@ -13,7 +13,10 @@ from sfumato.core.errors import OptionError
 if TYPE_CHECKING:
     from sfumato.tables.files import FileForm
 
-__all__ = ["Place", "refuse_in_chunks"]
+__all__ = ["WHERE", "Place", "refuse_in_chunks"]
+
+WHERE = ("engine", "master", "memory", "resume_key", "chunked", "batch_rows")
+"""Options that say where a run is made: what to try next may be another method, which goes elsewhere."""
 
 _WHOLE = ("weight", "rows", "where", "keep_persons")  # that no engine but memory knows
 _MOVED = ("holdout", "level", "strata", "rare", "no_rules", *_WHOLE)  # that a file moved in batches does not know

@@ -185,6 +185,8 @@ class Records:
         Rows that are to be made of them; None where as many as there are records.
     linked : bool
         Rows that are made of a person stay together: released ones say, too, whom they are about.
+    among : int
+        How many records the table has that these are a cell of; 0 where they are all of them.
     """
 
     values: NDArray[np.float64]
@@ -199,6 +201,7 @@ class Records:
     wanted: Wanted | None = None
     linked: bool = False
     answers: tuple[Answers, ...] = ()
+    among: int = 0
 
     def __post_init__(self) -> None:
         n, d = self.values.shape

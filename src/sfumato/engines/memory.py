@@ -197,7 +197,8 @@ def _seen(kept: KeptRules, job: Prepared, plan: Plan) -> tuple[Codec, Records]:
     codes = plan.mechanism.traits.codes
     codec = Codec.fit(kept.table, kept.schema, crowd=crowd_of(job, plan), persons=job.records.persons, codes=codes)
     records = codec.encode(kept.table, levels=job.records.levels, strata=job.records.strata)
-    return codec, dataclasses.replace(records, persons=job.records.persons, linked=job.records.linked)
+    own = job.records
+    return codec, dataclasses.replace(records, persons=own.persons, linked=own.linked, among=own.among)
 
 
 def _with_rules(job: Prepared, plan: Plan, kept: KeptRules | None) -> Schema:

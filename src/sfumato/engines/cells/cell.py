@@ -49,7 +49,7 @@ class CellTask:
     """What a cell must know beside its rows; the same for all cells of a run.
 
     ``mechanism`` is that of the plan, with what it would choose from all rows chosen; ``share`` of a cell's
-    neighbourhoods are kept to be measured.
+    neighbourhoods are kept to be measured, ``rows`` are those of the table.
     """
 
     plan: Plan
@@ -57,6 +57,7 @@ class CellTask:
     codec: Codec
     told: Schema
     public: tuple[str, ...]
+    rows: int
     share: float
     native: bool = False
 
@@ -123,7 +124,7 @@ def _prepared(inside: pa.Table, task: CellTask) -> Prepared:
         found = pc.dictionary_encode(plain(inside.column(plan.strata))).indices
         strata = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
     records = codec.encode(encoded, levels=levels, strata=strata)
-    records = dataclasses.replace(records, persons=persons_of_table(inside, plan.schema))
+    records = dataclasses.replace(records, persons=persons_of_table(inside, plan.schema), among=task.rows)
     public = inside.select(list(task.public)) if task.public else None
     return Prepared(encoded, None, codec, records, (), task.told, public)
 

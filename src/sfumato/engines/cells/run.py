@@ -218,7 +218,7 @@ def task_of(learned: Learned, counted: Counted, *, native: bool, measured: int) 
             mechanism = dataclasses.replace(mechanism, k=size)
         mechanism = dataclasses.replace(mechanism, grouping=mechanism.grouping or "compact")
     share = min(1.0, measured / rows) if measured else 0.0
-    return CellTask(plan, mechanism, codec, job.told, public, share, native), pairs
+    return CellTask(plan, mechanism, codec, job.told, public, rows, share, native), pairs
 
 
 def frames_of(done: DoneCell, bits: int) -> list[bytes]:

@@ -125,7 +125,15 @@ class ClasswiseCondensation:
             grouping = better_grouping(*tried, records.layout, rng, shared=block.where)
             chosen = ", chosen by trial" if can_try(*tried) else ""
         labels, kept = partition_layers(
-            records.values, levels, cells, records.persons, rng, grouping=grouping, effort=self.effort, widths=True
+            records.values,
+            levels,
+            cells,
+            records.persons,
+            rng,
+            grouping=grouping,
+            effort=self.effort,
+            widths=True,
+            among=records.among,
         )  # the nearest of several classes is asked for: dense regions stay whole
         check_pure(labels, cells if kept is None else cells[kept])
         algorithm = f"class-wise: {ALGORITHMS[grouping]}{chosen}"

@@ -74,6 +74,7 @@ def compact_groups(
     effort: str = "default",
     threads: int | None = None,
     widths: bool = False,
+    among: int = 0,
 ) -> list[NDArray[np.int64]]:
     """Group records compactly, each group at least as large as the highest level inside it.
 
@@ -89,6 +90,8 @@ def compact_groups(
     widths : bool
         Search on for groups of different width, tight where records are dense, at some cost in the sum of squares:
         better for a miner that asks which of several sets of groups lies nearest.
+    among : int
+        Records of a table that these are a cell of: the search is as long as it would be for that.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def compact_groups(
     plan = EFFORTS[effort]
     n, d = values.shape
     seeds = rng.integers(2**63, size=64, dtype=np.uint64)
-    doublings = max(0, round(np.log2(n / 100_000.0)))
+    doublings = max(0, round(np.log2(max(n, among) / 100_000.0)))
     legs = (EFFORTS["default"], plan) if effort == "thorough" else (plan,)  # so it never ends above the default
     workers = _lent() if threads is None else threads
     with Team(workers if n >= _ALONE else 1) as team:

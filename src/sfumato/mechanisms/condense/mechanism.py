@@ -133,6 +133,7 @@ class Condensation:
             grouping=self.grouping,
             effort=self.effort,
             weights=weights,
+            among=records.among,
         )
         return synthesize(records, labels, levels, ALGORITHMS[self.grouping], rng, kept=kept)
 

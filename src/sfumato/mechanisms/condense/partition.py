@@ -30,6 +30,7 @@ def partition(
     weights: NDArray[np.float64] | None = None,
     threads: int | None = None,
     widths: bool = False,
+    among: int = 0,
 ) -> NDArray[np.int64]:
     """Label each record with its group, 0 to g-1.
 
@@ -53,6 +54,8 @@ def partition(
         Threads of the compact grouping; its partition does not depend on them.
     widths : bool
         Let the compact grouping search on for groups of different width.
+    among : int
+        Records of a table that these are a cell of: the compact grouping searches as long as for that.
 
     Raises
     ------
@@ -73,7 +76,7 @@ def partition(
         own = fixed(values if len(rows) == len(values) else values[rows], np.float64)
         asked = fixed(levels[rows], np.int64)
         if grouping == "compact":
-            groups = compact_groups(own, asked, rng, effort=effort, threads=threads, widths=widths)
+            groups = compact_groups(own, asked, rng, effort=effort, threads=threads, widths=widths, among=among)
         elif grouping == "paper":
             groups = construct_groups(own, asked, rng.permutation(len(rows)))
         else:
