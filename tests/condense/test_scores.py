@@ -41,7 +41,7 @@ def test_a_skewed_column_and_a_heap_keep_their_shape_and_no_number_of_few_is_cop
     table = pa.table({"paid": paid, "age": pa.array([None if row % 5 == 0 else x for row, x in enumerate(age)])})
     shares = {}
     for scores in ("plain", "normal"):
-        made = sf.sanitize(table, sf.Condensation(k=25, scores=scores), seed=1, report=False).table
+        made = sf.sanitize(table, sf.Condensation(k=25, effort="fast", scores=scores), seed=1, report=False).table
         shares[scores] = float(np.mean(made["paid"].to_numpy() == 0.0))
         assert made["age"].null_count == 400
         assert not set(made["age"].drop_null().to_pylist()) & set(age.tolist())
@@ -52,11 +52,11 @@ def test_a_skewed_column_and_a_heap_keep_their_shape_and_no_number_of_few_is_cop
 def test_the_certificate_says_which_scores_were_taken_and_is_verified(tmp_path: object) -> None:
     rng = np.random.default_rng(5)
     table = pa.table({"a": rng.normal(size=200), "b": rng.lognormal(size=200), "c": ["x", "y"] * 100})
-    release = sf.sanitize(table, sf.Condensation(k=10, scores="normal"), report=False)
+    release = sf.sanitize(table, sf.Condensation(k=10, effort="fast", scores="normal"), report=False)
     assert [fact for fact in release.certificate.facts if isinstance(fact, Scored)] == [Scored(2, 10)]
     assert any("means of the numbers of at least 10" in claim.claim for claim in release.certificate.claims)
     assert all(check.holds for check in sf.verify(release.save(f"{tmp_path}/out") / "release"))
-    plain = sf.sanitize(table, sf.Condensation(k=10), report=False)
+    plain = sf.sanitize(table, sf.Condensation(k=10, effort="fast"), report=False)
     assert not any(isinstance(fact, Scored) for fact in plain.certificate.facts)
     with pytest.raises(OptionError, match="there are no scores 'rank'"):
         sf.Condensation(scores="rank")
