@@ -412,6 +412,8 @@ def sanitize_file(
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     check_folder(folder, overwrite=overwrite)
+    if (new_key is not None or batch_rows is not None) and not (isinstance(chosen, Geometric) and engine == "chunks"):
+        raise OptionError("keys and batches are for methods that move a file row by row; leave them out")
     if engine == "spark":
         told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
         return release_on_spark(
