@@ -32,7 +32,7 @@ def expect_refusal(outcome: Outcome, out: Path, *words: str) -> None:
         ("age,sex,lvl\n", ["header but no rows"]),
         ("age,age,sex\n" + ROWS, ["'age'", "2 times"]),
         ("age,,sex\n" + ROWS, ["without a name", "number 2"]),
-        (GOOD + "1,2\n1,2,3,4\n", ["2 rows", "3 cells", "line 42"]),
+        (GOOD + "1,2\n1,2,3,4\n", ["2 rows", "which has 3", "line 42"]),
         (GOOD.replace("20,a", "inf,a"), ["'age'", "1 infinite"]),
         (GOOD.replace("20,a", "-inf,a").replace("21,a", "Infinity,a"), ["'age'", "2 infinite"]),
         ("age,gone\n" + "".join(f"{row},\n" for row in range(30)), ["none of the 1 columns has a value"]),

@@ -23,7 +23,7 @@ from sfumato.engines.stream.groups import entry_of_left, families_left, rows_of_
 from sfumato.engines.stream.measuring import KeptRow, open_kept_rows
 from sfumato.engines.stream.pending import Vault, open_vault
 from sfumato.engines.stream.persons import open_persons
-from sfumato.engines.stream.rare import counts_of_bytes
+from sfumato.engines.stream.rare import counts_of_bytes, rare_on_disk
 from sfumato.engines.stream.redis_streams import RedisPlace, read_redis
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import EpochLine, Progress, StreamSettings, document_of, entry_of
@@ -77,6 +77,7 @@ def _state(data: bytes) -> Any:
     session.measured_by()
     session.left()
     session.tables_delivered()
+    rare_on_disk(book)
     return session.status()
 
 

@@ -32,6 +32,8 @@ LOOK = {
             "coarsened": 0,
             "offered": [],
             "known": False,
+            "known_level": 0,
+            "leveled": False,
         }
     ],
     "rules": [],

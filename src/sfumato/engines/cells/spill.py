@@ -209,6 +209,7 @@ class FileSpill(Spill):
                     while offset < size:
                         file.seek(offset)
                         (length,) = _LENGTH.unpack(file.read(_LENGTH.size).ljust(_LENGTH.size, b"\0"))
+                        length = min(length, size)  # an altered file says anything
                         places.append((offset + _LENGTH.size, length))
                         offset += _LENGTH.size + length
             self._places[name] = places

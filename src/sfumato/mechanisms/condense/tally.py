@@ -109,7 +109,7 @@ def divide(
     >>> divide([0, 1, 2, 3], lambda places: places.astype(float), 2.0)
     ([0, 1], [2, 3])
     >>> divide([0, 1, 2, 3], lambda places: places.astype(float), -2.0)
-    ([2, 3], [0, 1])
+    ([3, 2], [1, 0])
     """
     places = np.array(held, dtype=np.int64)
     where = coordinates(places) if gap >= 0 else -coordinates(places)
