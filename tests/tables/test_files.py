@@ -99,3 +99,9 @@ def test_of_what_a_database_says_only_usual_words_and_names_of_the_query_are_rep
 def test_a_misspelt_column_is_answered_with_the_one_that_was_meant() -> None:
     assert no_column("Incme", ["age", "income"]) == "there is no column 'Incme'; did you mean 'income'?"
     assert no_column("x", ["age", "income"]) == "there is no column 'x'; the columns are 'age', 'income'"
+
+
+def test_a_folder_is_called_one_and_not_a_file_of_another_kind(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").mkdir()
+    with pytest.raises(TableError, match=r"people.csv' is a folder; name a file in it"):
+        read_file(tmp_path / "people.csv")

@@ -132,6 +132,8 @@ def read_file(
     try:
         if not path.exists():
             raise TableError(f"there is no file {shown(path)}; check its name")
+        if path.is_dir():
+            raise TableError(f"{shown(path)} is a folder; name a file in it")
         if not path.is_file() or (ending is None and not workbook):
             known = ", ".join((*ENDINGS, *WORKBOOKS, *SQLITE))
             raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {known}")
