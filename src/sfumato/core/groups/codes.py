@@ -43,7 +43,7 @@ def settle_codes(
     mark: int | None,
     coordinates: NDArray[np.float64],
 ) -> None:
-    """Give rows these coordinates of categories, which stand group after group and ascend; works in place.
+    """Rows with these coordinates of categories, which stand group after group and ascend; works in place.
 
     The lowest drawn coordinate of a group takes its lowest, so that a category goes on with the other columns.
     """
