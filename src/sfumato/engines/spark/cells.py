@@ -1,12 +1,11 @@
-"""The engine for a cluster: the same looks, cuts and cells as out of core, each done by whoever has the rows.
+"""Cells on a cluster: the same looks, cuts and cells as out of core, each done by whoever has the rows.
 
 The driver sees a sample, witnesses, counts and the rows that are measured; all other rows stay with the workers.
-pyspark is imported here alone, and only where it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,96 +33,24 @@ from sfumato.engines.cells.run import (
     task_of,
 )
 from sfumato.engines.cells.spill import MemorySpill, frame_of, table_of
-from sfumato.engines.chunks.transform import runs_of_rows
 from sfumato.engines.outcome import Outcome
+from sfumato.engines.spark.parts import FRAMES, Batches, Numbered, frames_from, number_rows, part_number, part_of
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-__all__ = ["is_spark_frame", "read_on_spark", "run_on_spark", "spark_session"]
+__all__ = ["run_on_spark"]
 
-_RUN_ROWS = 1 << 16
-_FRAMES = "part long, kind string, frame binary"
 _CELL = "\x1fcell"
-
-Batches = Iterator[pa.RecordBatch]
-
-
-def is_spark_frame(table: Any) -> bool:
-    """Tell whether a table is a data frame of Spark, without importing it."""
-    return type(table).__module__.split(".")[:2] == ["pyspark", "sql"] and type(table).__name__ == "DataFrame"
-
-
-def spark_session(master: str | None) -> SparkSession:
-    """A session on a master, such as ``spark://host:7077`` or ``local[2]``; the workers run this Python.
-
-    Raises
-    ------
-    OptionError
-        Where Spark is not installed.
-    """
-    import os
-    import sys
-
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise OptionError("Spark is not installed; install the extra 'spark' (pip install 'sfumato[spark]')") from None
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("sfumato").config("spark.ui.showConsoleProgress", "false")
-    return (builder if master is None else builder.master(master)).getOrCreate()
-
-
-def read_on_spark(spark: SparkSession, path: str) -> DataFrame:
-    """A Parquet or CSV file, or a folder of them, as the cluster reads it; cells of CSV are texts, as everywhere."""
-    name = path.lower()
-    if name.endswith((".csv", ".csv.gz")):
-        return spark.read.csv(path, header=True, inferSchema=False, nullValue="\x00", emptyValue="")
-    if name.endswith((".arrow", ".feather", ".xlsx", ".ods", ".sqlite")):
-        raise OptionError("Spark reads Parquet and CSV; convert the file first")
-    return spark.read.parquet(path)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Numbered:
-    """Numbers the rows of each part of a data frame, from where the part begins in the whole."""
-
-    starts: tuple[int, ...]
-
-    def runs(self, batches: Batches) -> Iterator[Run]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        assert context is not None
-        first = self.starts[context.partitionId()]
-        for table in runs_of_rows(batches, _RUN_ROWS):
-            yield Run(table, np.arange(first, first + table.num_rows))
-            first += table.num_rows
-
-
-def _count(batches: Batches) -> Batches:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    assert context is not None
-    yield _part(context.partitionId(), {"rows": sum(map(len, batches)).to_bytes(8, "little")})
-
-
-def _part(part: int, frames: Mapping[str, bytes]) -> pa.RecordBatch:
-    kinds = pa.schema([("part", pa.int64()), ("kind", pa.string()), ("frame", pa.binary())])
-    return pa.RecordBatch.from_arrays(
-        [pa.array([part] * len(frames)), pa.array(list(frames)), pa.array(list(frames.values()), pa.binary())],
-        schema=kinds,
-    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Look:
     """Looks at a part of a data frame."""
 
-    numbered: _Numbered
+    numbered: Numbered
     schema: Schema
     k: int
     chance: Chance
@@ -131,8 +58,6 @@ class _Look:
     level_1: bool
 
     def __call__(self, batches: Batches) -> Batches:
-        from pyspark import TaskContext
-
         runs = self.numbered.runs(batches)
         look = look_at(runs, self.schema, self.k, self.chance, self.level, level_1=self.level_1)
         counts = {"rows": look.rows, "held_out": look.held_out, "highest": look.highest}
@@ -141,34 +66,28 @@ class _Look:
             run: Run = getattr(look, name)
             if len(run):
                 frames[name] = frame_of(run.table.append_column(_CELL, pa.array(run.rows)))
-        context = TaskContext.get()
-        assert context is not None
-        yield _part(context.partitionId(), frames)
+        yield part_of(part_number(), frames)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Cut:
     """Gives the rows of a part to cells, or counts them; what is counted is told by parts and added up."""
 
-    numbered: _Numbered
+    numbered: Numbered
     learned: Learned
     cuts: Cuts
     cell_of: tuple[int, ...]
 
     def count(self, batches: Batches) -> Batches:
-        from pyspark import TaskContext
-
         cutter = Cutter(self.learned, self.cuts)
         for run in self.numbered.runs(batches):
             for _ in cutter.cut(run):
                 pass
-        context = TaskContext.get()
-        assert context is not None
         frames = {"counted": write_json(plain_values(cutter.counted), "canonical").encode()}
         if self.learned.chance.person is not None:
             for leaf in range(self.cuts.leaves):
                 frames[f"people {leaf}"] = cutter.people_of([leaf]).tobytes()
-        yield _part(context.partitionId(), frames)
+        yield part_of(part_number(), frames)
 
     def rows(self, batches: Batches) -> Batches:
         cutter = Cutter(self.learned, self.cuts)
@@ -189,7 +108,7 @@ class _Sanitize:
         number = table.column(_CELL)[0].as_py()
         done = sanitize_cell(table.drop_columns([_CELL]), self.task, number)
         frames = {str(place): frame for place, frame in enumerate(frames_of(done, self.bits))}
-        return pa.Table.from_batches([_part(number, frames)])
+        return pa.Table.from_batches([part_of(number, frames)])
 
 
 def run_on_spark(
@@ -209,17 +128,16 @@ def run_on_spark(
     ``randomness`` must be repeatable. A worker that is lost costs its cells' work, which others do again to the bit.
     """
     in_cells(mechanism, told)
-    counts = sorted((row["part"], int.from_bytes(row["frame"], "little")) for row in _frames(frame, _count))
-    numbered = _Numbered(tuple(np.cumsum([0, *(rows for _, rows in counts)]).tolist()))
+    numbered = number_rows(frame)
     level, level_1 = told.get("level"), mechanism.traits.level_1
 
     def look(schema: Schema, k: int, chance: Chance) -> Look:
-        rows = _frames(frame, _Look(numbered, schema, k, chance, level, level_1))
+        rows = frames_from(frame, _Look(numbered, schema, k, chance, level, level_1))
         return joined_looks(_looks(rows), schema, k, chance, level, level_1=level_1)
 
     learned = learn(frame.limit(HEAD_ROWS).toArrow(), look, mechanism, randomness, told)
     cuts, light = cuts_of(learned, most_rows), learned.to_cut
-    counted = _add_up(_frames(frame, _Cut(numbered, light, cuts, ()).count), Cutter(light, cuts))
+    counted = _add_up(frames_from(frame, _Cut(numbered, light, cuts, ()).count), Cutter(light, cuts))
     cells = merged(cuts, counted.rows, counted.people, least_people(learned))
     if not isinstance(told.get("holdout"), float | None):
         raise OptionError("people held out are drawn on the cluster; give --holdout a share, not a file")
@@ -231,17 +149,13 @@ def run_on_spark(
     cut = _Cut(numbered, light, cuts, tuple(cell_of))
     rows = frame.mapInArrow(cut.rows, _spark_schema(learned, cuts))
     work = _Sanitize(task, bits)
-    done = rows.groupBy(_CELL).applyInArrow(lambda table: work(table), _FRAMES).persist()  # whose arguments are counted
+    done = rows.groupBy(_CELL).applyInArrow(lambda table: work(table), FRAMES).persist()  # whose arguments are counted
     spill = _OnCluster(done, len(cells))
     outcome = gather(
         learned, counted, spill, len(cells), pairs, bits,
         into=into, measured=bool(measured), spreadsheet_safe=spreadsheet_safe, stay=into is None,
     )  # fmt: skip
     return outcome, _released(done, spill, bits)
-
-
-def _frames(frame: DataFrame, work: Callable[[Batches], Batches]) -> Sequence[Any]:
-    return list(frame.mapInArrow(work, _FRAMES).collect())
 
 
 def _looks(rows: Sequence[Any]) -> Iterator[Look]:

@@ -1,0 +1,8 @@
+"""The engine for a cluster; pyspark is imported in this folder alone, and only where it is asked for."""
+
+from __future__ import annotations
+
+from sfumato.engines.spark.cells import run_on_spark
+from sfumato.engines.spark.parts import is_spark_frame, read_on_spark, spark_session
+
+__all__ = ["is_spark_frame", "read_on_spark", "run_on_spark", "spark_session"]
