@@ -14,6 +14,7 @@ from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import ColumnRulesKept, Fact
 from sfumato.core.records import Records, Wanted
 from sfumato.engines.linked import with_persons, with_persons_field
+from sfumato.engines.measured import measured_part
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.plan import Plan, Prepared, prepare
 from sfumato.mechanisms.protocol import Workings
@@ -57,10 +58,24 @@ class Made:
         return f"Made({self.released.num_rows} rows)"
 
 
-def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outcome:
-    """Sanitize a table; ``native`` writes numbers and dates that came as text in types of their own."""
+def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bool = True) -> Outcome:
+    """Sanitize a table; ``native`` writes numbers and dates that came as text in types of their own.
+
+    Where it is to be measured, some neighbourhoods of a large table are kept to be compared with what they became.
+    """
     made = make_rows(prepare(arrow, plan), plan, plan.randomness.generator("sanitize"), native=native)
     table, linked = with_persons(made.table, made.records, made.job.original, made.job.records.persons)
+    compared = Comparison(
+        made.job.original,
+        made.released,
+        made.job.codec,
+        made.job.records,
+        made.job.outside,
+        _notes(made.workings, made.job, made.rows_in),
+        linked=made.records.persons,
+    )
+    if report:
+        compared = measured_part(compared, made.workings, plan.randomness.generator("measured"))
     return Outcome(
         recipe=plan.recipe(dataclasses.replace(made.job.told, rules=made.schema.rules)),
         table=table,
@@ -70,15 +85,7 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False) -> Outco
         facts=(*made.job.facts, *made.facts, *linked),
         workings=made.workings,
         texts={} if made.workings is None else made.workings.texts,
-        comparison=Comparison(
-            made.job.original,
-            made.released,
-            made.job.codec,
-            made.job.records,
-            made.job.outside,
-            _notes(made.workings, made.job, made.rows_in),
-            linked=made.records.persons,
-        ),
+        comparison=compared,
         seconds=made.seconds,
     )
 

@@ -45,6 +45,8 @@ class Comparison:
         What left in the epoch before, of a stream.
     linked : ndarray, optional
         Released person whom each released row belongs to, where rows of a person stay together.
+    workings : Workings, optional
+        How these rows were made, where they are not all of the table.
     """
 
     original: pa.Table
@@ -55,6 +57,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     before: pa.Table | None = None
     linked: NDArray[np.int64] | None = None
+    workings: Workings | None = None
 
     def __repr__(self) -> str:
         return "Comparison(owner only)"
@@ -144,6 +147,12 @@ class Outcome:
     seconds: float = 0.0
     together: bool = False
     sent: int | None = None
+
+    @property
+    def compared_workings(self) -> Workings | None:
+        """How the rows were made that are compared."""
+        some = self.comparison.workings if isinstance(self.comparison, Comparison) else None
+        return self.workings if some is None else some
 
     def __repr__(self) -> str:
         return f"Outcome({self.recipe.method}, {self.rows_out} rows)"

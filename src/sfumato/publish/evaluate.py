@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
@@ -21,6 +22,7 @@ from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, is_qu
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import schema_of
 from sfumato.engines.linked import RELEASED_PERSON, released_persons
+from sfumato.engines.measured import measured_note, measured_rows
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report
@@ -165,13 +167,12 @@ def measure_released(
                 "anew from its facts"
             )
         )
-    report = assess(
-        original.select([field.name for field in schema.encoded]),
+    report = _assess(
+        original,
         aligned.table,
+        None if held is None else held.table,
         codec,
         facts=() if certificate is None else certificate.facts,
-        holdout=None if held is None else held.table,
-        persons=persons_of_table(original, schema),
         held_persons=None if holdout is None else persons_of_table(holdout, schema),
         budget=budget,
         judged=judged,
@@ -182,6 +183,39 @@ def measure_released(
     notes += [UserWarning(note) for note in report.notes]
     told = tuple(str(note) for note in notes)
     return Evaluation(dataclasses.replace(report, notes=told), tuple(notes), certificate)
+
+
+def _assess(
+    original: pa.Table,
+    released: pa.Table,
+    holdout: pa.Table | None,
+    codec: Codec,
+    *,
+    held_persons: NDArray[np.int64] | None,
+    linked: NDArray[np.int64] | None,
+    rng: np.random.Generator,
+    **told: Any,
+) -> Report:
+    """Report of tables that are read alike; of large ones on some neighbourhoods, which a note says."""
+    notes, whole = tuple[str, ...](), original.num_rows
+    rows = None if linked is not None else measured_rows(original, released, holdout, codec, None, rng)
+    if rows is not None:
+        original, released = original.take(pa.array(rows.inside)), released.take(pa.array(rows.made))
+        holdout = None if holdout is None else holdout.take(pa.array(rows.outside))
+        held_persons = None if held_persons is None else held_persons[rows.outside]
+        notes = (measured_note(original.num_rows, whole),)
+    report = assess(
+        original.select([column.field.name for column in codec.columns]),
+        released,
+        codec,
+        holdout=holdout,
+        persons=persons_of_table(original, codec.schema),
+        held_persons=held_persons,
+        linked=linked,
+        rng=rng,
+        **told,
+    )
+    return dataclasses.replace(report, notes=(*notes, *report.notes))
 
 
 def _aligned_holdout(table: pa.Table, codec: Codec) -> Aligned:

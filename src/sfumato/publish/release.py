@@ -332,7 +332,7 @@ def _measure(
             comparison.released,
             comparison.codec,
             facts=outcome.facts,
-            workings=outcome.workings,
+            workings=outcome.compared_workings,
             records=comparison.records,
             holdout=comparison.outside,
             before=comparison.before,

@@ -206,7 +206,7 @@ def sanitize(
     else:
         plan = settle(arrow, chosen, rows_are_people=rows_are_people, **told)
         outside = known_columns(known, plan.schema)
-        outcome = run_in_memory(arrow, plan, native=native)
+        outcome = run_in_memory(arrow, plan, native=native, report=report)
         suggest = suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget, outside)
     release = publish(
         outcome,

@@ -104,7 +104,7 @@ def try_plan(arrow: pa.Table, plan: Plan, policy: Policy, known: Sequence[str] =
         compared.released,
         compared.codec,
         facts=outcome.facts,
-        workings=outcome.workings,
+        workings=outcome.compared_workings,
         records=compared.records,
         holdout=compared.outside,
         judged=True,

@@ -25,7 +25,7 @@ from sfumato.core.facts import (
     Shuffled,
     Synthesized,
 )
-from sfumato.engines.cells.cuts import cut_tree, leaf_in
+from sfumato.engines.measured import REGION_ROWS, draw_regions
 from sfumato.engines.memory import Made, make_rows
 from sfumato.engines.plan import Plan, Prepared
 from sfumato.mechanisms.protocol import Mechanism
@@ -41,7 +41,6 @@ ROW, LEVEL, OUTSIDE = "\x1frow", "\x1flevel", "\x1foutside"
 
 _DIFFERENT = "cells of one table state different facts; nothing is released. Please report this"
 _COUNTS = ("records", "groups", "violations", "tiny", "alone", "alike")  # of groups, that add up
-_REGION_ROWS = 3_000  # original rows of a neighbourhood that is measured whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,23 +145,19 @@ def _compared(
         return _compared_rows(made, inside, outside, task, rng)
     labels, sizes = workings.labels, np.bincount(workings.labels)
     centres = _sums(values, labels, len(sizes)) / sizes[:, None]
-    regions, count = np.zeros(len(sizes), dtype=np.int64), 1
-    far = np.zeros(outside.num_rows, dtype=np.int64)
+    chosen, far = np.ones(len(sizes), dtype=np.bool_), np.ones(outside.num_rows, dtype=np.bool_)
     if task.share < 1.0:
-        tree, count = cut_tree(centres, max(1.0, _REGION_ROWS * len(sizes) / len(labels)))
-        regions = leaf_in(tree, centres, np.arange(len(sizes)))
+        regions = draw_regions(centres, REGION_ROWS * len(sizes) / len(labels), task.share, rng)
+        chosen = regions.hold(centres)
         if outside.num_rows:
-            coordinates = task.codec.encode(outside.select(made.job.original.column_names), unseen="mean").values
-            far = leaf_in(tree, coordinates, np.arange(outside.num_rows))
-    wanted = int(np.floor(task.share * count + rng.random())) if task.share < 1.0 else count
-    chosen = np.isin(np.arange(count), rng.permutation(count)[:wanted])
-    rows = np.flatnonzero(chosen[regions[labels]])
-    drawn = np.flatnonzero(chosen[regions[workings.drawn_from]])
+            names = made.job.original.column_names
+            far = regions.hold(task.codec.encode(outside.select(names), unseen="mean").values)
+    rows, drawn = np.flatnonzero(chosen[labels]), np.flatnonzero(chosen[workings.drawn_from])
     met = np.zeros(len(rows), dtype=np.int64) if workings.levels is None else workings.levels[rows]
     return Compared(
         inside.take(pa.array(kept[rows])),
         made.released.take(pa.array(drawn)),
-        outside.take(pa.array(np.flatnonzero(chosen[far]))),
+        outside.filter(pa.array(far)),
         labels[rows],
         met,
         workings.drawn_from[drawn],

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.tables.cells import plain
 
-__all__ = ["LEAST_ROWS", "Cuts", "cut_cells", "cut_tree", "leaf_in", "leaves_of", "merged"]
+__all__ = ["LEAST_ROWS", "Cuts", "Tree", "cut_cells", "cut_tree", "leaf_in", "leaves_of", "merged"]
 
 LEAST_ROWS = 50_000
 """Rows of a cell, about, below which none is cut."""

@@ -25,6 +25,7 @@ from sfumato.engines.cells.reading import Chance, Run, read_runs
 from sfumato.engines.cells.spill import Spill, frame_of, table_of
 from sfumato.engines.chunks.source import Source
 from sfumato.engines.chunks.transform import Sink
+from sfumato.engines.measured import measured_note
 from sfumato.engines.memory import crowd_of
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.mechanisms.condense.classwise import FLOOR, ClasswiseCondensation, choose_size
@@ -375,13 +376,7 @@ def _compared(
     elif (origin >= 0).any():
         workings = Workings(origin=origin)
     whole, measured = learned.look.rows, original.num_rows
-    note = f"Measured on all {whole} rows."
-    if measured < whole:
-        note = (
-            f"Measured on {measured} of the {whole} rows: whole neighbourhoods of groups, drawn at random, with all "
-            "rows that were made of them. Intervals count the people who were tried, and not that other neighbourhoods "
-            "might have been drawn."
-        )
+    note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole)
     beside = [field.name for field in plan.schema if field.role is Role.PERSON]
     held = None
     if outside.num_rows:
