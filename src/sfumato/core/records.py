@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sfumato.core.coordinates import CellsByColumn
+
 __all__ = ["CATEGORY_SCALE", "Answers", "Block", "BlockKind", "Extent", "Grids", "Layout", "Records", "Wanted", "width"]
 
 CATEGORY_SCALE = 0.5**0.5
@@ -158,8 +160,8 @@ class Records:
 
     Parameters
     ----------
-    values : ndarray of shape (n, d)
-        Coordinates, made read-only.
+    coordinates : ndarray of shape (n, d), or CellsByColumn
+        Coordinates, made read-only; or the cells that they are made of when somebody asks for ``values``.
     layout : tuple of Block
         Which coordinates belong to which column.
     levels : ndarray of shape (n,)
@@ -189,7 +191,7 @@ class Records:
         How many records the table has that these are a cell of; 0 where they are all of them.
     """
 
-    values: NDArray[np.float64]
+    coordinates: NDArray[np.float64] | CellsByColumn
     layout: Layout
     levels: NDArray[np.int64]
     strata: NDArray[np.int64]
@@ -204,7 +206,7 @@ class Records:
     among: int = 0
 
     def __post_init__(self) -> None:
-        n, d = self.values.shape
+        n, d = self.coordinates.shape
         if d != width(self.layout) or self.levels.shape != (n,) or self.strata.shape != (n,):
             raise ValueError(f"records of shape ({n}, {d}) do not fit their layout, levels or strata")
         if self.target is not None and all(block.column != self.target for block in self.layout):
@@ -220,17 +222,32 @@ class Records:
             raise ValueError(f"there are {n} records and {len(self.persons)} of them say whom they are about")
         if any(each.codes.shape != (n,) for each in self.answers):
             raise ValueError(f"there are {n} records and another number of answers")
-        for array in (self.values, self.levels, self.strata, *(() if self.persons is None else (self.persons,))):
+        import numpy as np
+
+        if isinstance(self.coordinates, np.ndarray):
+            self.coordinates.setflags(write=False)
+        for array in (self.levels, self.strata, *(() if self.persons is None else (self.persons,))):
             array.setflags(write=False)
 
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Coordinates of all records."""
+        import numpy as np
+
+        return self.coordinates if isinstance(self.coordinates, np.ndarray) else self.coordinates.values
+
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.levels)
 
     def take(self, rows: NDArray[np.int64]) -> Records:
         """Some of the records."""
+        import numpy as np
+
         return dataclasses.replace(
             self,
-            values=self.values[rows],
+            coordinates=self.coordinates[rows]
+            if isinstance(self.coordinates, np.ndarray)
+            else self.coordinates.take(rows),
             levels=self.levels[rows],
             strata=self.strata[rows],
             persons=None if self.persons is None else self.persons[rows],
@@ -238,7 +255,7 @@ class Records:
         )
 
     def __repr__(self) -> str:
-        return f"Records(n={len(self)}, d={self.values.shape[1]}, blocks={len(self.layout)})"
+        return f"Records(n={len(self)}, d={self.coordinates.shape[1]}, blocks={len(self.layout)})"
 
 
 def _is_date(block: Block) -> bool:

@@ -105,11 +105,11 @@ def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bo
     records, schema = sanitized.records, _with_rules(job, plan, kept)
     if kept is None:
         released = codec.decode(
-            records.values, native=native, moved=records.moved, grids=records.grids, unbounded=records.unbounded
+            records.coordinates, native=native, moved=records.moved, grids=records.grids, unbounded=records.unbounded
         )
     else:
-        drawn = codec.decode(records.values)
-        released = kept.whole(drawn, native=codec.decode(records.values, native=True) if native else None)
+        drawn = codec.decode(records.coordinates)
+        released = kept.whole(drawn, native=codec.decode(records.coordinates, native=True) if native else None)
     if seen.wanted is not None and seen.wanted.where:
         _check_where(released, job, plan)
     rows_in, job = _made_from(job, sanitized.workings)

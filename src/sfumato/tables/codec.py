@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.coordinates import CellsByColumn, cells_of_block, smallest_places
 from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.core.progress import tell
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Extent, Grids, Layout, Records, width
@@ -159,13 +160,18 @@ class Codec:
         if strict:
             check_extra(table, self.schema)
         layout = self.layout
-        values = np.zeros((table.num_rows, width(layout)))
-        for column in self.columns:
-            _encode_column(table.column(column.field.name), column, values, strict=strict)
+        coordinates: NDArray[np.float64] | CellsByColumn
+        if strict:
+            cells = {each.field.name: _cells_of(table.column(each.field.name), each) for each in self.columns}
+            coordinates = CellsByColumn(layout, cells)
+        else:
+            coordinates = np.zeros((table.num_rows, width(layout)))
+            for column in self.columns:
+                _place_cells(_read_column(table.column(column.field.name), column), column, coordinates)
         levels = np.zeros(table.num_rows, dtype=np.int64) if levels is None else levels
         strata = np.zeros(table.num_rows, dtype=np.int64) if strata is None else strata
         target = self.schema.target
-        return Records(values, layout, levels, strata, None if target is None else target.name)
+        return Records(coordinates, layout, levels, strata, None if target is None else target.name)
 
     def coordinates(self, cells: Mapping[str, CellsRead]) -> NDArray[np.float64]:
         """Coordinates of cells that `read_numbers` and `read_codes` have read, column by column, and that fit."""
@@ -176,7 +182,7 @@ class Codec:
 
     def decode(
         self,
-        values: NDArray[np.float64],
+        values: NDArray[np.float64] | CellsByColumn,
         *,
         native: bool = False,
         moved: frozenset[str] = frozenset(),
@@ -189,7 +195,7 @@ class Codec:
 
         Parameters
         ----------
-        values : ndarray of shape (n, d)
+        values : ndarray of shape (n, d), or CellsByColumn
         native : bool
             Write numbers and dates that came as text in types of their own.
         moved : frozenset of str
@@ -201,9 +207,9 @@ class Codec:
             Columns that observed bounds do not bring back (`Records.unbounded`); whole numbers that came in a narrow
             type are written in a wide one.
         """
-        if values.ndim != 2 or values.shape[1] != width(self.layout):
+        if len(values.shape) != 2 or values.shape[1] != width(self.layout):
             raise ValueError(f"coordinates of shape {values.shape} do not fit a layout of {width(self.layout)}")
-        if not np.isfinite(values).all():
+        if isinstance(values, np.ndarray) and not np.isfinite(values).all():
             raise ValueError(f"{int((~np.isfinite(values)).sum())} coordinates are not finite")
         arrays = []
         steps = {name: (anchor, step) for name, anchor, step in grids}
@@ -317,23 +323,27 @@ def _written_type(kind: pa.DataType) -> pa.DataType:
     return pa.large_string() if pa.types.is_string_view(kind) else kind
 
 
-def _encode_column(cells: pa.ChunkedArray, column: EncodedColumn, values: NDArray[np.float64], *, strict: bool) -> None:
-    field = column.field
-    read: CellsRead
+def _read_column(cells: pa.ChunkedArray, column: EncodedColumn) -> CellsRead:
+    """Cells of a column of another table than the codec was fitted on."""
+    return read_codes(cells, column.field) if column.grid is None else read_numbers(cells, column.field)
+
+
+def _cells_of(cells: pa.ChunkedArray, column: EncodedColumn) -> NDArray[Any]:
+    """Coordinates of numbers or places of categories, NaN or -1 where a cell is missing; refuses what does not fit."""
+    field, coordinates = column.field, np.empty(0)
     if column.grid is None:
-        read = codes_of_cells(cells, field) if strict else read_codes(cells, field)
+        codes, absent = codes_of_cells(cells, field)
     else:
-        numbers, absent = numbers_of_cells(cells, field) if strict else read_numbers(cells, field)
-        if strict:
-            refuse_misfits(numbers[~absent] if absent.any() else numbers, column.grid, field)
-        read = numbers, absent
-    absent = read[1]
-    if strict and len(column.blocks) == 1 and absent.any():
+        numbers, absent = numbers_of_cells(cells, field)
+        refuse_misfits(numbers[~absent] if absent.any() else numbers, column.grid, field)
+        coordinates = (column.grid.to_places(numbers) - column.mean) / column.scale
+        coordinates[absent] = np.nan
+    if len(column.blocks) == 1 and absent.any():
         raise SchemaError(
             f"column {field.name!r} has {int(absent.sum())} missing cells here and none where the codec was made; "
             "make the codec on a table that has some, or fill them"
         )
-    _place_cells(read, column, values)
+    return coordinates if column.grid is not None else smallest_places(codes, column.blocks[0])
 
 
 def _place_cells(read: CellsRead, column: EncodedColumn, values: NDArray[np.float64]) -> None:
@@ -357,7 +367,7 @@ def _place_cells(read: CellsRead, column: EncodedColumn, values: NDArray[np.floa
 
 
 def _decode_column(
-    values: NDArray[np.float64],
+    values: NDArray[np.float64] | CellsByColumn,
     column: EncodedColumn,
     kind: pa.DataType,
     grid: tuple[float, float] | None,
@@ -365,20 +375,21 @@ def _decode_column(
     moved: bool,
 ) -> pa.Array:
     block = column.blocks[0]
-    absent = np.zeros(len(values), dtype=np.bool_)
-    if len(column.blocks) > 1:
-        absent = values[:, column.blocks[1].start] > 0.5
+    missing = column.blocks[1] if len(column.blocks) > 1 else None
+    cells = cells_of_block(values, block, missing) if isinstance(values, np.ndarray) else values.column(block, missing)
+    absent = np.isnan(cells)
+    if absent.any():  # what is not drawn of a column that knows no missing cell is its mean, or its first category
+        cells = np.where(absent, 0.0, cells)
+        absent &= missing is not None
     if column.grid is None:
-        places = block.places(values) if block.kind is BlockKind.CODE else np.argmax(values[:, block.where], axis=1)
-        return write_codes(places, absent, column.field, kind, column.gap)
+        return write_codes(cells.astype(np.int64), absent, column.field, kind, column.gap)
     if moved and block.centre is not None and block.scale is not None:
-        numbers = values[:, block.start] * block.scale + block.centre
-        return write_moved(numbers, absent, column.field, kind, grid, column.gap)
+        return write_moved(cells * block.scale + block.centre, absent, column.field, kind, grid, column.gap)
     if moved and block.extent is not None and block.extent.dates:
-        dates = values[:, block.start] * block.extent.unit + block.extent.origin
+        dates = cells * block.extent.unit + block.extent.origin
         return write_numbers(dates, absent, column.field, wide_moments(kind), column.gap)
     with np.errstate(over="ignore"):  # what overflows lies beyond every bound, and is brought inside
-        places = values[:, block.start] * column.scale + column.mean
+        places = cells * column.scale + column.mean
     places[np.abs(places) <= _ROUNDING * (abs(column.scale) + abs(column.mean))] = 0.0  # a heap at nought stays there
     return write_numbers(column.grid.to_numbers(places), absent, column.field, kind, column.gap)
 

@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
+from sfumato.core.coordinates import CellsByColumn, cells_of_block, columns_of, write_cells
+from sfumato.core.records import Block, BlockKind, Records
 from sfumato.mechanisms.chain.trees import MOST_BINS
 
-__all__ = ["Column", "cells_of_block", "count_persons", "read_columns"]
+__all__ = ["Column", "count_persons", "read_columns"]
 
 _SCORES = 4095  # largest score of a number: its place among all, in whole numbers
 _MANY, _LARGEST_SHARE = 30, 0.05  # values of a smooth column at least, and share of its commonest at most
@@ -123,17 +124,7 @@ class Column:
 
     def write(self, cells: NDArray[np.float64], values: NDArray[np.float64]) -> None:
         """Put cells back into their coordinates."""
-        absent = np.isnan(cells)
-        rows = np.flatnonzero(~absent)
-        if self.is_number:
-            values[rows, self.block.start] = cells[rows]
-        elif self.block.kind is BlockKind.CODE:
-            values[rows, self.block.start] = self.block.coordinates(cells[rows].astype(np.int64))
-        else:
-            values[rows, self.block.start + cells[rows].astype(np.int64)] = CATEGORY_SCALE
-        if self.missing is not None:
-            values[absent, self.block.where] = self.block.fill
-            values[absent, self.missing.start] = 1.0
+        write_cells(cells, self.block, self.missing, values)
 
 
 def count_persons(parts: NDArray[np.int64], persons: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -152,27 +143,12 @@ def count_persons(parts: NDArray[np.int64], persons: NDArray[np.int64] | None) -
 
 def read_columns(records: Records, k: int) -> list[Column]:
     """Columns of records, with the numbers marked that fewer than ``k`` persons hold."""
-    missing = {block.column: block for block in records.layout if block.kind is BlockKind.MISSING}
-    return [
-        _read(records, block, missing.get(block.column), k)
-        for block in records.layout
-        if block.kind is not BlockKind.MISSING
-    ]
-
-
-def cells_of_block(values: NDArray[np.float64], block: Block, missing: Block | None) -> NDArray[np.float64]:
-    """Cells of a column from coordinates: the number, or the place of the category; NaN where one is missing."""
-    if block.kind is BlockKind.NUMBER:
-        cells = np.array(values[:, block.start])
-    elif block.kind is BlockKind.CODE:
-        cells = block.places(values).astype(np.float64)
-    else:
-        cells = np.argmax(values[:, block.where], axis=1).astype(np.float64)
-    return cells if missing is None else np.where(values[:, missing.start] > 0.5, np.nan, cells)
+    return [_read(records, block, missing, k) for block, missing in columns_of(records.layout)]
 
 
 def _read(records: Records, block: Block, missing: Block | None, k: int) -> Column:
-    persons, cells = records.persons, cells_of_block(records.values, block, missing)
+    persons, held = records.persons, records.coordinates
+    cells = held.column(block, missing) if isinstance(held, CellsByColumn) else cells_of_block(held, block, missing)
     rare, known = np.zeros(len(cells), dtype=np.bool_), ~np.isnan(cells)
     if block.kind is BlockKind.NUMBER and not (block.extent is not None and block.extent.labels):
         places = np.unique(cells[known], return_inverse=True)[1]
@@ -203,7 +179,8 @@ def _ranks(records: Records, block: Block, cells: NDArray[np.float64]) -> NDArra
     aimed = [each for each in others if each.column == records.target and each.kind is not BlockKind.MISSING]
     for each in aimed or others:
         for place in range(each.start, each.stop):
-            numbers = records.values[known, place]
+            whole = records.coordinates
+            numbers = (whole.coordinate(place) if isinstance(whole, CellsByColumn) else whole[:, place])[known]
             spread = float(numbers.var())
             if spread <= 0.0:
                 continue

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.chain.columns import Column, cells_of_block
+from sfumato.core.coordinates import cells_of_block
+from sfumato.mechanisms.chain.columns import Column
 from sfumato.mechanisms.chain.draw import People, Step, grow_on
 from sfumato.mechanisms.chain.rows import Rows
 from sfumato.mechanisms.chain.trees import MOST_BINS, Tree

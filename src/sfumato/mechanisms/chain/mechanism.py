@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, Fact, PersonsBounded, Shuffled
-from sfumato.core.records import BlockKind, Records, Wanted
+from sfumato.core.records import BlockKind, Records, Wanted, width
 from sfumato.mechanisms.condense.mechanism import check_k, effective_levels
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, rows_drawn
 
@@ -103,7 +103,7 @@ class Chain:
                 continue
             head.append(step)
             if place + 1 == len(wanted.columns):
-                rows = draw_head(head, strata, wanted, (len(columns), records.values.shape[1]), rng)
+                rows = draw_head(head, strata, wanted, (len(columns), width(records.layout)), rng)
         again = self._again(records, names, wanted)
         if again is not None:
             before = {place: column for place, column in enumerate(columns) if place != again}
@@ -113,9 +113,10 @@ class Chain:
             else:
                 rows.draw_again(again, step, rng)
                 counts[again], known[again] = step.counts, without_cells(step)
-        values = rows.values(records.values.shape[1])[rng.permutation(len(rows))]
-        nothing = np.zeros(len(rows), dtype=np.int64)
-        released = Records(values, records.layout, nothing, nothing.copy(), records.target)
+        workings = Workings(likelihood=Likelihood.of(known, rows), regrown=Regrown.of(rows, leaf, again))
+        kept, moved, nothing = rows.copied, rows.moved, np.zeros(len(rows), dtype=np.int64)
+        coordinates = rows.shuffled(records.layout, rng)
+        released = Records(coordinates, records.layout, nothing, nothing.copy(), records.target)
         if again is not None:
             names = (*names[:again], *names[again + 1 :], names[again])
             counts.append(counts.pop(again))
@@ -131,17 +132,15 @@ class Chain:
             asked_min=int(levels.min()),
             asked_max=int(levels.max()),
             violations=sum(each.short for each in counts),
-            kept=rows.copied,
-            moved=rows.moved,
+            kept=kept,
+            moved=moved,
             regressed=tuple(name for name, each in zip(names, counts, strict=True) if each.regressed),
             twice=() if again is None else names[-1:],
         )
         facts: tuple[Fact, ...] = (chained, Shuffled(rows=len(rows)), *rows_drawn(records))
         if persons is not None:
             facts = (*facts, PersonsBounded(int(persons.max()) + 1, sum(each.left_out for each in counts)))
-        return Sanitized(
-            released, facts, Workings(likelihood=Likelihood.of(known, rows), regrown=Regrown.of(rows, leaf, again))
-        )
+        return Sanitized(released, facts, workings)
 
     def _again(self, records: Records, names: tuple[str, ...], wanted: Wanted) -> int | None:
         """Place of the target where it may be drawn again, by all others; None where it is last, or was told where."""

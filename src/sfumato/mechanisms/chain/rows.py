@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.coordinates import CellsByColumn, smallest_places
 from sfumato.core.errors import OptionError
-from sfumato.core.records import Wanted
+from sfumato.core.records import Layout, Wanted
 from sfumato.mechanisms.chain.columns import Column
 from sfumato.mechanisms.chain.draw import Cells, Step
 
@@ -63,6 +65,16 @@ class Rows:
         for column, made in zip(self.columns, self.drawn, strict=True):
             column.write(made.cells, values)
         return values
+
+    def shuffled(self, layout: Layout, rng: np.random.Generator) -> CellsByColumn:
+        """Their coordinates in an order by chance; takes their cells away, so that they are not held twice."""
+        order, columns = rng.permutation(len(self)), dict[str, NDArray[Any]]()
+        for column in self.columns:
+            cells = self.drawn.pop(0).cells[order]
+            if not column.is_number:
+                cells = smallest_places(np.where(np.isnan(cells), -1.0, cells), column.block)
+            columns[column.name] = cells
+        return CellsByColumn(layout, columns)
 
     @property
     def copied(self) -> int:

@@ -66,7 +66,7 @@ class NormalScores:
             values[there, block.start], curve = _score(values[there, block.start], persons, k)
             values[~there, block.start] = 0.0
             columns.append((block, mark, curve))
-        return cls(replace(records, values=values), tuple(columns), k)
+        return cls(replace(records, coordinates=values), tuple(columns), k)
 
     def back(self, made: Sanitized) -> Sanitized:
         """What was made of the scores, with numbers in their place and the fact that says so."""
@@ -79,7 +79,7 @@ class NormalScores:
         if self.columns:
             place = next(place for place, fact in enumerate(facts) if isinstance(fact, Synthesized)) + 1
             facts = (*facts[:place], Scored(len(self.columns), self.k), *facts[place:])
-        return replace(made, records=replace(made.records, values=values), facts=facts)
+        return replace(made, records=replace(made.records, coordinates=values), facts=facts)
 
 
 def _score(

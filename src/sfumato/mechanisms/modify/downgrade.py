@@ -154,7 +154,7 @@ def _downgrade(
             gone[rows[blocked[:, place]]] = True
             columns[column.name].clear(values, gone)
         rows, mine = places, np.ones(len(places), dtype=np.bool_)
-        part = dataclasses.replace(records, values=values.copy()).take(rows)
+        part = dataclasses.replace(records, coordinates=values.copy()).take(rows)
         channel = Channel.of(grow_on(_as_class(part, private), private.name, leaf), classes)
 
 
@@ -206,7 +206,9 @@ def _as_class(records: Records, private: ColumnCells) -> Records:
         layout.append(each)
     filler = [each for each in layout if each.column != private.name or each.kind is BlockKind.MISSING]
     own = next(each for each in layout if each.column == private.name and each.kind is not BlockKind.MISSING)
-    return dataclasses.replace(records, values=np.hstack([records.values, coded]), layout=(*filler, own), target=None)
+    return dataclasses.replace(
+        records, coordinates=np.hstack([records.values, coded]), layout=(*filler, own), target=None
+    )
 
 
 def _page(
