@@ -14,7 +14,6 @@ import pytest
 from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.core.facts import ColumnsDropped, Fact
 from sfumato.engines.chunks import transform_file
-from sfumato.engines.chunks.run import try_on_sample
 from sfumato.engines.parties.plan import JointPlan
 from sfumato.engines.stream import StreamSession, cut_batches
 from sfumato.engines.stream.run import init_stream
@@ -23,6 +22,7 @@ from sfumato.mechanisms.geometry.mechanism import Translation
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.release import Release
+from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
 
 KEY = Key((Add("age", 3.0), Add("pay", -2.0)))
@@ -66,7 +66,7 @@ def test_a_column_that_is_empty_in_the_sample_of_a_file_is_dropped_with_a_word(t
     path = tmp_path / "in.parquet"
     pa.parquet.write_table(_people().drop_columns(["name"]), path)
     with pytest.warns(UserWarning, match="any of the 60 rows were dropped: 1, the first is 'note'"):
-        try_on_sample(path, Translation(), seed=1)
+        sanitize_file(path, tmp_path / "out", Translation(), new_key=tmp_path / "key.toml", seed=1, report=False)
 
 
 def test_a_stream_forgets_that_a_column_is_empty_with_its_first_value(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ _OWN = {
     "engines/cells/spill.py FileSpill._found": "lengths of frames, which are under the run's own key",
     "engines/spark/parts.py number_rows": "numbers that were drawn here",
     "engines/spark/cells.py _looks": "rows of the run's own cluster",
+    "engines/spark/move.py _Seen.from_bytes": "rows of the run's own cluster",
+    "engines/spark/move.py move_on_spark": "rows of the run's own cluster",
     "engines/spark/cells.py _add_up": "rows of the run's own cluster",
     "privacy/certificate.py certify": "what was written a moment before",
     "sklearn/dynamic.py write_snapshot": "what was written a moment before",

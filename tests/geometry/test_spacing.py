@@ -47,3 +47,20 @@ def test_parts_give_what_the_whole_gives(parts: list[list[int]], decimals: int, 
     expected = np.gcd.reduce([round((number - whole[0]) * 10**decimals) for number in whole] or [0])
     assert spacing(*numbers).apart == pytest.approx(expected / 10**decimals)
     assert spacing(whole).apart == pytest.approx(expected / 10**decimals)
+
+
+@given(st.lists(st.lists(st.integers(-10_000, 10_000), max_size=6), max_size=6), st.integers(0, 4), st.integers(1, 60))
+def test_spacings_of_parts_merge_into_that_of_the_whole(parts: list[list[int]], decimals: int, stretch: int) -> None:
+    numbers = [[stretch * number / 10**decimals for number in part] for part in parts]
+    merged, whole = Spacing(), spacing([number for part in numbers for number in part])
+    for part in numbers:
+        merged.merge(spacing(part))
+    assert (merged.apart, merged.lost) == (whole.apart, whole.lost)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_numbers_too_large_for_their_decimals_have_none_however_they_are_cut(cut: int) -> None:
+    numbers = [1e11, 2e11, 0.125, 0.25]
+    merged = spacing(numbers[:cut])
+    merged.merge(spacing(numbers[cut:]))
+    assert (merged.lost, spacing(numbers[:cut], numbers[cut:]).lost, spacing(numbers).lost) == (True, True, True)

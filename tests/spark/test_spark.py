@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,11 +21,11 @@ import sfumato as sf
 from sfumato.publish import large, verify_release
 from tests.cells.test_cells import people
 from tests.spark.holding import HoldingCondensation
+from tests.spark.sessions import session
 
 pyspark = pytest.importorskip("pyspark", reason="the extra 'spark' is not installed; make test-spark has it")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of pyspark's own
 
-ROOT = Path(__file__).parents[2]
 LIMIT = 300  # seconds until whatever is waited for must have come
 TOLD: dict[str, Any] = {"person": "who", "level": "level", "holdout": 0.1, "seed": 5, "report": False}
 
@@ -34,30 +33,6 @@ TOLD: dict[str, Any] = {"person": "who", "level": "level", "holdout": 0.1, "seed
 @pytest.fixture(autouse=True)
 def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "cell_rows", lambda *_: 250)
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
-
-
-@contextmanager
-def session(master: str, **settings: str) -> Iterator[Any]:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master(master)
-    usual = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.adaptive.coalescePartitions.enabled": "false",  # else one worker would do all cells
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.log.level": "ERROR",
-    }
-    for name, value in {**usual, **settings}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    try:
-        yield spark
-    finally:
-        spark.stop()
 
 
 def in_memory(table: pa.Table) -> sf.Release:

@@ -44,7 +44,7 @@ class Place:
             raise OptionError(f"--engine {self.engine} is not for files in chunks; leave one of these options out")
         if self.master is not None and self.engine != "spark":
             raise OptionError("--master is of a cluster; add --engine spark, or leave it out")
-        if self.batch_rows is not None and told != "chunks":
+        if self.batch_rows is not None and told not in ("chunks", "spark"):
             raise OptionError("--batch-rows is for files that go through in batches; add --engine chunks")
 
     @property

@@ -63,15 +63,20 @@ class Randomness:
         """What numbers are drawn with, as a certificate names it."""
         return "ChaCha20" if self.seed is None else "PCG64"
 
-    def generator(self, purpose: str) -> np.random.Generator:
-        """Generator of one purpose; two purposes never share a stream."""
+    def generator(self, purpose: str, *, after: int = 0) -> np.random.Generator:
+        """Generator of one purpose; two purposes never share a stream.
+
+        With a seed it may begin ``after`` so many uniform numbers, as if they had been drawn; without one its numbers
+        are then others, which nobody can tell.
+        """
         import numpy as np
 
         if self.seed is None:
             from randomgen import ChaCha
 
-            return np.random.Generator(ChaCha(key=self._key(purpose), rounds=20))
-        return np.random.default_rng([self.seed, zlib.crc32(purpose.encode())])
+            return np.random.Generator(ChaCha(key=self._key(f"{purpose} {after}" if after else purpose), rounds=20))
+        begun = np.random.PCG64([self.seed, zlib.crc32(purpose.encode())])
+        return np.random.Generator(begun.advance(after) if after else begun)
 
     def repeatable(self, root: bytes | None = None) -> Randomness:
         """The same source, of which a generator of one purpose draws the same again as long as the run lasts."""

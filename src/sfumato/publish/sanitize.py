@@ -10,23 +10,21 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from sfumato.assess.warm import compile_ahead
-from sfumato.core.errors import LevelError, OptionError, SfumatoError
-from sfumato.core.replacing import reason
-from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric, in_chunks, run_in_chunks, try_on_sample
-from sfumato.engines.chunks.source import form_of
+from sfumato.core.errors import LevelError, OptionError
+from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.engines.plan import settle
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.spark import is_spark_frame
 from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.keyfile import check_key_path, keeping_key
 from sfumato.mechanisms.methods import all_parameters, make_mechanism, usual_method
 from sfumato.mechanisms.protocol import Mechanism
-from sfumato.publish.folder import check_folder, replacing_folder
+from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.known import known_columns
 from sfumato.publish.large import frame_by_cells, frame_on_spark, release_by_cells, release_on_spark
+from sfumato.publish.moved import frame_moved_on_spark, release_moved, release_moved_on_spark
 from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.release import Release, check_budget, publish, signer_of
 from sfumato.publish.signature import Signer
@@ -250,7 +248,10 @@ def _on_spark(
     told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
-    outcome, rows = frame_on_spark(frame, chosen, told, memory, report=report)
+    if isinstance(chosen, Geometric):
+        outcome, rows = frame_moved_on_spark(frame, chosen, told)
+    else:
+        outcome, rows = frame_on_spark(frame, chosen, told, memory, report=report)
     outside = known_columns(known, outcome.recipe.schema)
     release = publish(
         dataclasses.replace(outcome, table=Path("spark")),
@@ -412,75 +413,29 @@ def sanitize_file(
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     check_folder(folder, overwrite=overwrite)
-    if (new_key is not None or batch_rows is not None) and not (isinstance(chosen, Geometric) and engine == "chunks"):
+    moved = isinstance(chosen, Geometric)
+    if (new_key is not None or batch_rows is not None) and not moved:
         raise OptionError("keys and batches are for methods that move a file row by row; leave them out")
+    told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
+    said: dict[str, Any] = {
+        "report": report,
+        "budget": budget,
+        "known": tuple(known),
+        "signer": signer_of(sign, rehearsal=told["seed"] is not None),
+        "overwrite": overwrite,
+        "spreadsheet_safe": spreadsheet_safe,
+        "policy": asked,
+        "despite_policy": despite_policy,
+    }
+    if moved:
+        said |= {"new_key": new_key, "batch_rows": batch_rows, "sample_rows": sample_rows}
+        if engine == "spark":
+            return release_moved_on_spark(source, folder, chosen, told, master=master, **said)
+        return release_moved(source, folder, chosen, told, encoding=encoding, **said)
+    said |= {"memory": memory, "form": form, "command": command}
     if engine == "spark":
-        told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
-        return release_on_spark(
-            source,
-            folder,
-            chosen,
-            told,
-            master=master,
-            memory=memory,
-            report=report,
-            budget=budget,
-            known=tuple(known),
-            signer=signer_of(sign, rehearsal=told["seed"] is not None),
-            overwrite=overwrite,
-            spreadsheet_safe=spreadsheet_safe,
-            form=form,
-            policy=asked,
-            despite_policy=despite_policy,
-            command=command,
-        )
-    if not isinstance(chosen, Geometric):
-        told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
-        return release_by_cells(
-            source,
-            folder,
-            chosen,
-            told,
-            memory=memory,
-            resume_key=resume_key,
-            report=report,
-            budget=budget,
-            known=tuple(known),
-            encoding=encoding,
-            signer=signer_of(sign, rehearsal=told["seed"] is not None),
-            overwrite=overwrite,
-            spreadsheet_safe=spreadsheet_safe,
-            form=form,
-            policy=asked,
-            despite_policy=despite_policy,
-            command=command,
-        )
-    mover = in_chunks(chosen)
-    needs = next((name for name in whole if told.pop(name) not in (None, False)), None)
-    if needs is not None:
-        raise OptionError(f"{needs!r} needs all rows at once, and a file is moved in batches; leave it out")
-    _check_key(mover, new_key, folder)
-    signer, form = signer_of(sign, rehearsal=told["seed"] is not None), form_of(Path(source))
-    tried = try_on_sample(source, mover, rows=sample_rows, encoding=encoding, rows_are_people=rows_are_people, **told)
-    outside = known_columns(known, tried.plan.schema)
-    try:
-        with keeping_key(tried.key, new_key, folder), replacing_folder(folder, overwrite=overwrite) as work:
-            (work / "release").mkdir()
-            place = work / "release" / f"table.{form.format.value}"
-            outcome = run_in_chunks(tried, place, batch_rows=batch_rows, spreadsheet_safe=spreadsheet_safe)
-            release = publish(
-                outcome, report=report, budget=budget, known=outside, policy=asked, despite_policy=despite_policy
-            ).write_into(work, form, signer)
-    except OSError as error:
-        raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None
-    return dataclasses.replace(release, table=Path(folder, "release", place.name), folder=Path(folder))
-
-
-def _check_key(mechanism: Geometric, new_key: str | Path | None, folder: str | Path) -> None:
-    if (mechanism.given_key is None) == (new_key is None):
-        raise OptionError("a file is moved either by the mechanism's key or by a new one; give a key or new_key")
-    if new_key is not None:
-        check_key_path(new_key, apart_from=folder)
+        return release_on_spark(source, folder, chosen, told, master=master, **said)
+    return release_by_cells(source, folder, chosen, told, resume_key=resume_key, encoding=encoding, **said)
 
 
 def _as_told(

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, no_column
+from sfumato.engines.chunks.means import ExactMean
 from sfumato.engines.chunks.source import Source
 from sfumato.mechanisms.geometry.key import Key, Mult
 from sfumato.mechanisms.geometry.move import Spacing
@@ -26,13 +27,23 @@ from sfumato.tables.moved_columns import exactly_on, free_field, free_fields, ro
 from sfumato.tables.schema import Schema, check_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from sfumato.engines.chunks.source import Source
 
-__all__ = ["ColumnPlan", "Mover", "plan_columns"]
+__all__ = [
+    "ColumnPlan",
+    "Mover",
+    "means_of",
+    "numbers_there",
+    "plan_columns",
+    "read_means",
+    "read_spacings",
+    "spaced_fields",
+    "turned_fields",
+]
 
 _NUMBERS = (Kind.CONTINUOUS, Kind.INTEGER)
 _HEAD = 100_000  # rows that are looked at where no schema is given
@@ -75,10 +86,10 @@ def plan_columns(
     source: Source,
     key: Key,
     *,
-    columns: Sequence[str] | None,
+    columns: Sequence[str] | None = None,
     schema: Schema | None,
-    identifiers: Iterable[str],
-    public: Iterable[str],
+    identifiers: Iterable[str] = (),
+    public: Iterable[str] = (),
     pass_categories: bool,
 ) -> ColumnPlan:
     """Settle what happens to each column.
@@ -170,17 +181,25 @@ _TILE = 8_192  # rows that are moved at once, so that their numbers stay in the 
 class Mover:
     """Moves batches by a key, and remembers in which columns cells were missing.
 
-    Mutable for the sake of one pass: ``gaps`` grows, and the means of the turned columns are read when first needed.
+    Mutable for the sake of one pass: ``gaps`` grows, and ``means`` of the turned columns are read when first needed.
+    ``spacings`` are how far apart the numbers of columns lie that `spaced_fields` names.
     """
 
-    def __init__(self, source: Source, plan: ColumnPlan, key: Key, rows: int) -> None:
-        self.source, self.plan, self.key, self.rows = source, plan, key, rows
+    def __init__(
+        self,
+        schema: pa.Schema,
+        plan: ColumnPlan,
+        key: Key,
+        spacings: Mapping[str, float],
+        means: Callable[[], Mapping[str, float]],
+    ) -> None:
+        self.plan, self.key = plan, key
         self.gaps: set[str] = set()
-        self._grids = {field.name: _declared_grid(field, source.schema.field(field.name).type) for field in plan.moved}
-        self._kinds = plan.arrow_schema(source.schema)
-        steps = {field.name: _step(field) for field in plan.moved}
-        self._written = key.written_steps(steps, _spacings(source, plan.moved, key, steps, rows))
-        self._means: dict[str, float] | None = None
+        self._grids = {field.name: _declared_grid(field, schema.field(field.name).type) for field in plan.moved}
+        self._kinds = plan.arrow_schema(schema)
+        self._written = key.written_steps({field.name: step_of(field) for field in plan.moved}, spacings)
+        self._read_means = means
+        self._means: Mapping[str, float] | None = None
         self._rooms: dict[str, NDArray[np.float64]] = {}
 
     def __repr__(self) -> str:
@@ -262,15 +281,14 @@ class Mover:
 
     def _mean(self, name: str) -> float:
         """Mean that a missing cell counts as where it is turned; elsewhere any number does."""
-        turned = [field for field in self.plan.moved if field.name in self.key.units]
         if name not in self.key.units:
             return 0.0
         if self._means is None:
-            self._means = _means(self.source, turned, self.rows)
+            self._means = self._read_means()
         return self._means[name]
 
 
-def _step(field: Field) -> float | None:
+def step_of(field: Field) -> float | None:
     """Tell the step that a field names; whole numbers count in ones."""
     step = field.domain.step
     if isinstance(step, DateStep):
@@ -278,22 +296,36 @@ def _step(field: Field) -> float | None:
     return 1.0 if step is None and field.kind is Kind.INTEGER else step
 
 
-def _spacings(
-    source: Source, moved: Sequence[Field], key: Key, steps: Mapping[str, float | None], rows: int
-) -> dict[str, float]:
+def spaced_fields(plan: ColumnPlan, key: Key) -> tuple[Field, ...]:
+    """Moved columns of which must be known how far apart their numbers lie: not whole ones that no factor changes."""
+    stretched = {step.column for step in key.steps if isinstance(step, Mult)}
+    return tuple(field for field in plan.moved if field.kind is not Kind.INTEGER or field.name in stretched)
+
+
+def turned_fields(plan: ColumnPlan, key: Key) -> tuple[Field, ...]:
+    """Moved columns that are turned, whose missing cells count as their means."""
+    return tuple(field for field in plan.moved if field.name in key.units)
+
+
+def numbers_there(column: pa.Array | pa.ChunkedArray, field: Field) -> NDArray[np.float64]:
+    """Numbers of a column that are not missing."""
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    numbers, absent = numbers_of_cells(chunked, field)
+    return np.asarray(numbers[~absent])
+
+
+def read_spacings(source: Source, plan: ColumnPlan, key: Key, rows: int) -> dict[str, float]:
     """Read how far apart the numbers of each column lie, in a pass that ends where nothing is left to learn.
 
     A column's numbers lie no nearer than their step, so most columns of whole numbers are known after a batch; so are
-    numbers of arbitrary decimals. Whole numbers that no factor changes are not looked at.
+    numbers of arbitrary decimals.
     """
-    stretched = {step.column for step in key.steps if isinstance(step, Mult)}
-    left = {field.name: field for field in moved if field.kind is not Kind.INTEGER or field.name in stretched}
+    left = {field.name: field for field in spaced_fields(plan, key)}
     found = {name: Spacing() for name in left}
     for batch in source.batches(list(left), rows) if left else ():
         for name, field in left.items():
-            numbers, absent = numbers_of_cells(pa.chunked_array([batch.column(name)]), field)
-            found[name].add(numbers[~absent])
-        left = {name: field for name, field in left.items() if not _is_known(found[name], steps[name])}
+            found[name].add(numbers_there(batch.column(name), field))
+        left = {name: field for name, field in left.items() if not _is_known(found[name], step_of(field))}
         if not left:
             break
     return {name: spacing.apart for name, spacing in found.items()}
@@ -316,19 +348,22 @@ def _declared_grid(field: Field, kind: pa.DataType) -> Grid | None:
     return fit_grid(np.empty(0), field, kind, crowd=2)
 
 
-def _means(source: Source, fields: list[Field], rows: int) -> dict[str, float]:
-    """Read the means of some columns in a pass of their own."""
-    sums: dict[str, list[float]] = {field.name: [] for field in fields}
-    counts = dict.fromkeys(sums, 0)
-    for batch in source.batches(list(sums), rows):
-        for field in fields:
-            numbers, absent = numbers_of_cells(pa.chunked_array([batch.column(field.name)]), field)
-            sums[field.name].append(float(numbers.sum()))  # missing cells read as 0
-            counts[field.name] += len(numbers) - int(absent.sum())
-    empty = [name for name, count in counts.items() if not count]
+def read_means(source: Source, plan: ColumnPlan, key: Key, rows: int) -> dict[str, float]:
+    """Read the means of the turned columns in a pass of their own."""
+    turned = turned_fields(plan, key)
+    found = {field.name: ExactMean() for field in turned}
+    for batch in source.batches(list(found), rows):
+        for field in turned:
+            found[field.name].add(numbers_there(batch.column(field.name), field))
+    return means_of(found)
+
+
+def means_of(found: Mapping[str, ExactMean]) -> dict[str, float]:
+    """Means of columns, each of which must hold a number."""
+    empty = [name for name, each in found.items() if not each.count]
     if empty:
         raise SchemaError(f"column {empty[0]!r} holds no number at all; drop it as an identifier")
-    return {name: math.fsum(parts) / counts[name] for name, parts in sums.items()}
+    return {name: each.mean for name, each in found.items()}
 
 
 def _refuse_overflow(values: NDArray[np.float64]) -> None:

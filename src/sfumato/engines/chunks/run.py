@@ -10,8 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from sfumato.core.errors import OptionError
+from sfumato.core.facts import Fact
 from sfumato.core.randomness import Randomness
-from sfumato.engines.chunks import sample_file, transform_file
+from sfumato.engines.chunks import transform_file
 from sfumato.engines.columns import schema_of
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import Plan, Prepared, check_people, prepare
@@ -23,7 +24,7 @@ from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.schema import Schema
 from sfumato.tables.weights import refuse_weight
 
-__all__ = ["SAMPLE_ROWS", "Geometric", "Tried", "in_chunks", "run_in_chunks", "try_on_sample"]
+__all__ = ["SAMPLE_ROWS", "Geometric", "Tried", "in_chunks", "outcome_of_moving", "run_in_chunks", "try_on_sample"]
 
 SAMPLE_ROWS = 100_000
 """Rows that are looked at to propose a schema, to draw a key and to measure."""
@@ -34,10 +35,8 @@ _NUMBERS = (Kind.CONTINUOUS, Kind.INTEGER)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tried:
-    """What is settled before a file is moved: all of it was tried on a sample."""
+    """What is settled before a table is moved: all of it was tried on a sample."""
 
-    source: str | Path
-    encoding: str
     mechanism: Geometric
     plan: Plan
     key: Key
@@ -67,8 +66,9 @@ def in_chunks(mechanism: Mechanism) -> Geometric:
 
 
 def try_on_sample(
-    source: str | Path,
+    sample: pa.Table,
     mechanism: Geometric,
+    randomness: Randomness,
     *,
     schema: Schema | str | Path | None = None,
     target: str | None = None,
@@ -76,13 +76,8 @@ def try_on_sample(
     person: str | None = None,
     rows_are_people: bool = False,
     public: Iterable[str] = (),
-    rows: int = SAMPLE_ROWS,
-    seed: int | None = None,
-    encoding: str = "utf-8",
 ) -> Tried:
     """Settle schema and key and move a sample by it, so that what is refused is refused before anything is written."""
-    randomness = Randomness(seed)
-    sample = sample_file(source, rows, randomness.generator("sample"), encoding=encoding)
     settled = schema_of(sample, schema, target, identifiers, public, person=person)
     if schema is None:
         check_people(sample, settled, person=person, rows_are_people=rows_are_people)
@@ -94,7 +89,7 @@ def try_on_sample(
         key = mechanism.new_key(job.records.layout, rng=randomness.generator("sanitize"))
     keyed = dataclasses.replace(mechanism, key=key)
     sanitized = keyed.sanitize(job.records, rng=randomness.generator("order of the sample"))
-    return Tried(source, encoding, mechanism, plan, key, job, sanitized)
+    return Tried(mechanism, plan, key, job, sanitized)
 
 
 def _unbound(schema: Schema, sample: pa.Table) -> Schema:
@@ -113,36 +108,50 @@ def _unbound(schema: Schema, sample: pa.Table) -> Schema:
 
 
 def run_in_chunks(
-    tried: Tried, place: Path, *, batch_rows: int | None = None, spreadsheet_safe: bool = False
+    tried: Tried,
+    source: str | Path,
+    place: Path,
+    *,
+    batch_rows: int | None = None,
+    encoding: str = "utf-8",
+    spreadsheet_safe: bool = False,
 ) -> Outcome:
     """Move all rows of the file into a new one at ``place``; the sample is what is measured."""
-    plan, job = tried.plan, tried.job
+    plan = tried.plan
     done = transform_file(
-        tried.source,
+        source,
         place,
         tried.key,
         schema=plan.schema,
         pass_categories=tried.mechanism.pass_categories,
         batch_rows=batch_rows,
         seed=plan.randomness.seed,
-        encoding=tried.encoding,
+        encoding=encoding,
         spreadsheet_safe=spreadsheet_safe,
     )
-    records, measured = tried.sanitized.records, job.original.num_rows
-    note = f"Measured on all {done.rows} rows of the file."
-    if measured < done.rows:
+    return outcome_of_moving(tried, done.path, done.rows, done.schema, done.facts)
+
+
+def outcome_of_moving(
+    tried: Tried, table: Path, rows: int, schema: Schema, facts: tuple[Fact, ...], *, where: str = "file"
+) -> Outcome:
+    """What came of so many rows that were moved as the sample was, which is what is measured."""
+    plan, job, records = tried.plan, tried.job, tried.sanitized.records
+    measured = job.original.num_rows
+    note = f"Measured on all {rows} rows of the {where}."
+    if measured < rows:
         note = (
-            f"Measured on a sample of {measured} of the {done.rows} rows of the file, drawn at random and moved by the "
+            f"Measured on a sample of {measured} of the {rows} rows of the {where}, drawn at random and moved by the "
             "same key."
         )
     released = job.codec.decode(records.values, moved=records.moved)
     return Outcome(
         recipe=plan.recipe(plan.schema),
-        table=done.path,
-        rows_in=done.rows,
-        rows_out=done.rows,
-        schema=done.schema,
-        facts=done.facts,
+        table=table,
+        rows_in=rows,
+        rows_out=rows,
+        schema=schema,
+        facts=facts,
         workings=tried.sanitized.workings,
         comparison=Comparison(job.original, released, job.codec, job.records, notes=(note,)),
     )

@@ -19,8 +19,9 @@ from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, end
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
-__all__ = ["Source", "form_of", "open_source", "sample_file"]
+__all__ = ["Reservoir", "Source", "form_of", "open_source", "sample_file"]
 
 _BLOCK = 1 << 22  # bytes of CSV that are parsed at once
 _BUFFER = 1 << 20  # bytes of a Parquet column that are read ahead; without it a whole column of a row group is
@@ -190,6 +191,36 @@ def _plain_errors(path: Path) -> Iterator[None]:
 _BATCH = 1 << 16
 
 
+class Reservoir:
+    """Rows that drew the lowest numbers of all that were added, in the order in which they came.
+
+    Mutable for the sake of one pass.
+    """
+
+    def __init__(self, rows: int) -> None:
+        import numpy as np
+
+        if rows < 1:
+            raise OptionError(f"a sample of {rows} rows is none; ask for at least 1")
+        self.rows, self.drawn = rows, np.empty(0)
+        self.kept: pa.Table | None = None
+
+    def add(self, part: pa.Table, drawn: NDArray[np.float64]) -> None:
+        """Take in further rows, each with the number that it drew."""
+        import numpy as np
+
+        threshold = self.drawn.max() if len(self.drawn) == self.rows else 1.0
+        low = np.flatnonzero(drawn < threshold)
+        if not len(low):
+            return
+        taken = part.take(pa.array(low))
+        self.kept = taken if self.kept is None else pa.concat_tables([self.kept, taken])
+        self.drawn = np.concatenate([self.drawn, drawn[low]])
+        if len(self.drawn) > self.rows:
+            stay = np.sort(np.argpartition(self.drawn, self.rows - 1)[: self.rows])
+            self.kept, self.drawn = self.kept.take(pa.array(stay)).combine_chunks(), self.drawn[stay]
+
+
 def sample_file(
     path: str | Path,
     rows: int,
@@ -214,29 +245,14 @@ def sample_file(
     encoding : str
         Of CSV.
     """
-    import numpy as np
-
-    if rows < 1:
-        raise OptionError(f"a sample of {rows} rows is none; ask for at least 1")
+    sample = Reservoir(rows)
     source = open_source(path, encoding=encoding)
     names = source.schema.names if columns is None else list(columns)
     unknown = [name for name in names if name not in source.schema.names]
     if unknown:
         raise OptionError(f"there is no column {unknown[0]!r} in {str(path)!r}; choose among its own")
-    kept: pa.Table | None = None
-    drawn = np.empty(0)
     for batch in source.batches(names, _BATCH):
-        fresh = rng.random(len(batch))
-        threshold = drawn.max() if len(drawn) == rows else 1.0
-        low = np.flatnonzero(fresh < threshold)
-        if not len(low):
-            continue
-        taken = pa.Table.from_batches([batch]).take(pa.array(low))
-        kept = taken if kept is None else pa.concat_tables([kept, taken])
-        drawn = np.concatenate([drawn, fresh[low]])
-        if len(drawn) > rows:
-            stay = np.sort(np.argpartition(drawn, rows - 1)[:rows])
-            kept, drawn = kept.take(pa.array(stay)).combine_chunks(), drawn[stay]
-    if kept is None:
+        sample.add(pa.Table.from_batches([batch]), rng.random(len(batch)))
+    if sample.kept is None:
         raise TableError(f"{str(path)!r} has a header but no rows; bring some")
-    return kept
+    return sample.kept

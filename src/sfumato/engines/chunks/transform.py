@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from sfumato.core.facts import (
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import check_target, replacing_target
-from sfumato.engines.chunks.move import ColumnPlan, Mover, plan_columns
+from sfumato.engines.chunks.move import ColumnPlan, Mover, plan_columns, read_means, read_spacings
 from sfumato.engines.chunks.source import Source, form_of, open_source
 from sfumato.engines.columns import empty_columns
 from sfumato.engines.plan import coarsened_facts
@@ -39,10 +39,24 @@ from sfumato.tables.spreadsheet import FormulaCount
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
+    from sfumato.tables.field import Field
     from sfumato.tables.schema import Schema
 
-__all__ = ["MovedFile", "Shuffle", "Sink", "runs_of_rows", "transform_file", "writing"]
+__all__ = [
+    "MovedFile",
+    "Shuffle",
+    "Sink",
+    "dropped_fields",
+    "facts_around",
+    "facts_of_moving",
+    "order_of_batch",
+    "runs_of_rows",
+    "transform_file",
+    "usual_rows",
+    "writing",
+]
 
 
 class Sink(Protocol):
@@ -208,11 +222,11 @@ def transform_file(
         public=public,
         pass_categories=pass_categories,
     )
-    size = batch_rows or _usual_rows(plan, origin)
+    size = batch_rows or usual_rows(plan, origin.schema)
     randomness = Randomness(seed)
-    rng = randomness.generator("order of rows") if shuffle == "batches" else None
-    mover = Mover(origin, plan, key, size)
-    kinds = mover.plan.arrow_schema(origin.schema)
+    spacings = read_spacings(origin, plan, key, size)
+    mover = Mover(origin.schema, plan, key, spacings, lambda: read_means(origin, plan, key, size))
+    kinds = plan.arrow_schema(origin.schema)
     formulas = FormulaCount(kinds.names)
     with (
         replacing_target(place) as work,
@@ -225,17 +239,22 @@ def transform_file(
             spreadsheet_safe=spreadsheet_safe,
         ) as sink,
     ):
-        sizes = _write(origin, sink, kinds, mover, rng, formulas, threads=threads)
-    facts = (
-        *_around(plan, _empty(origin, plan, size), randomness),
-        *_facts_of_moving(plan, key, mover, sizes, shuffled=rng is not None),
-        *formulas.facts(quoted=spreadsheet_safe),
-    )
+        order = randomness if shuffle == "batches" else None
+        sizes = _write(origin, sink, kinds, mover, order, formulas, rows=size, threads=threads)
+    moving = facts_of_moving(plan, key, mover.gaps, sizes, shuffled=shuffle == "batches")
+    facts = (*facts_around(plan, _empty(origin, plan, size), randomness), *moving)
+    facts = (*facts, *formulas.facts(quoted=spreadsheet_safe))
     return MovedFile(place, sum(sizes), len(sizes), min(sizes), plan.public, facts)
 
 
-def _usual_rows(plan: ColumnPlan, source: Source) -> int:
-    cells = [_TEXT_BYTES if is_text(source.schema.field(name).type) else _NUMBER_BYTES for name in plan.names]
+def order_of_batch(randomness: Randomness, batch: int, rows: int) -> NDArray[np.int64]:
+    """Order that chance gives the rows of a batch: places in it."""
+    return randomness.generator(f"order of batch {batch}").permutation(rows)
+
+
+def usual_rows(plan: ColumnPlan, schema: pa.Schema) -> int:
+    """Rows of a batch of about 32 MB."""
+    cells = [_TEXT_BYTES if is_text(schema.field(name).type) else _NUMBER_BYTES for name in plan.names]
     return max(1, _BATCH_BYTES // sum(cells))
 
 
@@ -244,15 +263,16 @@ def _write(
     sink: Sink,
     kinds: pa.Schema,
     mover: Mover,
-    rng: np.random.Generator | None,
+    randomness: Randomness | None,
     formulas: FormulaCount,
     *,
+    rows: int,
     threads: bool,
 ) -> list[int]:
-    """Write the moved batches, count formulas in them, and give the rows of each."""
+    """Write the moved batches, count formulas in them, and give the rows of each; without chance in their order."""
     sizes: list[int] = []
-    for run in runs_of_rows(source.batches(mover.plan.names, mover.rows, threads=threads), mover.rows):
-        order = None if rng is None else rng.permutation(len(run))
+    for run in runs_of_rows(source.batches(mover.plan.names, rows, threads=threads), rows):
+        order = None if randomness is None else order_of_batch(randomness, len(sizes), len(run))
         moved = pa.RecordBatch.from_arrays(mover.move(run, order), schema=kinds)
         formulas.add(moved)
         sink.write(moved)
@@ -266,9 +286,7 @@ def _write(
 
 def _empty(source: Source, plan: ColumnPlan, rows: int) -> tuple[str, ...]:
     """Columns that are dropped and have no value in the whole file; others are known by its first rows."""
-    left = plan.dropped
-    gap = ("",) if source.form.format is FileFormat.CSV else ()  # which writes nothing for a missing cell
-    fields = {field.name: replace(field, missing=(*field.missing, *gap)) for field in plan.schema}
+    left, fields = plan.dropped, dropped_fields(plan, csv=source.form.format is FileFormat.CSV)
     for batch in source.batches(left, rows, threads=False) if left else ():
         left = empty_columns(pa.Table.from_batches([batch]), (fields[name] for name in left))
         if not left:
@@ -276,19 +294,28 @@ def _empty(source: Source, plan: ColumnPlan, rows: int) -> tuple[str, ...]:
     return left
 
 
-def _around(plan: ColumnPlan, empty: tuple[str, ...], randomness: Randomness) -> tuple[Fact, ...]:
+def dropped_fields(plan: ColumnPlan, *, csv: bool) -> dict[str, Field]:
+    """Columns that are dropped; CSV writes nothing for a missing cell."""
+    gap = ("",) if csv else ()
+    return {name: replace(plan.schema[name], missing=(*plan.schema[name].missing, *gap)) for name in plan.dropped}
+
+
+def facts_around(plan: ColumnPlan, empty: tuple[str, ...], randomness: Randomness) -> tuple[Fact, ...]:
+    """State where chance came from, and which columns were dropped or coarsened."""
     drawn = Drawn(randomness.mode.value, randomness.algorithm)
     others = tuple(name for name in plan.dropped if name not in empty)
     return drawn, ColumnsDropped(others, (), empty), *coarsened_facts(plan.schema)
 
 
-def _facts_of_moving(plan: ColumnPlan, key: Key, mover: Mover, sizes: list[int], *, shuffled: bool) -> tuple[Fact, ...]:
+def facts_of_moving(
+    plan: ColumnPlan, key: Key, gaps: Collection[str], sizes: Sequence[int], *, shuffled: bool
+) -> tuple[Fact, ...]:
     """State what was done to numbers, to all else, and to the order of the rows."""
     facts: list[Fact] = [Transformed(key.operations, tuple(field.name for field in plan.moved), key.known_rows)]
     if plan.schema.target in plan.moved:
         facts.append(TargetMoved(plan.schema.target.name))
-    if plan.passed or mover.gaps:
-        facts.append(Untouched(len(plan.passed), len(mover.gaps)))
+    if plan.passed or gaps:
+        facts.append(Untouched(len(plan.passed), len(gaps)))
     if shuffled and len(sizes) == 1:
         facts.append(Shuffled(sizes[0]))
     else:

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from sfumato.engines.spark.cells import run_on_spark
-from sfumato.engines.spark.parts import is_spark_frame, read_on_spark, spark_session
+from sfumato.engines.spark.move import move_on_spark, sample_on_spark
+from sfumato.engines.spark.parts import is_spark_frame, number_rows, read_on_spark, spark_session
 
-__all__ = ["is_spark_frame", "read_on_spark", "run_on_spark", "spark_session"]
+__all__ = [
+    "is_spark_frame",
+    "move_on_spark",
+    "number_rows",
+    "read_on_spark",
+    "run_on_spark",
+    "sample_on_spark",
+    "spark_session",
+]

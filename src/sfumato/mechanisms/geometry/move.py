@@ -51,6 +51,8 @@ class Spacing:
     lost: bool = False
     first: float | None = None
     decimals: int = 0
+    low: float = 0.0
+    high: float = 0.0
 
     def add(self, numbers: NDArray[np.float64]) -> None:
         """Take in further numbers of the column."""
@@ -58,16 +60,41 @@ class Spacing:
 
         if self.lost or not len(numbers):
             return
-        self.first = float(numbers[0]) if self.first is None else self.first
-        away = np.append(np.abs(numbers - self.first), self.apart)
+        if self.first is None:
+            self.first = self.low = self.high = float(numbers[0])
+        self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
+        self._take(np.abs(numbers - self.first))
+
+    def merge(self, other: Spacing) -> None:
+        """Take in the numbers of the column that another one has been told."""
+        import numpy as np
+
+        if self.lost or other.first is None:
+            return
+        self.add(np.array([other.first, other.low, other.high]))
+        if other.lost:
+            self.apart, self.lost = 0.0, True
+        self._take(np.array([other.apart]))
+
+    def _take(self, away: NDArray[np.float64]) -> None:
+        """Take in how far some numbers lie from the first."""
+        import numpy as np
+
+        away = np.append(away, self.apart)
         for some in (away[-_FEW:], away):  # most columns without a spacing are told by a few numbers
             if not self._fits(some):
                 self._narrow(some)
 
+    @property
+    def _farthest(self) -> float:
+        """How far from the first number the others lie at most."""
+        assert self.first is not None
+        return max(self.first - self.low, self.high - self.first)
+
     def _fits(self, away: NDArray[np.float64]) -> bool:
         import numpy as np
 
-        if self.lost or not self.apart:
+        if self.lost or not self.apart or self._farthest * 10.0**self.decimals > _MOST_PLACES:
             return self.lost
         places = away / self.apart
         return bool(np.abs(places - np.rint(places)).max() * self.apart * 10.0**self.decimals <= _ROUNDING)
@@ -75,9 +102,8 @@ class Spacing:
     def _narrow(self, away: NDArray[np.float64]) -> None:
         import numpy as np
 
-        largest = float(away.max())
         for decimals in range(_MOST_DECIMALS + 1):
-            if largest * 10.0**decimals > _MOST_PLACES:
+            if self._farthest * 10.0**decimals > _MOST_PLACES:
                 break
             places = away * 10.0**decimals
             if np.abs(places - np.rint(places)).max() <= _ROUNDING:
