@@ -14,7 +14,7 @@ from sfumato.assess.attacks.membership import area
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, PersonsBounded
 from sfumato.core.records import Records
-from sfumato.mechanisms.chain.draw import _bounded
+from sfumato.mechanisms.chain.draw import _bounded, _Leaves, _moved
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.chain.trees import grow_tree
 from sfumato.tables.codec import Codec
@@ -263,6 +263,40 @@ def test_numbers_that_hang_together_stay_together_and_none_is_copied() -> None:
     assert np.corrcoef(released.T).min() > 0.97
     for name in ("length", "width", "same"):
         assert not set(release.table[name].to_pylist()) & set(table[name].to_pylist())
+
+
+def test_a_rare_amount_becomes_the_common_one_of_people_who_are_alike() -> None:
+    rng = np.random.default_rng(5)
+    rich = rng.random(4000) < 0.5
+    common = 1000.0 * (2 * rng.integers(1, 4, 4000) + rich)  # odd thousands for the rich
+    near = np.where(rng.random(4000) < 0.05, common + rng.integers(-30, 31, 4000), common)
+    got = np.where(rng.random(4000) < np.where(rich, 0.6, 0.9), 0.0, near)
+    table = pa.table({"rich": np.where(rich, "yes", "no"), "got": got})
+    release = sf.sanitize(table, Chain(k=20, leaf=50), target="rich", seed=1, report=False)
+    assert chained(release).moved > 20
+    shown = release.table["got"].to_numpy()
+    some = shown > 0
+    assert set(shown[some]) <= {1000.0 * place for place in range(2, 8)}
+    np.testing.assert_array_equal(shown[some] % 2000 == 1000, release.table["rich"].to_numpy()[some] == "yes")
+
+
+@examples(60)
+@given(st.integers(0, 10**6), st.integers(2, 12))
+def test_a_rare_number_moves_no_further_than_k_cells_of_the_table(seed: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    labels = np.sort(rng.integers(0, 3, 300))
+    cells = np.where(rng.random(300) < 0.5, 10.0 * rng.integers(0, 5, 300), np.round(rng.normal(20, 9, 300), 1))
+    order = np.lexsort((cells, labels))
+    labels, cells = labels[order], cells[order]
+    held = (cells[:, None] == cells).sum(axis=0)
+    sizes = np.bincount(labels, minlength=3)
+    leaves = _Leaves(cells, held < k, labels, np.cumsum(sizes) - sizes, sizes)
+    chosen = np.flatnonzero(held < k)
+    far = max(k, len(np.unique(cells)) // 50)
+    for was, now in zip(cells[chosen], _moved(leaves, chosen, k, rng), strict=True):
+        low, high = min(was, now), max(was, now)
+        assert was != now
+        assert ((cells > low) & (cells < high)).sum() < far  # as many as are wholly passed
 
 
 def test_a_number_that_is_all_a_column_has_and_few_hold_becomes_missing() -> None:

@@ -87,12 +87,13 @@ def _of_leaves(fact: Chained, bounded: PersonsBounded | None, but: str) -> Claim
 
 def _of_rare_values(fact: Chained, bounded: PersonsBounded | None, rare: RareValues | None) -> Statements:
     who, assumed = ("original records", _EACH_ROW) if bounded is None else ("persons of the table", _PERSON_COLUMN)
+    holders = "records" if bounded is None else "persons"
     yield Claim(
         f"No number that fewer than {fact.k} {who} hold was copied.",
         "proved",
-        f"{counted(fact.moved, 'drawn number was', 'drawn numbers were')} of that kind, and each was moved by chance "
-        f"towards another value of its leaf; {counted(fact.kept, 'other is', 'others are')} as at least {fact.k} "
-        f"{'records' if bounded is None else 'persons'} have them.",
+        f"{counted(fact.moved, 'drawn number was', 'drawn numbers were')} of that kind, and each became the nearest of "
+        f"its leaf that at least {fact.k} {holders} hold, or was moved by chance towards another value of its leaf; "
+        f"{counted(fact.kept, 'other is', 'others are')} as at least {fact.k} {holders} have them.",
         f"{assumed}{of_filled(rare)}; a moved number may still come to lie on an original one, at most where that is "
         "dense: see the report",
     )

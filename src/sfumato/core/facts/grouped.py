@@ -162,10 +162,10 @@ class Chained(Fact):
     smallest and ``alike`` those leaves that hold one value alone. A leaf holds at least ``leaf`` records and as many as
     the highest level inside; ``asked_min`` and ``asked_max`` bound the levels, the floor included, and k is the
     highest. Of the released numbers ``kept`` are as at least k records have them and ``moved`` were moved inside their
-    leaf. In the ``regressed`` columns what was drawn is how far records lie from a regression on the columns before.
-    The columns that were drawn ``twice`` were drawn first too, so that others are drawn by them; what is released is
-    from the second time, given all others, when they stand last. Beside `PersonsBounded`, leaf, levels, k and
-    the smallest leaves count persons and not records.
+    leaf, to a value that as many have or towards another. In the ``regressed`` columns what was drawn is how far
+    records lie from a regression on the columns before. The columns that were drawn ``twice`` were drawn first too, so
+    that others are drawn by them; what is released is from the second time, given all others, when they stand last.
+    Beside `PersonsBounded`, leaf, levels, k and the smallest leaves count persons and not records.
     """
 
     fact: ClassVar[str] = "chained"

@@ -184,16 +184,17 @@ def _sort_into_leaves(
 
 
 def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Numbers moved towards a neighbour of another value in the same leaf, sooner towards the nearer one.
+    """Numbers that become the nearest of their leaf that is not rare, or move towards a neighbour there.
 
-    The neighbour is a fiftieth of the leaf's values away, in smaller leaves up to k / 2 values, but at most a tenth:
-    far enough that rounding does not bring the number back, near enough that the leaf keeps its shape. It goes no
-    further than k values of the table, or a fiftieth of them: the one large amount among zeros stays large. The only
-    number of a leaf moves towards those of the table, and the only one of a table becomes a missing cell.
+    Neither goes further than k cells of the table, or than a fiftieth of its values: the one large amount among zeros
+    stays large. The neighbour is of another value in the same leaf, sooner the nearer one; it is a fiftieth of the
+    leaf's values away, in smaller leaves up to k / 2 values, but at most a tenth: far enough that rounding does not
+    bring the number back, near enough that the leaf keeps its shape. The only number of a leaf moves towards those of
+    the table, and the only one of a table becomes a missing cell.
     """
-    new = np.ones(len(leaves.cells), dtype=np.bool_)
-    new[1:] = (leaves.cells[1:] != leaves.cells[:-1]) | (leaves.labels[1:] != leaves.labels[:-1])
-    new &= ~np.isnan(leaves.cells)
+    known = ~np.isnan(leaves.cells)
+    new = known.copy()
+    new[1:] &= (leaves.cells[1:] != leaves.cells[:-1]) | (leaves.labels[1:] != leaves.labels[:-1])
     run = np.cumsum(new) - 1
     values, labels = leaves.cells[new], leaves.labels[new]
     count = np.bincount(labels, minlength=len(leaves.sizes))
@@ -203,12 +204,45 @@ def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Ge
     low = values[np.maximum(at - reach, begin[own])]
     high = values[np.minimum(at + reach, begin[own] + count[own] - 1)]
     here = values[at]
-    everywhere, ranks = np.unique(values, return_inverse=True)
-    place, far, alone = ranks[at], max(k, len(everywhere) // 50), low == high
-    lowest = everywhere[np.maximum(place - far, 0)]
-    highest = everywhere[np.minimum(place + far, len(everywhere) - 1)]
+    lowest, highest = _around(leaves.cells[known], here, k)
+    common = _nearest_common(values, labels, ~leaves.rare[new], at)
+    alone = low == high
     low = np.where(alone, lowest, np.maximum(low, lowest))
     high = np.where(alone, highest, np.minimum(high, highest))
     down = (rng.random(len(at)) * (high - low) < high - here) & (low < here) | (high == here)
     moved = here + rng.random(len(at)) * (np.where(down, low, high) - here)
-    return np.where(low == high, np.nan, moved)
+    moved = np.where(low == high, np.nan, moved)
+    return np.where((common >= lowest) & (common <= highest), common, moved)
+
+
+def _around(
+    cells: NDArray[np.float64], here: NDArray[np.float64], k: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Numbers of the table that have k cells of others, or a fiftieth of all values, between them and these."""
+    values, held = np.unique(cells, return_counts=True)
+    place, upto, far = np.searchsorted(values, here), np.cumsum(held), max(k, len(values) // 50)
+    under = upto - held
+    low = np.searchsorted(under, under[place] - far, side="right") - 1
+    high = np.searchsorted(upto, upto[place] + far)
+    return values[np.maximum(low, 0)], values[np.minimum(high, len(values) - 1)]
+
+
+def _nearest_common(
+    values: NDArray[np.float64], labels: NDArray[np.int64], common: NDArray[np.bool_], at: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Of the common values, in order in each leaf, the one nearest to each that is asked for; NaN where there is none.
+
+    Examples
+    --------
+    >>> leaf, common = np.array([0, 0, 0, 1]), np.array([True, False, True, False])
+    >>> _nearest_common(np.array([1.0, 4.0, 6.0, 4.0]), leaf, common, np.array([1, 3])).tolist()
+    [6.0, nan]
+    """
+    places = np.arange(len(values))
+    before = np.maximum.accumulate(np.where(common, places, -1))[at]
+    after = np.minimum.accumulate(np.where(common, places, len(values))[::-1])[::-1][at]
+    padded, whose = np.append(values, np.nan), np.append(labels, -1)
+    under = np.where(whose[before] == labels[at], padded[before], np.nan)
+    over = np.where(whose[after] == labels[at], padded[after], np.nan)
+    nearer = np.isnan(under) | (over - values[at] < values[at] - under)
+    return np.where(nearer & ~np.isnan(over), over, under)
