@@ -220,7 +220,7 @@ def test_missing_cells_and_categories_pass_only_if_told(tmp_path: Path) -> None:
 def test_other_mechanisms_and_other_than_one_key_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     nowhere, out = tmp_path / "nowhere.parquet", tmp_path / "out"
     with pytest.raises(OptionError, match="needs all rows at once"):
-        sanitize_file(nowhere, out, method="chain")
+        sanitize_file(nowhere, out, method="swap")
     for told in ({"new_key": tmp_path / "key.toml"}, {"batch_rows": 50}):
         with pytest.raises(OptionError, match="are for methods that move a file row by row"):
             sanitize_file(nowhere, out, Condensation(), **told)

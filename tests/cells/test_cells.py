@@ -216,7 +216,7 @@ def test_a_row_that_changes_what_a_column_is_is_found_wherever_it_stands() -> No
 @pytest.mark.parametrize(
     ("mechanism", "told", "words"),
     [
-        (sf.Chain(k=4), {}, "'chain' needs all rows at once"),
+        (sf.Swapping(), {"target": "town"}, "'swap' needs all rows at once"),
         (sf.AdditiveNoise(), {}, "'noise' needs all rows at once"),
         (FAST, {"rows": 10}, "--rows needs all rows at once"),
         (FAST, {"keep_persons": True}, "--keep-persons needs all rows at once"),

@@ -71,7 +71,7 @@ def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(run:
 
 WRONG: dict[str, tuple[str, ...]] = {
     "a size that is none": ("people.parquet", "--memory", "many"),
-    "a method for all rows": ("people.parquet", "--engine", "chunks", "--method", "chain"),
+    "a method for all rows": ("people.parquet", "--engine", "chunks", "--method", "swap", "--target", "town"),
     "a key in the folder": ("people.parquet", "--resume-key", "out/key", "--method", "condense"),
     "an engine and another": ("people.parquet", "--engine", "memory", "--resume-key", "key", "--method", "condense"),
     "standard input": ("-", "--engine", "chunks", "--method", "condense"),

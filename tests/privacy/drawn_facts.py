@@ -200,7 +200,9 @@ def chained(draw: Any) -> Facts:
     strata = Stratified(draw(st.sampled_from(columns)), draw(st.integers(1, 2)), draw(st.booleans()))
     rules = ColumnRulesKept(("age <= pay",), draw(st.integers(0, 1)))
     persons = PersonsBounded(draw(st.integers(max(*smallest, asked), rows)), draw(st.integers(0, rows)))
-    more = (*wanted, *draw(maybe(persons)), *draw(maybe(rules)))
+    count = draw(st.integers(1, min(leaves)))
+    cells = Celled(count, rows // count)
+    more = (*wanted, *draw(maybe(persons)), *draw(maybe(rules)), *draw(maybe(cells)))
     return (*draw(around()), *draw(rare_values(k)), *draw(maybe(strata)), fact, Shuffled(out), *more)
 
 
@@ -411,7 +413,7 @@ def sampled(draw: Any, rows: int) -> Facts:
     drawn = draw(st.integers(2, rows))
     persons = draw(st.integers(drawn, 3 * drawn))
     told = draw(st.booleans())
-    more = rows + draw(st.integers(persons - drawn, 50)) if persons > drawn else rows
+    more = rows + persons - drawn + draw(st.integers(0, 50)) if persons > drawn else rows
     fact = Sampled(max(more, persons), rows, persons, drawn, True) if told else Sampled(persons, drawn, persons, drawn)
     return (fact, as_they_are(draw, *COLUMNS[:2]), Shuffled(fact.rows))
 

@@ -132,6 +132,11 @@ def is_blurred(facts: Facts) -> bool:
     return has(facts, ComponentNoise)
 
 
+def parted(facts: Facts) -> bool:
+    """Whether rows were drawn from several parts of the table."""
+    return any(fact.cells > 1 for fact in every(facts, Celled))
+
+
 def copied(facts: Facts) -> int | None:
     return the(facts, Grouped).alike if has(facts, Grouped) else None
 
@@ -388,6 +393,21 @@ CLAIMS = (
         lambda facts, _: has(facts, Synthesized) and the(facts, Celled).cells == 1,
     ),
     Sentence(
+        "parts apart",
+        r"No leaf holds records of two of the (?P<n>\d+) parts that the table was cut into; the smallest part has "
+        r"(?P<least>\d+) records?, and rows were drawn from each in proportion to its records\.",
+        lambda facts, said: (
+            int(said["n"]) == the(facts, Celled).cells > 1
+            and int(said["least"]) == the(facts, Celled).smallest >= min(the(facts, Chained).smallest)
+            and int(said["n"]) * int(said["least"]) <= the(facts, Chained).records
+        ),
+    ),
+    Sentence(
+        "one part",
+        r"The table was drawn from as one part\.",
+        lambda facts, _: has(facts, Chained) and the(facts, Celled).cells == 1,
+    ),
+    Sentence(
         "records left out",
         r"(?P<n>\d+) original records? w(as|ere) left out, since every group that could have taken such a record held "
         r"its person already or was too small for its level; no released row was drawn from a group that holds one of "
@@ -510,13 +530,14 @@ CLAIMS = (
         "cells of leaves",
         r"Each cell of the (?P<rows>\d+) released rows(?P<but>, but for [^;]*?,)? was drawn "
         r"from the cells of at least (?P<leaf>\d+) (original records that|persons who) "
-        r"are alike in the columns drawn before it, and of at least as many as any of these asked for "
+        r"are (?P<part>in the same part of the table and )?alike in the columns drawn before it, and of at least as "
+        r"many as any of these asked for "
         r"\((?P<asked>[\d to]+)\); the smallest such leaf has (?P<least>\d+)"
         r"(?P<persons> persons, and none supplies more than 2 in (?P<share>\d+) of what it is drawn from)?\."
-        r"( In (?P<beyond>\d+) columns? of numbers what was drawn is how far these records lie from a "
-        r"regression, over all records, on the columns before\.)?"
-        r"( (?P<twice>\d+) column was drawn twice: first so that the others could be drawn by it, then anew by all of "
-        r"them, and only the second draw is released\.)?",
+        r"( In (?P<beyond>\d+) columns? of numbers(, in all or some (?P<inside>parts),)? what was drawn is how far "
+        r"these records lie from a regression, over all records( of the part)?, on the columns before\.)?"
+        r"( (In all or some (?P<within>parts) )?(?P<twice>\d+) column was drawn twice: first so that the others could "
+        r"be drawn by it, then anew by all of them, and only the second draw is released\.)?",
         lambda facts, said: (
             int(said["rows"]) == the(facts, Chained).rows
             and excepted(facts, said["but"])
@@ -527,6 +548,9 @@ CLAIMS = (
             and int(said["twice"] or 0) == len(the(facts, Chained).twice)
             and (said["persons"] is not None) == has(facts, PersonsBounded)
             and said["share"] in (None, said["leaf"])
+            and (said["part"] is not None) == parted(facts)
+            and said["inside"] == ("parts" if parted(facts) and said["beyond"] else None)
+            and said["within"] == ("parts" if parted(facts) and said["twice"] else None)
         ),
     ),
     Sentence(

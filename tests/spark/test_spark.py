@@ -58,6 +58,23 @@ def test_a_data_frame_of_spark_and_its_file_give_the_rows_of_memory(tmp_path: Pa
     ]
 
 
+def test_with_no_method_named_a_cluster_draws_the_chains_of_memory(tmp_path: Path) -> None:
+    table, told = people(), {**TOLD, "target": "ill", "k": 4, "leaf": 20}
+    expected = sf.sanitize(table, memory="2G", **told)
+    assert expected.certificate.method == "chain"
+    with session("local[2]") as spark:
+        release = sf.sanitize(spark.createDataFrame(table), memory="2G", **told)
+        assert release.table.toArrow().cast(expected.table.schema).equals(expected.table)
+        assert release.certificate.facts == expected.certificate.facts
+        pa.parquet.write_table(table, tmp_path / "people.parquet")
+        sf.sanitize_file(tmp_path / "people.parquet", tmp_path / "out", engine="spark", master="local[2]", **told)
+    written = pa.parquet.read_table(tmp_path / "out" / "release" / "table.parquet")
+    assert written.cast(expected.table.schema).equals(expected.table)
+    assert [check.name for check in verify_release(tmp_path / "out" / "release") if not check.holds] == [
+        "made for release"
+    ]
+
+
 def test_a_worker_that_is_killed_in_the_middle_of_a_cell_changes_no_row(tmp_path: Path) -> None:
     table = people()
     expected = in_memory(table)

@@ -19,6 +19,7 @@ WHERE = ("engine", "master", "memory", "resume_key", "chunked", "batch_rows")
 """Options that say where a run is made: what to try next may be another method, which goes elsewhere."""
 
 _WHOLE = ("weight", "rows", "where", "keep_persons")  # that no engine but memory knows
+_IN_CELLS = ("chain", "condense", "condense-paper", "classwise", "randomize")
 _MOVED = ("holdout", "level", "strata", "rare", "no_rules", *_WHOLE)  # that a file moved in batches does not know
 
 
@@ -70,10 +71,11 @@ class Place:
         parts = [ending for ending, kind in ENDINGS.items() if kind.value in ("csv", "parquet", "arrow")]
         return self.source != "-" and "://" not in name and name.endswith(tuple(parts)) and Path(self.source).is_file()
 
-    def is_chunked(self, console: Console, shape: Sequence[Any], method: str | None, *, report: bool) -> bool:
+    def is_chunked(self, console: Console, shape: Sequence[Any], needs: Mapping[str, Any]) -> bool:
         """Whether the file goes through in chunks: told so, or too large for the memory that there is.
 
-        ``shape`` is how a file is to be read that is none that chunks know. Says so where nobody told.
+        ``shape`` is how a file is to be read that is none that chunks know, ``needs`` what a run is told. Says so where
+        nobody told.
         """
         if self.engine in ("chunks", "spark") or self.chunked or self.resume_key is not None:
             return True
@@ -83,12 +85,14 @@ class Place:
         from sfumato.engines.chunks.source import open_source
 
         granted = usual_memory() if self.memory is None else parse_size(self.memory)
-        needed = needed_bytes(open_source(self.source), report=report)
+        needed = needed_bytes(open_source(self.source), report=needs["report"])
         if needed <= granted:
             return False
         why = f"the table would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
-        if self.memory is None and method not in ("condense", "condense-paper", "classwise", "randomize"):
-            console.note(f"sfumato: {why}; --method condense would go through in cells.")
+        method, whole = _method_of(needs), _first_told(needs, _WHOLE)
+        if self.memory is None and (whole is not None or method not in (None, *_IN_CELLS)):
+            instead = "--method chain" if whole is None else f"without {whole} it"
+            console.note(f"sfumato: {why}; {instead} would go through in cells.")
             return False
         console.note(f"sfumato: {why}, so that it goes through in cells, rows put aside on disk in between.")
         return True
@@ -104,13 +108,11 @@ def refuse_in_chunks(place: Place, form: str | None, shape: Sequence[Any], needs
         )
     if any(each is not None for each in shape):
         raise OptionError("--engine chunks reads plain CSV; leave out --delimiter, --decimal and --sheet")
-    recipe = needs["recipe"]
-    method = needs["method"] if recipe is None else recipe.method
+    method = _method_of(needs)
     moved = method is not None and is_keyed(method)
-    for name in _MOVED if moved else _WHOLE:
-        if needs[name] or getattr(recipe, name, None):
-            option = name.replace("_", "-")
-            raise OptionError(f"--{option} needs all rows at once; leave it out, or leave out --engine chunks")
+    whole = _first_told(needs, _MOVED if moved else _WHOLE)
+    if whole is not None:
+        raise OptionError(f"{whole} needs all rows at once; leave it out, or take --engine memory")
     read = place.form
     wanted = read.format.value if form is None else form
     if needs["spreadsheet_safe"] and wanted != "csv":
@@ -121,3 +123,15 @@ def refuse_in_chunks(place: Place, form: str | None, shape: Sequence[Any], needs
         raise OptionError("--engine chunks writes csv, parquet or arrow; choose one of them")
     if moved and place.resume_key is not None:
         raise OptionError("--resume-key is for files that go through in cells; leave it out")
+
+
+def _method_of(needs: Mapping[str, Any]) -> str | None:
+    recipe = needs["recipe"]
+    method: str | None = needs["method"] if recipe is None else recipe.method
+    return method
+
+
+def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """The first of some options that was told, or that a recipe tells, as it is spelt."""
+    told = (name for name in names if needs[name] or getattr(needs["recipe"], name, None))
+    return next((f"--{name.replace('_', '-')}" for name in told), None)

@@ -228,7 +228,7 @@ def sanitize(
     signer = _signer(output, sign, replayed, run)
     place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
     shape = (delimiter, decimal, sheet, query)
-    if place.is_chunked(console, shape, method if replayed is None else replayed.method, report=not no_report):
+    if place.is_chunked(console, shape, run):
         refuse_in_chunks(place, form, shape, {**run, "holdout": holdout})
         for name in ("weight", "rows", "where", "keep_persons"):
             del run[name]

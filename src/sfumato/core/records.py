@@ -189,6 +189,8 @@ class Records:
         Rows that are made of a person stay together: released ones say, too, whom they are about.
     among : int
         How many records the table has that these are a cell of; 0 where they are all of them.
+    highest : int
+        Highest level that a record of that table asks for; 0 where they are all of them.
     """
 
     coordinates: NDArray[np.float64] | CellsByColumn
@@ -204,6 +206,7 @@ class Records:
     linked: bool = False
     answers: tuple[Answers, ...] = ()
     among: int = 0
+    highest: int = 0
 
     def __post_init__(self) -> None:
         n, d = self.coordinates.shape

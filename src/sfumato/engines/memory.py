@@ -183,7 +183,7 @@ def _scaled(released: pa.Table, job: Prepared) -> tuple[pa.Table, tuple[Fact, ..
 
 def crowd_of(job: Prepared, plan: Plan) -> int:
     """Persons who must share whatever is shown of a prepared table."""
-    return max(int(job.records.levels.max(initial=0)), plan.holders or 2)
+    return max(int(job.records.levels.max(initial=0)), job.records.highest, plan.holders or 2)
 
 
 def _rules(job: Prepared, plan: Plan) -> KeptRules | None:
@@ -205,7 +205,9 @@ def _seen(kept: KeptRules, job: Prepared, plan: Plan) -> tuple[Codec, Records]:
     codec = Codec.fit(kept.table, kept.schema, crowd=crowd_of(job, plan), persons=job.records.persons, codes=codes)
     records = codec.encode(kept.table, levels=job.records.levels, strata=job.records.strata)
     own = job.records
-    return codec, dataclasses.replace(records, persons=own.persons, linked=own.linked, among=own.among)
+    return codec, dataclasses.replace(
+        records, persons=own.persons, linked=own.linked, among=own.among, highest=own.highest
+    )
 
 
 def _with_rules(job: Prepared, plan: Plan, kept: KeptRules | None) -> Schema:

@@ -60,7 +60,7 @@ from sfumato.core.facts import (
     WeightsScaled,
 )
 from sfumato.privacy.baskets import of_blocked_rules, of_hidden_rules, of_randomized_baskets
-from sfumato.privacy.chained import of_bounded_persons, of_chain
+from sfumato.privacy.chained import of_bounded_persons, of_chain, of_parts
 from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.grouped import (
     of_cells,
@@ -135,6 +135,8 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
             yield from of_bounded_persons(fact, facts)
         case PersonsApart():
             yield from of_persons(fact, facts)
+        case Celled() if any(isinstance(other, Chained) for other in facts):
+            yield of_parts(fact)
         case Celled():
             yield of_cells(fact)
         case PersonsLinked():

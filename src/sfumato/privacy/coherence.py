@@ -134,14 +134,15 @@ def check_facts(facts: Sequence[Fact]) -> None:
 
 
 def _cells_agree(facts: Sequence[Fact]) -> bool:
-    """Tell whether there are groups to cut apart: at least one in each cell, and none larger than all cells are."""
-    cut, grouped = _all(Celled, facts), _all(Grouped, facts)
+    """Tell whether there are groups or leaves to cut apart, at least one in each cell, the smallest in any of them."""
+    cut = _all(Celled, facts)
     if not cut:
         return True
-    return bool(grouped) and (
-        1 <= cut[0].cells <= grouped[0].groups
-        and grouped[0].smallest <= cut[0].smallest
-        and cut[0].cells * cut[0].smallest <= grouped[0].records
+    parted = [(fact.groups, fact.smallest, fact.records) for fact in _all(Grouped, facts)]
+    parted += [(min(fact.leaves), min(fact.smallest), fact.records) for fact in _all(Chained, facts)]
+    return bool(parted) and all(
+        1 <= cut[0].cells <= parts and smallest <= cut[0].smallest and cut[0].cells * cut[0].smallest <= records
+        for parts, smallest, records in parted
     )
 
 

@@ -86,7 +86,7 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "classwise": ((ClassPure, Grouped, Synthesized, Shuffled), _DRAWN),
     "chain": (
         (Chained, Shuffled),
-        (HeldOut, Stratified, ColumnRulesKept, PersonsBounded, RareValues, RowsDrawn, WeightsScaled),
+        (Celled, HeldOut, Stratified, ColumnRulesKept, PersonsBounded, RareValues, RowsDrawn, WeightsScaled),
     ),
     "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept, RareValues)),
     "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut, BoundsKept)),

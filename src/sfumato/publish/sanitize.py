@@ -12,13 +12,14 @@ import pyarrow as pa
 from sfumato.assess.warm import compile_ahead
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric
+from sfumato.engines.chunks.source import open_source
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.engines.plan import settle
 from sfumato.engines.recipe import Recipe
-from sfumato.engines.spark import is_spark_frame
+from sfumato.engines.spark import is_spark_frame, read_on_spark, spark_session
 from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.methods import all_parameters, make_mechanism, usual_method
+from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN, all_parameters, make_mechanism, usual_method
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy, policy_of
@@ -189,7 +190,7 @@ def sanitize(
         )  # fmt: skip
     arrow, origin = to_arrow(table)
     if method is None and mechanism is None and recipe is None:
-        method = usual_method([name for name, value in parameters.items() if value is not None], arrow.num_rows)
+        method = _usual(parameters, arrow.num_rows)
         method = "condense" if keep_persons and method == "chain" and "leaf" not in parameters else method
     chosen, told, policy = _as_told(mechanism, method, parameters, told, recipe, policy)
     told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
@@ -244,6 +245,8 @@ def _on_spark(
     command: Sequence[str],
 ) -> Release:
     """Release of a data frame of Spark, whose table is one too."""
+    if method is None and mechanism is None and recipe is None:
+        method = _usual(parameters, frame.limit(FEWEST_FOR_CHAIN).count())
     chosen, told, policy = _as_told(mechanism, method, parameters, told, recipe, policy)
     told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
     check_budget(budget)
@@ -351,7 +354,7 @@ def sanitize_file(
     folder : path
         For ``release/`` and ``owner/``.
     mechanism : Mechanism, optional
-        Translation, Scaling, Rotation or Hybrid, with a key or together with ``new_key``; Condensation,
+        Translation, Scaling, Rotation or Hybrid, with a key or together with ``new_key``; Chain, Condensation,
         ClasswiseCondensation or Randomization.
     method, recipe, **parameters
         In place of a mechanism, as in `sanitize`.
@@ -409,10 +412,13 @@ def sanitize_file(
     told: dict[str, Any] = {"schema": schema, "target": target, "identifiers": identifiers, "public": public}
     told |= {"person": person, "seed": seed}
     whole = {"level": level, "strata": strata, "holdout": holdout, "no_rules": no_rules or None, "rare": rare}
+    check_folder(folder, overwrite=overwrite)
+    if method is None and mechanism is None and recipe is None:
+        first = _first_rows(source, encoding) if engine == "chunks" else _on_cluster(source, master)
+        method = _usual(parameters, first)
     chosen, told, policy = _as_told(mechanism, method, parameters, {**told, **whole}, recipe, policy)
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
-    check_folder(folder, overwrite=overwrite)
     moved = isinstance(chosen, Geometric)
     if (new_key is not None or batch_rows is not None) and not moved:
         raise OptionError("keys and batches are for methods that move a file row by row; leave them out")
@@ -460,6 +466,22 @@ def _as_told(
     return mechanism, told, policy_of(recipe) if policy is None else policy
 
 
+def _usual(parameters: Mapping[str, Any], rows: int) -> str:
+    """Method where none is named, of a table of so many rows or more."""
+    return usual_method([name for name, value in parameters.items() if value is not None], rows)
+
+
+def _first_rows(path: str | Path, encoding: str) -> int:
+    """Rows of a file; where it does not say, those of its beginning."""
+    source = open_source(path, encoding=encoding)
+    return len(source.head(source.schema.names, FEWEST_FOR_CHAIN)) if source.rows is None else source.rows
+
+
+def _on_cluster(path: str | Path, master: str | None) -> int:
+    """First rows of a file that a cluster reads."""
+    return int(read_on_spark(spark_session(master), str(path)).limit(FEWEST_FOR_CHAIN).count())
+
+
 def _chosen(
     mechanism: Mechanism | None, method: str | None, parameters: Mapping[str, Any], told: Mapping[str, Any]
 ) -> Mechanism:
@@ -469,7 +491,8 @@ def _chosen(
             name = next(iter(parameters), "method")
             raise OptionError(f"a mechanism was given, which says what {name!r} says; leave one of them out")
         return mechanism
-    method, settled = method or "condense", _with_key(parameters)
+    assert method is not None
+    settled = _with_key(parameters)
     if method in _LEVELLED and settled.get("k") is None:
         settled["k"] = _usual_k(told, allow_level_1=settled.get("allow_level_1") is True)
     if settled.get("k") == 1 and settled.get("allow_level_1") is None and "allow_level_1" in all_parameters():

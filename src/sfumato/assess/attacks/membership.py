@@ -293,7 +293,10 @@ def _run_leaves(study: Study) -> Iterator[Stated]:
     ways = (None, None) if known is None else (known.regrown, known.likelihood)
     for name, score in zip(("membership-leaves", "tree-membership"), ways, strict=True):
         if score is None:
-            yield name, NotRun("the trees are not of the table itself, for rules or strata part it", applies=False)
+            yield (
+                name,
+                NotRun("the trees are not of the table itself, for rules, strata or cells part it", applies=False),
+            )
             continue
         sides = [score(side.people) for side in (members, others, half, rest)]
         yield name, _areas(sides[:2], sides[2:] if len(half) else None, note)

@@ -15,20 +15,23 @@ from numpy.typing import NDArray
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
     Celled,
+    Chained,
     ClassPure,
     ColumnRulesKept,
     CountsKept,
     Fact,
     Grouped,
     PersonsApart,
+    PersonsBounded,
     Scored,
     Shuffled,
     Synthesized,
 )
+from sfumato.core.threads import one_blas_thread
 from sfumato.engines.measured import REGION_ROWS, draw_regions
 from sfumato.engines.memory import Made, make_rows
 from sfumato.engines.plan import Plan, Prepared
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.mechanisms.protocol import Mechanism, Workings
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.persons import persons_of_table
@@ -39,8 +42,12 @@ __all__ = ["LEVEL", "OUTSIDE", "ROW", "CellTask", "Compared", "DoneCell", "merge
 ROW, LEVEL, OUTSIDE = "\x1frow", "\x1flevel", "\x1foutside"
 """Columns that rows carry through a cell: their number in the source, their level, and whether they were held out."""
 
+Mask = NDArray[np.bool_]
+
 _DIFFERENT = "cells of one table state different facts; nothing is released. Please report this"
 _COUNTS = ("records", "groups", "violations", "tiny", "alone", "alike")  # of groups, that add up
+_OF_CHAIN = ("records", "rows", "violations", "kept", "moved")  # that add up
+_COLUMNWISE = ("columns", "leaves", "smallest", "alike", "regressed", "twice")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +55,7 @@ class CellTask:
     """What a cell must know beside its rows; the same for all cells of a run.
 
     ``mechanism`` is that of the plan, with what it would choose from all rows chosen; ``share`` of a cell's
-    neighbourhoods are kept to be measured, ``rows`` are those of the table.
+    neighbourhoods are kept to be measured, ``rows`` are those of the table and ``highest`` is its highest level.
     """
 
     plan: Plan
@@ -57,6 +64,7 @@ class CellTask:
     told: Schema
     public: tuple[str, ...]
     rows: int
+    highest: int
     share: float
     native: bool = False
 
@@ -108,7 +116,8 @@ def sanitize_cell(table: pa.Table, task: CellTask, number: int) -> DoneCell:
     plan = dataclasses.replace(task.plan, mechanism=task.mechanism, found_rules=False)
     rng = plan.randomness.generator(f"cell {number}")
     job = _prepared(inside, task)
-    made = make_rows(job, plan, rng, native=task.native)
+    with one_blas_thread():  # sums in one order, whoever does the cell
+        made = make_rows(job, plan, rng, native=task.native)
     order = rng.integers(0, 2**64, size=made.table.num_rows, dtype=np.uint64)
     compared = _compared(made, inside, outside, task, plan.randomness.generator(f"measured {number}"))
     return DoneCell(made.table, order, made.leaving_schema, made.facts, made.rows_in, compared, made.seconds)
@@ -123,7 +132,8 @@ def _prepared(inside: pa.Table, task: CellTask) -> Prepared:
         found = pc.dictionary_encode(plain(inside.column(plan.strata))).indices
         strata = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
     records = codec.encode(encoded, levels=levels, strata=strata)
-    records = dataclasses.replace(records, persons=persons_of_table(inside, plan.schema), among=task.rows)
+    persons = persons_of_table(inside, plan.schema)
+    records = dataclasses.replace(records, persons=persons, among=task.rows, highest=task.highest)
     public = inside.select(list(task.public)) if task.public else None
     return Prepared(encoded, None, codec, records, (), task.told, public)
 
@@ -133,63 +143,50 @@ def _compared(
 ) -> Compared | None:
     """Whole neighbourhoods of a cell with what was made of them, drawn at random; nothing where none is.
 
-    A neighbourhood is a set of groups side by side. All its people and all rows made of them are looked at, so that
-    each is hidden among as many alike as in the whole table.
+    Groups stay whole, a row that descends from a person is where that one is, and others are where they lie. All people
+    of a neighbourhood and all its rows are looked at, so that each is hidden among as many alike as in the whole table.
     """
     if not task.share:
         return None
-    workings, values = made.workings, made.job.records.values
-    kept = np.arange(inside.num_rows) if workings is None or workings.kept is None else workings.kept
-    none = np.full(made.released.num_rows, -1, dtype=np.int64)
-    if workings is None or workings.labels is None or workings.drawn_from is None:
-        return _compared_rows(made, inside, outside, task, rng)
-    labels, sizes = workings.labels, np.bincount(workings.labels)
-    centres = _sums(values, labels, len(sizes)) / sizes[:, None]
-    chosen, far = np.ones(len(sizes), dtype=np.bool_), np.ones(outside.num_rows, dtype=np.bool_)
-    if task.share < 1.0:
-        regions = draw_regions(centres, REGION_ROWS * len(sizes) / len(labels), task.share, rng)
-        chosen = regions.hold(centres)
-        if outside.num_rows:
-            names = made.job.original.column_names
-            far = regions.hold(task.codec.encode(outside.select(names), unseen="mean").values)
-    rows, drawn = np.flatnonzero(chosen[labels]), np.flatnonzero(chosen[workings.drawn_from])
-    met = np.zeros(len(rows), dtype=np.int64) if workings.levels is None else workings.levels[rows]
+    workings = Workings() if made.workings is None else made.workings
+    kept = np.arange(inside.num_rows) if workings.kept is None else workings.kept
+    own, lying, far = _measured(made, workings, outside, task, rng)
+    rows, drawn = np.flatnonzero(own), np.flatnonzero(lying)
+    none, place = np.full(len(drawn), -1, dtype=np.int64), np.cumsum(own) - 1
     return Compared(
         inside.take(pa.array(kept[rows])),
         made.released.take(pa.array(drawn)),
         outside.filter(pa.array(far)),
-        labels[rows],
-        met,
-        workings.drawn_from[drawn],
-        none[drawn],
+        np.full(len(rows), -1, dtype=np.int64) if workings.labels is None else workings.labels[rows],
+        np.zeros(len(rows), dtype=np.int64) if workings.levels is None else workings.levels[rows],
+        none if workings.drawn_from is None else workings.drawn_from[drawn],
+        none if workings.origin is None else place[workings.origin[drawn]],
     )
 
 
-def _compared_rows(
-    made: Made, inside: pa.Table, outside: pa.Table, task: CellTask, rng: np.random.Generator
-) -> Compared:
-    """Rows drawn at random with what each became, of a method without groups."""
-    rows = np.flatnonzero(rng.random(inside.num_rows) < task.share)
-    origin = None if made.workings is None else made.workings.origin
-    place = np.full(inside.num_rows, -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    if origin is None:
-        drawn = np.flatnonzero(rng.random(made.released.num_rows) < task.share)
-        origin = np.full(len(drawn), -1, dtype=np.int64)
-    else:
-        drawn = np.flatnonzero(place[origin] >= 0)
-        origin = place[origin[drawn]]
-    none = np.full(len(rows), -1, dtype=np.int64)
-    far = np.flatnonzero(rng.random(outside.num_rows) < task.share)
-    return Compared(
-        inside.take(pa.array(rows)),
-        made.released.take(pa.array(drawn)),
-        outside.take(pa.array(far)),
-        none,
-        none.copy(),
-        np.full(len(drawn), -1, dtype=np.int64),
-        origin,
-    )
+def _measured(
+    made: Made, workings: Workings, outside: pa.Table, task: CellTask, rng: np.random.Generator
+) -> tuple[Mask, Mask, Mask]:
+    """Which records are measured, which released rows and which people held out."""
+    values, names = made.job.records.values, made.job.original.column_names
+    if task.share >= 1.0:
+        own, lying, far = (np.ones(many, dtype=np.bool_) for many in (len(values), len(made.released), len(outside)))
+        return own, lying, far
+    labels, drawn_from = workings.labels, workings.drawn_from
+    points = values
+    if labels is not None:
+        sizes = np.bincount(labels)
+        points = _sums(values, labels, len(sizes)) / sizes[:, None]
+    regions = draw_regions(points, REGION_ROWS * len(points) / len(values), task.share, rng)
+
+    def hold(table: pa.Table) -> Mask:
+        return regions.hold(task.codec.encode(table.select(names), unseen="mean").values)
+
+    far = hold(outside) if outside.num_rows else np.empty(0, dtype=np.bool_)
+    chosen = regions.hold(points)
+    if labels is not None and drawn_from is not None:
+        return chosen[labels], chosen[drawn_from], far
+    return chosen, hold(made.released) if workings.origin is None else chosen[workings.origin], far
 
 
 def _sums(values: NDArray[np.float64], labels: NDArray[np.int64], groups: int) -> NDArray[np.float64]:
@@ -216,7 +213,7 @@ def merge_facts(
         }:
             raise PrivacyRefusal(_DIFFERENT)
         merged.append(_sum_of(fact, [each[place] for each in found], persons, classes, pairs))
-    cut = any(isinstance(fact, Grouped) for fact in merged)
+    cut = any(isinstance(fact, Chained | Grouped) for fact in merged)
     return (*merged, *((Celled(len(parts), min(rows)),) if cut else ()))
 
 
@@ -231,12 +228,14 @@ def _sum_of(fact: Fact, alike: list[Any], persons: int | None, classes: int, pai
                 **{name: sum(getattr(each, name) for each in alike) for name in _COUNTS},
             )
             varying = {*_COUNTS, "smallest", "asked_min", "asked_max"}
+        case Chained():
+            total, varying = _chain_of(alike), {*_COLUMNWISE, *_OF_CHAIN, "asked_min", "asked_max"}
         case Synthesized() | Shuffled():
             total, varying = dataclasses.replace(fact, rows=sum(each.rows for each in alike)), {"rows"}
         case Scored():
             total = Scored(max(each.columns for each in alike), min(each.k for each in alike))
             varying = {"columns", "k"}
-        case PersonsApart():
+        case PersonsApart() | PersonsBounded():
             left = sum(each.left_out for each in alike)
             total, varying = dataclasses.replace(fact, persons=persons or 0, left_out=left), {"persons", "left_out"}
         case ClassPure():
@@ -253,3 +252,24 @@ def _sum_of(fact: Fact, alike: list[Any], persons: int | None, classes: int, pai
         if any(getattr(each, name) != getattr(fact, name) for each in alike):
             raise PrivacyRefusal(_DIFFERENT)
     return total
+
+
+def _chain_of(alike: list[Chained]) -> Chained:
+    """Leaves of all cells, column by column; a column may be regressed, or drawn twice, in some of them alone."""
+    fact = next((each for each in alike if each.twice), alike[0])
+    if any(set(each.columns) != set(fact.columns) for each in alike):
+        raise PrivacyRefusal(_DIFFERENT)
+    leaves, smallest, same = (
+        [[int(getattr(each, of)[each.columns.index(name)]) for each in alike] for name in fact.columns]
+        for of in ("leaves", "smallest", "alike")
+    )
+    return dataclasses.replace(
+        fact,
+        leaves=tuple(map(sum, leaves)),
+        smallest=tuple(map(min, smallest)),
+        alike=tuple(map(sum, same)),
+        regressed=tuple(name for name in fact.columns if any(name in each.regressed for each in alike)),
+        asked_min=min(each.asked_min for each in alike),
+        asked_max=max(each.asked_max for each in alike),
+        **{name: sum(getattr(each, name) for each in alike) for name in _OF_CHAIN},
+    )

@@ -17,26 +17,27 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import Fact, HeldOut, RareValues, fact_from_json, fact_to_json
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
+from sfumato.core.records import BlockKind
 from sfumato.engines.cells.cell import CellTask, DoneCell, merge_facts, sanitize_cell
 from sfumato.engines.cells.cuts import Cuts, cut_cells, merged
 from sfumato.engines.cells.cutting import Counted, Cutter, kept_rules
 from sfumato.engines.cells.learn import SAMPLE_ROWS, Learned, Look, learn, look_at
+from sfumato.engines.cells.measured import DRAWN, LABEL, MET, ORIGIN, comparison_of
 from sfumato.engines.cells.reading import Chance, Run, read_runs
 from sfumato.engines.cells.spill import Spill, frame_of, table_of
 from sfumato.engines.chunks.source import Source
 from sfumato.engines.chunks.transform import Sink
-from sfumato.engines.measured import measured_note
 from sfumato.engines.memory import crowd_of
-from sfumato.engines.outcome import Apart, Comparison, Outcome
+from sfumato.engines.outcome import Outcome
+from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.condense.classwise import FLOOR, ClasswiseCondensation, choose_size
 from sfumato.mechanisms.condense.mechanism import Condensation
-from sfumato.mechanisms.protocol import Mechanism, Workings
+from sfumato.mechanisms.protocol import Mechanism
 from sfumato.mechanisms.randomize.mechanism import Randomization
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.kept_rules import keep_rules
-from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import FormulaCount
 
@@ -57,7 +58,6 @@ ORDER = "\x1forder"
 """Column of the number by chance that orders released rows."""
 
 _BUCKET_ROWS = 1 << 18  # released rows that are put in order at a time
-_LABEL, _MET, _DRAWN, _ORIGIN = "\x1flabel", "\x1fmet", "\x1fdrawn", "\x1forigin"
 
 Into = Callable[[pa.Schema], AbstractContextManager[Sink]]
 
@@ -70,10 +70,10 @@ def in_cells(mechanism: Mechanism, told: Mapping[str, Any]) -> None:
     OptionError
         With what to take in its place.
     """
-    if not isinstance(mechanism, Condensation | ClasswiseCondensation | Randomization):
+    if not isinstance(mechanism, Chain | Condensation | ClasswiseCondensation | Randomization):
         raise OptionError(
             f"the method {mechanism.method!r} needs all rows at once, and the table does not go into memory at once; "
-            "take condense, classwise or randomize, or grant more with --memory"
+            "take chain, condense, classwise or randomize, or grant more with --memory"
         )
     for name in ("weight", "rows", "where", "keep_persons"):
         if told.get(name):
@@ -164,8 +164,12 @@ def cuts_of(learned: Learned, most_rows: int) -> Cuts:
     columns = parts_of(learned)
     seen = learned.job.shared.table if learned.job.shared is not None else learned.seen.table
     here = np.flatnonzero(learned.sampled)
-    values, rows = learned.job.records.values[here], learned.look.rows
-    return cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows).with_parts_of(seen)
+    records, mechanism, along = learned.job.records, learned.plan.mechanism, list[int]()
+    if isinstance(mechanism, Chain):
+        starts = {block.column: block.start for block in records.layout if block.kind is BlockKind.NUMBER}
+        along = [starts[name] for name in mechanism.sequence(records) if name in starts]
+    values, rows = records.values[here], learned.look.rows
+    return cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows, along).with_parts_of(seen)
 
 
 def least_people(learned: Learned) -> int:
@@ -219,7 +223,7 @@ def task_of(learned: Learned, counted: Counted, *, native: bool, measured: int) 
             mechanism = dataclasses.replace(mechanism, k=size)
         mechanism = dataclasses.replace(mechanism, grouping=mechanism.grouping or "compact")
     share = min(1.0, measured / rows) if measured else 0.0
-    return CellTask(plan, mechanism, codec, job.told, public, rows, share, native), pairs
+    return CellTask(plan, mechanism, codec, job.told, public, rows, learned.look.highest, share, native), pairs
 
 
 def frames_of(done: DoneCell, bits: int) -> list[bytes]:
@@ -235,9 +239,9 @@ def frames_of(done: DoneCell, bits: int) -> list[bytes]:
     frames += [frame_of(table.filter(pa.array(bucket == each))) for each in range(1 << bits)]
     if done.compared is not None:
         kept = done.compared
-        original = kept.original.append_column(_LABEL, pa.array(kept.labels)).append_column(_MET, pa.array(kept.met))
-        released = kept.released.append_column(_DRAWN, pa.array(kept.drawn_from))
-        released = released.append_column(_ORIGIN, pa.array(kept.origin))
+        original = kept.original.append_column(LABEL, pa.array(kept.labels)).append_column(MET, pa.array(kept.met))
+        released = kept.released.append_column(DRAWN, pa.array(kept.drawn_from))
+        released = released.append_column(ORIGIN, pa.array(kept.origin))
         frames += [frame_of(original), frame_of(released), frame_of(kept.outside)]
     return frames
 
@@ -285,7 +289,7 @@ def gather(
                 for batch in table.to_batches():
                     sink.write(batch)
     counts = into is not None or stay  # of a table that is here they are counted when it is certified
-    comparison, workings = _comparison(learned, spill, cells, bits, measured=measured)
+    comparison, workings = comparison_of(learned, spill, cells, bits, facts, measured=measured)
     return Outcome(
         recipe=learned.plan.recipe(dataclasses.replace(learned.job.told, rules=schema.rules)),
         table=pa.concat_tables(whole) if whole else kinds.empty_table(),
@@ -325,63 +329,3 @@ def _around(learned: Learned, counted: Counted) -> Iterator[Fact]:
         yield fact
     if isinstance(learned.plan.holdout, float) and counted.held_out:
         yield HeldOut(counted.held_out)
-
-
-def _comparison(
-    learned: Learned, spill: Spill, cells: int, bits: int, *, measured: bool
-) -> tuple[Comparison | Apart, Workings | None]:
-    """Rows of all cells that are measured, side by side with what they became."""
-    if not measured:
-        return Apart("no report was asked for", codec=learned.job.codec), None
-    originals, releases, outsides = [], [], []
-    groups = rows = 0
-    for number in range(cells):
-        original, released, outside = (
-            table_of(spill.frame(f"cell-{number}", 1 + (1 << bits) + each)) for each in range(3)
-        )
-        labels, drawn = (table.column(name).to_numpy() for table, name in ((original, _LABEL), (released, _DRAWN)))
-        origin = released.column(_ORIGIN).to_numpy()
-        originals.append(_set(original, _LABEL, np.where(labels < 0, -1, labels + groups)))
-        releases.append(
-            _set(
-                _set(released, _DRAWN, np.where(drawn < 0, -1, drawn + groups)),
-                _ORIGIN,
-                np.where(origin < 0, -1, origin + rows),
-            )
-        )
-        outsides.append(outside)
-        groups += int(labels.max(initial=-1)) + 1
-        rows += original.num_rows
-    return _compared(learned, *(pa.concat_tables(each).combine_chunks() for each in (originals, releases, outsides)))
-
-
-def _set(table: pa.Table, name: str, values: NDArray[np.int64]) -> pa.Table:
-    return table.set_column(table.column_names.index(name), name, pa.array(values))
-
-
-def _compared(
-    learned: Learned, original: pa.Table, released: pa.Table, outside: pa.Table
-) -> tuple[Comparison, Workings | None]:
-    plan, codec = learned.plan, learned.job.codec
-    names = [column.field.name for column in codec.columns]
-    levels = original.column("\x1flevel").to_numpy().astype(np.int64)
-    records = codec.encode(original.select(names), levels=levels)
-    records = dataclasses.replace(records, persons=persons_of_table(original, plan.schema))
-    labels, drawn = original.column(_LABEL).to_numpy(), released.column(_DRAWN).to_numpy()
-    origin = released.column(_ORIGIN).to_numpy()
-    found, labels = np.unique(labels, return_inverse=True)
-    workings: Workings | None = None
-    if len(found) and found[0] >= 0:
-        workings = Workings(labels, original.column(_MET).to_numpy(), np.searchsorted(found, drawn))
-    elif (origin >= 0).any():
-        workings = Workings(origin=origin)
-    whole, measured = learned.look.rows, original.num_rows
-    note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole)
-    beside = [field.name for field in plan.schema if field.role is Role.PERSON]
-    held = None
-    if outside.num_rows:
-        held = outside.select([name for name in (*names, *beside) if name in outside.column_names])
-    return (
-        Comparison(original.select(names), released.select(names), codec, records, held, (note,)),
-        workings,
-    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.coordinates import cells_of_block
-from sfumato.mechanisms.chain.columns import Column
+from sfumato.core.records import Records
+from sfumato.mechanisms.chain.columns import Column, read_columns
 from sfumato.mechanisms.chain.draw import People, Step, grow_on
 from sfumato.mechanisms.chain.rows import Rows
 from sfumato.mechanisms.chain.trees import MOST_BINS, Tree
@@ -82,6 +84,15 @@ class Regrown:
             replace(each, cells=made.cells, rare=never) for each, made in zip(some.columns, some.drawn, strict=True)
         )
         return cls(tuple(columns), some.codes, leaf, again)
+
+    @classmethod
+    def on(cls, released: Records, names: Sequence[str], leaf: int, *, twice: bool) -> Regrown:
+        """The same by released records alone, whose columns were drawn in this order, the last one ``twice``."""
+        some = released.take(np.arange(min(len(released), _MOST_GROWN)))
+        by_name = {column.name: column for column in read_columns(some, 0)}
+        columns = tuple(by_name[name] for name in ((*names[-1:], *names[:-1]) if twice else names))
+        codes = np.column_stack([column.codes(column.cells) for column in columns])
+        return cls(columns, codes, leaf, 0 if twice else None)
 
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of people by their coordinates."""

@@ -81,13 +81,13 @@ class Chain:
         from sfumato.mechanisms.chain.rows import begin_rows, draw_head
 
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
-        leaf, rare = max(self.leaf, self.k), int(levels.max())
+        leaf, rare = max(self.leaf, self.k), max(int(levels.max()), records.highest)
         strata = np.unique(records.strata, return_inverse=True)[1].astype(np.int64)
         persons = None if records.persons is None else np.unique(records.persons, return_inverse=True)[1]
-        _check_enough(levels, strata, persons, leaf)
+        _check_enough(levels, strata, persons, leaf, whole=records.among <= len(records))
         by_name = {column.name: column for column in read_columns(records, rare)}
         wanted = records.wanted or Wanted(len(records))
-        names = _sequence(records, (*wanted.columns, *(self.order or ())))
+        names = self.sequence(records)
         columns = [by_name[name] for name in names]
         codes = np.empty((len(records), len(columns)), dtype=np.uint8)
         people = People(codes, levels, strata, persons, rare, leaf)
@@ -142,6 +142,11 @@ class Chain:
             facts = (*facts, PersonsBounded(int(persons.max()) + 1, sum(each.left_out for each in counts)))
         return Sanitized(released, facts, workings)
 
+    def sequence(self, records: Records) -> tuple[str, ...]:
+        """Names of the columns in the order in which they are drawn."""
+        chosen = () if records.wanted is None else records.wanted.columns
+        return _sequence(records, (*chosen, *(self.order or ())))
+
     def _again(self, records: Records, names: tuple[str, ...], wanted: Wanted) -> int | None:
         """Place of the target where it may be drawn again, by all others; None where it is last, or was told where."""
         told = {*wanted.columns, *(self.order or ())}
@@ -151,9 +156,9 @@ class Chain:
 
 
 def _check_enough(
-    levels: NDArray[np.int64], strata: NDArray[np.int64], persons: NDArray[np.int64] | None, leaf: int
+    levels: NDArray[np.int64], strata: NDArray[np.int64], persons: NDArray[np.int64] | None, leaf: int, *, whole: bool
 ) -> None:
-    """Refuse strata with fewer persons than a leaf needs."""
+    """Refuse strata with fewer persons than a leaf needs, in the whole table or a cell of it."""
     import numpy as np
 
     from sfumato.mechanisms.chain.columns import count_persons
@@ -161,7 +166,7 @@ def _check_enough(
     many, need = count_persons(strata, persons), np.full(int(strata.max()) + 1, leaf)
     np.maximum.at(need, strata, levels)
     short = np.flatnonzero(many < need)
-    if len(many) == 1 and len(short):
+    if whole and len(many) == 1 and len(short):
         who = "records" if persons is None else "persons"
         raise LevelError(
             f"there are {many[0]} {who} and a leaf needs {need[0]}; lower the level or the leaf, or bring more {who}"
