@@ -65,13 +65,22 @@ def synthesize(
         before = len(values) - len(records)
         order[before:] = before + rng.permutation(len(records))[: rows - before]
     order = order[rng.permutation(rows)]
-    values, drawn_from = values[order], drawn_from[order]
+    values, drawn_from = _in_order(values, order), drawn_from[order]
     nothing = np.zeros(len(values), dtype=np.int64)
     released = Records(values, records.layout, nothing, nothing.copy(), records.target)
     facts = (*group_facts(algorithm, records, sizes, levels, labels, rows), *rows_drawn(records))
     if records.persons is not None:
         facts = (*facts, PersonsApart(len(np.unique(records.persons)), whole - len(records)))
     return Sanitized(released, facts, Workings(labels, levels, drawn_from, kept=kept))
+
+
+def _in_order(values: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Rows in an order, column by column, so that a large table is not held twice; takes the rows that it is given."""
+    if len(order) < len(values):
+        return values[order]
+    for place in range(values.shape[1]):
+        values[:, place] = values[order, place]
+    return values
 
 
 def group_facts(
