@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from sfumato.core.documents import read_bytes
-from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import forget_kept, kept_folder, reason, work_folder
 from sfumato.engines.cells.learn import SAMPLE_ROWS
@@ -26,11 +25,8 @@ from sfumato.engines.chunks.transform import writing
 from sfumato.engines.outcome import Outcome
 from sfumato.engines.spark import read_on_spark, run_on_spark, spark_session
 from sfumato.mechanisms.protocol import Mechanism
-from sfumato.publish.folder import replacing_folder
-from sfumato.publish.known import known_columns
-from sfumato.publish.policy import Policy
-from sfumato.publish.release import Release, publish
-from sfumato.publish.signature import Signer
+from sfumato.publish.release import Release
+from sfumato.publish.written import check_quotes, form_on_cluster, write_around
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
@@ -81,53 +77,34 @@ def release_on_spark(
     told: Mapping[str, Any],
     *,
     master: str | None,
-    memory: str | int | None = None,
-    report: bool = True,
-    budget: float | None = None,
-    known: Sequence[str] = (),
-    signer: Signer | None = None,
-    overwrite: bool = False,
-    spreadsheet_safe: bool = False,
-    form: FileForm | None = None,
-    policy: Policy | None = None,
-    despite_policy: bool = False,
-    command: Sequence[str] = (),
+    memory: str | int | None,
+    report: bool,
+    spreadsheet_safe: bool,
+    form: FileForm | None,
+    **publishing: Any,
 ) -> Release:
     """Sanitize a file that a cluster reads, and write a whole release folder here; the rows come bucket by bucket."""
     in_cells(mechanism, told)
+    read = form_on_cluster(source)
+    form = read if form is None else form
+    check_quotes(form, spreadsheet_safe=spreadsheet_safe)
     frame = read_on_spark(spark_session(master), str(source))
-    read = FileFormat.CSV if str(source).lower().endswith((".csv", ".csv.gz")) else FileFormat.PARQUET
-    written = FileForm(read) if form is None else form
-    if spreadsheet_safe and written.format is not FileFormat.CSV:
-        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
     granted = _WORKER_MEMORY if memory is None else parse_size(memory)
-    try:
-        with replacing_folder(folder, overwrite=overwrite) as work:
-            (work / "release").mkdir()
-            place = work / "release" / f"table.{written.format.value}"
-            outcome, _ = run_on_spark(
-                frame,
-                mechanism,
-                Randomness(told["seed"]).repeatable(),
-                _choices(told),
-                most_rows=cell_rows(granted, len(frame.columns)),
-                into=lambda schema: writing(place, schema, written, spreadsheet_safe=spreadsheet_safe),
-                measured=SAMPLE_ROWS if report else 0,
-                native=read is FileFormat.CSV and written.format is not FileFormat.CSV,
-                spreadsheet_safe=spreadsheet_safe,
-            )
-            release = publish(
-                dataclasses.replace(outcome, table=place),
-                report=report,
-                budget=budget,
-                known=known_columns(known, outcome.recipe.schema),
-                policy=policy,
-                despite_policy=despite_policy,
-                command=command,
-            ).write_into(work, written, signer)
-    except OSError as error:
-        raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None
-    return dataclasses.replace(release, table=Path(folder, "release", place.name), folder=Path(folder))
+
+    def run(place: Path, _: None) -> Outcome:
+        return run_on_spark(
+            frame,
+            mechanism,
+            Randomness(told["seed"]).repeatable(),
+            _choices(told),
+            most_rows=cell_rows(granted, len(frame.columns)),
+            into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
+            measured=SAMPLE_ROWS if report else 0,
+            native=read.format is FileFormat.CSV and form.format is not FileFormat.CSV,
+            spreadsheet_safe=spreadsheet_safe,
+        )[0]
+
+    return write_around(run, nullcontext(), folder, form, report=report, **publishing)
 
 
 def release_by_cells(
@@ -136,19 +113,13 @@ def release_by_cells(
     mechanism: Mechanism,
     told: Mapping[str, Any],
     *,
-    memory: str | int | None = None,
-    resume_key: str | Path | None = None,
-    report: bool = True,
-    budget: float | None = None,
-    known: Sequence[str] = (),
-    encoding: str = "utf-8",
-    signer: Signer | None = None,
-    overwrite: bool = False,
-    spreadsheet_safe: bool = False,
-    form: FileForm | None = None,
-    policy: Policy | None = None,
-    despite_policy: bool = False,
-    command: Sequence[str] = (),
+    memory: str | int | None,
+    resume_key: str | Path | None,
+    report: bool,
+    encoding: str,
+    spreadsheet_safe: bool,
+    form: FileForm | None,
+    **publishing: Any,
 ) -> Release:
     """Sanitize a file of any length in bounded memory and write a whole release folder.
 
@@ -159,44 +130,29 @@ def release_by_cells(
     origin, key = open_source(source, encoding=encoding), run_key(resume_key, Path(folder))
     randomness = Randomness(told["seed"]).repeatable(hashlib.blake2b(b"chance", key=key, digest_size=32).digest())
     form = origin.form if form is None else form
-    if spreadsheet_safe and form.format is not FileFormat.CSV:
-        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
-    native = origin.form.format is FileFormat.CSV and form.format is not FileFormat.CSV
+    check_quotes(form, spreadsheet_safe=spreadsheet_safe)
     granted = usual_memory() if memory is None else parse_size(memory)
-    try:
-        with (
-            _spilling(Path(folder), key, kept=resume_key is not None) as spill,
-            replacing_folder(folder, overwrite=overwrite) as work,
-        ):
-            (work / "release").mkdir()
-            place = work / "release" / f"table.{form.format.value}"
-            outcome = run_by_cells(
-                origin,
-                mechanism,
-                randomness,
-                _choices(told),
-                spill,
-                most_rows=cell_rows(granted, len(origin.schema)),
-                mark=None if resume_key is None else _mark(origin, mechanism, told, granted, form),
-                into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
-                measured=SAMPLE_ROWS if report else 0,
-                native=native,
-                spreadsheet_safe=spreadsheet_safe,
-            )
-            release = publish(
-                dataclasses.replace(outcome, table=place),
-                report=report,
-                budget=budget,
-                known=known_columns(known, outcome.recipe.schema),
-                policy=policy,
-                despite_policy=despite_policy,
-                command=command,
-            ).write_into(work, form, signer)
-    except OSError as error:
-        raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None
+
+    def run(place: Path, spill: Spill) -> Outcome:
+        return run_by_cells(
+            origin,
+            mechanism,
+            randomness,
+            _choices(told),
+            spill,
+            most_rows=cell_rows(granted, len(origin.schema)),
+            mark=None if resume_key is None else _mark(origin, mechanism, told, granted, form),
+            into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
+            measured=SAMPLE_ROWS if report else 0,
+            native=origin.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
+            spreadsheet_safe=spreadsheet_safe,
+        )
+
+    spilling = _spilling(Path(folder), key, kept=resume_key is not None)
+    release = write_around(run, spilling, folder, form, report=report, **publishing)
     if resume_key is not None:
         Path(resume_key).unlink(missing_ok=True)
-    return dataclasses.replace(release, table=Path(folder, "release", place.name), folder=Path(folder))
+    return release
 
 
 def _choices(told: Mapping[str, Any]) -> dict[str, Any]:

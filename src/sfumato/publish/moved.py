@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
-from sfumato.core.replacing import reason
 from sfumato.engines.chunks import sample_file
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric, Tried, in_chunks, run_in_chunks, try_on_sample
 from sfumato.engines.chunks.source import form_of
@@ -18,11 +16,9 @@ from sfumato.engines.outcome import Outcome
 from sfumato.engines.spark import move_on_spark, number_rows, read_on_spark, sample_on_spark, spark_session
 from sfumato.mechanisms.geometry.keyfile import check_key_path, keeping_key
 from sfumato.mechanisms.protocol import Mechanism
-from sfumato.publish.folder import replacing_folder
 from sfumato.publish.known import known_columns
-from sfumato.publish.policy import Policy
-from sfumato.publish.release import Release, publish
-from sfumato.publish.signature import Signer
+from sfumato.publish.release import Release
+from sfumato.publish.written import check_quotes, form_on_cluster, write_around
 from sfumato.tables.files import FileForm, FileFormat
 
 __all__ = ["frame_moved_on_spark", "release_moved", "release_moved_on_spark"]
@@ -72,27 +68,24 @@ def release_moved_on_spark(
 ) -> Release:
     """Move a file that a cluster reads and write a whole release folder here; the rows come batch by batch."""
     mover, choices = _checked(mechanism, told, new_key, folder)
-    csv = str(source).lower().endswith((".csv", ".csv.gz"))
-    form = FileForm(FileFormat.CSV if csv else FileFormat.PARQUET)
-    if spreadsheet_safe and not csv:
-        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
+    form = form_on_cluster(source)
+    check_quotes(form, spreadsheet_safe=spreadsheet_safe)
     frame, randomness = read_on_spark(spark_session(master), str(source)), Randomness(told["seed"]).repeatable()
     numbered = number_rows(frame)
     sample = sample_on_spark(frame, numbered, sample_rows, randomness)
     tried = try_on_sample(sample, mover, randomness, **choices)
 
     def run(place: Path) -> Outcome:
-        outcome, _ = move_on_spark(
+        return move_on_spark(
             frame,
             numbered,
             tried,
             sample.schema,
             batch_rows=batch_rows,
-            csv=csv,
+            csv=form.format is FileFormat.CSV,
             into=lambda kinds: writing(place, kinds, form, spreadsheet_safe=spreadsheet_safe),
             spreadsheet_safe=spreadsheet_safe,
-        )
-        return dataclasses.replace(outcome, table=place)
+        )[0]
 
     return _written(run, tried, folder, form, new_key, **publishing)
 
@@ -132,24 +125,9 @@ def _written(
     folder: str | Path,
     form: FileForm,
     new_key: str | Path | None,
-    *,
-    report: bool,
-    budget: float | None,
-    known: Sequence[str],
-    signer: Signer | None,
-    overwrite: bool,
-    policy: Policy | None,
-    despite_policy: bool,
+    **publishing: Any,
 ) -> Release:
-    """Run what writes a table and write the folder around it."""
-    outside = known_columns(known, tried.plan.schema)
-    try:
-        with keeping_key(tried.key, new_key, folder), replacing_folder(folder, overwrite=overwrite) as work:
-            (work / "release").mkdir()
-            place = work / "release" / f"table.{form.format.value}"
-            release = publish(
-                run(place), report=report, budget=budget, known=outside, policy=policy, despite_policy=despite_policy
-            ).write_into(work, form, signer)
-    except OSError as error:
-        raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None
-    return dataclasses.replace(release, table=Path(folder, "release", place.name), folder=Path(folder))
+    """Run what writes a table and write the folder around it; folder and key appear together."""
+    known_columns(publishing["known"], tried.plan.schema)  # before the work is done
+    key = keeping_key(tried.key, new_key, folder)
+    return write_around(lambda place, _: run(place), key, folder, form, **publishing)
