@@ -23,7 +23,7 @@ from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
 from sfumato.publish import verify_release
 from sfumato.publish.release import Release
-from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.sanitize_file import sanitize_file
 from sfumato.tables.files import read_file
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 

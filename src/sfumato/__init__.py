@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from sfumato.publish import Policy, PolicyNotMet, Release
     from sfumato.publish.baskets import baskets
     from sfumato.publish.evaluate import evaluate
-    from sfumato.publish.sanitize import sanitize, sanitize_file
+    from sfumato.publish.sanitize import sanitize
+    from sfumato.publish.sanitize_file import sanitize_file
     from sfumato.publish.verify import verify_release as verify
     from sfumato.randomized_columns import reconstruct, relate
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
@@ -121,7 +122,7 @@ _HOMES = {
     "reconstruct": "sfumato.randomized_columns",
     "relate": "sfumato.randomized_columns",
     "sanitize": "sfumato.publish.sanitize",
-    "sanitize_file": "sfumato.publish.sanitize",
+    "sanitize_file": "sfumato.publish.sanitize_file",
     "stream": "sfumato.verbs",
     "tune": "sfumato.tuning.run",
     "verify": "sfumato.publish.verify:verify_release",

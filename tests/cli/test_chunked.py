@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from sfumato.engines.chunks import run as chunks
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.transformations import invert
-from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.sanitize_file import sanitize_file
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("short_reports")

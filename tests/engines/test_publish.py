@@ -28,7 +28,7 @@ from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.publish import PolicyNotMet, Signer, verify_release
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party, written_together
 from sfumato.publish.release import Release
-from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.sanitize_file import sanitize_file
 from sfumato.publish.stream import publish_stream
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema

@@ -31,7 +31,7 @@ from sfumato.mechanisms.geometry.key import Add, Key
 from sfumato.publish import Signer, verify_release
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.joint import written_together
-from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.sanitize_file import sanitize_file
 from sfumato.publish.stream import publish_stream
 from sfumato.tables.files import FileForm, FileFormat
 from tests.examples import at_length, sized

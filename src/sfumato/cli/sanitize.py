@@ -212,7 +212,9 @@ def sanitize(
     """
     from sfumato.mechanisms.geometry.keyfile import keeping_key
     from sfumato.publish import check_folder
-    from sfumato.publish.sanitize import load_recipe, sanitize, sanitize_file
+    from sfumato.publish.sanitize import sanitize
+    from sfumato.publish.sanitize_file import sanitize_file
+    from sfumato.publish.told import load_recipe
     from sfumato.tables.files import FileForm, FileFormat
 
     check_folder(output, overwrite=overwrite)

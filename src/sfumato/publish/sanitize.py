@@ -5,41 +5,32 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
 from sfumato.assess.warm import compile_ahead
-from sfumato.core.errors import LevelError, OptionError
-from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric
-from sfumato.engines.chunks.source import open_source
+from sfumato.engines.chunks.run import Geometric
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.engines.plan import settle
 from sfumato.engines.recipe import Recipe
-from sfumato.engines.spark import is_spark_frame, read_on_spark, spark_session
-from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN, all_parameters, make_mechanism, usual_method
+from sfumato.engines.spark import is_spark_frame
+from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN
 from sfumato.mechanisms.protocol import Mechanism
-from sfumato.publish.folder import check_folder
-from sfumato.publish.judge import asked_policy, policy_of
+from sfumato.publish.judge import asked_policy
 from sfumato.publish.known import known_columns
-from sfumato.publish.large import frame_by_cells, frame_on_spark, release_by_cells, release_on_spark
-from sfumato.publish.moved import frame_moved_on_spark, release_moved, release_moved_on_spark
+from sfumato.publish.large import frame_by_cells, frame_on_spark
+from sfumato.publish.moved import frame_moved_on_spark
 from sfumato.publish.policy import Policy, words_of
-from sfumato.publish.release import Release, check_budget, publish, signer_of
-from sfumato.publish.signature import Signer
+from sfumato.publish.release import Release, check_budget, publish
 from sfumato.publish.suggest import suggesting
+from sfumato.publish.told import as_told, method_of
 from sfumato.tables.cells import is_text
-from sfumato.tables.files import FileForm
-from sfumato.tables.frames import restore, to_arrow
+from sfumato.tables.frames import Origin, restore, to_arrow
 from sfumato.tables.schema import Schema
 
-__all__ = ["load_recipe", "sanitize", "sanitize_file"]
-
-_LEVELLED = ("chain", "condense", "condense-paper")
-"""Methods whose floor of all levels is lower where something says what each record asks for."""
-_COLUMNS = {"identifiers": "identifier", "person": "person", "weight": "weight", "public": "public"}
+__all__ = ["sanitize"]
 
 
 def sanitize(
@@ -166,23 +157,10 @@ def sanitize(
     >>> release.table.num_rows, release.certificate.levels["smallest_group"] >= 5
     (40, True)
     """
-    told: dict[str, Any] = {
-        "schema": schema,
-        "target": target,
-        "level": level,
-        "strata": strata,
-        "identifiers": identifiers,
-        "person": person,
-        "weight": weight,
-        "public": public,
-        "holdout": holdout,
-        "seed": seed,
-        "no_rules": no_rules or None,
-        "rare": rare,
-        "rows": rows,
-        "where": where,
-        "keep_persons": keep_persons or None,
-    }
+    told: dict[str, Any] = {"schema": schema, "target": target, "level": level, "strata": strata, "public": public}
+    told |= {"identifiers": identifiers, "person": person, "weight": weight, "holdout": holdout, "seed": seed}
+    told |= {"no_rules": no_rules or None, "rare": rare, "rows": rows, "where": where}
+    told |= {"keep_persons": keep_persons or None}
     if is_spark_frame(table):
         return _on_spark(
             table, mechanism, method, parameters, {**told, "rows_are_people": rows_are_people}, recipe, policy,
@@ -190,9 +168,9 @@ def sanitize(
         )  # fmt: skip
     arrow, origin = to_arrow(table)
     if method is None and mechanism is None and recipe is None:
-        method = _usual(parameters, arrow.num_rows)
+        method = method_of(parameters, arrow.num_rows)
         method = "condense" if keep_persons and method == "chain" and "leaf" not in parameters else method
-    chosen, told, policy = _as_told(mechanism, method, parameters, told, recipe, policy)
+    chosen, told, policy = as_told(mechanism, method, parameters, told, recipe, policy)
     told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
@@ -218,6 +196,11 @@ def sanitize(
         command=command,
         suggest=suggest,
     )
+    return _as_it_came(release, outcome, arrow, origin, native=native)
+
+
+def _as_it_came(release: Release, outcome: Outcome, arrow: pa.Table, origin: Origin, *, native: bool) -> Release:
+    """Release whose table is of the frame type that came in, and its columns of their types unless ``native``."""
     if release.report is not None:
         release = dataclasses.replace(release, report=dataclasses.replace(release.report, frame=origin.kind))
     codec = outcome.comparison.codec if isinstance(outcome.comparison, Comparison | Apart) else None
@@ -246,8 +229,8 @@ def _on_spark(
 ) -> Release:
     """Release of a data frame of Spark, whose table is one too."""
     if method is None and mechanism is None and recipe is None:
-        method = _usual(parameters, frame.limit(FEWEST_FOR_CHAIN).count())
-    chosen, told, policy = _as_told(mechanism, method, parameters, told, recipe, policy)
+        method = method_of(parameters, frame.limit(FEWEST_FOR_CHAIN).count())
+    chosen, told, policy = as_told(mechanism, method, parameters, told, recipe, policy)
     told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
@@ -300,236 +283,3 @@ def _with_new_gaps(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
     before = set(arrow.column_names)
     gaps = {name for name in made.column_names if name in before and made.column(name).null_count}
     return frozenset(name for name in gaps if not arrow.column(name).null_count)
-
-
-def sanitize_file(
-    source: str | Path,
-    folder: str | Path,
-    mechanism: Mechanism | None = None,
-    *,
-    method: str | None = None,
-    recipe: Recipe | str | Path | None = None,
-    schema: Schema | str | Path | None = None,
-    target: str | None = None,
-    level: str | int | None = None,
-    strata: str | None = None,
-    identifiers: Iterable[str] = (),
-    person: str | None = None,
-    rows_are_people: bool = False,
-    public: Iterable[str] = (),
-    holdout: float | Any | None = None,
-    no_rules: bool | None = None,
-    rare: str | None = None,
-    new_key: str | Path | None = None,
-    batch_rows: int | None = None,
-    sample_rows: int = SAMPLE_ROWS,
-    seed: int | None = None,
-    report: bool = True,
-    budget: float | None = None,
-    known: Iterable[str] = (),
-    encoding: str = "utf-8",
-    sign: str | Path | Signer | None = None,
-    overwrite: bool = False,
-    spreadsheet_safe: bool = False,
-    policy: Policy | str | Path | None = None,
-    despite_policy: bool = False,
-    memory: str | int | None = None,
-    resume_key: str | Path | None = None,
-    engine: Literal["chunks", "spark"] = "chunks",
-    master: str | None = None,
-    form: FileForm | None = None,
-    command: Sequence[str] = (),
-    **parameters: Any,
-) -> Release:
-    """Sanitize a file of any length and write a whole release folder, certified and measured.
-
-    Geometric methods move it batch by batch; others cut it into cells, which are sanitized one after the other. Memory
-    is bounded by a batch or a cell, and by a sample. Folder and key appear together or not at all.
-
-    Parameters
-    ----------
-    source : path
-        A .parquet, .csv, .csv.gz, .arrow or .feather file; the released table is of the same format, unless ``form``
-        says another.
-    folder : path
-        For ``release/`` and ``owner/``.
-    mechanism : Mechanism, optional
-        Translation, Scaling, Rotation or Hybrid, with a key or together with ``new_key``; Chain, Condensation,
-        ClasswiseCondensation or Randomization.
-    method, recipe, **parameters
-        In place of a mechanism, as in `sanitize`.
-    schema : Schema or path, optional
-        By default proposed from the sample; bounds and steps seen there do not bind the other rows.
-    target, identifiers, person, rows_are_people, public
-        As in `sanitize`.
-    level, strata, holdout, no_rules, rare
-        As in `sanitize`; not for geometric methods.
-    new_key : path, optional
-        Draw a key, with the spreads of the sample, and write it here before the table.
-    batch_rows : int, optional
-        Rows of a batch; see `sfumato.engines.chunks.transform_file`.
-    sample_rows : int
-        Rows that are drawn at random for the schema, the key and the report.
-    seed : int, optional
-        Makes a rehearsal: reproducible and marked as not for release.
-    report : bool
-        Whether to measure, on the sample.
-    budget : float, optional
-        Seconds that the measuring may take.
-    known : iterable of str
-        Columns that an outsider is taken to know.
-    encoding : str
-        Of CSV.
-    sign : path or Signer, optional
-        The private key to sign the certificate with. A rehearsal is not signed.
-    overwrite : bool
-        Replace an earlier release of that name.
-    spreadsheet_safe : bool
-        Write CSV with an apostrophe before what a spreadsheet would take for a formula.
-    policy : Policy, str or path, optional
-        What the release must meet: one that is built in, by its name, or a file.
-    despite_policy : bool
-        Release it all the same where it does not; the certificate says so.
-    memory : str or int, optional
-        How much a run in cells may take, such as ``"2G"``; by default half of what the machine has.
-    resume_key : path, optional
-        File of a key that makes a run in cells resumable where it is stopped: written with mode 600 at the first run,
-        read at the next, and removed once the release is there. It must not lie in the folder.
-    engine : {"chunks", "spark"}
-        Who does the work: this machine, or a cluster that reads the source (Parquet or CSV) by itself.
-    master : str, optional
-        Of the cluster, such as ``"spark://host:7077"``; by default what Spark's own settings say.
-    form : FileForm, optional
-        How to write the table; by default as the source is written.
-    command : sequence of str
-        Words of the command line that asked for it, for what to try next.
-
-    Raises
-    ------
-    PolicyNotMet
-        Where the policy is not met, or it cannot be told; neither folder nor key is written.
-    """
-    told: dict[str, Any] = {"schema": schema, "target": target, "identifiers": identifiers, "public": public}
-    told |= {"person": person, "seed": seed}
-    whole = {"level": level, "strata": strata, "holdout": holdout, "no_rules": no_rules or None, "rare": rare}
-    check_folder(folder, overwrite=overwrite)
-    if method is None and mechanism is None and recipe is None:
-        first = _first_rows(source, encoding) if engine == "chunks" else _on_cluster(source, master)
-        method = _usual(parameters, first)
-    chosen, told, policy = _as_told(mechanism, method, parameters, {**told, **whole}, recipe, policy)
-    check_budget(budget)
-    asked = asked_policy(policy, report=report, despite=despite_policy)
-    moved = isinstance(chosen, Geometric)
-    if (new_key is not None or batch_rows is not None) and not moved:
-        raise OptionError("keys and batches are for methods that move a file row by row; leave them out")
-    told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
-    said: dict[str, Any] = {
-        "report": report,
-        "budget": budget,
-        "known": tuple(known),
-        "signer": signer_of(sign, rehearsal=told["seed"] is not None),
-        "overwrite": overwrite,
-        "spreadsheet_safe": spreadsheet_safe,
-        "policy": asked,
-        "despite_policy": despite_policy,
-    }
-    if moved:
-        said |= {"new_key": new_key, "batch_rows": batch_rows, "sample_rows": sample_rows}
-        if engine == "spark":
-            return release_moved_on_spark(source, folder, chosen, told, master=master, **said)
-        return release_moved(source, folder, chosen, told, encoding=encoding, **said)
-    said |= {"memory": memory, "form": form, "command": command}
-    if engine == "spark":
-        return release_on_spark(source, folder, chosen, told, master=master, **said)
-    return release_by_cells(source, folder, chosen, told, resume_key=resume_key, encoding=encoding, **said)
-
-
-def _as_told(
-    mechanism: Mechanism | None,
-    method: str | None,
-    parameters: Mapping[str, Any],
-    told: dict[str, Any],
-    recipe: Recipe | str | Path | None,
-    policy: Policy | str | Path | None,
-) -> tuple[Mechanism, dict[str, Any], Policy | str | Path | None]:
-    """Mechanism, choices and policy of a run: a recipe's, where there is one, and those that may be told beside it."""
-    if recipe is None:
-        return _chosen(mechanism, method, parameters, told), told, policy
-    recipe = load_recipe(recipe, {**parameters, **told, "mechanism": mechanism, "method": method})
-    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules", "rare", "rows", "where", "keep_persons"):
-        said = getattr(recipe, name)
-        if name in told:
-            told[name] = said if told[name] is None else told[name]
-        elif said not in (None, False):
-            raise OptionError(f"the recipe says {name!r}, which needs all rows at once; a file goes in batches")
-    mechanism = make_mechanism(recipe.method, {**recipe.parameters, **_with_key(parameters)})
-    return mechanism, told, policy_of(recipe) if policy is None else policy
-
-
-def _usual(parameters: Mapping[str, Any], rows: int) -> str:
-    """Method where none is named, of a table of so many rows or more."""
-    return usual_method([name for name, value in parameters.items() if value is not None], rows)
-
-
-def _first_rows(path: str | Path, encoding: str) -> int:
-    """Rows of a file; where it does not say, those of its beginning."""
-    source = open_source(path, encoding=encoding)
-    return len(source.head(source.schema.names, FEWEST_FOR_CHAIN)) if source.rows is None else source.rows
-
-
-def _on_cluster(path: str | Path, master: str | None) -> int:
-    """First rows of a file that a cluster reads."""
-    return int(read_on_spark(spark_session(master), str(path)).limit(FEWEST_FOR_CHAIN).count())
-
-
-def _chosen(
-    mechanism: Mechanism | None, method: str | None, parameters: Mapping[str, Any], told: Mapping[str, Any]
-) -> Mechanism:
-    """Mechanism that was given, or the one of the method's name and parameters."""
-    if mechanism is not None:
-        if method is not None or parameters:
-            name = next(iter(parameters), "method")
-            raise OptionError(f"a mechanism was given, which says what {name!r} says; leave one of them out")
-        return mechanism
-    assert method is not None
-    settled = _with_key(parameters)
-    if method in _LEVELLED and settled.get("k") is None:
-        settled["k"] = _usual_k(told, allow_level_1=settled.get("allow_level_1") is True)
-    if settled.get("k") == 1 and settled.get("allow_level_1") is None and "allow_level_1" in all_parameters():
-        raise LevelError("k is 1, which is no protection; take --k 2 or more, or say --allow-level-1 as well")
-    return make_mechanism(method, settled)
-
-
-def _with_key(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters that were told, a key read where its file was; a recipe holds none."""
-    key = parameters.get("key")
-    return {**parameters, "key": Key.load(key)} if isinstance(key, str | Path) else dict(parameters)
-
-
-def _usual_k(told: Mapping[str, Any], *, allow_level_1: bool) -> int:
-    if told.get("level") is None and not (allow_level_1 and told["schema"] is not None):
-        return 10
-    return 1 if allow_level_1 else 2
-
-
-def load_recipe(recipe: Recipe | str | Path, told: Mapping[str, Any]) -> Recipe:
-    """Recipe that is to be run again, read once it is sure that nothing else says what it says."""
-    for name in (
-        "mechanism",
-        "method",
-        *all_parameters(),
-        "level",
-        "strata",
-        "target",
-        *_COLUMNS,
-        "schema",
-        "no_rules",
-        "rare",
-        "rows",
-        "where",
-        "keep_persons",
-    ):
-        if told.get(name) not in (None, (), []):
-            option = _COLUMNS.get(name, name).replace("_", "-")
-            raise OptionError(f"--recipe already says what --{option} says; edit the recipe or leave one out")
-    return recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
