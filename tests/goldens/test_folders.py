@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +45,19 @@ def test_a_seeded_run_writes_the_folder_that_it_wrote_before(name: str, tmp_path
 def test_a_seeded_run_measures_what_it_measured_before(name: str, tmp_path: Path) -> None:
     play(name, tmp_path / name, report=True)
     assert_alike(findings(tmp_path / name), (FROZEN / name / FINDINGS).read_text("utf-8"), FINDINGS)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="needs a processor that can play older ones")
+@pytest.mark.parametrize("processor", ["Prescott", "Nehalem", "Sandybridge", "Haswell"])
+def test_older_processors_write_the_same_folders(processor: str, tmp_path: Path) -> None:
+    """Linear algebra takes other ways on each of them: signs and ties must not hang on its last digits."""
+    names = [name for name in RUNS if name.startswith(("condense", "classwise", "laplace", "stream", "joint", "chain"))]
+    told = os.environ | {"OPENBLAS_CORETYPE": processor}
+    subprocess.run([sys.executable, "-m", "tests.goldens.runs", str(tmp_path), *names], env=told, check=True)
+    for name in names:
+        made = dict(texts(tmp_path / name))
+        for file in ("release-table.csv", "release-schema.toml"):
+            assert_alike(made[file], (FROZEN / name / file).read_text("utf-8"), file)
+        if name in REPORTED:
+            assert_alike(findings(tmp_path / name), (FROZEN / name / FINDINGS).read_text("utf-8"), FINDINGS)

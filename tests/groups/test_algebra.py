@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.core.groups import Groups, concat, split_groups, summarize
+from sfumato.core.groups.model import eigen
 from tests.groups.drawn_groups import merge, random_groups
 
 
@@ -53,14 +54,22 @@ def test_the_halves_of_an_even_group_lie_a_quarter_of_the_range_from_its_mean() 
 
 
 @pytest.mark.parametrize("turned", [1.0, -1.0])
-def test_the_first_half_lies_where_the_largest_component_of_the_longest_axis_is_smaller(turned: float) -> None:
+def test_the_first_half_lies_on_the_side_that_the_axis_does_not_point_to(turned: float) -> None:
     longest = turned * np.array([[0.3, -0.9, 0.2], [-0.8, 0.1, 0.5]])
     scatter = 10.0 * longest[:, :, None] * longest[:, None, :] + np.eye(3)
     parent = Groups(np.array([6, 7]), np.zeros((2, 3)), scatter, np.full(2, 12.0), np.array([2, 2]))
     left, right = split_groups(parent)
-    places = (np.arange(2), [1, 0])
-    assert (left.mean[places] < 0.0).all()
-    assert (right.mean[places] > 0.0).all()
+    towards = np.cos([1.0, 2.0, 3.0])
+    assert (left.mean @ towards < 0.0).all()
+    assert (right.mean @ towards > 0.0).all()
+
+
+def test_eigenvectors_are_those_of_the_matrix_and_turned_to_one_side() -> None:
+    rows = np.random.default_rng(11).standard_normal((40, 12, 5))
+    symmetric = rows.transpose(0, 2, 1) @ rows
+    values, vectors = eigen(symmetric)
+    np.testing.assert_allclose(symmetric @ vectors, vectors * values[:, None, :], atol=1e-9)
+    assert (np.cos(np.arange(1.0, 6.0)) @ vectors > 0.0).all()
 
 
 def test_halves_inherit_the_highest_level_and_share_the_sum() -> None:

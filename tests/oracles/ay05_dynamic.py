@@ -7,6 +7,7 @@ raised.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -106,10 +107,10 @@ def split(m: Condensed, name: int) -> list[Condensed]:
     lambda1, e1 = eigenvalues[-1], eigenvectors[:, -1]
     if len(eigenvalues) > 1 and lambda1 - eigenvalues[-2] <= 1e-3 * lambda1:
         raise Tie  # the axis is not determined well enough
-    largest = np.sort(np.abs(e1))[-2:]
-    if len(largest) > 1 and largest[1] - largest[0] <= NEAR:
+    side = sum(math.cos(place + 1) * component for place, component in enumerate(e1))
+    if abs(side) <= NEAR:
         raise Tie  # the side of the first piece is not
-    e1 = e1 * np.sign(e1[np.abs(e1).argmax()])
+    e1 = e1 * math.copysign(1.0, side)
     a = np.sqrt(12.0 * lambda1)
     n1 = m.n // 2
     f = n1 / m.n

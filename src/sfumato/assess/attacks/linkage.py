@@ -37,6 +37,7 @@ __all__ = [
 _View = Callable[[Matrix], Matrix]
 _RIDGE = 0.01  # of the mean variance: categories that nobody or everybody has leave the covariance without an inverse
 _SLACK = 1e-9  # distances that differ by less are equal
+_DIGITS = 9  # of whitened coordinates, whose last ones differ between machines: people who are equally near stay so
 _SEATS = 10  # a round of the control gives at most one seat in so many to held-out people
 _BLOCK = 4_000_000  # distances that are held at a time
 _PAIRS = 500_000_000  # most comparisons in one search without a tree: fewer people are attacked in a larger table
@@ -102,7 +103,7 @@ def _views(study: Study, wide: Study, known: Mapping[str, Sequence[str]]) -> dic
     white = whitening(own(wide.released))
     views: dict[str, _View] = {
         "euclid": own,
-        "mahalanobis": lambda rows: own(rows) @ white,
+        "mahalanobis": lambda rows: np.round(own(rows) @ white, _DIGITS),
         "rank": lambda rows: rank_view(own(rows), study.layout),
     }
     return views | {name: _within(wide.coordinates(columns)) for name, columns in known.items()}
@@ -115,6 +116,8 @@ def _within(coordinates: Places) -> _View:
 def whitening(rows: Matrix) -> Matrix:
     """The matrix after which Euclid's distance is Mahalanobis', with a ridge of a hundredth of the mean variance.
 
+    Of all such matrices the symmetric one: no choice of axes is left, which would differ between machines.
+
     Examples
     --------
     >>> rows = np.array([[-2.0, -1.0], [-2.0, 1.0], [2.0, -1.0], [2.0, 1.0]])
@@ -126,7 +129,7 @@ def whitening(rows: Matrix) -> Matrix:
     covariance = centred.T @ centred / len(rows)
     ridge = _RIDGE * float(np.trace(covariance)) / d
     values, vectors = np.linalg.eigh(covariance + (ridge or 1.0) * np.eye(d))
-    return np.asarray(vectors / np.sqrt(values))
+    return np.asarray(vectors / np.sqrt(values) @ vectors.T)
 
 
 def rank_view(rows: Matrix, layout: Layout) -> Matrix:

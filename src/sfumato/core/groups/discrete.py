@@ -185,12 +185,12 @@ def category_counts(groups: Groups, block: Block, missing: NDArray[np.int64]) ->
     counts: NDArray[np.int64] = np.floor(exact).astype(np.int64)
     lacking = present - counts.sum(axis=1)
     for group in np.flatnonzero(lacking != 0):
-        remainder = exact[group] - counts[group]
+        remainder = np.round(exact[group] - counts[group], 9)  # of equal ones, which round differently, the first
         for category in np.argsort(-remainder, kind="stable")[: max(lacking[group], 0)]:
             counts[group, category] += 1
         short = present[group] - counts[group].sum()
         if short:  # no mass at all, or more than the remainders can hold
-            counts[group, int(np.argmax(exact[group]))] += short
+            counts[group, int(np.argmax(np.round(exact[group], 9)))] += short
     return counts
 
 

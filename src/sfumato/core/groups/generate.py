@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.groups.discrete import discretize
-from sfumato.core.groups.model import Groups
+from sfumato.core.groups.model import Groups, eigen
 from sfumato.core.progress import tell
 from sfumato.core.records import BlockKind, Layout
 from sfumato.core.threads import one_blas_thread
@@ -77,7 +77,7 @@ def axes_of(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
 
     An eigenvalue that is rounding alone counts as 0: its root would be visible.
     """
-    eigenvalues, eigenvectors = np.linalg.eigh(covariance)
+    eigenvalues, eigenvectors = eigen(covariance)
     rounding = eigenvalues[:, -1:] * (covariance.shape[-1] * np.finfo(np.float64).eps)
     reach = np.sqrt(12.0 * np.where(eigenvalues > rounding, eigenvalues, 0.0))
     return np.asarray(reach[:, :, None] * eigenvectors.transpose(0, 2, 1))
@@ -163,7 +163,7 @@ def draw_from_gram(centred: NDArray[np.float64], uniform: NDArray[np.float64]) -
     -----
     Where eigenvalues are equal the axes are not unique, and this way may choose others than the covariance does.
     """
-    _, vectors = np.linalg.eigh(centred @ centred.transpose(0, 2, 1))
+    _, vectors = eigen(centred @ centred.transpose(0, 2, 1))
     weights = (uniform - 0.5) @ vectors.transpose(0, 2, 1)
     weights *= np.sqrt(12.0 / centred.shape[1])
     return np.asarray(weights @ centred)

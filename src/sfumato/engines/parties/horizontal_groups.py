@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.errors import BadInput
+from sfumato.core.groups.model import eigen
 from sfumato.core.records import BlockKind, Layout
 from sfumato.engines.parties.groupwise import next_to_fill, row_blocks, shared_sum, tell_numbers
 from sfumato.engines.parties.plan import JointPlan
@@ -281,7 +282,7 @@ def first_centres(session: Session, pool: JointRows, g: int) -> Whole:
         mean, covariance = sums[:d], np.zeros((d, d))
         covariance[upper] = sums[d:]
         covariance = covariance + np.triu(covariance, 1).T - mean[:, None] * mean
-        lengths, axes = np.linalg.eigh(covariance)
+        lengths, axes = eigen(covariance)
         points = mean + rng.standard_normal((g, d)) * np.sqrt(np.maximum(lengths, 0.0)) @ axes.T
         away = np.sqrt((points**2).sum(axis=1, keepdims=True) / pool.reach)
         drawn = encode(points / np.maximum(1.0, away), pool.bits)  # none beyond where rows can be

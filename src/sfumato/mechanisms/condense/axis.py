@@ -34,7 +34,7 @@ def leading_axis(
 
     The upper triangle of d rows is given, one row after the other; ``matrix`` (d, w) and ``lines`` (6, w)
     are for work, with w from `padded`.
-    The component of e1 that is largest, the first of equals, is positive, so that each piece of a split has its side.
+    The sign of e1 is that of `sfumato.core.groups.model.eigen`, so that each piece of a split has its side.
     """
     d = e1.shape[0]
     scale = 0.0
@@ -180,17 +180,16 @@ def _inverse_iteration(
 
 @inner
 def _normalize(vector: NDArray[np.float64]) -> None:
-    """Scale to length 1, with the largest component positive."""
-    largest = 0
+    """Scale to length 1, on the side that `sfumato.core.groups.model.eigen` takes."""
+    largest = 0.0
     for t in range(vector.shape[0]):
-        if abs(vector[t]) > abs(vector[largest]):
-            largest = t
-    by = vector[largest]
-    length = 0.0
+        largest = max(largest, abs(vector[t]))
+    length, side = 0.0, 0.0
     for t in range(vector.shape[0]):
-        vector[t] /= by
+        vector[t] /= largest
         length += vector[t] * vector[t]
-    length = np.sqrt(length)
+        side += np.cos(t + 1.0) * vector[t]
+    length = -np.sqrt(length) if side < 0.0 else np.sqrt(length)
     for t in range(vector.shape[0]):
         vector[t] /= length
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.groups.model import eigen
 from sfumato.core.laws.integers import draw_laplace
 from sfumato.core.laws.noise import DiscreteLaplace
 
@@ -34,7 +35,7 @@ CONSTANT = 1
 
 def principal_axes(covariance: _Matrix) -> _Matrix:
     """Infer the transform matrix M from a group's statistics: its columns are the axes, the longest first [line 14]."""
-    return np.ascontiguousarray(np.linalg.eigh(covariance)[1][:, ::-1])
+    return np.ascontiguousarray(eigen(covariance)[1][:, ::-1])
 
 
 def project(values: _Matrix, axes: _Matrix) -> _Matrix:
