@@ -217,7 +217,9 @@ def test_a_row_that_changes_what_a_column_is_is_found_wherever_it_stands() -> No
     ("mechanism", "told", "words"),
     [
         (sf.Swapping(), {"target": "town"}, "'swap' needs all rows at once"),
-        (sf.AdditiveNoise(), {}, "'noise' needs all rows at once"),
+        (sf.LaplacePCA(), {}, "'laplace-pca' needs all rows at once"),
+        (sf.AdditiveNoise(correlated=True), {}, "--correlated needs all rows at once"),
+        (sf.AdditiveNoise(enhance=0.1), {}, "--enhance needs all rows at once"),
         (FAST, {"rows": 10}, "--rows needs all rows at once"),
         (FAST, {"keep_persons": True}, "--keep-persons needs all rows at once"),
         (FAST, {"holdout": 1.5}, "between 0 and 1"),

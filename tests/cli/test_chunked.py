@@ -93,7 +93,7 @@ def test_a_chunked_release_can_be_signed(run: Run, table: Path) -> None:
 
 REFUSED = {
     "another method": ("in.csv", "--method", "swap", "--chunked"),
-    "noise": ("in.csv", "--method", "noise", "--chunked"),
+    "noise by principal components": ("in.csv", "--method", "laplace-pca", "--chunked"),
     "standard input": ("-", "--method", "rotate", "--new-key", "key.toml", "--chunked"),
     "a database": ("sqlite:///x.db", "--query", "select 1", "--method", "rotate", "--new-key", "key.toml", "--chunked"),
     "rows held out": ("in.csv", "--method", "rotate", "--new-key", "key.toml", "--chunked", "--holdout", "0.2"),

@@ -31,6 +31,7 @@ __all__ = [
     "extent_of_labels",
     "extent_of_numbers",
     "fit_grid",
+    "fitting_moments",
     "has_bounds",
     "label_of",
     "mean_and_scale",
@@ -235,17 +236,22 @@ def mean_and_scale(numbers: NDArray[np.float64], grid: Grid, field: Field) -> tu
         return low, 1.0
     size = high - low
     shares = (places - low) / size  # so that no square overflows or vanishes
-    mean, spread = low + size * float(shares.mean()), size * float(shares.std())
+    mean, spread = fitting_moments(low + size * float(shares.mean()), size * float(shares.std()), grid)
     if grid.step is None:
-        return mean, spread if spread > _SMALLEST else 1.0
-    if spread > _WIDE:
-        mean = float(np.rint(mean))
+        return mean, spread
     if max(high - mean, mean - low) >= WIDEST:
         raise SchemaError(
             f"column {field.name!r} spans more than 2^51 steps, which cannot be averaged exactly; give it a coarser "
             "step, or declare it an identifier or nominal"
         )
     return mean, spread
+
+
+def fitting_moments(mean: float, spread: float, grid: Grid) -> tuple[float, float]:
+    """Mean and deviation in places of a grid, from which each comes back."""
+    if grid.step is None:
+        return mean, spread if spread > _SMALLEST else 1.0
+    return float(np.rint(mean)) if spread > _WIDE else mean, spread
 
 
 def _number(bound: Bound, field: Field, *, upwards: bool = False) -> float:

@@ -9,11 +9,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.coordinates import columns_of
 from sfumato.core.errors import SchemaError, SfumatoError
+from sfumato.core.records import BlockKind
 from sfumato.engines.cells.cell import LEVEL, OUTSIDE, ROW
 from sfumato.engines.cells.cuts import Cuts, leaves_of
 from sfumato.engines.cells.learn import Learned
 from sfumato.engines.cells.reading import Run
+from sfumato.engines.chunks.means import ExactMean
+from sfumato.mechanisms.perturb.noise import AdditiveNoise, MultiplicativeNoise
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, rules_within
 from sfumato.tables.schema import Role, Schema
@@ -26,6 +30,8 @@ class Counted:
     """What was counted while rows were cut: grows run by run.
 
     ``rows`` of each leaf and, where rows are not people, ``people`` of each; those of each part, and of the table.
+    ``moments`` are what a method that adds noise must know: of each number the exact sums of coordinates and of their
+    squares, in the smallest units of a double and base 16, and how many there are.
     """
 
     rows: list[int]
@@ -36,6 +42,30 @@ class Counted:
     people: list[int] | None = None
     people_of_parts: list[int] = field(default_factory=list)
     people_of_all: int = 0
+    moments: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+
+    def add(self, other: Counted) -> None:
+        """Add what was counted of other rows, but for people, who may be the same."""
+        self.rows = [one + two for one, two in zip(self.rows, other.rows, strict=True)]
+        self.recoded, self.filled = self.recoded + other.recoded, self.filled + other.filled
+        self.held_out += other.held_out
+        for rule, broken in other.broken.items():
+            self.broken[rule] = self.broken.get(rule, 0) + broken
+        for name, (sums, squares, count) in other.moments.items():
+            own = self.moments.get(name, ("0", "0", 0))
+            self.moments[name] = _added(own[0], sums), _added(own[1], squares), own[2] + count
+
+    def mean_and_deviation(self) -> dict[str, tuple[float, float]]:
+        """Of each number whose moments were counted, in its coordinates, each rounded once."""
+        found = {}
+        for name, (sums, squares, count) in self.moments.items():
+            mean, square = (ExactMean(int(text, 16), count).mean for text in (sums, squares)) if count else (0.0, 0.0)
+            found[name] = mean, float(np.sqrt(max(0.0, square - mean * mean)))
+        return found
+
+
+def _added(one: str, two: str) -> str:
+    return f"{int(one, 16) + int(two, 16):x}"
 
 
 class _People:
@@ -109,6 +139,7 @@ class Cutter:
             self.counted.recoded += recoded
             self.counted.filled += filled
         values = self.learned.job.codec.encode(table.select(self._names)).values
+        self._add_moments(values)
         self._rules.add(table, self.counted.broken)
         leaf = self.cuts.leaf_of(table, values)
         if (leaf < 0).any():
@@ -116,6 +147,20 @@ class Cutter:
         for each, count in enumerate(np.bincount(leaf, minlength=self.cuts.leaves).tolist()):
             self.counted.rows[each] += count
         yield from self._by_leaf(table, run.rows, levels, leaf, persons, outside=False)
+
+    def _add_moments(self, values: NDArray[np.float64]) -> None:
+        """Count the moments of numbers, where noise is measured by them."""
+        if not isinstance(self.learned.plan.mechanism, AdditiveNoise | MultiplicativeNoise):
+            return
+        part = Counted([0] * self.cuts.leaves)
+        for number, missing in columns_of(self.learned.job.codec.layout):
+            if number.kind is BlockKind.NUMBER:
+                there = slice(None) if missing is None else values[:, missing.start] <= 0.5
+                sums, squares, x = ExactMean(), ExactMean(), values[there, number.start]
+                sums.add(x)
+                squares.add(x * x)
+                part.moments[number.column] = (f"{sums.total:x}", f"{squares.total:x}", sums.count)
+        self.counted.add(part)
 
     def cut_outside(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
         """The same of rows that are held out: they go along to be compared, and count for nothing."""

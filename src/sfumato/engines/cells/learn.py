@@ -23,6 +23,7 @@ from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.reading import Chance, Run
 from sfumato.engines.plan import Plan, Prepared, prepare, settle
+from sfumato.mechanisms.perturb.noise import AdditiveNoise, MultiplicativeNoise, check_records
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.cells import absent_cells, plain, read_numbers
 from sfumato.tables.field import DateStep, Field, Kind
@@ -136,6 +137,8 @@ def learn(
     _refuse_crowded(seen.table, plan.schema)
     plan = dataclasses.replace(plan, randomness=randomness)
     job = prepare(seen.table, plan)
+    if isinstance(mechanism, AdditiveNoise | MultiplicativeNoise):
+        check_records(job.records, mechanism)
     held = told.get("holdout")
     return Learned(dataclasses.replace(plan, holdout=held), job, look, seen, sampled, chance)
 

@@ -32,12 +32,14 @@ from sfumato.engines.outcome import Outcome
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.condense.classwise import FLOOR, ClasswiseCondensation, choose_size
 from sfumato.mechanisms.condense.mechanism import Condensation
+from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.mechanisms.randomize.mechanism import Randomization
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.kept_rules import keep_rules
+from sfumato.tables.rescaled import rescale
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import FormulaCount
 
@@ -52,6 +54,7 @@ __all__ = [
     "least_people",
     "run_by_cells",
     "task_of",
+    "with_all_rows",
 ]
 
 ORDER = "\x1forder"
@@ -70,10 +73,14 @@ def in_cells(mechanism: Mechanism, told: Mapping[str, Any]) -> None:
     OptionError
         With what to take in its place.
     """
-    if not isinstance(mechanism, Chain | Condensation | ClasswiseCondensation | Randomization):
+    noise = AdditiveNoise | MultiplicativeNoise
+    if isinstance(mechanism, noise) and (mechanism.correlated or mechanism.enhance):
+        option = "correlated" if mechanism.correlated else "enhance"
+        raise OptionError(f"--{option} needs all rows at once; leave it out, or grant more memory with --memory")
+    if not isinstance(mechanism, Chain | Condensation | ClasswiseCondensation | Randomization | noise):
         raise OptionError(
             f"the method {mechanism.method!r} needs all rows at once, and the table does not go into memory at once; "
-            "take chain, condense, classwise or randomize, or grant more with --memory"
+            "take chain, condense, classwise, randomize or noise, or grant more with --memory"
         )
     for name in ("weight", "rows", "where", "keep_persons"):
         if told.get(name):
@@ -113,6 +120,7 @@ def run_by_cells(
     if counted is None:
         counted = _cut_all(source, Cutter(learned, cuts), told.get("holdout"), spill)
         spill.put("state", [write_json({"mark": mark, "counted": plain_values(counted)}, "canonical").encode()])
+    learned = with_all_rows(learned, counted)
     cells = merged(cuts, counted.rows, counted.people, least_people(learned))
     task, pairs = task_of(learned, counted, native=native, measured=measured)
     bits = bits_of(learned.look.rows)
@@ -170,6 +178,12 @@ def cuts_of(learned: Learned, most_rows: int) -> Cuts:
         along = [starts[name] for name in mechanism.sequence(records) if name in starts]
     values, rows = records.values[here], learned.look.rows
     return cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows, along).with_parts_of(seen)
+
+
+def with_all_rows(learned: Learned, counted: Counted) -> Learned:
+    """What was learnt, with the means and deviations of all rows in the place of those of the sample, if counted."""
+    codec = rescale(learned.job.codec, counted.mean_and_deviation())
+    return dataclasses.replace(learned, job=dataclasses.replace(learned.job, codec=codec))
 
 
 def least_people(learned: Learned) -> int:

@@ -31,6 +31,7 @@ from sfumato.engines.cells.run import (
     in_cells,
     least_people,
     task_of,
+    with_all_rows,
 )
 from sfumato.engines.cells.spill import MemorySpill, frame_of, table_of
 from sfumato.engines.outcome import Outcome
@@ -138,6 +139,7 @@ def run_on_spark(
     learned = learn(frame.limit(HEAD_ROWS).toArrow(), look, mechanism, randomness, told)
     cuts, light = cuts_of(learned, most_rows), learned.to_cut
     counted = _add_up(frames_from(frame, _Cut(numbered, light, cuts, ()).count), Cutter(light, cuts))
+    learned = with_all_rows(learned, counted)
     cells = merged(cuts, counted.rows, counted.people, least_people(learned))
     if not isinstance(told.get("holdout"), float | None):
         raise OptionError("people held out are drawn on the cluster; give --holdout a share, not a file")
@@ -180,12 +182,7 @@ def _add_up(rows: Sequence[Any], cutter: Cutter) -> Counted:
             leaf = int(row["kind"].removeprefix("people "))
             cutter.add_people(leaf, np.frombuffer(bytes(row["frame"]), dtype=np.uint64))
             continue
-        part = typed(Counted, parse_json(bytes(row["frame"])))
-        total.rows = [one + two for one, two in zip(total.rows, part.rows, strict=True)]
-        total.recoded, total.filled = total.recoded + part.recoded, total.filled + part.filled
-        total.held_out += part.held_out
-        for rule, broken in part.broken.items():
-            total.broken[rule] = total.broken.get(rule, 0) + broken
+        total.add(typed(Counted, parse_json(bytes(row["frame"]))))
     return cutter.count()
 
 
