@@ -34,7 +34,7 @@ from sfumato.engines.cells.cell import merge_facts
 from sfumato.engines.cells.cuts import cut_cells, cut_tree, leaf_in, leaves_of, merged
 from sfumato.engines.cells.learn import witnesses
 from sfumato.engines.cells.run import run_by_cells
-from sfumato.engines.cells.size import cell_rows, parse_size, usual_memory
+from sfumato.engines.cells.size import cell_rows, needed_bytes, parse_size, usual_memory
 from sfumato.engines.cells.spill import FileSpill, MemorySpill
 from sfumato.engines.chunks.source import Source, open_source
 from sfumato.engines.outcome import Comparison, Outcome
@@ -312,7 +312,13 @@ def test_sizes_are_read_and_larger_memory_makes_larger_cells() -> None:
             parse_size(wrong)
     assert cell_rows(1, 10) == 100_000
     assert cell_rows(8 << 30, 10) > cell_rows(2 << 30, 10) > 100_000
-    assert usual_memory() > 1 << 26
+    assert 1 << 26 < usual_memory() <= 3 << 29
+
+
+def test_a_million_rows_of_twenty_columns_are_chained_at_once_and_condensed_in_cells() -> None:
+    kinds = pa.schema([(f"x{place}", pa.float64()) for place in range(20)])
+    source = Source(Path("table"), FileForm(FileFormat.ARROW), kinds, 1_000_000)
+    assert needed_bytes(source, None) == needed_bytes(source, "chain") < 3 << 29 < needed_bytes(source, "condense")
 
 
 def test_numbers_by_chance_hang_on_the_row_alone_and_are_spread_evenly() -> None:

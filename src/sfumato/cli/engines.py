@@ -85,11 +85,11 @@ class Place:
         from sfumato.engines.chunks.source import open_source
 
         granted = usual_memory() if self.memory is None else parse_size(self.memory)
-        needed = needed_bytes(open_source(self.source), report=needs["report"])
+        method, whole = _method_of(needs), _first_told(needs, _WHOLE)
+        needed = needed_bytes(open_source(self.source), method)
         if needed <= granted:
             return False
         why = f"the table would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
-        method, whole = _method_of(needs), _first_told(needs, _WHOLE)
         if self.memory is None and (whole is not None or method not in (None, *_IN_CELLS)):
             instead = "--method chain" if whole is None else f"without {whole} it"
             console.note(f"sfumato: {why}; {instead} would go through in cells.")

@@ -67,7 +67,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "keep_persons": ("condense: released persons keep several rows each, under new numbers.", _FLAG),
     "master": ("--engine spark: its master, as spark://host:7077 or local[2].", {"metavar": "URL"}),
     "memory": (
-        "What a run may take, as 512M or 2G.  [default: half of what the machine has]",
+        "What a run may take, as 512M or 2G.  [default: 1.5G, or half of what there is]",
         {"metavar": "SIZE"},
     ),
     "resume_key": (

@@ -116,7 +116,8 @@ def sanitize_file(
     despite_policy : bool
         Release it all the same where it does not; the certificate says so.
     memory : str or int, optional
-        How much a run in cells may take, such as ``"2G"``; by default half of what the machine has.
+        How much a run in cells may take, such as ``"2G"``; by default ``"1.5G"``, or half of
+        what the machine has where that is less.
     resume_key : path, optional
         File of a key that makes a run in cells resumable where it is stopped: written with mode 600 at the first run,
         read at the next, and removed once the release is there. It must not lie in the folder.

@@ -17,7 +17,9 @@ BASE_BYTES = 450 << 20
 """Bytes that the programs themselves take."""
 
 _WORK = 120  # bytes that condensing takes for each cell of the table, beside the table
-_AT_ONCE, _WITH_REPORT = 100, 200  # bytes of a run in memory for each cell of the table
+_AT_ONCE = {"chain": 45}  # bytes of a run in memory for each cell of the table; more where rows become a matrix
+_AS_MATRIX = 90
+_USUAL = 3 << 29
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"\s*(\d{1,6}(?:\.\d{1,3})?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -53,7 +55,7 @@ def size_words(size: int) -> str:
 
 
 def usual_memory() -> int:
-    """Half of the memory that the machine, or what this process is confined to, has."""
+    """1.5 GB, or half of the memory that the machine, or what this process is confined to, has where that is less."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 << 30
     for path in _LIMITS:
         try:
@@ -61,7 +63,7 @@ def usual_memory() -> int:
         except (OSError, ValueError):
             continue
         whole = min(whole, int(text)) if text.isdigit() and int(text) else whole
-    return whole // 2
+    return min(_USUAL, whole // 2)
 
 
 def cell_rows(memory: int, columns: int) -> int:
@@ -69,10 +71,10 @@ def cell_rows(memory: int, columns: int) -> int:
     return max(2 * LEAST_ROWS, (memory - BASE_BYTES) // (_WORK * max(columns, 4)))
 
 
-def needed_bytes(source: Source, *, report: bool) -> int:
-    """Bytes that a run with the whole table in memory would take, about."""
+def needed_bytes(source: Source, method: str | None) -> int:
+    """Bytes that a run with the whole table in memory would take, about; its report takes no more for more rows."""
     columns = max(1, len(source.schema.names))
-    return BASE_BYTES + _rows_about(source, columns) * columns * (_WITH_REPORT if report else _AT_ONCE)
+    return BASE_BYTES + _rows_about(source, columns) * columns * _AT_ONCE.get(method or "chain", _AS_MATRIX)
 
 
 def _rows_about(source: Source, columns: int) -> int:
