@@ -1,9 +1,10 @@
 """Tables in cells: memory and time of a file out of core beside a plain read and write, and what seams cost.
 
-Run from the repository root: ``python benchmarks/speed/large.py file [--rows N] [--effort NAME] [--memory SIZE]`` or
-``python benchmarks/speed/large.py seams [--rows N]``. The file is generated in chunks into a temporary folder, which is
-removed at the end; each case is a process of its own, so that its peak of memory is its own. Seams: sum of squares of
-the groups of a table cut into cells, as `engines.cells` cuts it, beside that of the whole table grouped at once.
+Run from the repository root: ``python benchmarks/speed/large.py file [--rows N] [--method NAME] [--effort NAME]
+[--memory SIZE]`` or ``python benchmarks/speed/large.py seams [--rows N]``. The file is generated in chunks into a
+temporary folder, which is removed at the end; each case is a process of its own, so that its peak of memory is its own.
+Seams: sum of squares of the groups of a table cut into cells, as `engines.cells` cuts it, beside that of the whole
+table grouped at once.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def timed(command: list[str]) -> tuple[float, float]:
     return seconds, int(done.stderr.strip().splitlines()[-1]) / 1024
 
 
-def file(rows: int, effort: str, memory: str) -> None:
+def file(rows: int, method: str, effort: str, memory: str) -> None:
     folder = Path(tempfile.mkdtemp())
     try:
         generate(folder / "big.parquet", rows)
@@ -72,11 +73,13 @@ def file(rows: int, effort: str, memory: str) -> None:
         seconds, megabytes = timed(copy)
         os.unlink(folder / "copy.parquet")
         print(f"plain read and write of {rows} rows: {seconds:.1f} CPU s, {megabytes:.0f} MB")
-        told = ["--engine", "chunks", "--method", "condense", "--effort", effort, "--memory", memory, "--no-report"]
+        told = ["--engine", "chunks", "--method", method, "--memory", memory, "--no-report"]
+        told += ["--effort", effort] if method == "condense" else []
         run = [sys.executable, "-m", "sfumato.cli", "sanitize", str(folder / "big.parquet"), "-o", str(folder / "out")]
         took, peak = timed([*run, *told, "--quiet"])
         ratio, speed = took / seconds, rows / took
-        print(f"in cells, {effort}: {took:.1f} CPU s ({ratio:.0f} times), {peak:.0f} MB, {speed:.0f} rows/s")
+        how = f"{method}, {effort}" if method == "condense" else method
+        print(f"in cells, {how}: {took:.1f} CPU s ({ratio:.0f} times), {peak:.0f} MB, {speed:.0f} rows/s")
     finally:
         shutil.rmtree(folder)
 
@@ -114,12 +117,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", choices=["file", "seams"])
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--method", choices=["chain", "condense", "noise"], default="condense")
     parser.add_argument("--effort", default="default")
     parser.add_argument("--memory", default="1G")
     parser.add_argument("--k", type=int, default=10)
     told = parser.parse_args()
     if told.case == "file":
-        file(told.rows, told.effort, told.memory)
+        file(told.rows, told.method, told.effort, told.memory)
     else:
         seams(told.rows, told.k, told.effort)
 

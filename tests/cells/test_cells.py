@@ -220,14 +220,16 @@ def test_a_row_that_changes_what_a_column_is_is_found_wherever_it_stands() -> No
         (sf.LaplacePCA(), {}, "'laplace-pca' needs all rows at once"),
         (sf.AdditiveNoise(correlated=True), {}, "--correlated needs all rows at once"),
         (sf.AdditiveNoise(enhance=0.1), {}, "--enhance needs all rows at once"),
-        (FAST, {"rows": 10}, "--rows needs all rows at once"),
+        (FAST, {"rows": 3}, "3 rows are too few for the [0-9]+ cells"),
+        (sf.Chain(), {"where": "age > 60"}, "--where needs all rows at once"),
+        (sf.AdditiveNoise(), {"rows": 10}, "'noise' makes no rows anew"),
         (FAST, {"keep_persons": True}, "--keep-persons needs all rows at once"),
         (FAST, {"holdout": 1.5}, "between 0 and 1"),
     ],
 )
 def test_what_needs_all_rows_at_once_is_refused(mechanism: Any, told: dict[str, Any], words: str) -> None:
     with pytest.raises(OptionError, match=words):
-        run(people(60), mechanism, **told)
+        run(people(60).drop_columns(["who", "level"]), mechanism, most_rows=12, **told)
 
 
 @examples(30)

@@ -25,6 +25,7 @@ from sfumato.core.facts import (
     HeldOut,
     PersonsBounded,
     RareValues,
+    RowsDrawn,
     Shuffled,
     Stratified,
 )
@@ -37,7 +38,7 @@ from sfumato.engines.chunks.source import open_source
 from sfumato.engines.outcome import Comparison
 from sfumato.mechanisms.chain import columns as of_chain
 from sfumato.publish import large, verify_release
-from tests.cells.test_cells import KEY, people, run, the
+from tests.cells.test_cells import FAST, KEY, people, run, the
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as at_the_command_line  # noqa: F401 - a fixture
 
@@ -172,6 +173,22 @@ def test_a_column_that_some_cells_draw_twice_is_said_to_be_and_other_columns_are
     other = Chained(("age", "town"), (1, 1), (60, 60), (0, 0), 60, 60, 5, 20, 5, 5, 0, 7, 9)
     with pytest.raises(PrivacyRefusal, match="different facts"):
         merge_facts([(one,), (other,)], [60, 60], persons=None, classes=2, pairs=0)
+
+
+@pytest.mark.parametrize(("mechanism", "rows"), [(CHAIN, 2000), (CHAIN, 101), (FAST, 333)])
+def test_rows_that_are_asked_for_are_shared_out_by_the_sizes_of_cells(
+    mechanism: Any, rows: int, cells: list[DoneCell]
+) -> None:
+    outcome = run(people(), mechanism, person="who", rows=rows)
+    made = the(RowsDrawn, outcome)
+    assert (made.rows, made.where) == (rows, "")
+    assert made.records == outcome.rows_in
+    assert outcome.rows_out == the(Shuffled, outcome).rows == rows
+    assert isinstance(outcome.table, pa.Table)
+    assert outcome.table.num_rows == rows
+    assert len(cells) > 2
+    if mechanism is CHAIN:  # which leaves no record out: no cell is a row away from its share
+        assert all(abs(each.table.num_rows - rows * each.rows_in / 900) < 1.0 for each in cells)
 
 
 def test_whole_places_are_measured_with_all_released_rows_that_lie_there(monkeypatch: pytest.MonkeyPatch) -> None:

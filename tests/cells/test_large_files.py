@@ -75,7 +75,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "a key in the folder": ("people.parquet", "--resume-key", "out/key", "--method", "condense"),
     "an engine and another": ("people.parquet", "--engine", "memory", "--resume-key", "key", "--method", "condense"),
     "standard input": ("-", "--engine", "chunks", "--method", "condense"),
-    "rows to choose": ("people.parquet", "--engine", "chunks", "--method", "condense", "--rows", "5"),
+    "rows to choose": ("people.parquet", "--engine", "chunks", "--where", "age > 60"),
     "batches in memory": ("people.parquet", "--batch-rows", "5", "--method", "condense"),
     "a workbook": ("people.parquet", "--engine", "chunks", "--method", "condense", "--format", "xlsx"),
     "marks of decimals": ("people.parquet", "--engine", "chunks", "--method", "condense", "--decimal", ","),

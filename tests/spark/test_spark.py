@@ -68,7 +68,8 @@ def test_with_no_method_named_a_cluster_draws_the_chains_of_memory(tmp_path: Pat
         assert release.certificate.facts == expected.certificate.facts
         pa.parquet.write_table(table, tmp_path / "people.parquet")
         sf.sanitize_file(tmp_path / "people.parquet", tmp_path / "out", engine="spark", master="local[2]", **told)
-        numbers, few = table.select(["age", "since", "pay"]), {"seed": 5, "rows_are_people": True, "report": False}
+        numbers = table.select(["age", "since", "pay"])
+        few: dict[str, Any] = {"seed": 5, "rows_are_people": True, "report": False}
         noised = sf.sanitize(spark.createDataFrame(numbers).repartition(3), sf.AdditiveNoise(), memory="2G", **few)
         same = pa.table(noised.table.toArrow())
         read = spark.createDataFrame(numbers).repartition(3).toArrow()  # rows in the order that the cluster has them

@@ -18,9 +18,9 @@ __all__ = ["WHERE", "Place", "refuse_in_chunks"]
 WHERE = ("engine", "master", "memory", "resume_key", "chunked", "batch_rows")
 """Options that say where a run is made: what to try next may be another method, which goes elsewhere."""
 
-_WHOLE = ("weight", "rows", "where", "keep_persons")  # that no engine but memory knows
+_WHOLE = ("weight", "where", "keep_persons")  # that no engine but memory knows
 _IN_CELLS = ("chain", "condense", "condense-paper", "classwise", "noise", "randomize")
-_MOVED = ("holdout", "level", "strata", "rare", "no_rules", *_WHOLE)  # that a file moved in batches does not know
+_MOVED = ("holdout", "level", "strata", "rare", "rows", "no_rules", *_WHOLE)  # nor a file that is moved in batches
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,7 @@ def sanitize(
     shape = (delimiter, decimal, sheet, query)
     if place.is_chunked(console, shape, run):
         refuse_in_chunks(place, form, shape, {**run, "holdout": holdout})
-        for name in ("weight", "rows", "where", "keep_persons"):
+        for name in ("weight", "where", "keep_persons"):
             del run[name]
         outside = _holdout(holdout, {"encoding": encoding})
         written = place.form if form is None else FileForm(FileFormat(form))

@@ -45,6 +45,7 @@ def sanitize_file(
     holdout: float | Any | None = None,
     no_rules: bool | None = None,
     rare: str | None = None,
+    rows: int | None = None,
     new_key: str | Path | None = None,
     batch_rows: int | None = None,
     sample_rows: int = SAMPLE_ROWS,
@@ -87,7 +88,7 @@ def sanitize_file(
         By default proposed from the sample; bounds and steps seen there do not bind the other rows.
     target, identifiers, person, rows_are_people, public
         As in `sanitize`.
-    level, strata, holdout, no_rules, rare
+    level, strata, holdout, no_rules, rare, rows
         As in `sanitize`; not for geometric methods.
     new_key : path, optional
         Draw a key, with the spreads of the sample, and write it here before the table.
@@ -138,6 +139,7 @@ def sanitize_file(
     told: dict[str, Any] = {"schema": schema, "target": target, "identifiers": identifiers, "public": public}
     told |= {"person": person, "seed": seed}
     whole = {"level": level, "strata": strata, "holdout": holdout, "no_rules": no_rules or None, "rare": rare}
+    whole["rows"] = rows
     check_folder(folder, overwrite=overwrite)
     if method is None and mechanism is None and recipe is None:
         first = _first_rows(source, encoding) if engine == "chunks" else _on_cluster(source, master)

@@ -23,6 +23,7 @@ from sfumato.core.facts import (
     Grouped,
     PersonsApart,
     PersonsBounded,
+    RowsDrawn,
     Scored,
     Shuffled,
     Synthesized,
@@ -56,6 +57,7 @@ class CellTask:
 
     ``mechanism`` is that of the plan, with what it would choose from all rows chosen; ``share`` of a cell's
     neighbourhoods are kept to be measured, ``rows`` are those of the table and ``highest`` is its highest level.
+    ``wanted`` are the rows to make of each cell, where the owner says how many.
     """
 
     plan: Plan
@@ -67,6 +69,7 @@ class CellTask:
     highest: int
     share: float
     native: bool = False
+    wanted: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return f"CellTask({self.plan!r})"
@@ -113,7 +116,8 @@ def sanitize_cell(table: pa.Table, task: CellTask, number: int) -> DoneCell:
     table = table.take(pc.sort_indices(table, sort_keys=[(ROW, "ascending")]))
     out = table.column(OUTSIDE).to_numpy()
     outside, inside = table.filter(pa.array(out)), table.filter(pa.array(~out))
-    plan = dataclasses.replace(task.plan, mechanism=task.mechanism, found_rules=False)
+    rows = task.wanted[number] if task.wanted else None
+    plan = dataclasses.replace(task.plan, mechanism=task.mechanism, found_rules=False, rows=rows)
     rng = plan.randomness.generator(f"cell {number}")
     job = _prepared(inside, task)
     with one_blas_thread():  # sums in one order, whoever does the cell
@@ -232,6 +236,9 @@ def _sum_of(fact: Fact, alike: list[Any], persons: int | None, classes: int, pai
             total, varying = _chain_of(alike), {*_COLUMNWISE, *_OF_CHAIN, "asked_min", "asked_max"}
         case Synthesized() | Shuffled():
             total, varying = dataclasses.replace(fact, rows=sum(each.rows for each in alike)), {"rows"}
+        case RowsDrawn():
+            varying = {"records", "rows"}
+            total = dataclasses.replace(fact, **{name: sum(getattr(each, name) for each in alike) for name in varying})
         case Scored():
             total = Scored(max(each.columns for each in alike), min(each.k for each in alike))
             varying = {"columns", "k"}

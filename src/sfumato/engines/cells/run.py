@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -19,7 +19,7 @@ from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
 from sfumato.engines.cells.cell import CellTask, DoneCell, merge_facts, sanitize_cell
-from sfumato.engines.cells.cuts import Cuts, cut_cells, merged
+from sfumato.engines.cells.cuts import LEAST_ROWS, Cuts, cut_cells, merged
 from sfumato.engines.cells.cutting import Counted, Cutter, kept_rules
 from sfumato.engines.cells.learn import SAMPLE_ROWS, Learned, Look, learn, look_at
 from sfumato.engines.cells.measured import DRAWN, LABEL, MET, ORIGIN, comparison_of
@@ -46,6 +46,7 @@ from sfumato.tables.spreadsheet import FormulaCount
 __all__ = [
     "ORDER",
     "Into",
+    "apportioned",
     "bits_of",
     "cuts_of",
     "frames_of",
@@ -82,7 +83,7 @@ def in_cells(mechanism: Mechanism, told: Mapping[str, Any]) -> None:
             f"the method {mechanism.method!r} needs all rows at once, and the table does not go into memory at once; "
             "take chain, condense, classwise, randomize or noise, or grant more with --memory"
         )
-    for name in ("weight", "rows", "where", "keep_persons"):
+    for name in ("weight", "where", "keep_persons"):
         if told.get(name):
             option = name.replace("_", "-")
             raise OptionError(f"--{option} needs all rows at once; leave it out, or grant more memory with --memory")
@@ -122,8 +123,8 @@ def run_by_cells(
         spill.put("state", [write_json({"mark": mark, "counted": plain_values(counted)}, "canonical").encode()])
     learned = with_all_rows(learned, counted)
     cells = merged(cuts, counted.rows, counted.people, least_people(learned))
-    task, pairs = task_of(learned, counted, native=native, measured=measured)
-    bits = bits_of(learned.look.rows)
+    task, pairs = task_of(learned, counted, cells, native=native, measured=measured)
+    bits = bits_of(learned)
     for number, leaves in enumerate(cells):
         if not spill.has(f"cell-{number}"):
             done = sanitize_cell(spill.rows(leaves), task, number)
@@ -176,7 +177,9 @@ def cuts_of(learned: Learned, most_rows: int) -> Cuts:
     if isinstance(mechanism, Chain):
         starts = {block.column: block.start for block in records.layout if block.kind is BlockKind.NUMBER}
         along = [starts[name] for name in mechanism.sequence(records) if name in starts]
-    values, rows = records.values[here], learned.look.rows
+    values, rows, wanted = records.values[here], learned.look.rows, learned.plan.rows or 0
+    if wanted > rows:  # what is made of a cell goes into memory too
+        most_rows = max(min(most_rows, 2 * LEAST_ROWS), most_rows * rows // wanted)
     return cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows, along).with_parts_of(seen)
 
 
@@ -191,9 +194,35 @@ def least_people(learned: Learned) -> int:
     return max(learned.look.highest, learned.plan.mechanism.traits.floor or 2)
 
 
-def bits_of(rows: int) -> int:
+def bits_of(learned: Learned) -> int:
     """Bits of its number that tell the bucket of a released row."""
+    rows = max(learned.look.rows, learned.plan.rows or 0)
     return max(0, int(np.ceil(np.log2(max(1.0, rows / _BUCKET_ROWS)))))
+
+
+def apportioned(rows: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """So many rows shared out among cells by their sizes, the largest remainders rounded up.
+
+    Raises
+    ------
+    OptionError
+        Where a cell would get none.
+
+    Examples
+    --------
+    >>> apportioned(10, [500, 300, 250])
+    (5, 3, 2)
+    """
+    whole = [rows * size // sum(sizes) for size in sizes]
+    rest = sorted(range(len(sizes)), key=lambda place: (-(rows * sizes[place] % sum(sizes)), place))
+    for place in rest[: rows - sum(whole)]:
+        whole[place] += 1
+    if not all(whole):
+        raise OptionError(
+            f"{rows} rows are too few for the {len(sizes)} cells that the table was cut into; ask for more rows, or "
+            "grant more memory with --memory"
+        )
+    return tuple(whole)
 
 
 def parts_of(learned: Learned) -> tuple[str, ...]:
@@ -214,7 +243,9 @@ def _outside(holdout: Any, cutter: Cutter) -> Iterator[tuple[int, pa.Table]]:
     yield from cutter.cut_outside(Run(table, np.arange(first, first + table.num_rows)))
 
 
-def task_of(learned: Learned, counted: Counted, *, native: bool, measured: int) -> tuple[CellTask, int]:
+def task_of(
+    learned: Learned, counted: Counted, cells: Sequence[Sequence[int]], *, native: bool, measured: int
+) -> tuple[CellTask, int]:
     """What every cell must know, and how many rare pairs the rules that are kept show."""
     plan, job = learned.plan, learned.job
     rows, pairs = learned.look.rows, 0
@@ -236,8 +267,10 @@ def task_of(learned: Learned, counted: Counted, *, native: bool, measured: int) 
             size = choose_size(np.array(counted.people_of_parts), floor, mechanism.tolerance)
             mechanism = dataclasses.replace(mechanism, k=size)
         mechanism = dataclasses.replace(mechanism, grouping=mechanism.grouping or "compact")
-    share = min(1.0, measured / rows) if measured else 0.0
-    return CellTask(plan, mechanism, codec, job.told, public, rows, learned.look.highest, share, native), pairs
+    share = min(1.0, measured / max(rows, plan.rows or 0)) if measured else 0.0
+    sizes, highest = [sum(counted.rows[leaf] for leaf in leaves) for leaves in cells], learned.look.highest
+    wanted = () if plan.rows is None else apportioned(plan.rows, sizes)
+    return CellTask(plan, mechanism, codec, job.told, public, rows, highest, share, native, wanted), pairs
 
 
 def frames_of(done: DoneCell, bits: int) -> list[bytes]:

@@ -147,7 +147,7 @@ def run_on_spark(
     for number, leaves in enumerate(cells):
         for leaf in leaves:
             cell_of[leaf] = number
-    (task, pairs), bits = task_of(learned, counted, native=native, measured=measured), bits_of(learned.look.rows)
+    (task, pairs), bits = task_of(learned, counted, cells, native=native, measured=measured), bits_of(learned)
     cut = _Cut(numbered, light, cuts, tuple(cell_of))
     rows = frame.mapInArrow(cut.rows, _spark_schema(learned, cuts))
     work = _Sanitize(task, bits)
