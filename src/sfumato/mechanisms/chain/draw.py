@@ -186,6 +186,7 @@ def _sort_into_leaves(
 def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Numbers that become the nearest of their leaf that is not rare, or move towards a neighbour there.
 
+    Only a number between two that are not rare becomes one of these, so that small amounts do not all become nothing.
     Neither goes further than k cells of the table, or than a fiftieth of its values: the one large amount among zeros
     stays large. The neighbour is of another value in the same leaf, sooner the nearer one; it is a fiftieth of the
     leaf's values away, in smaller leaves up to k / 2 values, but at most a tenth: far enough that rounding does not
@@ -205,14 +206,15 @@ def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Ge
     high = values[np.minimum(at + reach, begin[own] + count[own] - 1)]
     here = values[at]
     lowest, highest = _around(leaves.cells[known], here, k)
-    common = _nearest_common(values, labels, ~leaves.rare[new], at)
+    common, shared = _nearest_common(values, labels, ~leaves.rare[new], at), leaves.cells[known & ~leaves.rare]
+    between = (here > shared.min(initial=np.inf)) & (here < shared.max(initial=-np.inf))
     alone = low == high
     low = np.where(alone, lowest, np.maximum(low, lowest))
     high = np.where(alone, highest, np.minimum(high, highest))
     down = (rng.random(len(at)) * (high - low) < high - here) & (low < here) | (high == here)
     moved = here + rng.random(len(at)) * (np.where(down, low, high) - here)
     moved = np.where(low == high, np.nan, moved)
-    return np.where((common >= lowest) & (common <= highest), common, moved)
+    return np.where(between & (common >= lowest) & (common <= highest), common, moved)
 
 
 def _around(
