@@ -32,7 +32,6 @@ from sfumato.core.facts import (
 from sfumato.engines.cells import cell
 from sfumato.engines.cells import run as engine
 from sfumato.engines.cells.cell import DoneCell, merge_facts, sanitize_cell
-from sfumato.engines.cells.cuts import cut_tree
 from sfumato.engines.cells.spill import FileSpill
 from sfumato.engines.chunks.source import open_source
 from sfumato.engines.outcome import Comparison
@@ -141,25 +140,10 @@ def test_strata_rules_dates_and_missing_cells_go_through() -> None:
         run(table, sf.Chain(k=4, leaf=400), strata="town")
 
 
-def test_cells_of_a_chain_are_cut_along_its_first_numbers() -> None:
-    rng = np.random.default_rng(10)
-    heaped, evenly = rng.random(400) < 0.02, 0.9 * np.sqrt(12) * rng.random(400)
-    values = np.column_stack([heaped / heaped.std(), evenly, evenly + 0.1 * rng.normal(size=400), rng.normal(size=400)])
-    tree, leaves = cut_tree(values, 200, 0, [0, 1, 3])
-    assert leaves == 2
-    assert split_by(tree, values, 1) == [200, 200]
-    tree, leaves = cut_tree(values, 50, 0, [0, 1, 3])  # halves are less than half as wide as the table
-    assert leaves == 8
-    assert split_by(tree.left, values[values[:, 1] < np.median(values[:, 1])], 3) == [100, 100]  # type: ignore[union-attr]
+def test_an_order_of_columns_that_there_are_not_is_refused_before_rows_are_cut(cells: list[DoneCell]) -> None:
     with pytest.raises(OptionError, match="the order names 'pya'"):
         run(people().drop_columns(["who"]), sf.Chain(k=4, leaf=20, order=("pya",)))
-
-
-def split_by(tree: Any, values: Any, place: int) -> list[int]:
-    """Rows on either side of the first cut of a tree, which is one along a coordinate."""
-    assert np.flatnonzero(tree.axis).tolist() == [place]
-    below = int((values[:, place] < tree.threshold).sum())
-    return [below, len(values) - below]
+    assert not cells
 
 
 def test_a_column_that_some_cells_draw_twice_is_said_to_be_and_other_columns_are_refused() -> None:

@@ -1,9 +1,9 @@
 """Where a table is cut into cells: along principal axes, at medians, as the tree of the compact grouping begins.
 
 A cell boundary then costs no more than a cut that the grouping would have made itself (`mechanisms.condense.trees`).
-A chain is cut along its first numbers instead, one after the other as soon as cells are half as wide as the table:
-those boundaries are kept by what is drawn, and slanting ones are not (measured in ``benchmarks/results/large.md``).
-The cuts are read off a sample; strata, and classes of a method that keeps them apart, are never in one cell.
+A chain is cut in the same way: cuts along the numbers that it draws first were tried, and are worse
+(``benchmarks/results/large.md``). The cuts are read off a sample; strata, and classes of a method that keeps them
+apart, are never in one cell.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ LEAST_ROWS = 50_000
 
 _AXIS_ROWS = 4_096  # rows of a node that its axis is computed from
 _ROUNDS = 12
-_EVEN = 0.3  # share of rows below a median, at least, that many alike leave of them
-_WIDE = 0.5  # standard deviations of the table from which on a cell is cut along a number
 
 Matrix = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -87,20 +85,13 @@ class Cuts:
         return f"Cuts({self.leaves} leaves)"
 
 
-def cut_cells(
-    table: pa.Table, values: Matrix, columns: Sequence[str], rows: int, most: int, along: Sequence[int] = ()
-) -> Cuts:
-    """Cuts into leaves of at most about ``most`` of so many rows, which the given ones are a sample of.
-
-    Cells are cut ``along`` the first of these coordinates that is wide there and parts them evenly, or along principal
-    axes.
-    """
+def cut_cells(table: pa.Table, values: Matrix, columns: Sequence[str], rows: int, most: int) -> Cuts:
+    """Cuts into leaves of at most about ``most`` of so many rows, which the given ones are a sample of."""
     parts = pc.unique(_keys(table, columns)) if columns else pa.array([""])
     uncut = Cuts(tuple(columns), parts, (), 0)
     part, trees, leaves = uncut.part_of(table), list[Tree](), 0
     for number in range(len(parts)):
-        few = max(1.0, most * len(values) / max(rows, 1))
-        tree, count = cut_tree(values[part == number], few, leaves, along)
+        tree, count = cut_tree(values[part == number], max(1.0, most * len(values) / max(rows, 1)), leaves)
         trees.append(tree)
         leaves += count
     return Cuts(tuple(columns), parts, tuple(trees), leaves)
@@ -112,13 +103,11 @@ def _keys(table: pa.Table, columns: Sequence[str]) -> pa.Array:
     return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "\x1f")
 
 
-def cut_tree(values: Matrix, most: float, first: int = 0, along: Sequence[int] = ()) -> tuple[Tree, int]:
+def cut_tree(values: Matrix, most: float, first: int = 0) -> tuple[Tree, int]:
     """Tree of cuts at medians until no leaf holds more than ``most`` rows, and how many leaves it has."""
     if len(values) <= most or len(values) < 2:
         return _Leaf(first), 1
-    axis = _even_axis(values, along)
-    if axis is None:
-        axis = _principal_axis(values[:: max(1, len(values) // _AXIS_ROWS)])
+    axis = _principal_axis(values[:: max(1, len(values) // _AXIS_ROWS)])
     places = _along(values, axis)
     threshold = float(np.median(places))
     below = places < threshold
@@ -127,8 +116,8 @@ def cut_tree(values: Matrix, most: float, first: int = 0, along: Sequence[int] =
         below = places < threshold
         if below.all():
             return _Leaf(first), 1
-    left, count = cut_tree(values[below], most, first, along)
-    right, more = cut_tree(values[~below], most, first + count, along)
+    left, count = cut_tree(values[below], most, first)
+    right, more = cut_tree(values[~below], most, first + count)
     return _Cut(axis, threshold, left, right), count + more
 
 
@@ -138,15 +127,6 @@ def _along(values: Matrix, axis: Matrix) -> Matrix:
     for column in np.flatnonzero(axis):
         total += values[:, column] * axis[column]
     return total
-
-
-def _even_axis(values: Matrix, along: Sequence[int]) -> Matrix | None:
-    """The first of some coordinates that is wide, with enough rows on either side of its median; None if none is."""
-    for place in along:
-        numbers = values[:, place]
-        if numbers.std() > _WIDE and (numbers < np.median(numbers)).mean() >= _EVEN:
-            return np.asarray(np.arange(values.shape[1]) == place, dtype=np.float64)
-    return None
 
 
 def _principal_axis(values: Matrix) -> Matrix:

@@ -23,6 +23,7 @@ from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.reading import Chance, Run
 from sfumato.engines.plan import Plan, Prepared, prepare, settle
+from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.perturb.noise import AdditiveNoise, MultiplicativeNoise, check_records
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.cells import absent_cells, plain, read_numbers
@@ -139,6 +140,8 @@ def learn(
     job = prepare(seen.table, plan)
     if isinstance(mechanism, AdditiveNoise | MultiplicativeNoise):
         check_records(job.records, mechanism)
+    if isinstance(mechanism, Chain):
+        mechanism.sequence(job.records)  # refuses an order of columns that there are not
     held = told.get("holdout")
     return Learned(dataclasses.replace(plan, holdout=held), job, look, seen, sampled, chance)
 

@@ -17,7 +17,6 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import Fact, HeldOut, RareValues, fact_from_json, fact_to_json
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
-from sfumato.core.records import BlockKind
 from sfumato.engines.cells.cell import CellTask, DoneCell, merge_facts, sanitize_cell
 from sfumato.engines.cells.cuts import LEAST_ROWS, Cuts, cut_cells, merged
 from sfumato.engines.cells.cutting import Counted, Cutter, kept_rules
@@ -173,14 +172,10 @@ def cuts_of(learned: Learned, most_rows: int) -> Cuts:
     columns = parts_of(learned)
     seen = learned.job.shared.table if learned.job.shared is not None else learned.seen.table
     here = np.flatnonzero(learned.sampled)
-    records, mechanism, along = learned.job.records, learned.plan.mechanism, list[int]()
-    if isinstance(mechanism, Chain):
-        starts = {block.column: block.start for block in records.layout if block.kind is BlockKind.NUMBER}
-        along = [starts[name] for name in mechanism.sequence(records) if name in starts]
-    values, rows, wanted = records.values[here], learned.look.rows, learned.plan.rows or 0
+    values, rows, wanted = learned.job.records.values[here], learned.look.rows, learned.plan.rows or 0
     if wanted > rows:  # what is made of a cell goes into memory too
         most_rows = max(min(most_rows, 2 * LEAST_ROWS), most_rows * rows // wanted)
-    return cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows, along).with_parts_of(seen)
+    return cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows).with_parts_of(seen)
 
 
 def with_all_rows(learned: Learned, counted: Counted) -> Learned:
