@@ -15,6 +15,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import schema_of
 from sfumato.engines.stream import Ingested, Status, StreamSession, cut_batches
 from sfumato.engines.stream.run import forget_rows, init_stream
+from sfumato.publish.cluster_stream import stream_on_spark
 from sfumato.publish.release import Release
 from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream
 from sfumato.tables.frames import to_arrow
@@ -135,6 +136,21 @@ class Stream:
     def publish(self, folder: str | Path, **options: Any) -> Release:
         """Release of a new epoch, written into a folder; options are those of `publish_stream`."""
         return publish_stream(self.state, folder, **options)
+
+    def on_spark(self, frame: Any, folder: str | Path, *, checkpoint: str | Path, **options: Any) -> Any:
+        """Query of Spark that goes on with the stream on a cluster, and publishes each batch in a folder of its own.
+
+        Parameters
+        ----------
+        frame : streaming data frame of Spark
+        folder : path
+            For the folders of batches.
+        checkpoint : path or URL
+            Of Spark; on storage that all workers reach.
+        **options
+            Those of `sfumato.publish.cluster_stream.stream_on_spark`, such as ``once``, ``every`` and ``cells``.
+        """
+        return stream_on_spark(self.state, frame, folder, checkpoint=checkpoint, **options)
 
     def status(self) -> Status:
         """How the stream stands; the whole state is checked."""

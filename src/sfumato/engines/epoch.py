@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from sfumato.core.facts import (
     Fact,
     Maintained,
     PersonRowsBounded,
+    RareValues,
     RowsKept,
     Shuffled,
 )
@@ -32,10 +33,9 @@ from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.engines.plan import coarsened_facts
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.stream.epochs import Publication
-from sfumato.engines.stream.measuring import Sampled
+from sfumato.engines.stream.measuring import KeptRows, Sampled
 from sfumato.engines.stream.rare import USUAL, hidden_schema
-from sfumato.engines.stream.session import StreamSession
-from sfumato.engines.stream.settings import EpochLine
+from sfumato.engines.stream.settings import EpochLine, StreamSettings
 from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
@@ -43,7 +43,7 @@ from sfumato.tables.rare import like_released, recode
 from sfumato.tables.schema import Role, Schema
 from sfumato.version import __version__
 
-__all__ = ["EpochWorkings", "run_epoch"]
+__all__ = ["EpochWorkings", "Publishing", "run_epoch"]
 
 _DROPPED = (Role.IDENTIFIER, Role.PERSON)
 
@@ -62,7 +62,44 @@ class EpochWorkings(Watched):
     ledger: tuple[EpochLine, ...] = ()
 
 
-def run_epoch(session: StreamSession) -> Outcome:
+class Publishing(Protocol):
+    """A stream that can begin an epoch, wherever its groups are kept."""
+
+    @property
+    def settings(self) -> StreamSettings:
+        """What it was told."""
+
+    @property
+    def codec(self) -> Codec:
+        """How records are encoded."""
+
+    @property
+    def kept(self) -> KeptRows | None:
+        """Rows kept for measuring; None where there can be none."""
+
+    @property
+    def rare(self) -> RareValues | None:
+        """What became of rare categories in the epoch."""
+
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """Columns that are dropped and have had no value in any row."""
+
+    @property
+    def taken(self) -> int:
+        """Records that were taken in, those that wait included."""
+
+    def left(self) -> Publication | None:
+        """What has left last."""
+
+    def publish(self) -> tuple[Publication, tuple[EpochLine, ...]]:
+        """What leaves now, and the line of each epoch."""
+
+    def measured_by(self) -> Sampled | None:
+        """Rows kept for measuring, decrypted."""
+
+
+def run_epoch(session: Publishing) -> Outcome:
     """Begin an epoch of a stream, or take up the one that was begun and not delivered."""
     before = session.left()
     publication, ledger = session.publish()
@@ -101,7 +138,7 @@ def run_epoch(session: StreamSession) -> Outcome:
 
 
 def _comparison(
-    session: StreamSession, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None
+    session: Publishing, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None
 ) -> Comparison | Apart:
     """The rows kept for measuring on which published rows rest, beside these; or why there are none."""
     codec, settings = session.codec, session.settings
@@ -109,8 +146,7 @@ def _comparison(
     if sampled is None or behind < _FEWEST:
         return Apart(_why_apart(session, behind), earlier, codec)
     original = _rounded(codec.decode(sampled.values[sampled.behind]), settings.decimals)
-    taken = session.maintainer.records + session.status().pending
-    notes = [f"Measured on a sample: {behind} of {taken} records that were taken in."]
+    notes = [f"Measured on a sample: {behind} of {session.taken} records that were taken in."]
     if behind < len(sampled.behind):
         notes.append(
             f"{len(sampled.behind) - behind} more rows of the sample were left aside, for it is not known that "
@@ -148,8 +184,8 @@ def _like_published(compared: Comparison | Apart, schema: Schema, published: Sch
     )
 
 
-def _why_apart(session: StreamSession, behind: int) -> str:
-    if not session.kept.asked:
+def _why_apart(session: Publishing, behind: int) -> str:
+    if session.kept is None or not session.kept.asked:
         return "a stream keeps no raw rows, unless it is begun with --measure-rows"
     if session.kept.forgotten:
         return "the rows that were kept for measuring were deleted"
@@ -159,7 +195,7 @@ def _why_apart(session: StreamSession, behind: int) -> str:
 
 
 def _watched(
-    session: StreamSession, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None, epoch: int
+    session: Publishing, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None, epoch: int
 ) -> dict[str, Any]:
     """What the difference of the last two epochs is tried on, where there are two and rows are kept."""
     if sampled is None or earlier is None:
@@ -187,7 +223,7 @@ def _rounded(table: pa.Table, decimals: dict[str, int]) -> pa.Table:
 
 
 def _facts(
-    session: StreamSession,
+    session: Publishing,
     publication: Publication,
     table: pa.Table,
     ledger: tuple[EpochLine, ...],
@@ -234,14 +270,14 @@ def _facts(
     )
 
 
-def _rare(session: StreamSession, dropped: tuple[str, ...]) -> tuple[Fact, ...]:
+def _rare(session: Publishing, dropped: tuple[str, ...]) -> tuple[Fact, ...]:
     fact = session.rare
     return () if fact is None or not fact.columns + fact.filled else (dataclasses.replace(fact, dropped=dropped),)
 
 
-def _kept(session: StreamSession) -> tuple[Fact, ...]:
+def _kept(session: Publishing) -> tuple[Fact, ...]:
     kept = session.kept
-    return (RowsKept(kept.rows, kept.outside, kept.forgotten),) if kept.asked else ()
+    return (RowsKept(kept.rows, kept.outside, kept.forgotten),) if kept is not None and kept.asked else ()
 
 
 def _alike(table: pa.Table, count: NDArray[np.int64], codec: Codec) -> int:

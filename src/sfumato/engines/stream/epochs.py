@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +16,11 @@ from sfumato.core.groups import generate
 from sfumato.engines.stream.entries import StateEntry, StateError
 from sfumato.engines.stream.settings import EpochLine
 from sfumato.mechanisms.condense.codes import generate_coded
-from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, PublishMarks
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 
-__all__ = ["Publication", "renew"]
+__all__ = ["Leaving", "Publication", "leaving", "published", "renew"]
 
 _CHUNK = 1 << 22  # numbers of covariances that are drawn from at once
 _ROWS = 100_000  # rows of an entry
@@ -123,32 +124,68 @@ def renew(
     if not due.any() and earlier is None:
         short = f"the nearest lacks {int((marks.needed - marks.fresh).min())}" if len(due) else "there are no groups"
         raise PrivacyRefusal(f"no family of groups has enough fresh records for a first release ({short}); ingest more")
-    leaving = np.flatnonzero(np.isin(maintainer.family, marks.family[due]))
-    rows = maintainer.rows(maintainer.ids[leaving])
+    left = leaving(maintainer, due, marks)
     if gated:
-        maintainer.mark_published(marks.family[due])
-    drawn = _drawn(maintainer, rows.ids, codec, rng)
+        maintainer.mark_published(left.families)
+    return published(
+        left, None if earlier is None else earlier.of_families(marks.family[~due]), codec, epoch, rng, hide
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaving:
+    """Groups that leave in their present state, with the families that they are; the owner's.
+
+    ``held`` are the places of the categories of each group in columns of very many, None where there are no such
+    columns; ``fresh`` is the least number of fresh records behind a family, 0 where none leaves.
+    """
+
+    rows: GroupRows
+    held: tuple[Sequence[NDArray[np.int64]], ...] | None
+    families: NDArray[np.int64]
+    fresh: int
+
+
+def leaving(maintainer: Maintainer, due: NDArray[np.bool_], marks: PublishMarks) -> Leaving:
+    """Groups of the families that are due, as they are now."""
+    families, tally = marks.family[due], maintainer.tally
+    rows = maintainer.rows(maintainer.ids[np.isin(maintainer.family, families)])
+    held = None if tally is None else tuple(tally.of(group) for group in rows.ids.tolist())
+    return Leaving(rows, held, families, int(marks.fresh[due].min()) if due.any() else 0)
+
+
+def published(
+    left: Leaving,
+    staying: Publication | None,
+    codec: Codec,
+    epoch: int,
+    rng: np.random.Generator,
+    hide: Callable[[pa.Table], pa.Table] | None = None,
+) -> tuple[Publication, EpochLine]:
+    """Rows drawn for groups that leave, beside those that are repeated, and the line of the epoch."""
+    rows = left.rows
+    drawn = _drawn(rows, left.held, codec, rng)
     drawn = drawn if hide is None else hide(drawn)
     fresh = Publication(drawn, rows.ids, rows.count, rows.level_max, rows.pseudo)
-    staying = marks.family[~due]
-    parts = [fresh] if earlier is None else [earlier.of_families(staying), fresh]
-    whole = _joined(parts)
+    whole = _joined([fresh] if staying is None else [staying, fresh])
     repeated = len(whole.family) - len(fresh.family)
-    least = int(marks.fresh[due].min()) if due.any() else 0
-    return whole, EpochLine(epoch, int(due.sum()), repeated, whole.table.num_rows, least)
+    return whole, EpochLine(epoch, len(left.families), repeated, whole.table.num_rows, left.fresh)
 
 
-def _drawn(maintainer: Maintainer, ids: NDArray[np.int64], codec: Codec, rng: np.random.Generator) -> pa.Table:
+def _drawn(
+    rows: GroupRows, held: Sequence[Sequence[NDArray[np.int64]]] | None, codec: Codec, rng: np.random.Generator
+) -> pa.Table:
     """Draw as many rows as each of these groups has records, some groups at a time."""
-    step = max(1, _CHUNK // (4 * maintainer.d * maintainer.d))
-    parts = [codec.decode(np.empty((0, maintainer.d)))]
-    for first in range(0, len(ids), step):
-        some = ids[first : first + step]
-        groups, tally = maintainer.rows(some).groups, maintainer.tally
-        if tally is None:
+    d = rows.mean.shape[1]
+    step = max(1, _CHUNK // (4 * d * d))
+    parts = [codec.decode(np.empty((0, d)))]
+    for first in range(0, len(rows.ids), step):
+        names = (field.name for field in dataclasses.fields(GroupRows))
+        groups = GroupRows(**{name: getattr(rows, name)[first : first + step] for name in names}).groups
+        if held is None:
             values = generate(groups, codec.layout, rng)
         else:
-            values = generate_coded(groups, [tally.of(group) for group in some.tolist()], codec.layout, rng)
+            values = generate_coded(groups, held[first : first + step], codec.layout, rng)
         parts.append(codec.decode(values))
     return pa.concat_tables([part.unify_dictionaries() for part in parts])
 

@@ -73,6 +73,11 @@ class Vault:
 
         self._cipher, self._choice = AESGCM(derived(purpose)), derived(f"{purpose} choice")
         self._state_id, self._purpose = state_id, purpose
+        self._given = secret, state_id, purpose
+
+    def __reduce__(self) -> tuple[type[Vault], tuple[bytes, str, Purpose]]:
+        """As it is sent to a worker of the owner's cluster."""
+        return Vault, self._given
 
     def __repr__(self) -> str:
         return "Vault(redacted)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from sfumato.engines.stream.settings import StreamSettings
 from sfumato.engines.stream.state import State
 from sfumato.tables.cells import absent_cells, plain
 
-__all__ = ["CountedPersons", "first_of_each", "open_persons"]
+__all__ = ["CountedPersons", "digests_of", "first_of_each", "open_persons"]
 
 _PERSON = "person"
 
@@ -26,7 +27,7 @@ class CountedPersons:
 
     def __init__(self, state: State, settings: StreamSettings, vault: Vault | None) -> None:
         self.column, self.most = settings.person, settings.person_rows
-        self._vault = vault
+        self.vault = vault
         self._rows = Counter({key: whole_number(state.body(_PERSON, key)) for key in state.keys(_PERSON)})
         self._new: Counter[str] = Counter()
 
@@ -36,9 +37,14 @@ class CountedPersons:
         return self.column is not None
 
     @property
+    def rows(self) -> Mapping[str, int]:
+        """Rows of each person that were taken in, by digest."""
+        return self._rows
+
+    @property
     def is_open(self) -> bool:
         """Whether there is the key."""
-        return self._vault is not None
+        return self.vault is not None
 
     def admit(self, table: pa.Table, missing: tuple[str, ...]) -> NDArray[np.bool_]:
         """Which rows are taken in, from the first on: those of persons of whom fewer were; until `committed` is told.
@@ -46,9 +52,9 @@ class CountedPersons:
         Rows that do not say whom they are about are not.
         """
         self._new = Counter()
-        if self.column is None or self._vault is None:
+        if self.column is None or self.vault is None:
             return np.ones(table.num_rows, dtype=np.bool_)
-        names = _digests(table.column(self.column), missing, self._vault)
+        names = digests_of(table.column(self.column), missing, self.vault)
         taken = np.zeros(table.num_rows, dtype=np.bool_)
         for place, name in enumerate(names):
             if name is not None and self._rows[name] + self._new[name] < self.most:
@@ -66,7 +72,7 @@ class CountedPersons:
         self._new = Counter()
 
 
-def _digests(column: pa.ChunkedArray, missing: tuple[str, ...], vault: Vault) -> list[str | None]:
+def digests_of(column: pa.ChunkedArray, missing: tuple[str, ...], vault: Vault) -> list[str | None]:
     """Keyed digest of each cell, as text; None where it is missing."""
     array = plain(column)
     absent = absent_cells(array, missing)
@@ -81,7 +87,7 @@ def first_of_each(
     """Which of the first rows are taken in, so many of each person, and what is to be written of them."""
     rows: Counter[str] = Counter()
     taken = np.zeros(len(column), dtype=np.bool_)
-    for place, name in enumerate(_digests(column, missing, vault)):
+    for place, name in enumerate(digests_of(column, missing, vault)):
         if name is not None and rows[name] < most:
             rows[name] += 1
             taken[place] = True

@@ -98,6 +98,11 @@ class HeldValues:
             if len(counts) > 1:
                 counts[1:] += np.bincount(_places(values, column)[~absent], minlength=len(counts) - 1)
 
+    @property
+    def counts(self) -> Mapping[str, NDArray[np.int64]]:
+        """Of each column the records that lack a cell, then those that hold each category."""
+        return self._counts
+
     def entries(self) -> list[StateEntry]:
         """What is to be written of the counts."""
         return [StateEntry(_HELD, name, counts.astype(_NUMBER).tobytes()) for name, counts in self._counts.items()]

@@ -17,7 +17,7 @@ from sfumato.tables.field import Field, Kind
 from sfumato.tables.levels import Rule, levels_of_table, parse_rules
 from sfumato.tables.schema import Role, Schema, check_extra, check_lacking
 
-__all__ = ["Screened", "screen"]
+__all__ = ["Screened", "screen", "source_of_levels"]
 
 _LISTED = (Kind.NOMINAL, Kind.BOOLEAN)
 _Mask = NDArray[np.bool_]
@@ -60,7 +60,7 @@ def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
         For a table that lacks a column or has one of a type that cannot be read: that is no matter of single rows.
     """
     schema = codec.schema
-    source = _source_of_levels(level, schema)
+    source = source_of_levels(level, schema)
     needed = [column.field.name for column in codec.columns]
     needed += [source] if isinstance(source, str) else []
     needed += sorted({name for rule in source for name, _, _ in rule.conditions}) if isinstance(source, tuple) else []
@@ -90,7 +90,7 @@ def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
     return Screened(rows, asked, counts, read)
 
 
-def _source_of_levels(level: str | int | None, schema: Schema) -> str | int | tuple[Rule, ...] | None:
+def source_of_levels(level: str | int | None, schema: Schema) -> str | int | tuple[Rule, ...] | None:
     """Tell where levels come from: a column, a number for all, rules, or nowhere."""
     if level is None:
         return next((field.name for field in schema if field.role is Role.LEVEL), None)

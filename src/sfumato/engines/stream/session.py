@@ -28,6 +28,7 @@ from sfumato.engines.stream.screen import Screened, screen
 from sfumato.engines.stream.settings import (
     Acknowledged,
     EpochLine,
+    HandedOver,
     Ingested,
     Progress,
     Status,
@@ -49,6 +50,7 @@ __all__ = ["StreamSession"]
 _QUARANTINE = "quarantine"
 _EPOCH = "epoch"
 _DELIVERED = "delivered"
+_CLUSTER = "cluster"
 
 
 class StreamSession:
@@ -163,6 +165,7 @@ class StreamSession:
         PrivacyRefusal
             Where too many records would wait; the batches before stay.
         """
+        self._check_here()
         if self.settings.pending == "encrypted" and not self._pending.is_open:
             raise OptionError("records that wait are encrypted in this state; give the key with --pending-key")
         if self.kept.active and not self.kept.is_open:
@@ -275,6 +278,33 @@ class StreamSession:
         if self._ahead:
             raise StateError("the last step could not be written, so the state must be opened again; do so")
 
+    @property
+    def over(self) -> HandedOver | None:
+        """How a cluster goes on with the stream; None where it goes on here."""
+        return document_of(HandedOver, self._state.body(_CLUSTER)) if self._state.keys(_CLUSTER) else None
+
+    def hand_over(self, over: HandedOver) -> None:
+        """Let a cluster go on with the stream; this state tells its beginning from now on.
+
+        Raises
+        ------
+        OptionError
+            Where it has published or keeps what a cluster cannot go on with.
+        """
+        self._check_whole()
+        if self._progress.epoch or self._pending.count:
+            raise OptionError(
+                "a stream goes on on a cluster before anything of it is published, and while no record waits; begin it "
+                "anew"
+            )
+        if self.kept.asked:
+            raise OptionError("a cluster keeps no rows for measuring; begin the stream without --measure-rows")
+        self._state.commit([entry_of(_CLUSTER, over)])
+
+    def _check_here(self) -> None:
+        if self.over is not None:
+            raise OptionError("a cluster goes on with this stream, and publishes it batch by batch; give rows to that")
+
     def _quarantined(self, counts: dict[str, int]) -> list[StateEntry]:
         known = self._quarantine()
         return [
@@ -333,6 +363,7 @@ class StreamSession:
         The epoch is on disk before anything is handed out. If the last one was not `delivered`, it is given again.
         """
         self._check_whole()
+        self._check_here()
         if not self._progress.delivered:
             return self._published(), self.ledger
         epoch = self._progress.epoch + 1
@@ -391,6 +422,11 @@ class StreamSession:
         if self.kept.active:
             self._state.commit(*self.kept.forget())
             self.kept.committed()
+
+    @property
+    def taken(self) -> int:
+        """Records that were taken in, those that wait included."""
+        return self.maintainer.records + self._pending.count
 
     @property
     def empty(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ __all__ = [
     "MODES",
     "Acknowledged",
     "EpochLine",
+    "HandedOver",
     "Ingested",
     "Progress",
     "Status",
@@ -108,6 +109,14 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class HandedOver:
+    """A cluster goes on with a stream, in so many cells at most; the folder that it publishes in holds the mark."""
+
+    cells: int
+    mark: str
+
+
+@dataclass(frozen=True)
 class EpochLine:
     """One line of the ledger: families that left in a new state, families that repeat their rows, rows of all.
 
@@ -121,10 +130,10 @@ class EpochLine:
     fresh: int
 
 
-D = TypeVar("D", StreamSettings, Progress, EpochLine)
+D = TypeVar("D", StreamSettings, Progress, EpochLine, HandedOver)
 
 
-def entry_of(kind: str, thing: StreamSettings | Progress | EpochLine, key: str = "") -> StateEntry:
+def entry_of(kind: str, thing: StreamSettings | Progress | EpochLine | HandedOver, key: str = "") -> StateEntry:
     """Write one of these as an entry; of measuring only what was asked for, as states of before know nothing of it."""
     return StateEntry(kind, key, write_json(thing).encode())
 

@@ -1,0 +1,106 @@
+"""A stream on a cluster whose driver is killed twice: each record counted once, each batch published once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import OptionError
+from sfumato.engines.stream import StreamSession
+from sfumato.publish import verify_release
+from sfumato.publish.cluster_stream import totals_on_spark
+from tests.spark.sessions import session
+from tests.spark.streaming import stream, take_in_all
+from tests.spark.test_spark import wait_for
+
+pytest.importorskip("pyspark", reason="the extra 'spark' is not installed; make test-spark has it")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of pyspark's own
+
+FIRST, ROWS, FILES = 200, 150, 3
+
+
+def people(rows: int) -> pa.Table:
+    rng = np.random.default_rng(3)
+    return pa.table(
+        {
+            "pay": rng.normal(40, 9, rows).round(2),
+            "age": rng.integers(18, 90, rows),
+            "sex": rng.choice(["f", "m"], rows),
+            "who": [f"p{number}" for number in rng.integers(0, rows // 2, rows)],
+        }
+    )
+
+
+def begin(folder: Path, name: str) -> None:
+    first = people(FIRST + ROWS * FILES).slice(0, FIRST)
+    sf.stream(folder / f"{name}.db", first, person="who", person_rows=2, person_key=folder / "key", k=3, seed=1)
+
+
+def test_a_driver_that_is_killed_twice_counts_each_record_once_and_publishes_each_batch_once(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    (tmp_path / "key").chmod(0o600)
+    (tmp_path / "files").mkdir()
+    table = people(FIRST + ROWS * FILES)
+    for number in range(FILES):
+        rows = table.slice(FIRST + ROWS * number, ROWS)
+        pa.parquet.write_table(rows, tmp_path / "files" / f"{number}.parquet")
+    for name in ("run", "whole"):
+        begin(tmp_path, name)
+    with session("local[2]") as spark:
+        take_in_all(spark, tmp_path, "whole")
+        with pytest.raises(OptionError, match="goes on with this stream in another folder"):
+            sf.stream(tmp_path / "whole.db").on_spark(
+                stream(spark, tmp_path), tmp_path / "other", checkpoint=tmp_path / "c", person_key=tmp_path / "key"
+            )
+    for mark in ("after-0", "before-1"):  # a batch that is published and not committed, and one that is neither
+        (tmp_path / mark).touch()
+    published = [run_until(tmp_path, each) for each in ("after-0", "before-1", None)]
+    tables = sorted((tmp_path / "run").glob("batch-*/release/table.csv"))
+    assert published[0] == published[1][:1]
+    assert published[1] == published[2][:1]
+    assert [each.parent.parent.name for each in tables] == [f"batch-{number:08d}" for number in range(FILES)]
+    assert [each.read_bytes() for each in tables] == [
+        each.read_bytes() for each in sorted((tmp_path / "whole").glob("batch-*/release/table.csv"))
+    ]
+    one, two = (totals_on_spark(tmp_path / f"{name}.db", tmp_path / name) for name in ("run", "whole"))
+    assert (one.records, one.held, one.ledger) == (two.records, two.held, two.ledger)
+    with StreamSession.open(tmp_path / "run.db", write=False) as state:
+        first = state.status()
+    assert one.rows == first.rows + ROWS * FILES
+    assert one.records + one.pending + one.quarantined == one.rows == FIRST + ROWS * FILES
+    of_each = np.unique(table.column("who").to_numpy(zero_copy_only=False), return_counts=True)[1]
+    assert one.records == np.minimum(of_each, 2).sum()
+    for each in tables:
+        checks = verify_release(each.parent)
+        assert [check.name for check in checks if not check.holds] == ["made for release"]
+
+
+def run_until(folder: Path, mark: str | None) -> list[tuple[str, int, bytes]]:
+    """Run a driver until it waits at a mark and kill it there, with its workers; or to its end."""
+    command = [sys.executable, "-m", "tests.spark.streaming", str(folder)]
+    with (folder / "log").open("ab") as log:
+        driver = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        if mark is None:
+            wait_for(lambda: driver.poll() is not None, lambda: False)
+            assert driver.returncode == 0, (folder / "log").read_text()[-2000:]
+        else:
+            wait_for((folder / f"at-{mark}").exists, lambda: driver.poll() is not None)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+    if mark is not None:
+        (folder / mark).unlink()
+    found = sorted((folder / "run").glob("batch-*/release/table.csv"))
+    return [(str(each), each.stat().st_mtime_ns, each.read_bytes()) for each in found]
