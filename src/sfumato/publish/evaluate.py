@@ -217,7 +217,8 @@ def compare_tables(
     if isinstance(released, str | Path):
         most = most_unpacked(before, most_bytes)
         released, certificate, why_not = _read_released(released, encoding=encoding, most_bytes=most)
-    after = to_arrow(released)[0]
+    after = [to_arrow(released)[0]]
+    del released  # whoever measures it holds a large table no longer than needed
     dropped = dropped_columns(certificate, before.column_names)
     facts = () if certificate is None else certificate.facts
     months = [name for fact in facts if isinstance(fact, DatesCoarsened) for name in fact.columns]
@@ -229,7 +230,7 @@ def compare_tables(
     told = told.by_days(*months) if schema is None else told  # another tool may have released days
     report, notes = measure_released(
         before,
-        after,
+        after.pop(),
         told,
         holdout=None if holdout is None else to_arrow(holdout)[0],
         budget=budget,

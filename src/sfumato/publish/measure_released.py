@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
@@ -61,54 +59,33 @@ def measure_released(
     held = None if holdout is None else _aligned_holdout(holdout, codec)
     if held is not None:
         notes += _notes_of_reading(held, _HELD_OUT)
-    report = _assess(
-        original,
-        aligned.table,
-        None if held is None else held.table,
-        codec,
-        facts=() if certificate is None else certificate.facts,
-        held_persons=None if holdout is None else persons_of_table(holdout, schema),
-        budget=budget,
-        judged=judged,
-        known=known,
-        linked=released_persons(released, original),
-        rng=rng,
-    )
-    notes += [*_notes_of_certificate(certificate, original.num_rows), *(UserWarning(note) for note in report.notes)]
-    return dataclasses.replace(report, notes=tuple(map(str, notes))), tuple(notes)
-
-
-def _assess(
-    original: pa.Table,
-    released: pa.Table,
-    holdout: pa.Table | None,
-    codec: Codec,
-    *,
-    held_persons: NDArray[np.int64] | None,
-    linked: NDArray[np.int64] | None,
-    rng: np.random.Generator,
-    **told: Any,
-) -> Report:
-    """Report of tables that are read alike; of large ones on some neighbourhoods, which a note says."""
-    notes, whole = tuple[str, ...](), original.num_rows
+    notes += _notes_of_certificate(certificate, original.num_rows)
+    linked = released_persons(released, original)
+    held_persons = None if holdout is None else persons_of_table(holdout, schema)
+    released, holdout = aligned.table, None if held is None else held.table
+    del aligned, held  # of large tables only some rows are held from here on
     rows = None if linked is not None else measured_rows(original, released, holdout, codec, None, rng)
     if rows is not None:
+        notes.append(UserWarning(measured_note(len(rows.inside), original.num_rows)))
         original, released = original.take(pa.array(rows.inside)), released.take(pa.array(rows.made))
         holdout = None if holdout is None else holdout.take(pa.array(rows.outside))
         held_persons = None if held_persons is None else held_persons[rows.outside]
-        notes = (measured_note(original.num_rows, whole),)
     report = assess(
         original.select([column.field.name for column in codec.columns]),
         released,
         codec,
+        facts=() if certificate is None else certificate.facts,
         holdout=holdout,
-        persons=persons_of_table(original, codec.schema),
+        persons=persons_of_table(original, schema),
         held_persons=held_persons,
+        budget=budget,
+        judged=judged,
+        known=known,
         linked=linked,
         rng=rng,
-        **told,
     )
-    return dataclasses.replace(report, notes=(*notes, *report.notes))
+    notes += [UserWarning(note) for note in report.notes]
+    return dataclasses.replace(report, notes=tuple(map(str, notes))), tuple(notes)
 
 
 def _aligned_holdout(table: pa.Table, codec: Codec) -> Aligned:
