@@ -88,6 +88,19 @@ def test_rows_of_nobody_are_measured_where_they_lie() -> None:
     assert any(f"{numbers[0]} of the 2100 rows" in note for note in some.notes)
 
 
+@pytest.mark.usefixtures("_small_limits")
+def test_who_is_alone_and_how_rare_a_category_is_are_counted_over_all_rows() -> None:
+    _, some = compared(AdditiveNoise(size=0.01, pass_categories=True))
+    table = people()
+    names = [column.field.name for column in some.codec.columns]
+    counts = table["visits"].value_counts().to_pylist()
+    holders = {each["values"]: each["counts"] for each in counts}
+    mine = some.standings[names.index("visits")].holders
+    assert mine.tolist() == [holders[value] for value in some.original["visits"].to_pylist()]
+    wards = [each["counts"] for each in table["ward"].value_counts().to_pylist()]
+    assert some.standings[names.index("ward")].fewest == (min(wards), min(wards))
+
+
 def test_a_table_that_is_not_large_is_measured_whole() -> None:
     _, some = compared(Condensation(k=10))
     assert some.original.num_rows == ROWS

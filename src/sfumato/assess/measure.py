@@ -23,6 +23,7 @@ from sfumato.assess.risk.by_column import risk_by_column
 from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
 from sfumato.assess.risk.known_classes import class_findings
+from sfumato.assess.standing import Standing
 from sfumato.assess.study import Places, Study, held_out_notes, read_pairs, study_of
 from sfumato.assess.utility.association import Coordinates, association_difference, gather
 from sfumato.assess.utility.comparison import associations_of, marginal_distances
@@ -129,6 +130,7 @@ def assess(
     judged: bool = False,
     known: Sequence[str] = (),
     linked: Places | None = None,
+    standings: tuple[Standing, ...] = (),
     rng: np.random.Generator,
 ) -> Report:
     """Report of what the released table still gives and what it gives away.
@@ -139,7 +141,8 @@ def assess(
     ``before`` what left in the epoch before, of a stream. A ``budget`` in seconds chooses how many rows are looked
     at; where a policy is ``judged`` by the findings more people are attacked. ``known`` are the columns that an
     outsider is taken to know, who attacks with these, and rows alike in them are counted; else outsiders are chosen
-    by rule. ``linked`` is the released person of each released row, where rows of a person stay together.
+    by rule. ``linked`` is the released person of each released row, where rows of a person stay together;
+    ``standings`` is how people stand in the whole tables where these are parts of them.
     """
     begin = perf_counter()
     tell(_STAGE, 0.0)
@@ -157,6 +160,7 @@ def assess(
         judged=judged,
         known=known,
         linked=linked,
+        standings=standings,
         rng=rng,
     )
     measured = measure_study(study)

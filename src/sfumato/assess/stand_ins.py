@@ -98,6 +98,7 @@ def _released(study: Study, people: Places, rows: Places) -> Study:
         persons=None if study.persons is None else study.persons[people],
         held_persons=None,
         linked=None,
+        standings=(),
     )
 
 

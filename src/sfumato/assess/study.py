@@ -6,7 +6,7 @@ import functools
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,6 +22,9 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Field, Kind, Role
 
+if TYPE_CHECKING:
+    from sfumato.assess.standing import Standing
+
 __all__ = [
     "Column",
     "ColumnPair",
@@ -31,7 +34,9 @@ __all__ = [
     "bits_of",
     "drawn_note",
     "held_out_notes",
+    "holders_of",
     "once",
+    "read_column",
     "read_columns",
     "read_pairs",
     "row_codes",
@@ -105,17 +110,17 @@ class ColumnPair:
         return bool(self.original.absent.any() or self.released.absent.any())
 
 
+def read_column(table: pa.Table, codec: Codec, field: Field) -> Column:
+    """Read one encoded column of a table; a category that the original does not have counts as missing."""
+    if field.kind in (Kind.NOMINAL, Kind.BOOLEAN):
+        codes, absent = codec.codes(table, field.name, unseen="mean")
+        return Column(np.where(absent, 0, codes).astype(np.float64), absent)
+    return Column(*codec.numbers(table, field.name, unseen="mean"))
+
+
 def read_columns(table: pa.Table, codec: Codec) -> tuple[Column, ...]:
-    """Read the encoded columns of a table; a category that the original does not have counts as missing."""
-    cells = []
-    for field in codec.schema.encoded:
-        if field.kind in (Kind.NOMINAL, Kind.BOOLEAN):
-            codes, absent = codec.codes(table, field.name, unseen="mean")
-            values = np.where(absent, 0, codes).astype(np.float64)
-        else:
-            values, absent = codec.numbers(table, field.name, unseen="mean")
-        cells.append(Column(values, absent))
-    return tuple(cells)
+    """Read the encoded columns of a table."""
+    return tuple(read_column(table, codec, field) for field in codec.schema.encoded)
 
 
 def read_pairs(original: pa.Table, released: pa.Table, codec: Codec) -> tuple[ColumnPair, ...]:
@@ -192,6 +197,7 @@ class Study:
     held_persons: Places | None = None  # the same of the rows held out
     known: tuple[str, ...] = ()  # columns that an outsider is taken to know, where the owner said
     linked: Places | None = None  # released person of each released row, where rows of a person stay together
+    standings: tuple[Standing, ...] = ()  # how people stand in whole tables, column by column, where these are parts
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Chance of a measure's own, so that one more measure changes no other."""
@@ -229,9 +235,7 @@ class Study:
 
     def holders(self, codes: Places, slots: int) -> Places:
         """How many persons of the original hold each of some values, from the value of each row."""
-        if self.persons is not None:
-            codes = np.unique(np.column_stack([codes, self.persons]), axis=0)[:, 0]
-        return np.bincount(codes, minlength=slots)
+        return holders_of(codes, self.persons, slots)
 
     def coordinates(self, columns: Iterable[str]) -> Places:
         """Coordinates of some columns."""
@@ -263,6 +267,13 @@ def once(look: Callable[[Study], T]) -> Callable[[Study], T]:
         return kept[study]
 
     return seen
+
+
+def holders_of(codes: Places, persons: Places | None, slots: int) -> Places:
+    """How many persons hold each of some values, from the value of each row."""
+    if persons is not None:
+        codes = np.unique(np.column_stack([codes, persons]), axis=0)[:, 0]
+    return np.bincount(codes, minlength=slots)
 
 
 def sample(rows: int, most: int, rng: np.random.Generator) -> Places:
@@ -314,6 +325,7 @@ def study_of(
     judged: bool = False,
     known: Sequence[str] = (),
     linked: Places | None = None,
+    standings: tuple[Standing, ...] = (),
     rng: np.random.Generator,
 ) -> Study:
     """Read both tables, and the rows held out, as measures see them.
@@ -348,6 +360,7 @@ def study_of(
         persons_of_table(outside, codec.schema) if held_persons is None and outside is not None else held_persons,
         tuple(known),
         linked,
+        standings,
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.assess.standing import Standing, whole_standings
 from sfumato.engines.cells.cuts import Tree, cut_tree, leaf_in
 from sfumato.engines.outcome import Comparison
 from sfumato.mechanisms.protocol import Workings
@@ -82,6 +83,17 @@ class MeasuredRows:
     made: Places
     outside: Places
 
+    def standings_in(
+        self,
+        original: pa.Table,
+        released: pa.Table,
+        outside: pa.Table | None,
+        codec: Codec,
+        persons: Places | None,
+    ) -> tuple[Standing, ...]:
+        """How these people stand in the whole tables: who is alone among some need not be alone among all."""
+        return whole_standings((original, released, outside), codec, persons, self.inside, self.outside)
+
 
 def measured_part(compared: Comparison, workings: Workings | None, rng: np.random.Generator) -> Comparison:
     """The comparison itself, or of a large table that of some neighbourhoods, with the workings of those rows.
@@ -102,6 +114,7 @@ def measured_part(compared: Comparison, workings: Workings | None, rng: np.rando
         outside=None if held is None else held.take(pa.array(rows.outside)),
         notes=(*compared.notes, measured_note(len(rows.inside), original.num_rows)),
         workings=None if workings is None else _part_of(workings, rows, original.num_rows),
+        standings=rows.standings_in(original, released, held, compared.codec, compared.records.persons),
     )
 
 

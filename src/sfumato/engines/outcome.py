@@ -21,6 +21,7 @@ from sfumato.tables.schema import Schema
 
 if TYPE_CHECKING:
     from sfumato.assess.baskets import BasketPair
+    from sfumato.assess.standing import Standing
 
 __all__ = ["Apart", "BasketComparison", "Comparison", "Outcome", "bounds_kept"]
 
@@ -47,6 +48,8 @@ class Comparison:
         Released person whom each released row belongs to, where rows of a person stay together.
     workings : Workings, optional
         How these rows were made, where they are not all of the table.
+    standings : tuple of Standing
+        How these people stand in the whole tables, column by column, where they are not all.
     """
 
     original: pa.Table
@@ -58,6 +61,7 @@ class Comparison:
     before: pa.Table | None = None
     linked: NDArray[np.int64] | None = None
     workings: Workings | None = None
+    standings: tuple[Standing, ...] = ()
 
     def __repr__(self) -> str:
         return "Comparison(owner only)"

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
+from sfumato.assess.standing import Standing
 from sfumato.core.errors import PrivacyLeakWarning, TableError
 from sfumato.engines.linked import RELEASED_PERSON, released_persons
 from sfumato.engines.measured import measured_note, measured_rows
@@ -65,7 +66,9 @@ def measure_released(
     released, holdout = aligned.table, None if held is None else held.table
     del aligned, held  # of large tables only some rows are held from here on
     rows = None if linked is not None else measured_rows(original, released, holdout, codec, None, rng)
+    standings: tuple[Standing, ...] = ()
     if rows is not None:
+        standings = rows.standings_in(original, released, holdout, codec, persons_of_table(original, schema))
         notes.append(UserWarning(measured_note(len(rows.inside), original.num_rows)))
         original, released = original.take(pa.array(rows.inside)), released.take(pa.array(rows.made))
         holdout = None if holdout is None else holdout.take(pa.array(rows.outside))
@@ -82,6 +85,7 @@ def measure_released(
         judged=judged,
         known=known,
         linked=linked,
+        standings=standings,
         rng=rng,
     )
     notes += [UserWarning(note) for note in report.notes]

@@ -340,6 +340,7 @@ def _measure(
             judged=judged,
             known=known_of(known, comparison.codec.schema),
             linked=comparison.linked,
+            standings=comparison.standings,
             rng=rng,
         )
     seconds = {"sanitizing": outcome.seconds, **report.seconds}

@@ -11,6 +11,7 @@ from sfumato.assess.algebra import SHARE, Measure, Number, Stated, Values, succe
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries
 from sfumato.assess.stand_ins import split_in_tenths
+from sfumato.assess.standing import standing_in
 from sfumato.assess.study import Column, Places, Study, row_codes, value_codes
 
 __all__ = ["SHOWN"]
@@ -46,14 +47,12 @@ def _unique_values(study: Study) -> Values:
         found.append(np.zeros(len(study.holdout), dtype=np.bool_))
     alone = np.zeros(len(study.original), dtype=np.bool_)
     for place in range(len(study.pairs)):
-        original, released, *held = _codes(_sides(study, place))
-        slots = int(max(codes.max(initial=0) for codes in (original, released, *held))) + 1
-        holders, shown = study.holders(original, slots), np.bincount(released, minlength=slots) > 0
-        unique = (original > 0) & (holders[original] == 1)
+        standing = standing_in(study, place)
+        unique = standing.holders == 1
         alone |= unique
-        found[0] |= unique & shown[original]
-        if held:
-            found[1] |= (held[0] > 0) & (holders[held[0]] == 0) & shown[held[0]]
+        found[0] |= unique & standing.shown
+        if study.holdout is not None:
+            found[1] |= (standing.held_holders == 0) & standing.held_shown
     tries = [_people(each, persons) for each, persons in zip(found, (study.persons, study.held_persons), strict=False)]
     note = f"; {int(_people(alone, study.persons).hits)} people are alone with a value in some column"
     return success(tries[0], guess=0.0, control=tries[1] if len(tries) > 1 else None, note=note)

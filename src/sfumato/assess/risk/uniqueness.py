@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SHARE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import redraw_interval, wilson
-from sfumato.assess.study import ColumnPair, Places, Study, row_keys
-from sfumato.tables.schema import Kind
+from sfumato.assess.standing import CATEGORIES, standing_in
+from sfumato.assess.study import Places, Study, row_keys
 
 __all__ = ["RAREST_CATEGORY", "UNIQUENESS", "matched"]
 
@@ -25,7 +25,6 @@ _DRAWS = 10
 _REDRAWS = 200
 _Keys = NDArray[np.uint64]
 _NOBODY = "nobody in the original is alone with a combination of coarse values"
-_KINDS = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 
 def _keys(columns: Sequence[Places]) -> _Keys:
@@ -138,22 +137,14 @@ UNIQUENESS = Measure("uniqueness", Family.PRIVACY, "Bethlehem, Keller & Pannekoe
 
 
 def _run_rarest(study: Study) -> Iterator[Stated]:
-    found = [_holders(study, pair) for pair in study.pairs if pair.field.kind in _KINDS]
+    places = [place for place, pair in enumerate(study.pairs) if pair.field.kind in CATEGORIES]
+    found = [each for place in places if (each := standing_in(study, place).fewest) is not None]
     fewest = [(shown, all_) for shown, all_ in found if shown is not None]
     if not fewest:
         lacking = "no category of the original stands in the released table" if found else "there are no categories"
         raise NotRun(lacking, applies=False)
     shown, all_ = (float(min(side)) for side in zip(*fewest, strict=True))
     yield "rarest-category", Values(shown, baseline=all_)
-
-
-def _holders(study: Study, pair: ColumnPair) -> tuple[int | None, int]:
-    """How many persons hold the rarest category that is released, and the rarest of all."""
-    codes = pair.original.codes(None) + 1
-    many = study.holders(codes, 1)[1:]
-    values, counts = np.flatnonzero(many), many[many > 0]
-    released = np.isin(values, pair.released.present)
-    return (int(counts[released].min()), int(counts.min())) if released.any() else (None, 0)
 
 
 RAREST_CATEGORY = Measure(
