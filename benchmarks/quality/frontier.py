@@ -80,6 +80,13 @@ def _ours(name: str, **parameters: object) -> Make:
     return make
 
 
+def _usual(table: pa.Table, columns: judging.Columns, seed: int) -> pa.Table:
+    """What comes out where neither a method nor a size is said."""
+    import sfumato as sf
+
+    return sf.sanitize(table, target=columns.target, report=False, seed=seed).table
+
+
 def _cart(leaf: int) -> Make:
     """Columns one after the other, target first, each cell copied from a leaf of a tree: what synthpop's CART does."""
 
@@ -108,6 +115,7 @@ def _cart(leaf: int) -> Make:
 
 
 METHODS: dict[str, Make] = {
+    "chain, as it comes": _usual,
     **{f"chain, leaf {leaf}": _ours("Chain", k=10, leaf=leaf) for leaf in (10, 25, 50, 100, 200)},
     **{f"condense, k = {k}": _ours("Condensation", k=k) for k in (10, 25, 50, 100, 250)},
     **{f"condense normal, k = {k}": _ours("Condensation", k=k, scores="normal") for k in (25, 50, 100, 250)},

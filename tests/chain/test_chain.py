@@ -385,3 +385,16 @@ def test_a_regression_over_several_blocks_of_rows_is_that_over_one(monkeypatch: 
     monkeypatch.setattr("sfumato.mechanisms.chain.regression._ROWS", 64)
     parts = sf.sanitize(table, Chain(), seed=1, report=False).table
     np.testing.assert_allclose(parts["b"].to_numpy(), whole["b"].to_numpy(), rtol=1e-6)
+
+
+def test_of_few_people_more_are_behind_each_value_unless_a_class_is_small() -> None:
+    def taken(rows: int, **told: object) -> int:
+        return chained(sf.sanitize(visits(rows, 3), target="ill", seed=1, report=False, **told)).k  # type: ignore[arg-type]
+
+    assert [taken(rows) for rows in (300, 1000, 2500)] == [30, 50, 10]
+    assert taken(1000, method="chain") == 50
+    assert (taken(1000, k=10), taken(1000, leaf=20)) == (10, 20)
+    few = visits(1000, 3)
+    rare = pa.array(["yes"] * 40 + ["no"] * 960)
+    few = few.set_column(few.column_names.index("ill"), "ill", rare)
+    assert chained(sf.sanitize(few, target="ill", seed=1, report=False)).k == 10

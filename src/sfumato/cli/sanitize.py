@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["sanitize"]
 
 WORDS: dict[str, str] = {
-    "k": "Floor of every record's privacy level.  [default: 10, or 2 with --level; classwise chooses; block 5]",
+    "k": "Floor of every record's privacy level.  [default: 10 to 50, 2 with --level; classwise chooses; block 5]",
     "grouping": "How records are grouped.  [default: compact]",
     "effort": "How long the compact grouping searches.",
     "allow_level_1": "Let records ask for no protection at all.",

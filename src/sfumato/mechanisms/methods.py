@@ -11,7 +11,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from sfumato.core.errors import OptionError, closest_name, shown
-from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.chain.mechanism import LEAF, Chain
 from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
 from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
@@ -28,12 +28,17 @@ __all__ = [
     "is_keyed",
     "make_mechanism",
     "parameters_of_method",
+    "usual_k",
     "usual_method",
 ]
 
 FEWEST_FOR_CHAIN = 200
 """Rows from which the chain is the method where none is named, four leaves of the usual size: fewer than 250 people
 inside were never measured (``benchmarks/results/frontier.md``)."""
+
+_FEW = 2_000
+"""People below whom a chain has more than ten behind a value: what few of so few have tells who is in the table. Chosen
+on 500, 1,000, 2,000 and 4,000 people of Adult, Magic, waveform and a made-up table (benchmarks/results/frontier.md)."""
 
 METHODS: dict[str, Callable[..., Mechanism]] = {
     "condense": partial(Condensation, grouping="compact"),
@@ -121,6 +126,17 @@ def usual_method(told: Iterable[str], rows: int) -> str:
     ('chain', 'condense', 'condense')
     """
     return "chain" if rows >= FEWEST_FOR_CHAIN and set(told) <= set(parameters_of_method("chain")) else "condense"
+
+
+def usual_k(people: int) -> int:
+    """Fewest people behind a value of a chain where nothing says it: ten, and of few people one in ten, up to a leaf.
+
+    Examples
+    --------
+    >>> usual_k(50_000), usual_k(1_000), usual_k(300)
+    (10, 50, 30)
+    """
+    return max(Chain.k, min(LEAF, people // 10)) if people < _FEW else Chain.k
 
 
 @cache

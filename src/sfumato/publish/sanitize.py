@@ -25,7 +25,7 @@ from sfumato.publish.moved import frame_moved_on_spark
 from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.release import Release, check_budget, publish
 from sfumato.publish.suggest import suggesting
-from sfumato.publish.told import as_told, method_of
+from sfumato.publish.told import as_told, for_few_people, method_of
 from sfumato.tables.cells import is_text
 from sfumato.tables.frames import Origin, restore, to_arrow
 from sfumato.tables.schema import Schema
@@ -137,7 +137,8 @@ def sanitize(
         gives the same table. Without it all rows are taken at once.
     **parameters
         Of the method, by the names of its mechanism's fields. Where nothing is said of ``k``, chain and condensation
-        take 10, or 2 where ``level`` says what records ask for. ``key`` may be the file of one.
+        take 10, or 2 where ``level`` says what records ask for; of fewer than 2,000 people a chain takes one in ten,
+        up to 50, where each class of the target has as many. ``key`` may be the file of one.
 
     Returns
     -------
@@ -182,6 +183,8 @@ def sanitize(
         outside, suggest = known_columns(known, outcome.recipe.schema), None
     else:
         plan = settle(arrow, chosen, rows_are_people=rows_are_people, **told)
+        if method == "chain" and parameters.get("k") is None and told["level"] is None:
+            plan = for_few_people(plan, arrow)
         outside = known_columns(known, plan.schema)
         outcome = run_in_memory(arrow, plan, native=native, report=report)
         suggest = suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget, outside)

@@ -25,6 +25,7 @@ from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.changes import ColumnChange, change_tried, changes_for
 from sfumato.publish.policy import Policy, command_with, sanitize_words
 from sfumato.publish.stakes import CONFIDENCE, confidence_of, stakes_of
+from sfumato.publish.told import for_few_people
 from sfumato.publish.trial import SURE, Outlook, Tried, chance_of, try_plan
 from sfumato.tables.coarsened import column_and_level
 from sfumato.tables.persons import persons_of_table, propose_person
@@ -91,6 +92,7 @@ def suggest_another(
     if unsaid or Role.PUBLIC in roles:
         return dataclasses.replace(report, verdict=dataclasses.replace(verdict, to_try=()))
     plan = Plan(Chain(), schema, holdout=holdout, randomness=Randomness(seed), found_rules=found_rules)
+    plan = for_few_people(plan, arrow)
     search = _Search(arrow, plan, sanitize_words(command), policy, known, seconds, fresh=True)
     verdict = search.verdict(report)
     tell(_STAGE, 1.0)

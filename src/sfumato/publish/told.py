@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from sfumato.core.errors import LevelError, OptionError
+from sfumato.engines.plan import Plan
 from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.methods import all_parameters, make_mechanism, usual_method
+from sfumato.mechanisms.methods import all_parameters, make_mechanism, usual_k, usual_method
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.judge import policy_of
 from sfumato.publish.policy import Policy
+from sfumato.tables.cells import plain
+from sfumato.tables.persons import persons_of_table
+from sfumato.tables.rare import count_holders
+from sfumato.tables.schema import Field, Kind
 
-__all__ = ["as_told", "load_recipe", "method_of"]
+__all__ = ["as_told", "for_few_people", "load_recipe", "method_of"]
 
 _LEVELLED = ("chain", "condense", "condense-paper")
 """Methods whose floor of all levels is lower where something says what each record asks for."""
@@ -46,6 +58,33 @@ def as_told(
 def method_of(parameters: Mapping[str, Any], rows: int) -> str:
     """Method where none is named, of a table of so many rows or more."""
     return usual_method([name for name, value in parameters.items() if value is not None], rows)
+
+
+def for_few_people(plan: Plan, arrow: pa.Table) -> Plan:
+    """Plan of a chain of which nobody said k, with what is usual for so many people as will be inside.
+
+    It stays as it is where a class of the target would be rare then, or a leaf be larger than was told.
+    """
+    chain, share = plan.mechanism, 1.0 - plan.holdout if isinstance(plan.holdout, float) else 1.0
+    assert isinstance(chain, Chain)
+    persons = persons_of_table(arrow, plan.schema)
+    people = arrow.num_rows if persons is None else int(persons.max(initial=-1)) + 1
+    k = max(chain.k, min(usual_k(int(share * people)), chain.leaf))
+    if k == chain.k:
+        return plan
+    target = plan.schema.target
+    if target is not None and target.kind not in (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE):
+        smallest = _smallest_class(arrow, target, persons)
+        if share * smallest - 3 * math.sqrt(share * (1.0 - share) * smallest) < k:
+            return plan
+    return dataclasses.replace(plan, mechanism=dataclasses.replace(chain, k=k))
+
+
+def _smallest_class(arrow: pa.Table, target: Field, persons: np.ndarray[Any, np.dtype[np.int64]] | None) -> int:
+    """Persons of the smallest class of the target."""
+    classes = pc.dictionary_encode(plain(arrow.column(target.name)))
+    codes = pc.fill_null(classes.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return int(count_holders(codes, len(classes.dictionary), persons).min(initial=arrow.num_rows))
 
 
 def _chosen(

@@ -16,6 +16,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import schema_of
 from sfumato.engines.plan import check_people
 from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.methods import usual_k
 from sfumato.publish.changes import changes_for
 from sfumato.publish.known import known_columns
 from sfumato.publish.policy import USUAL as USUAL_POLICY
@@ -123,9 +124,10 @@ def tune(
         check_people(arrow, settled, person=person, rows_are_people=rows_are_people)
     randomness = Randomness(seed)
     outside = known_columns(known, settled)
-    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), _floor(k, level, asked), outside)
-    bench = Bench(told, metric, randomness, watch=watch)
     everybody = People.of(arrow, settled)
+    floor = _floor(k, level, asked, everybody.count)
+    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), floor, outside)
+    bench = Bench(told, metric, randomness, watch=watch)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
     part, inner = _parted(people, holdout, randomness)
     highest = int(levels_of_table(level, arrow, settled, allow_level_1=False)[0].max(initial=0))
@@ -167,11 +169,11 @@ def _check(budget: float | None, search: str, holdout: Any) -> None:
         raise OptionError("the share of people to hold out must lie between 0 and 1; the usual one is 0.3")
 
 
-def _floor(k: int | None, level: str | int | None, policy: Policy) -> int | None:
-    """Fewest persons behind a value of a chain, as `sanitize` takes it unless the policy asks for more."""
-    usual = Chain.k if level is None else 2
+def _floor(k: int | None, level: str | int | None, policy: Policy, people: int) -> int | None:
+    """Fewest persons behind a value of a chain; None where `sanitize` takes as many by itself."""
+    usual, few = Chain.k if level is None else 2, level is None and usual_k(people // 2) > Chain.k
     wanted = max(k or usual, int(policy.require.get("persons_per_group", 1)))
-    return wanted if k is not None or wanted != usual else None
+    return wanted if k is not None or wanted != usual or few else None
 
 
 def _parted(people: People, holdout: Any, randomness: Randomness) -> tuple[Part, People]:
