@@ -6,43 +6,48 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.attacks.shown import SHOWN
+from sfumato.assess.attacks.shown import UNIQUE_VALUES, WHOLE_ROWS
 from tests.assess.cases import ROWS
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, overlap, redraw, study, value
 from tests.examples import at_length
 
+BOTH = {"unique-values-shown": UNIQUE_VALUES, "whole-rows-shown": WHOLE_ROWS}
+
 
 @pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
 def test_every_finding_of_a_fixed_case_is_complete(name: str) -> None:
-    check_sound(SHOWN, case(name))
+    for measure in BOTH.values():
+        check_sound(measure, case(name))
 
 
 @pytest.mark.parametrize("name", AWKWARD)
 def test_no_awkward_table_stops_it(name: str) -> None:
-    for finding in found(SHOWN, awkward(name)).values():
+    for measure in BOTH.values():
+        (finding,) = found(measure, awkward(name)).values()
         assert finding.value is not None
         assert finding.interval is not None
         assert 0.0 <= finding.interval[0] <= finding.value <= finding.interval[1] <= 1.0
 
 
 def test_a_copy_shows_everybody_and_a_constant_release_one_at_most() -> None:
-    for name in ("unique-values-shown", "whole-rows-shown"):
-        assert value(SHOWN, case("copy"), name) == 1.0
-        assert value(SHOWN, case("constant"), name) <= 1 / ROWS
+    for name, measure in BOTH.items():
+        assert value(measure, case("copy"), name) == 1.0
+        assert value(measure, case("constant"), name) <= 1 / ROWS
 
 
 @pytest.mark.parametrize("seed", [0, 1, *at_length(2, 3)])
 def test_a_redraw_shows_those_inside_no_more_than_those_held_out(seed: int) -> None:
-    for finding in found(SHOWN, redraw(seed)).values():
-        assert overlap(finding)
+    for measure in BOTH.values():
+        for finding in found(measure, redraw(seed)).values():
+            assert overlap(finding)
 
 
 def test_values_and_rows_are_counted_by_hand() -> None:
     original = pa.table({"pay": [10, 20, 20, 30, 40, None], "town": ["a", "a", "b", "b", "c", "a"]})
     released = pa.table({"pay": [10, 20, 30, 50, None, None], "town": ["b", "b", "b", "a", "a", "b"]})
     outside = pa.table({"pay": [50, 60, 20, 30], "town": ["a", "a", "b", "a"]})
-    findings = found(SHOWN, study(original, released, holdout=outside))
-    unique, rows = findings["unique-values-shown"], findings["whole-rows-shown"]
+    compared = study(original, released, holdout=outside)
+    (unique,), (rows,) = (found(measure, compared).values() for measure in BOTH.values())
     assert unique.value == pytest.approx(2 / 6)  # 10 and 30; 40 and c are held by one and not shown
     assert unique.control == pytest.approx(1 / 4)  # 50
     assert "3 people are alone with a value in some column" in unique.meaning
@@ -52,15 +57,38 @@ def test_values_and_rows_are_counted_by_hand() -> None:
 
 def test_a_person_of_several_rows_is_one_holder() -> None:
     original = pa.table({"pay": [10, 10, 20, 20, 30]})
-    findings = found(SHOWN, study(original, original, persons=np.array([0, 0, 1, 2, 2]), holdout=original.slice(0, 1)))
-    assert findings["unique-values-shown"].value == pytest.approx(2 / 3)  # persons 0 and 2; two hold 20
-    assert findings["whole-rows-shown"].value == 1.0
+    compared = study(original, original, persons=np.array([0, 0, 1, 2, 2]), holdout=original.slice(0, 1))
+    (unique,), (rows,) = (found(measure, compared).values() for measure in BOTH.values())
+    assert unique.value == pytest.approx(2 / 3)  # persons 0 and 2; two hold 20
+    assert rows.value == 1.0
 
 
-def test_without_people_held_out_other_rows_of_the_original_are_the_baseline() -> None:
+def test_without_people_held_out_a_copy_stands_beside_numbers_that_nobody_holds() -> None:
     rng = np.random.default_rng(3)
     table = pa.table({"x": rng.normal(size=300), "n": rng.integers(0, 3, 300)})
-    finding = found(SHOWN, study(table, table))["unique-values-shown"]
+    finding = found(UNIQUE_VALUES, study(table, table))["unique-values-shown"]
     assert finding.value == 1.0
+    assert finding.baseline == 0.0
+
+
+@pytest.mark.parametrize(("spread", "step"), [(300.0, 1.0), (30.0, 0.1), (3_000.0, 1.0)])
+def test_a_redraw_on_a_grid_shows_unique_numbers_as_often_as_their_neighbours(spread: float, step: float) -> None:
+    """Of 3,000 people; each share is off by at most six standard deviations, so that it fails once in 1e8 times."""
+    rng = np.random.default_rng(5)
+    original, released = (
+        pa.table({"pay": np.round(np.rint(rng.normal(500.0, spread, 3_000) / step) * step, 6)}) for _ in range(2)
+    )
+    finding = found(UNIQUE_VALUES, study(original, released))["unique-values-shown"]
+    assert finding.value is not None
     assert finding.baseline is not None
-    assert finding.baseline < 0.05
+    assert finding.baseline > 0.01
+    assert abs(finding.value - finding.baseline) < 6 * np.sqrt(finding.baseline / 3_000)
+
+
+def test_numbers_by_chance_are_counted_by_hand() -> None:
+    original = pa.table({"pay": [100, 101, 110, 110, 300]})
+    released = pa.table({"pay": [102, 105, 105, 301, 299]})
+    finding = found(UNIQUE_VALUES, study(original, released))["unique-values-shown"]
+    near = (2 / 15, 2 / 15, 2 / 16)  # of 92 to 108 without 101; of 93 to 109 without 100; of 292 to 308
+    assert finding.value == 0.0
+    assert finding.baseline == pytest.approx(sum(near) / 5)

@@ -77,11 +77,12 @@ def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.modified import HIDDEN_LABEL, SWAPPED_ROWS
     from sfumato.assess.attacks.noise_filter import GROUP_FILTER, NOISE_FILTER
     from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
-    from sfumato.assess.attacks.shown import SHOWN
+    from sfumato.assess.attacks.shown import UNIQUE_VALUES, WHOLE_ROWS
     from sfumato.assess.attacks.singling import SINGLING_OUT
     from sfumato.assess.attacks.unknown_input import COMPONENTS, DIGITS
 
     linking = LINKAGE, OWN_ROW_LINKAGE, LINKED_PERSONS, GROUP_LINKAGE, LINKABILITY, SINGLING_OUT
-    inferring = ATTRIBUTE_INFERENCE, LABEL_INFERENCE, MEMBERSHIP, LEAVES, OUTLIERS, RARE_COMBINATIONS, SHOWN
+    inferring = ATTRIBUTE_INFERENCE, LABEL_INFERENCE, MEMBERSHIP, LEAVES, OUTLIERS, RARE_COMBINATIONS
+    shown = UNIQUE_VALUES, WHOLE_ROWS
     undoing = NOISE_FILTER, GROUP_FILTER, BEST_GUESS, KNOWN_INPUT, COMPONENTS, PUBLIC_MOMENTS, DIGITS
-    return (*linking, *inferring, *undoing, DIFFERENCING, ROUNDS, SWAPPED_ROWS, HIDDEN_LABEL)
+    return (*linking, *inferring, *shown, *undoing, DIFFERENCING, ROUNDS, SWAPPED_ROWS, HIDDEN_LABEL)

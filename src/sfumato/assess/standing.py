@@ -21,18 +21,22 @@ __all__ = ["CATEGORIES", "Standing", "standing_in", "whole_standings"]
 CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 """Kinds of columns whose values are few and have holders."""
 
+_NEAR = 8  # numbers to either side of a unique one that chance would show as often
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Standing:
     """How rows of the original, and rows held out, stand in one column of the whole tables.
 
     ``holders`` are the persons of the original who hold a row's value, -1 where its cell is missing; ``shown`` tells
-    whether the released table shows it. ``fewest`` are the persons who hold the rarest category that is released, None
+    whether the released table shows it, ``chance`` how often it would show a number that one alone holds if it knew
+    nobody. ``fewest`` are the persons who hold the rarest category that is released, None
     where none is, and the rarest of all; None for numbers.
     """
 
     holders: Places
     shown: NDArray[np.bool_]
+    chance: NDArray[np.float64]
     held_holders: Places
     held_shown: NDArray[np.bool_]
     fewest: tuple[int | None, int] | None
@@ -40,7 +44,7 @@ class Standing:
     def take(self, inside: Places, outside: Places) -> Standing:
         """That of some rows."""
         held = (self.held_holders[outside], self.held_shown[outside])
-        return Standing(self.holders[inside], self.shown[inside], *held, self.fewest)
+        return Standing(self.holders[inside], self.shown[inside], self.chance[inside], *held, self.fewest)
 
 
 def standing_in(study: Study, place: int) -> Standing:
@@ -79,4 +83,30 @@ def _standing(pair: ColumnPair, held: Column | None, persons: Places | None) -> 
         many, there = holders[1:], shown[1:]
         rarest = many[(many > 0) & there]
         fewest = (int(rarest.min()) if len(rarest) else None, int(many[many > 0].min(initial=len(original))))
-    return Standing(holders[original], shown[original], holders[outside], shown[outside], fewest)
+    chance = _chance(pair, holders[original] == 1)
+    return Standing(holders[original], shown[original], chance, holders[outside], shown[outside], fewest)
+
+
+def _chance(pair: ColumnPair, unique: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """How often the release shows numbers next to each unique one that nobody of the original holds; 0 for others.
+
+    A release that knows nobody shows those as often as the unique one itself. Numbers are counted in steps of the
+    smallest gap between two of the original; where all neighbours are held, all of them count.
+    """
+    if not pair.is_number or not unique.any():
+        return np.zeros(len(unique))
+    held = np.unique(pair.original.present)
+    step = float(np.diff(held).min()) if len(held) > 1 else 1.0
+    steps = (pair.released.present - held[0]) / step
+    on_grid = np.abs(steps - np.rint(steps)) <= 1e-6 * np.maximum(1.0, np.abs(steps)) ** 0.5
+    shown, taken = np.unique(np.rint(steps[on_grid])), np.unique(np.rint((held - held[0]) / step))
+    own = np.rint((pair.original.values[unique] - held[0]) / step)
+    free, seen, every = (np.zeros(len(own)) for _ in range(3))
+    for near in (*range(-_NEAR, 0), *range(1, _NEAR + 1)):
+        stands, nobodys = np.isin(own + near, shown), ~np.isin(own + near, taken)
+        free += nobodys
+        seen += nobodys & stands
+        every += stands
+    chance = np.zeros(len(unique))
+    chance[unique] = np.where(free > 0, seen / np.maximum(free, 1.0), every / (2 * _NEAR))
+    return chance
