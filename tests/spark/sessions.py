@@ -1,10 +1,13 @@
-"""Sessions of Spark for tests."""
+"""Sessions of Spark for tests, and waiting for what they do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+LIMIT = 300  # seconds until whatever is waited for must have come
 
 
 @contextmanager
@@ -33,3 +36,13 @@ def session(master: str, **settings: str) -> Iterator[Any]:
     finally:
         if not master.startswith("local"):
             spark.stop()
+
+
+def wait_for(found: Callable[[], Any], over: Callable[[], bool]) -> Any:
+    """What is found once it is there; fails where that takes long, or where what should bring it is over."""
+    end = time.monotonic() + LIMIT
+    while not (it := found()):
+        assert time.monotonic() < end, "it did not come"
+        assert not over(), "the run ended before it came"
+        time.sleep(0.1)
+    return it

@@ -6,8 +6,7 @@ import os
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,12 +20,11 @@ import sfumato as sf
 from sfumato.publish import large, verify_release
 from tests.cells.test_cells import people
 from tests.spark.holding import HoldingCondensation
-from tests.spark.sessions import session
+from tests.spark.sessions import LIMIT, session, wait_for
 
 pyspark = pytest.importorskip("pyspark", reason="the extra 'spark' is not installed; make test-spark has it")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of pyspark's own
 
-LIMIT = 300  # seconds until whatever is waited for must have come
 TOLD: dict[str, Any] = {"person": "who", "level": "level", "holdout": 0.1, "seed": 5, "report": False}
 
 
@@ -110,15 +108,6 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_cell_changes_no_row(tmp_path
             release, rows = running.result(timeout=LIMIT)
     assert rows.cast(expected.table.schema).equals(expected.table)
     assert release.certificate.facts == expected.certificate.facts
-
-
-def wait_for(found: Callable[[], Any], over: Callable[[], bool]) -> Any:
-    end = time.monotonic() + LIMIT
-    while not (it := found()):
-        assert time.monotonic() < end, "it did not come"
-        assert not over(), "the run ended before it came"
-        time.sleep(0.1)
-    return it
 
 
 def worker_of(process: int, workers: list[int]) -> int:

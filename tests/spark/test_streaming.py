@@ -19,9 +19,8 @@ from sfumato.core.errors import OptionError
 from sfumato.engines.stream import StreamSession
 from sfumato.publish import verify_release
 from sfumato.publish.cluster_stream import totals_on_spark
-from tests.spark.sessions import session
+from tests.spark.sessions import session, wait_for
 from tests.spark.streaming import stream, take_in_all
-from tests.spark.test_spark import wait_for
 
 pytest.importorskip("pyspark", reason="the extra 'spark' is not installed; make test-spark has it")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of pyspark's own
