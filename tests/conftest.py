@@ -47,8 +47,8 @@ _DRAW = measure.draw_figures
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Call bytes and odd texts by the name of their argument: a tool that names tests on a command line can read it."""
-    odd = isinstance(val, bytes) or (isinstance(val, str) and (len(val) > 60 or not val.isprintable()))
-    return argname if odd else None
+    plain = isinstance(val, str) and len(val) <= 60 and val.isascii() and val.isprintable() and "\\" not in val
+    return argname if isinstance(val, str | bytes) and not plain else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.assess.findings import FALSE_ALARMS, Direction, Family, Finding, gains, is_rate
+from sfumato.assess.findings import FALSE_ALARMS, Direction, Family, Finding, column_gains, gains, is_rate, not_run
 from sfumato.assess.plain import risk_sentence
 from sfumato.assess.report import Report
 from tests.assess.made_up import attack
@@ -169,3 +169,25 @@ def test_an_attack_with_nothing_to_stand_against_has_no_gain() -> None:
 def test_an_exact_count_that_equals_its_control_is_no_success() -> None:
     equal = dataclasses.replace(attack("linkage-rank", 200, 200, 0.001), interval=None, control_interval=None)
     assert not is_certain(equal)
+
+
+def test_only_attacks_on_single_columns_are_ranked_by_column() -> None:
+    whole, column = attack("linkage-rank", 300, 200, 0.001), attack("attribute-inference/pay", 250, 200, 0.001)
+    width = dataclasses.replace(column, name="interval-width/pay", range=(0.0, None))
+    assert [gain.finding for gain in column_gains([whole, column, width])] == [column]
+
+
+def test_what_could_not_be_measured_may_be_shown_and_applies_unless_told() -> None:
+    told = not_run("linkage-rank", Family.ATTACK, Direction.LOWER, "Meaning.", "no rows were held out")
+    assert (told.value, told.public, told.applies, told.status) == (None, True, True, "not-run")
+    hidden = not_run("linkage-rank", Family.ATTACK, Direction.LOWER, "Meaning.", "none", public=False, applies=False)
+    assert (hidden.public, hidden.applies) == (False, False)
+
+
+def test_a_finding_is_written_with_its_status_and_numbers_that_are_not_finite_as_null() -> None:
+    finding = dataclasses.replace(attack("linkage-rank", 300, 200, 0.001), interval=(float("nan"), 0.5))
+    document = finding.to_json()
+    assert document["value"] == finding.value
+    assert document["interval"] == [None, 0.5]
+    assert document["status"] == "measured"
+    assert dataclasses.replace(finding, value=float("inf")).to_json()["value"] is None
