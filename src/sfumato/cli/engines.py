@@ -13,10 +13,7 @@ from sfumato.core.errors import OptionError
 if TYPE_CHECKING:
     from sfumato.tables.files import FileForm
 
-__all__ = ["WHERE", "Place", "refuse_in_chunks"]
-
-WHERE = ("engine", "master", "memory", "resume_key", "chunked", "batch_rows")
-"""Options that say where a run is made: what to try next may be another method, which goes elsewhere."""
+__all__ = ["Place", "refuse_in_chunks"]
 
 _WHOLE = ("weight", "where", "keep_persons")  # that no engine but memory knows
 _IN_CELLS = ("chain", "condense", "condense-paper", "classwise", "noise", "randomize")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.engines import WHERE, Place, refuse_in_chunks
+from sfumato.cli.engines import Place, refuse_in_chunks
 from sfumato.cli.options import (
     COUNT,
     FILE,
@@ -241,7 +241,7 @@ def sanitize(
                 source, output, new_key=new_key, batch_rows=batch_rows, encoding=encoding, sign=signer,
                 overwrite=overwrite, engine=place.carried_by, master=master, memory=memory, resume_key=resume_key,
                 holdout=outside,
-                form=None if form is None else written, command=command_words(WHERE) if replayed is None else (), **run,
+                form=None if form is None else written, command=command_words() if replayed is None else (), **run,
             )  # fmt: skip
         _tell(console, release, output, written, signer, pdf=pdf)
         return

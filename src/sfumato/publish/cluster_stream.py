@@ -137,7 +137,7 @@ def _check_for_cluster(session: StreamSession, pending_key: object, person_key: 
 
 
 def _hand_over(session: StreamSession, folder: Path, cells: int) -> HandedOver:
-    """Give a stream to a cluster, which publishes it in one folder and no other."""
+    """Hand a stream over to a cluster, which publishes it in one folder and no other."""
     if folder.exists() and any(folder.glob(f"{_BATCH}*")):
         raise OptionError(f"the folder {str(folder)!r} holds batches of another stream; choose another")
     over = HandedOver(cells, secrets.token_hex(16))
