@@ -143,7 +143,6 @@ def test_a_name_that_no_file_can_have_is_none(tmp_path: Path, name: str) -> None
         (r'{"\ud800": 1}', "half a character"),
         ("{", "at line 1, column 2"),
     ],
-    ids=lambda text: text[:20],
 )
 def test_json_out_of_bounds_is_refused_without_being_quoted(text: str, words: str) -> None:
     with pytest.raises(Unparsable, match=words):
@@ -162,7 +161,6 @@ def test_json_out_of_bounds_is_refused_without_being_quoted(text: str, words: st
         ("a = ?", re.escape("at line 1, column 5")),
         ("secret = 1\nsecret = 2", "at "),
     ],
-    ids=lambda text: text[:20],
 )
 def test_toml_out_of_bounds_is_refused_without_being_quoted(text: str, words: str) -> None:
     with pytest.raises(Unparsable, match=words) as caught:
