@@ -319,3 +319,12 @@ def test_openssl_agrees_on_what_is_signed(tmp_path: Path) -> None:
         ["openssl", "pkeyutl", "-verify", "-pubin", "-rawin", *files], capture_output=True, text=True, check=False
     )
     assert "Verified Successfully" in done.stdout
+
+
+def test_a_signature_of_another_length_or_of_no_fingerprint_is_refused() -> None:
+    fingerprint = "SHA256:" + 43 * "A"
+    whole = Signature(fingerprint, 64 * b"s")
+    assert Signature.from_bytes(whole.to_text().encode()) == whole
+    for other in (Signature(fingerprint, 63 * b"s"), Signature("nobody", 64 * b"s"), Signature(fingerprint, b"")):
+        with pytest.raises(BadInput, match="cannot be read as a signature"):
+            Signature.from_bytes(other.to_text().encode())
