@@ -397,7 +397,7 @@ def test_all_hear_in_what_one_party_differs(tmp_path: Path, start: Start, kind: 
     ben, before = configs["ben"], ""
     more: tuple[str, ...] = ()
     if kind == "version":
-        before = "import sfumato\nsfumato.__version__ = '0.0.9'"
+        before = "import sfumato.version\nsfumato.version.__version__ = '0.0.9'"
     elif kind == "plan":
         edit(ben, r"^k = 15", "k = 16")
     elif kind == "schema":
