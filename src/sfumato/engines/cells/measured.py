@@ -21,6 +21,11 @@ from sfumato.tables.schema import Role
 
 __all__ = ["DRAWN", "LABEL", "MET", "ORIGIN", "comparison_of"]
 
+_AMONG_THESE = (
+    " Who is alone with a value was counted among these rows, so that more people seem alone than are; what stands "
+    "beside it was counted alike."
+)
+
 LABEL, MET, DRAWN, ORIGIN = "\x1flabel", "\x1fmet", "\x1fdrawn", "\x1forigin"
 """Columns of measured rows: group and level met of an original one; group and original that a released one is of."""
 
@@ -92,7 +97,7 @@ def _compared(
     else:
         workings = _grown_again(learned, released.select(names), facts)
     whole, measured = learned.look.rows, original.num_rows
-    note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole)
+    note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole) + _AMONG_THESE
     beside = [field.name for field in plan.schema if field.role is Role.PERSON]
     held = None
     if outside.num_rows:
