@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import importlib.util
 import json
 import pickle
 import shutil
@@ -164,6 +165,17 @@ def test_a_signature_file_that_is_too_large_or_no_file_is_refused(signed: Path, 
     assert failing(signed, public) == ["signed by"]
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["whole", "dangling"])
+def test_a_signature_that_is_a_link_is_refused(signed: Path, public: Path, kept: bool) -> None:
+    path = signed / "certificate.sig"
+    elsewhere = path.rename(signed.parent / "elsewhere.sig")
+    path.symlink_to(elsewhere)
+    if not kept:
+        elsewhere.unlink()
+    assert failing(signed, public) == ["signed by"]
+    assert failing(signed) == ["signed"]
+
+
 def test_a_certificate_that_lists_itself_does_not_hold(signed: Path) -> None:
     path = signed / "certificate.json"
     document = json.loads(path.read_text())
@@ -189,10 +201,10 @@ def private_bytes(kind: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["rsa", "ec", "x25519"])
-def test_a_private_key_of_another_kind_is_refused(tmp_path: Path, kind: str) -> None:
+def test_a_private_key_of_another_kind_is_refused_by_name_and_kind(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "key"
     path.write_bytes(private_bytes(kind))
-    with pytest.raises(OptionError, match="not an Ed25519 private key"):
+    with pytest.raises(OptionError, match=f"/key' is a key of the kind {kind.upper()}, not an Ed25519 private key"):
         Signer.load(path)
 
 
@@ -205,6 +217,8 @@ def test_a_private_key_of_another_kind_is_refused(tmp_path: Path, kind: str) -> 
         (b"-----BEGIN OPENSSH PRIVATE KEY-----\nzyxwv98765\n-----END OPENSSH PRIVATE KEY-----\n", "not a private key"),
         (b"-----BEGIN OPENSSH PRIVATE KEY-----", "not a private key"),
         (b"ssh-ed25519 zyxwv98765", "public key"),
+        (b"ecdsa-sha2-nistp256 zyxwv98765", "public key"),
+        (b"sk-ssh-ed25519@openssh.com zyxwv98765", "public key"),
         (b"-----BEGIN PUBLIC KEY-----\nzyxwv98765\n", "public key"),
         (b"zyxwv98765" * 10_000, "64 KiB"),
         (bytes(range(256)), "not a private key"),
@@ -221,11 +235,20 @@ def test_a_file_that_is_no_private_key_is_refused_without_quoting_it(
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("content", [b"", b"zyxwv98765", b"ssh-ed25519 zyxwv98765", b"-----BEGIN PUBLIC KEY-----"])
-def test_a_file_that_is_no_public_key_is_refused_without_quoting_it(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "not a public key"),
+        (b"zyxwv98765", "not a public key"),
+        (b"ssh-ed25519 zyxwv98765", "not a public key"),
+        (b"-----BEGIN PUBLIC KEY-----", "not a public key"),
+        (b"zyxwv98765" * 10_000, "64 KiB"),
+    ],
+)
+def test_a_file_that_is_no_public_key_is_refused_without_quoting_it(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "key"
     path.write_bytes(content)
-    with pytest.raises(OptionError, match="not a public key") as caught:
+    with pytest.raises(OptionError, match=words) as caught:
         Verifier.load(path)
     assert "zyxwv" not in str(caught.value)
 
@@ -242,7 +265,7 @@ def test_a_key_in_the_wrong_place_is_named(tmp_path: Path, key: Ed25519PrivateKe
         Verifier.load(tmp_path)
     other = rsa.generate_private_key(65537, 2048).public_key()
     public.write_bytes(other.public_bytes(_PEM, serialization.PublicFormat.SubjectPublicKeyInfo))
-    with pytest.raises(OptionError, match="RSA"):
+    with pytest.raises(OptionError, match="is a key of the kind RSA, not an Ed25519 public key"):
         Verifier.load(public)
 
 
@@ -263,6 +286,46 @@ def test_an_encrypted_key_opens_with_its_passphrase_only(
     assert Signer.load(path).fingerprint == Signer(key).fingerprint
     write_private(path, key)
     assert Signer.load(path).fingerprint == Signer(key).fingerprint, "a passphrase that is not needed is not used"
+
+
+def test_an_encrypted_key_in_the_older_form_asks_for_its_passphrase(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(PASSPHRASE, raising=False)
+    older, locked = serialization.PrivateFormat.TraditionalOpenSSL, serialization.BestAvailableEncryption(b"sesame")
+    path = tmp_path / "key"
+    path.write_bytes(ec.generate_private_key(ec.SECP256R1()).private_bytes(_PEM, older, locked))
+    with pytest.raises(OptionError, match=f"/key' is encrypted; give its passphrase in the variable {PASSPHRASE}"):
+        Signer.load(path)
+    with pytest.raises(OptionError, match="of the kind EC, not an Ed25519 private key"):
+        Signer.load(path, ask=lambda: "sesame")
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+def test_an_encrypted_key_of_openssh_asks_for_its_passphrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PASSPHRASE, raising=False)
+    path = tmp_path / "id"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "sesame", "-f", path], check=True)
+    with pytest.raises(OptionError, match=f"/id' is encrypted; give its passphrase in the variable {PASSPHRASE}"):
+        Signer.load(path)
+    if importlib.util.find_spec("bcrypt") is None:
+        with pytest.raises(OptionError, match="/id' is encrypted by OpenSSH, which needs bcrypt"):
+            Signer.load(path, ask=lambda: "sesame")
+    else:
+        opened = Signer.load(path, ask=lambda: "sesame").fingerprint
+        assert opened == Verifier.load(path.with_name("id.pub")).fingerprint
+
+
+@pytest.mark.parametrize(("name", "other"), [(b"ssh-ed25519", b"ssh-ed25520"), (b"none", b"nine")])
+def test_a_key_of_openssh_of_an_unknown_kind_or_cipher_is_refused_as_such(
+    tmp_path: Path, key: Ed25519PrivateKey, name: bytes, other: bytes
+) -> None:
+    path = write_private(tmp_path / "key", key, _OPENSSH)
+    head, *body, tail = path.read_bytes().splitlines()
+    changed = base64.b64decode(b"".join(body)).replace(name, other)
+    path.write_bytes(b"\n".join([head, base64.b64encode(changed), tail, b""]))
+    with pytest.raises(OptionError, match="/key' is a key of a kind that cannot be read"):
+        Signer.load(path, ask=lambda: "sesame")
 
 
 def test_a_key_that_others_can_read_is_warned_of(tmp_path: Path, key: Ed25519PrivateKey) -> None:

@@ -196,7 +196,7 @@ def _is_encrypted(data: bytes) -> bool:
     if b"BEGIN OPENSSH PRIVATE KEY" not in data:
         return b"BEGIN ENCRYPTED PRIVATE KEY" in data or b"Proc-Type: 4,ENCRYPTED" in data
     try:
-        body = base64.b64decode(b"".join(data.split(b"-----")[2].split()))
+        body = base64.b64decode(data.split(b"-----")[2])
         size = struct.unpack(">I", body[15:19])[0]  # after the magic "openssh-key-v1\0" comes the cipher's name
         return body[19 : 19 + size] != b"none"
     except (IndexError, ValueError, struct.error):
@@ -212,7 +212,7 @@ def _decoded(data: bytes, name: str, passphrase: bytes | None) -> Any:
     try:
         return read(data, password=passphrase)
     except UnsupportedAlgorithm as error:
-        if ours and passphrase is not None and "bcrypt" in str(error):
+        if "bcrypt" in str(error):
             raise OptionError(f"the key {name!r} is encrypted by OpenSSH, which needs bcrypt; install it") from None
         raise OptionError(f"{name!r} is a key of a kind that cannot be read; {_MAKE_ONE}") from None
     except (ValueError, TypeError):  # their own words may quote the file
@@ -222,7 +222,7 @@ def _decoded(data: bytes, name: str, passphrase: bytes | None) -> Any:
 
 
 def _kind(key: Any) -> str:
-    word = type(key).__name__.lstrip("_").removesuffix("Key").removesuffix("Private").removesuffix("Public")
+    word = type(key).__name__.removesuffix("Key").removesuffix("Private").removesuffix("Public")
     return f"a key of the kind {word}"
 
 
