@@ -10,8 +10,8 @@ from sfumato.assess.baskets import BASKET_ATTACKS, BASKETS
 from sfumato.assess.catalogue import basic, catalogue
 from sfumato.assess.findings import Family
 from sfumato.assess.measure import EPOCHS
-from sfumato.assess.risk.known_classes import KNOWN_CLASSES
-from sfumato.assess.utility.costs import COSTS
+from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
+from sfumato.assess.utility.distortion import COSTS
 from sfumato.assess.words import show, spoken_name
 
 PAGES = Path(__file__).parent / "measures"

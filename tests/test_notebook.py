@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.core.notebook import html_table
+from sfumato.core.pages import html_table
 
 ODD = "<script>alert(1)</script>&\x1b[31m"
 

@@ -14,14 +14,12 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.attacks.labels import LABEL_INFERENCE
-from sfumato.assess.attacks.linkage import LINKAGE, mutual_links
-from sfumato.assess.attacks.linked_persons import LINKED_PERSONS
+from sfumato.assess.attacks.linkage import LINKAGE, LINKED_PERSONS, mutual_links
 from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
 from sfumato.assess.attacks.singling import AT_LEAST, EQUAL, SINGLING_OUT, Predicates, Rows, find_fits
 from sfumato.assess.neighbours import nearest, nearest_persons
 from sfumato.assess.risk.closest import CLOSEST, NEIGHBOUR_RATIO
-from sfumato.assess.risk.known_classes import class_findings
-from sfumato.assess.risk.uniqueness import RAREST_CATEGORY, UNIQUENESS
+from sfumato.assess.risk.uniqueness import RAREST_CATEGORY, UNIQUENESS, class_findings
 from sfumato.assess.stand_ins import split_in_tenths, split_in_two
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.utility.costs import CHANGES, cost_findings
+from sfumato.assess.utility.distortion import CHANGES, cost_findings
 from sfumato.mechanisms.protocol import Workings
 from tests.assess.privacy_studies import found as run
 from tests.assess.privacy_studies import study

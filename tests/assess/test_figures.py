@@ -22,8 +22,7 @@ from sfumato.assess.figures.axes import Axes
 from sfumato.assess.figures.bars import MOST_ROWS, attack_figures, model_figures
 from sfumato.assess.figures.maps import component_figures
 from sfumato.assess.figures.marginals import bin_edges, marginal_figures
-from sfumato.assess.figures.scales import round_step
-from sfumato.assess.figures.svg import Figure
+from sfumato.assess.figures.svg import Figure, round_step
 from sfumato.assess.findings import gains
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec

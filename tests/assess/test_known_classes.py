@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.assess.risk.known_classes import class_findings
+from sfumato.assess.risk.uniqueness import class_findings
 from sfumato.assess.study import study_of
 from sfumato.core.errors import OptionError
 from sfumato.tables.codec import Codec

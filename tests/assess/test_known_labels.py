@@ -15,12 +15,11 @@ from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
 from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE
 from sfumato.assess.findings import Finding
-from sfumato.assess.risk.known_classes import class_findings
+from sfumato.assess.risk.uniqueness import class_findings
 from sfumato.assess.study import study_of
 from sfumato.core.errors import OptionError
 from sfumato.mechanisms.protocol import Workings
-from sfumato.publish.known import known_columns, known_of
-from sfumato.tables.coarsened import coarsen, coarser, label_values
+from sfumato.tables.coarsened import coarsen, coarser, known_columns, known_of, label_values
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.rare import like_released

@@ -19,7 +19,7 @@ import pytest
 
 import sfumato
 from sfumato.assess import page
-from sfumato.assess.figures import bars, histograms, maps, marginals
+from sfumato.assess.figures import bars, maps, marginals
 from sfumato.assess.figures.axes import draw
 from sfumato.assess.figures.bars import attack_figures, model_figures
 from sfumato.assess.figures.maps import association_figures
@@ -249,7 +249,7 @@ def leave_undrawn(patch: pytest.MonkeyPatch, *, but_public: bool) -> None:
             return draw(name, paint, public=True, **told)
         return Figure(name, svg="<svg></svg>", public=public, **said)
 
-    for drawing in (bars, histograms, maps):
+    for drawing in (bars, maps):
         patch.setattr(drawing, "draw", draw_some)
 
 

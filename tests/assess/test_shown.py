@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.attacks.shown import UNIQUE_VALUES, WHOLE_ROWS
+from sfumato.assess.attacks.rare_combinations import UNIQUE_VALUES, WHOLE_ROWS
 from tests.assess.cases import ROWS
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, overlap, redraw, study, value
 from tests.examples import at_length

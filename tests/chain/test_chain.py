@@ -382,7 +382,7 @@ def test_each_class_of_the_first_column_has_slopes_of_its_own() -> None:
 def test_a_regression_over_several_blocks_of_rows_is_that_over_one(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"a": np.arange(500.0), "b": np.arange(500.0) ** 1.5})
     whole = sf.sanitize(table, Chain(), seed=1, report=False).table
-    monkeypatch.setattr("sfumato.mechanisms.chain.regression._ROWS", 64)
+    monkeypatch.setattr("sfumato.mechanisms.chain.draw._ROWS", 64)
     parts = sf.sanitize(table, Chain(), seed=1, report=False).table
     np.testing.assert_allclose(parts["b"].to_numpy(), whole["b"].to_numpy(), rtol=1e-6)
 

@@ -19,7 +19,7 @@ from sfumato.core.records import Block, BlockKind, Extent
 from sfumato.engines.stream.connectors import ReadOptions, read_lines
 from sfumato.engines.stream.entries import Head, StateEntry, entry_digest
 from sfumato.engines.stream.epochs import Publication
-from sfumato.engines.stream.groups import entry_of_left, families_left, rows_of_entries
+from sfumato.engines.stream.groups import entry_of_left, families_left, rows_of_entries, tally_of_bytes
 from sfumato.engines.stream.measuring import KeptRow, open_kept_rows
 from sfumato.engines.stream.pending import Vault, open_vault
 from sfumato.engines.stream.persons import open_persons
@@ -29,7 +29,6 @@ from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import EpochLine, Progress, StreamSettings, document_of, entry_of
 from sfumato.engines.stream.state import State
 from sfumato.engines.stream.store import PAGE, StateStore, seal
-from sfumato.engines.stream.tallies import tally_of_bytes
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_from_document, codec_to_document
 from tests.fuzz.fuzzing import Parser

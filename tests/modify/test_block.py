@@ -18,7 +18,7 @@ from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Alike, Blocked
 from sfumato.mechanisms.modify.block import block_rare
 from sfumato.publish import verify_release
-from sfumato.publish.verify_modified import ModifiedRows
+from sfumato.publish.verify_rows import ModifiedRows
 from tests.examples import examples
 from tests.modify.tables import mixed, origin_of
 

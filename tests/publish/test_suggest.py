@@ -17,8 +17,7 @@ from sfumato.assess.verdict import Exceeded, Ruling, Verdict
 from sfumato.engines.plan import Plan, settle
 from sfumato.publish import Policy, judge
 from sfumato.publish import suggest as module
-from sfumato.publish.changes import ColumnChange, change_tried
-from sfumato.publish.suggest import can_be_told, suggest_another, suggesting
+from sfumato.publish.suggest import ColumnChange, can_be_told, change_tried, suggest_another, suggesting
 from sfumato.publish.trial import End, Outlook, Tried, judged_measures, outlook
 from sfumato.tables.schema import Role
 from tests.publish.cases import GROUPED, rate, report

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import SchemaError
 from sfumato.tables.codec import Codec
-from sfumato.tables.durations import duration_format, seconds_of_texts, write_seconds
+from sfumato.tables.dates import duration_format, seconds_of_texts, write_seconds
 from sfumato.tables.field import DURATION_FORMATS, Field
 from sfumato.tables.schema import Kind, Schema
 from tests.examples import examples

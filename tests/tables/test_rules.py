@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.study import study_of
-from sfumato.assess.utility.column_rules import COLUMN_RULES
+from sfumato.assess.utility.rules import COLUMN_RULES
 from sfumato.core.errors import SchemaError
 from sfumato.core.facts import ColumnRulesKept
 from sfumato.engines.recipe import Recipe

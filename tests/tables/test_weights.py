@@ -16,8 +16,8 @@ from sfumato.assess.study import Column, ColumnPair
 from sfumato.assess.utility.comparison import marginal_distance
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import WeightsScaled
+from sfumato.tables.persons import scaled_to
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
-from sfumato.tables.weights import scaled_to
 from tests.examples import examples
 
 ROWS = 200

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.tuning.search import GAP, brute_force, equal_steps, rule_based_search
+from sfumato.tuning.candidates import GAP, brute_force, equal_steps, rule_based_search
 
 SIZES = st.tuples(st.integers(1, 5000), st.integers(0, 5000)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 

@@ -18,8 +18,7 @@ from sfumato.core.facts import BasketsRandomized, Fact, RulesBlocked, RulesHidde
 from sfumato.core.itemsets.baskets import Baskets, are_within
 from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
 from sfumato.core.itemsets.estimate import estimate_itemsets, least_told, merged
-from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
-from sfumato.core.itemsets.rules import rules_of
+from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count, rules_of
 from sfumato.core.laws.basket_operators import BasketOperator
 
 __all__ = ["BASKETS", "BASKET_ATTACKS", "BasketPair", "assess_baskets", "breach_level"]

@@ -28,8 +28,8 @@ def declared() -> dict[str, Number]:
     """Every number that is declared, by its name before a slash."""
     from sfumato.assess.baskets import BASKET_ATTACKS, BASKETS
     from sfumato.assess.measure import EPOCHS
-    from sfumato.assess.risk.known_classes import KNOWN_CLASSES
-    from sfumato.assess.utility.costs import COSTS
+    from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
+    from sfumato.assess.utility.distortion import COSTS
 
     measures = (*basic(), *catalogue(), EPOCHS, KNOWN_CLASSES, COSTS, BASKETS, BASKET_ATTACKS)
     numbers = [number for measure in measures for number in measure.numbers]
@@ -38,13 +38,11 @@ def declared() -> dict[str, Number]:
 
 def _utility() -> tuple[Measure, ...]:
     from sfumato.assess.utility.clustering import CLUSTERING
-    from sfumato.assess.utility.column_rules import COLUMN_RULES
-    from sfumato.assess.utility.costs import CHANGES
-    from sfumato.assess.utility.distortion import DISTANCES
+    from sfumato.assess.utility.distortion import CHANGES, DISTANCES
     from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
     from sfumato.assess.utility.propensity import PROPENSITY, PROPENSITY_AUC
     from sfumato.assess.utility.queries import QUERIES
-    from sfumato.assess.utility.rules import RULES
+    from sfumato.assess.utility.rules import COLUMN_RULES, RULES
 
     mined = PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES
     return (*mined, COLUMN_RULES, CHANGES)
@@ -71,13 +69,11 @@ def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS
     from sfumato.assess.attacks.labels import LABEL_INFERENCE
     from sfumato.assess.attacks.linkability import LINKABILITY
-    from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE
-    from sfumato.assess.attacks.linked_persons import LINKED_PERSONS
+    from sfumato.assess.attacks.linkage import LINKAGE, LINKED_PERSONS, OWN_ROW_LINKAGE
     from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS
     from sfumato.assess.attacks.modified import HIDDEN_LABEL, SWAPPED_ROWS
     from sfumato.assess.attacks.noise_filter import GROUP_FILTER, NOISE_FILTER
-    from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
-    from sfumato.assess.attacks.shown import UNIQUE_VALUES, WHOLE_ROWS
+    from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS, UNIQUE_VALUES, WHOLE_ROWS
     from sfumato.assess.attacks.singling import SINGLING_OUT
     from sfumato.assess.attacks.unknown_input import COMPONENTS, DIGITS
 

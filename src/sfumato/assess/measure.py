@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from sfumato.assess.algebra import COUNT, SHARE, Measure, NotRun, Number, Scale, Stated, Values, run_measure
 from sfumato.assess.catalogue import basic, catalogue, declared
-from sfumato.assess.figures.bars import attack_figures, model_figures
-from sfumato.assess.figures.histograms import distance_figures, group_figures
+from sfumato.assess.figures.bars import attack_figures, distance_figures, group_figures, model_figures
 from sfumato.assess.figures.maps import association_figures, component_figures
 from sfumato.assess.figures.marginals import marginal_figures
 from sfumato.assess.figures.svg import Figure
@@ -22,7 +21,7 @@ from sfumato.assess.report import Report
 from sfumato.assess.risk.by_column import risk_by_column
 from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
-from sfumato.assess.risk.known_classes import class_findings
+from sfumato.assess.risk.uniqueness import class_findings
 from sfumato.assess.standing import Standing
 from sfumato.assess.study import Places, Study, held_out_notes, read_pairs, study_of
 from sfumato.assess.utility.association import Coordinates, association_difference, gather

@@ -19,7 +19,7 @@ from sfumato.assess.plain import (
     use_sentence,
 )
 from sfumato.assess.words import show, spoken_name
-from sfumato.core.templates import page_template
+from sfumato.core.pages import page_template
 
 if TYPE_CHECKING:
     import jinja2

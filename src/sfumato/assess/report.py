@@ -15,7 +15,7 @@ from sfumato.assess.verdict import Verdict
 from sfumato.assess.words import fitting
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
-from sfumato.core.notebook import framed_page
+from sfumato.core.pages import framed_page
 from sfumato.tables.frames import frame_of
 
 __all__ = ["Edition", "Figure", "Finding", "Report"]

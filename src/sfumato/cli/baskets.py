@@ -55,7 +55,7 @@ class _WithMethod(click.RichCommand):
     method = ""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        from sfumato.mechanisms.transactions.methods import BASKET_METHODS
+        from sfumato.mechanisms.methods import BASKET_METHODS
 
         mechanism = BASKET_METHODS[self.method]
         hints = typing.get_type_hints(mechanism)

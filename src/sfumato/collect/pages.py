@@ -23,7 +23,7 @@ from sfumato.core.laws.membership import Membership
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.laws.operators import Additive
 from sfumato.core.laws.response import Response
-from sfumato.core.templates import page_template
+from sfumato.core.pages import page_template
 
 if TYPE_CHECKING:
     from sfumato.core.laws.operators import Operator

@@ -23,9 +23,8 @@ from sfumato.mechanisms.perturb.laplace_pca import most_components
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.persons import propose_person
+from sfumato.tables.persons import propose_person, refuse_weight
 from sfumato.tables.schema import Role, Schema
-from sfumato.tables.weights import refuse_weight
 from sfumato.version import __version__
 
 __all__ = ["Agreement", "OwnPart", "agree", "own_part"]

@@ -18,13 +18,12 @@ from sfumato.engines.measured import measured_part
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.plan import Plan, Prepared, prepare
 from sfumato.mechanisms.protocol import Workings
-from sfumato.tables.answered_columns import answered_fields, write_answers
 from sfumato.tables.codec import Codec
 from sfumato.tables.kept_rules import KeptRules, keep_rules
 from sfumato.tables.levels import meets_all, parse_conditions
-from sfumato.tables.moved_columns import free_fields
+from sfumato.tables.moved_columns import answered_fields, free_fields, write_answers
+from sfumato.tables.persons import scale_weights
 from sfumato.tables.schema import Role, Schema
-from sfumato.tables.weights import scale_weights
 
 __all__ = ["Made", "crowd_of", "make_rows", "run_in_memory"]
 

@@ -27,11 +27,10 @@ from sfumato.tables.coarsened import aggregated, coarsen, coarser
 from sfumato.tables.codec import MOST_CATEGORIES, Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions
-from sfumato.tables.persons import persons_of_table, propose_person
+from sfumato.tables.persons import check_weights, persons_of_table, propose_person, refuse_weight
 from sfumato.tables.rare import Shared, Way, check_way, share_values
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, rules_within
 from sfumato.tables.schema import Role, Schema
-from sfumato.tables.weights import check_weights, refuse_weight
 from sfumato.version import __version__
 
 __all__ = ["Plan", "Prepared", "coarsened_facts", "prepare", "settle"]

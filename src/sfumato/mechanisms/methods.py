@@ -1,7 +1,8 @@
-"""The methods by their names, and their parameters as Python, the command line and a recipe call them."""
+"""The methods by their names, also those for baskets, and their parameters as Python, commands and recipes say them."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass
@@ -19,13 +20,19 @@ from sfumato.mechanisms.modify import Aggregation, Blocking, Downgrading, Sampli
 from sfumato.mechanisms.perturb import LaplacePCA, make_noise
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.mechanisms.randomize.mechanism import Randomization
+from sfumato.mechanisms.transactions.block import RuleBlocking
+from sfumato.mechanisms.transactions.hide import RuleHiding
+from sfumato.mechanisms.transactions.protocol import BasketMechanism
+from sfumato.mechanisms.transactions.randomize import BasketRandomization
 
 __all__ = [
+    "BASKET_METHODS",
     "FEWEST_FOR_CHAIN",
     "METHODS",
     "Parameter",
     "all_parameters",
     "is_keyed",
+    "make_basket_mechanism",
     "make_mechanism",
     "parameters_of_method",
     "usual_k",
@@ -196,3 +203,20 @@ def _parameter(name: str, hint: Any) -> Parameter:
 
 def _is_of(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+BASKET_METHODS: dict[str, type[BasketRandomization | RuleHiding | RuleBlocking]] = {
+    "randomize-baskets": BasketRandomization,
+    "hide-rules": RuleHiding,
+    "block-rules": RuleBlocking,
+}
+
+
+def make_basket_mechanism(method: str, parameters: Mapping[str, Any]) -> BasketMechanism:
+    """Mechanism of a method with these parameters; those that are None are left to its defaults."""
+    if method not in BASKET_METHODS:
+        raise OptionError(f"there is no method for baskets of that name; choose one of {', '.join(BASKET_METHODS)}")
+    told = {name: value for name, value in parameters.items() if value is not None}
+    if not told.keys() <= {field.name for field in dataclasses.fields(BASKET_METHODS[method])}:
+        raise OptionError(f"an option of {method!r} is not known; its docstring lists them")
+    return BASKET_METHODS[method](**told)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from sfumato.core.documents import Misfit, Unparsable, parse_json, plain, typed, write_json
 from sfumato.core.errors import BadInput
 from sfumato.core.facts import Chained, Fact, Grouped, Maintained, fact_from_json, fact_to_json
-from sfumato.core.notebook import html_table
+from sfumato.core.pages import html_table
 from sfumato.privacy.claims import draw_claims
 from sfumato.privacy.statements import Claim, Refused
 

@@ -60,7 +60,7 @@ from sfumato.core.facts import (
     WeightsScaled,
 )
 from sfumato.privacy.baskets import baskets_agree, is_possible_basket_fact
-from sfumato.privacy.coherence_modified import columns_agree, is_modified, modified_names
+from sfumato.privacy.modified import columns_agree, is_modified, modified_names
 
 __all__ = ["check_facts"]
 

@@ -38,7 +38,7 @@ from sfumato.core.facts import (
 )
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
-from sfumato.privacy.coherence_modified import modified_names
+from sfumato.privacy.modified import modified_names
 from sfumato.publish.agreement_method import unfit_method
 
 __all__ = ["Check", "agreement_checks", "columns_check"]

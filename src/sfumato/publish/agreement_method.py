@@ -62,13 +62,12 @@ from sfumato.core.facts import (
     Untouched,
     WeightsScaled,
 )
-from sfumato.publish.agreement_modified import fits_modified
 from sfumato.tables.levels import parse_conditions
 
 if TYPE_CHECKING:
     from sfumato.engines.parties.plan import JointPlan
 
-__all__ = ["unfit_method"]
+__all__ = ["fits_modified", "unfit_method"]
 
 Kinds = tuple[type[Fact], ...]
 F = TypeVar("F", bound=Fact)
@@ -276,7 +275,7 @@ def _fits_specs(mechanism: Any, facts: Sequence[Fact]) -> bool:
 
 
 def _fits_baskets(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
-    from sfumato.mechanisms.transactions.methods import make_basket_mechanism
+    from sfumato.mechanisms.methods import make_basket_mechanism
 
     mechanism = make_basket_mechanism(method, parameters)
     (fact,) = (each for each in facts if isinstance(each, BasketsRandomized | RulesHidden | RulesBlocked))
@@ -344,3 +343,47 @@ def _is_declared(line: Opened, plan: JointPlan) -> bool:
     leak = leaks_of(plan).get(line.label)
     to = line.to == plan.parties if leak is not None and leak.to == "all" else len(line.to) == 1
     return leak is not None and (line.what, line.action) == (leak.what, leak.action) and to and line.times > 0
+
+
+def fits_modified(mechanism: Any, facts: Sequence[Fact]) -> bool:
+    """Tell whether a modification with its parameters can have stated these facts."""
+    for fact in facts:
+        match fact:
+            case Swapped() if not _fits_swap(mechanism, fact):
+                return False
+            case Sampled() if fact.drawn != _drawn(mechanism.share, fact.persons):
+                return False
+            case Aggregated() if mechanism.method == "aggregate" and not _fits_levels(mechanism, fact):
+                return False
+            case Blocked() if fact.asked_min < mechanism.k or (mechanism.columns and fact.columns != mechanism.columns):
+                return False
+            case Downgraded() if (fact.private, fact.limit) != (mechanism.private, mechanism.limit) or (
+                mechanism.hidden == 1 and fact.hidden != fact.rows
+            ):
+                return False
+    return True
+
+
+def _drawn(share: float, persons: int) -> int:
+    from sfumato.mechanisms.modify.sample import people_drawn
+
+    return people_drawn(share, persons)
+
+
+def _fits_swap(mechanism: Any, fact: Swapped) -> bool:
+    if mechanism.within != fact.within or (mechanism.columns and fact.columns != mechanism.columns):
+        return False
+    if fact.within == "window":
+        return bool(fact.window == mechanism.window)
+    return fact.smallest >= mechanism.leaf and (bool(mechanism.columns) or fact.columns == (fact.target,))
+
+
+def _fits_levels(mechanism: Any, fact: Aggregated) -> bool:
+    """Tell whether every column that was told is at its level."""
+    found = dict(zip(fact.columns, zip(fact.hierarchies, fact.levels, strict=True), strict=True))
+    return all(
+        each.column in found
+        and found[each.column][1] == each.level
+        and (each.hierarchy is None or found[each.column][0] == each.hierarchy)
+        for each in mechanism.traits.coarsened
+    )

@@ -21,12 +21,12 @@ from sfumato.engines.columns import schema_of
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report
-from sfumato.publish.known import known_columns
 from sfumato.publish.measure_released import measure_released
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy
 from sfumato.publish.release import check_budget
 from sfumato.publish.suggest import suggest_another
 from sfumato.publish.verify import certificate_beside
+from sfumato.tables.coarsened import known_columns
 from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema

@@ -25,8 +25,8 @@ from sfumato.engines.chunks.transform import writing
 from sfumato.engines.outcome import Outcome
 from sfumato.engines.spark import read_on_spark, run_on_spark, spark_session
 from sfumato.mechanisms.protocol import Mechanism
+from sfumato.publish.moved import check_quotes, form_on_cluster, write_around
 from sfumato.publish.release import Release
-from sfumato.publish.written import check_quotes, form_on_cluster, write_around
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema

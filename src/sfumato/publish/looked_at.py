@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from sfumato.core.errors import BadInput, SfumatoError, TableError
 from sfumato.engines.chunks.source import Source, open_source
-from sfumato.publish.verify_modified import ModifiedRows
-from sfumato.publish.verify_persons import PersonRows
+from sfumato.publish.verify_rows import ModifiedRows, PersonRows
 from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain
+from sfumato.tables.databases import SQLITE
 from sfumato.tables.dates import microseconds_of_cells, moments_of_texts, month_starts, times_of_texts
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.files import read_file
@@ -21,7 +21,6 @@ from sfumato.tables.levels import Condition, meets_all, parse_conditions
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, read_rules
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
-from sfumato.tables.sqlite import SQLITE
 from sfumato.tables.workbook import WORKBOOKS
 
 __all__ = ["MOST_BYTES", "LookedAt", "look_at_table"]

@@ -15,9 +15,8 @@ from sfumato.core.errors import PrivacyLeakWarning, TableError
 from sfumato.engines.linked import RELEASED_PERSON, released_persons
 from sfumato.engines.measured import measured_note, measured_rows
 from sfumato.privacy.certificate import Certificate
-from sfumato.publish.known import known_columns
 from sfumato.tables.align import Aligned, align
-from sfumato.tables.coarsened import coarsen
+from sfumato.tables.coarsened import coarsen, known_columns
 from sfumato.tables.codec import Codec
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.rare import like_released, recode

@@ -18,7 +18,7 @@ from sfumato.assess.report import Report
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Fact, Unmeasured, is_quoted
-from sfumato.core.notebook import html_table
+from sfumato.core.pages import html_table
 from sfumato.core.randomness import Mode, Randomness
 from sfumato.core.replacing import reason
 from sfumato.engines.outcome import Apart, BasketComparison, Outcome
@@ -28,10 +28,10 @@ from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.certificate import Certificate, certify
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
 from sfumato.publish.judge import despite_facts, judge_report, refuse_unmet
-from sfumato.publish.known import known_of
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.publish.suggest import Suggest
+from sfumato.tables.coarsened import known_of
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
@@ -349,7 +349,7 @@ def _measure(
 
 
 def _costs(outcome: Outcome) -> tuple[Finding, ...]:
-    from sfumato.assess.utility.costs import cost_findings
+    from sfumato.assess.utility.distortion import cost_findings
 
     return cost_findings(outcome.seconds, outcome.sent)
 

@@ -19,7 +19,6 @@ from sfumato.engines.spark import is_spark_frame
 from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.judge import asked_policy
-from sfumato.publish.known import known_columns
 from sfumato.publish.large import frame_by_cells, frame_on_spark
 from sfumato.publish.moved import frame_moved_on_spark
 from sfumato.publish.policy import Policy, words_of
@@ -27,6 +26,7 @@ from sfumato.publish.release import Release, check_budget, publish
 from sfumato.publish.suggest import suggesting
 from sfumato.publish.told import as_told, for_few_people, method_of
 from sfumato.tables.cells import is_text
+from sfumato.tables.coarsened import known_columns
 from sfumato.tables.frames import Origin, restore, to_arrow
 from sfumato.tables.schema import Schema
 

@@ -27,9 +27,9 @@ from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import Plan
 from sfumato.publish.judge import RAREST, judge
-from sfumato.publish.known import known_of
 from sfumato.publish.policy import Policy
 from sfumato.publish.stakes import FAMILIES, confidence_of, stakes_of, times_allowed
+from sfumato.tables.coarsened import known_of
 
 __all__ = ["SURE", "End", "Outlook", "Tried", "chance_of", "judged_measures", "outlook", "try_plan"]
 

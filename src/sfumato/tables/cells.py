@@ -20,10 +20,11 @@ from sfumato.tables.dates import (
     is_monthly,
     microseconds_of_cells,
     month_starts,
+    seconds_of_texts,
     unit_of,
     write_moments,
+    write_seconds,
 )
-from sfumato.tables.durations import seconds_of_texts, write_seconds
 from sfumato.tables.field import DURATION_FORMATS, Category, Field, Kind
 
 __all__ = [

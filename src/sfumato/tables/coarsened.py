@@ -1,4 +1,4 @@
-"""Columns that are released at a level of their hierarchy: all their values become wider labels."""
+"""Columns that are released, or known to an outsider, at a level of their hierarchy: values become wider labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.errors import OptionError, SchemaError
+from sfumato.core.errors import OptionError, SchemaError, closest_name, shown
 from sfumato.core.facts import Aggregated
 from sfumato.tables.cells import absent_cells, gap_of_cells, is_text, numbers_of_cells, plain
 from sfumato.tables.dates import microseconds_of_cells, unit_of
@@ -22,7 +22,16 @@ from sfumato.tables.grid import label_of
 from sfumato.tables.hierarchies import MOST_LEVELS, Hierarchy, parse_hierarchy, read_hierarchy
 from sfumato.tables.schema import Schema
 
-__all__ = ["aggregated", "coarsen", "coarser", "column_and_level", "hierarchy_of", "label_values"]
+__all__ = [
+    "aggregated",
+    "coarsen",
+    "coarser",
+    "column_and_level",
+    "hierarchy_of",
+    "known_columns",
+    "known_of",
+    "label_values",
+]
 
 
 def hierarchy_of(field: Field) -> Hierarchy:
@@ -183,3 +192,43 @@ def _write(column: pa.ChunkedArray, field: Field, labels: dict[Any, str]) -> pa.
     if isinstance(gap, str) and is_text(array.type):
         texts = pc.fill_null(texts, gap)
     return pa.chunked_array([texts])
+
+
+def known_columns(known: Iterable[str], schema: Schema) -> tuple[str, ...]:
+    """Columns that an outsider is taken to know, also where several stand in one text with commas between.
+
+    ``postcode@2`` is a column known by its labels at the second level of its hierarchy.
+
+    Raises
+    ------
+    OptionError
+        Where one of them is no column that is measured, or has no such level, or is named twice.
+    """
+    measured = [field.name for field in schema.encoded]
+    texts = [text for told in known for text in ([told] if told in measured else told.split(","))]
+    found = {text: column_and_level(text, measured) for text in texts}
+    for text, (name, level) in found.items():
+        if name not in measured:
+            meant = closest_name(text.partition("@")[0], measured)
+            told = "name another" if meant is None else f"did you mean {shown(meant)}?"
+            raise OptionError(f"there is no column {shown(text)} that is measured and could be known; {told}")
+        if level and schema[name].coarsened:
+            raise OptionError(
+                f"column {name!r} is compared at level {schema[name].coarsened} of its hierarchy already, so that is "
+                "what outsiders know; name it without @"
+            )
+        if level:
+            label_values(schema[name], level, np.empty(0))
+    names = [name for name, _ in found.values()]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise OptionError(f"column {twice!r} is named twice as known; name it once")
+    return tuple(found)
+
+
+def known_of(known: Iterable[str], schema: Schema) -> list[str]:
+    """What outsiders know of a table as it is compared: no column that is gone, and no level where labels stand."""
+    found = [column_and_level(text, schema.names) for text in known]
+    left = [(name, level) for name, level in found if name in schema.names]
+    wide = [bool(level) and (schema[name].hierarchy or schema[name].kind is Kind.DATE) for name, level in left]
+    return [f"{name}@{level}" if wider else name for (name, level), wider in zip(left, wide, strict=True)]

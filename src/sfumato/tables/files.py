@@ -27,11 +27,9 @@ import pyarrow.parquet
 
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text, plain
+from sfumato.tables.databases import SQLITE, read_sqlite, without_cells, write_sqlite
 from sfumato.tables.numerals import Numerals, plain_numerals
-from sfumato.tables.opendocument import write_opendocument
-from sfumato.tables.spreadsheet import quote_formulas
-from sfumato.tables.sql_errors import without_cells
-from sfumato.tables.sqlite import SQLITE, read_sqlite, write_sqlite
+from sfumato.tables.spreadsheet import quote_formulas, write_opendocument
 from sfumato.tables.workbook import WORKBOOKS, Sheet, read_workbook, write_workbook
 
 __all__ = [

@@ -28,15 +28,16 @@ from sfumato.tables.cells import (
 from sfumato.tables.contact import is_coordinate, private_number, private_text
 from sfumato.tables.dates import (
     DATE_UNITS,
+    duration_format,
     fitting_formats,
     is_birth,
     is_day_first,
     is_time_of_day,
     microseconds_of_cells,
     number_to_bound,
+    seconds_of_texts,
     step_of_moments,
 )
-from sfumato.tables.durations import duration_format, seconds_of_texts
 from sfumato.tables.field import Category, DateStep, Domain, Field, Kind, Role
 from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
 from sfumato.tables.hierarchies import is_icd10

@@ -1,4 +1,4 @@
-"""Persons of a table: who each row is about, and which column seems to say it."""
+"""Persons of a table: who each row is about, which column seems to say it, and how many people a row stands for."""
 
 from __future__ import annotations
 
@@ -10,11 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.errors import SchemaError
-from sfumato.tables.cells import absent_cells, plain
+from sfumato.core.errors import OptionError, SchemaError
+from sfumato.core.facts import WeightsScaled
+from sfumato.tables.cells import absent_cells, numbers_of_cells, plain, write_numbers
+from sfumato.tables.codec import Codec
+from sfumato.tables.rules import rules_within
 from sfumato.tables.schema import Kind, Role, Schema
 
-__all__ = ["Proposal", "persons_of_table", "propose_person"]
+__all__ = [
+    "Proposal",
+    "check_weights",
+    "persons_of_table",
+    "propose_person",
+    "refuse_weight",
+    "scale_weights",
+    "scaled_to",
+]
 
 _LEAST = 20  # values that both a key of persons and what never changes with it have more of
 _CHANCE = 1e-6  # that as many repeated rows agree although nobody is in them twice
@@ -105,3 +116,113 @@ def persons_of_table(table: pa.Table, schema: Schema) -> NDArray[np.int64] | Non
             "leave those rows out"
         )
     return np.asarray(pc.dictionary_encode(array).indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+_ROUNDS = 50
+_FINE = 1e-6  # of the mean weight: the step of weights that have none
+
+
+def check_weights(table: pa.Table, schema: Schema) -> None:
+    """Refuse weights that are no numbers above 0, are missing, or stand in a rule.
+
+    Raises
+    ------
+    SchemaError
+        With the number of cells.
+    """
+    field = schema.weight
+    if field is None:
+        return
+    if field.kind not in (Kind.INTEGER, Kind.CONTINUOUS):
+        raise SchemaError(f"the weight {field.name!r} is {field.kind.value}; a weight is a column of numbers")
+    if field.coarsened:
+        raise SchemaError(f"the weight {field.name!r} is coarsened, so that it cannot be scaled; leave one of them out")
+    numbers, absent = numbers_of_cells(table.column(field.name), field)
+    if absent.any():
+        raise SchemaError(f"column {field.name!r} lacks {int(absent.sum())} weights; fill them, or drop these rows")
+    strange = int((numbers <= 0).sum())
+    if strange:
+        raise SchemaError(f"column {field.name!r} holds {strange} weights that are not above 0; drop these rows")
+    for rule in rules_within(schema):
+        if field.name in rule.columns:
+            raise SchemaError(
+                f"the weight {field.name!r} is scaled and stands in the rule '{rule}'; leave the rule out"
+            )
+
+
+def refuse_weight(schema: Schema, where: str) -> None:
+    """Refuse a weight where it would not be scaled."""
+    if schema.weight is not None:
+        raise OptionError(
+            f"the weight {schema.weight.name!r} is scaled once all rows are drawn, which {where} cannot; give it "
+            "another role"
+        )
+
+
+def scaled_to(
+    weights: NDArray[np.float64], total: float, step: float, low: float, high: float
+) -> NDArray[np.float64] | None:
+    """Weights between two bounds, multiplied by one number and rounded to a step, so that they add up to a total.
+
+    Those that reach a bound stay there, and the others are multiplied by more; None where no such weights are found.
+
+    Examples
+    --------
+    >>> scaled_to(np.array([1.0, 2.0, 3.0]), 12.0, 0.5, 0.5, 100.0).tolist()
+    [2.0, 4.0, 6.0]
+    """
+    scaled = np.maximum(weights, step)
+    for _ in range(_ROUNDS):
+        free = (scaled > low) & (scaled < high)
+        held = scaled[~free].sum()
+        if not free.any() or total <= held:
+            free, held = np.ones(len(scaled), dtype=np.bool_), 0.0
+        before = scaled[free].sum()
+        scaled = np.where(free, scaled * ((total - held) / before), scaled)
+        scaled = np.clip(scaled, low, high)
+        if abs(scaled.sum() - total) <= step:
+            break
+    places = np.floor(scaled / step + 1e-9)
+    short = int(np.rint(total / step - places.sum()))
+    if short < 0 or short > len(places):
+        return None
+    order = np.argsort(places - scaled / step, kind="stable")
+    room = order[(places[order] + 1) * step <= high * (1 + 1e-12)]
+    places[room[:short]] += 1
+    rounded = np.maximum(places, np.ceil(low / step - 1e-9)) * step
+    return rounded if abs(rounded.sum() - total) <= step * (1 + 1e-6) + 1e-9 * total else None
+
+
+def scale_weights(released: pa.Table, original: pa.Table, codec: Codec) -> tuple[pa.Table, WeightsScaled]:
+    """Released rows whose weights add up to those of the original, and the fact that says so.
+
+    Raises
+    ------
+    OptionError
+        Where declared bounds leave no room for that.
+    """
+    field = codec.schema.weight
+    assert field is not None
+    column = next(each for each in codec.columns if each.field.name == field.name)
+    assert column.grid is not None
+    total = float(codec.numbers(original, field.name)[0].sum())
+    weights, absent = codec.numbers(released, field.name, unseen="mean")
+    step = float(field.domain.step) if isinstance(field.domain.step, int | float) else column.grid.step
+    step = step or float(f"{_FINE * total / len(weights):.0e}")
+    declared = field.domain.declared
+    low = max(step, column.grid.low) if declared else step
+    high = column.grid.high if declared else np.inf
+    scaled = scaled_to(weights, total, step, low, high)
+    if scaled is None:
+        raise OptionError(
+            f"the declared bounds of the weight {field.name!r} leave {len(weights)} rows no way to its total; "
+            "widen them"
+        )
+    decimals = max(0, int(np.ceil(-np.log10(step) - 1e-9)) + 2)
+    scaled = np.round(scaled, decimals)
+    kind = released.schema.field(field.name).type
+    kind = pa.int64() if pa.types.is_integer(kind) else kind
+    cells = write_numbers(scaled, absent, field, kind)
+    place = released.column_names.index(field.name)
+    fact = WeightsScaled(field.name, float(np.round(scaled.sum(), 6)), step)
+    return released.set_column(place, field.name, cells), fact

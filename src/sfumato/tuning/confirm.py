@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 from sfumato.assess.verdict import Ruling
 from sfumato.core.errors import SfumatoError
-from sfumato.publish.changes import ColumnChange
+from sfumato.publish.suggest import ColumnChange
 from sfumato.publish.trial import SURE, chance_of
 from sfumato.tuning.candidates import Candidate
-from sfumato.tuning.compare import level_with, smoothed_leaks
-from sfumato.tuning.halving import Clock, in_order, surely_exceeds
+from sfumato.tuning.halving import Clock, in_order, level_with, smoothed_leaks, surely_exceeds
 from sfumato.tuning.trials import Bench, Part, People, Reading
 
 __all__ = ["Confirmation", "choose", "confirm", "confirm_one"]

@@ -13,16 +13,15 @@ from sfumato.assess.plain import limit_words
 from sfumato.assess.verdict import ChangeTried, Exceeded, Ruling
 from sfumato.core.documents import plain
 from sfumato.core.errors import SfumatoError
-from sfumato.core.notebook import framed_page
+from sfumato.core.pages import framed_page
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import parameters_of
-from sfumato.publish.changes import change_tried
 from sfumato.publish.policy import BUILT_IN, Policy
+from sfumato.publish.suggest import change_tried
 from sfumato.publish.trial import SURE
 from sfumato.tuning.candidates import Candidate
-from sfumato.tuning.compare import Difference, compare
 from sfumato.tuning.confirm import Confirmation
-from sfumato.tuning.halving import NoTime, in_order
+from sfumato.tuning.halving import Difference, NoTime, compare, in_order
 from sfumato.tuning.trials import Bench, Reading, Told
 from sfumato.version import __version__
 

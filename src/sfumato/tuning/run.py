@@ -17,20 +17,28 @@ from sfumato.engines.columns import schema_of
 from sfumato.engines.plan import check_people
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.methods import usual_k
-from sfumato.publish.changes import changes_for
-from sfumato.publish.known import known_columns
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy
+from sfumato.publish.suggest import changes_for
+from sfumato.tables.coarsened import known_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
+from sfumato.tables.persons import check_weights
 from sfumato.tables.rare import check_way
 from sfumato.tables.schema import Schema
-from sfumato.tables.weights import check_weights
-from sfumato.tuning.candidates import USUAL, Candidate, check_methods, first_tried, grid
+from sfumato.tuning.candidates import (
+    USUAL,
+    Candidate,
+    brute_force,
+    check_methods,
+    equal_steps,
+    first_tried,
+    grid,
+    rule_based_search,
+)
 from sfumato.tuning.confirm import Confirmation, choose, confirm, confirm_one
 from sfumato.tuning.halving import STAGE, Clock, NoTime, halve
 from sfumato.tuning.model import Stopped, Tuning
-from sfumato.tuning.search import brute_force, equal_steps, rule_based_search
 from sfumato.tuning.trials import Bench, Part, People, Reading, Told
 from sfumato.tuning.use import check_metric
 

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from sfumato.core import documents
 from sfumato.core.errors import SfumatoError
-from sfumato.core.templates import page_template
+from sfumato.core.pages import page_template
 from sfumato.publish.policy import BUILT_IN, LIMITS, PURPOSES, Policy
 from sfumato.tables.field import FATE, Kind, Role
 from sfumato.web.choices import Choices, ReadingChoice, Setting, command_line, parse_choices, python_lines

@@ -19,7 +19,7 @@ from sfumato.assess.verdict import Verdict
 from sfumato.core.documents import typed, write_json
 from sfumato.core.errors import OptionError, SfumatoError, TableError, printable
 from sfumato.publish.folder import write_text
-from sfumato.publish.known import known_columns
+from sfumato.tables.coarsened import known_columns
 from sfumato.tables.field import FATE, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.reading import read_people, reading_words

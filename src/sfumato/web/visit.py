@@ -18,8 +18,8 @@ from sfumato.core.documents import parse_json, plain, write_json
 from sfumato.core.errors import OptionError, SfumatoError, TableError, shown
 from sfumato.core.replacing import reason
 from sfumato.publish.folder import replacing_folder
+from sfumato.tables.databases import SQLITE
 from sfumato.tables.files import ENDINGS
-from sfumato.tables.sqlite import SQLITE
 from sfumato.tables.workbook import WORKBOOKS
 from sfumato.web.choices import Choices, ReadingChoice, Setting
 from sfumato.web.jobs import COMPARED, OUTPUT, TUNING_PAGE, Job, Worker

@@ -5,6 +5,8 @@ tables, whose rows may descend from nobody, a link counts when it is mutual: the
 nobody of the original nearer than this person. An outsider, who knows some columns, compares in these. A release that
 knows nobody links many people so, too: one part of the original links the other, and held-out people, each in the seat
 of an original, link mutually as often where the release owes nothing to the originals.
+
+Linking a person by all of their records at once, where released rows of a person stay together.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ from sfumato.assess.intervals import Tries
 from sfumato.assess.known_labels import known_as, with_known_labels
 from sfumato.assess.neighbours import TREE, nearest
 from sfumato.assess.stand_ins import split_in_two
-from sfumato.assess.study import Matrix, Places, Study
+from sfumato.assess.study import Matrix, Places, Study, drawn_note
 from sfumato.core.records import BlockKind, Layout, width
 
 __all__ = [
     "LINKAGE",
+    "LINKED_PERSONS",
     "OWN_ROW_LINKAGE",
     "linkage_tries",
     "most_people",
@@ -287,5 +290,48 @@ OWN_ROW_LINKAGE = Measure(
             "beside guessing one row of all; people held out have no such row and are no control, and less is better"
         )
         for way, words in _WAYS.items()
+    )
+)
+
+
+def _run_persons(study: Study) -> Iterator[Stated]:
+    if study.linked is None or study.persons is None:
+        raise NotRun("released rows do not say which of them belong to one person", applies=False)
+    most = int(np.unique(study.persons, return_counts=True)[1].max())
+    held = None
+    if study.holdout is not None and study.held_persons is not None:
+        held = _persons(study.holdout, study.held_persons, most)
+    whole = dataclasses.replace(
+        study,
+        original=_persons(study.original, study.persons, most),
+        released=_persons(study.released, study.linked, most),
+        holdout=held,
+        held=None,
+        persons=None,
+        held_persons=None,
+    )
+    attack, control = linkage_tries(whole)
+    nobody = [linkage_tries(other)[0].share for other in split_in_two(whole)]
+    guess = nobody[0] if nobody else 1 / study.people
+    note = drawn_note(int(attack.of), study.people, "people")
+    yield "linkage-persons", success(attack, guess=guess, control=control, note=note)
+
+
+def _persons(rows: Matrix, persons: Places, most: int) -> Matrix:
+    """Mean of the rows of each person, and how many there are, at most so many."""
+    codes, counts = np.unique(persons, return_inverse=True, return_counts=True)[1:]
+    sums = np.zeros((len(counts), rows.shape[1]))
+    np.add.at(sums, codes, rows)
+    return np.ascontiguousarray(np.column_stack([sums / counts[:, None], np.minimum(counts, most)]))
+
+
+LINKED_PERSONS = Measure(
+    "linked-persons", Family.ATTACK, "Domingo-Ferrer & Torra 2001, on the means of persons", _run_persons
+).finds(
+    Number("linkage-persons", "Linkage by all rows of a person", SHARE).means(
+        "The share of people whose nearest released person, compared by the mean of all of their rows and how many "
+        "there are, has nobody of the original nearer than them; what exceeds the share of held-out people is due to "
+        "their being in the table, and less is better; the baseline is what a release that knows nobody gives, "
+        "measured by linking one part of the original to the other"
     )
 )

@@ -16,8 +16,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.figures.scales import numbers, ticks
-from sfumato.assess.figures.svg import INK, MUTED, Figure, compose
+from sfumato.assess.figures.svg import INK, MUTED, Figure, compose, numbers, ticks
 from sfumato.assess.study import Matrix
 
 __all__ = ["Axes", "draw"]

@@ -13,8 +13,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from sfumato.assess.figures.scales import numbers, percents, round_step, ticks
-from sfumato.assess.figures.svg import Figure, compose, label
+from sfumato.assess.figures.svg import Figure, compose, label, numbers, percents, round_step, ticks
 from sfumato.assess.study import Column, ColumnPair, Matrix
 from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, unit_of
 from sfumato.tables.schema import Field, Kind

@@ -2,6 +2,8 @@
 
 Rules remaining, lost and new after sanitizing, and how their confidence changed [JS07, sec. 2.5]. Frequent sets of at
 most three items are counted for blocks of rows in both tables, so that redraws cost no pass.
+
+Rules between columns: how many rows of the released table obey those of the original.
 """
 
 from __future__ import annotations
@@ -19,8 +21,11 @@ from sfumato.assess.study import ColumnPair, Matrix, Places, Study, rows_alike
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
+from sfumato.tables.dates import unit_of
+from sfumato.tables.field import Kind
+from sfumato.tables.rules import Cells, broken_rows, period_of, read_rules
 
-__all__ = ["CONFIDENCE", "RULES", "SUPPORT", "compare", "mine"]
+__all__ = ["COLUMN_RULES", "CONFIDENCE", "RULES", "SUPPORT", "compare", "mine"]
 
 SUPPORT = 0.05
 """Share of the rows that have all items of a rule, at least."""
@@ -234,5 +239,35 @@ RULES = Measure(
     Number("rule-confidence-shift", "Shift of the confidence of rules").means(
         "How much the confidence of an association rule of the original, which is how often it is right, changed "
         f"on average; 0 is best; {_ABOUT}"
+    ),
+)
+
+
+def _run_columns(study: Study) -> Iterator[Stated]:
+    names = [pair.name for pair in study.pairs]
+    rules = [rule for rule in read_rules(study.rules, study.rule_names) if set(names).issuperset(rule.columns)]
+    if not rules:
+        return
+    units = {pair.name: unit_of(pair.field) if pair.field.kind is Kind.DATE else None for pair in study.pairs}
+    before, after = (
+        {name: Cells(column.values, column.absent, units[name]) for name, column in zip(names, columns, strict=True)}
+        for columns in ([pair.original for pair in study.pairs], [pair.released for pair in study.pairs])
+    )
+    shares = []
+    for cells, rows in ((before, len(study.original)), (after, len(study.released))):
+        broken = np.zeros(rows, dtype=np.bool_)
+        for rule in rules:
+            broken |= broken_rows(rule, cells, period_of(rule, before))
+        shares.append(1.0 - float(broken.mean()) if rows else 1.0)
+    note = f"; counted for {len(rules)} {'rule' if len(rules) == 1 else 'rules'}"
+    yield "column-rules-obeyed", Values(shares[1], baseline=shares[0], attempts=len(study.released), note=note)
+
+
+COLUMN_RULES = Measure(
+    "rules between columns", Family.UTILITY, "Patki, Wedge and Veeramachaneni 2016", _run_columns, uncompared={}
+).finds(
+    Number("column-rules-obeyed", "Rows that obey all rules between columns", SHARE.more).means(
+        "The share of released rows that obey every rule between columns, such as an admission before its discharge; "
+        "beside it the share of the original's rows (baseline)"
     ),
 )

@@ -18,7 +18,6 @@ from sfumato.core.facts.baskets import (
     RulesBlocked,
     RulesHidden,
 )
-from sfumato.core.facts.fact import Fact
 from sfumato.core.facts.grouped import (
     Celled,
     Chained,
@@ -41,6 +40,7 @@ from sfumato.core.facts.made import (
     DespitePolicy,
     DomainsObserved,
     Drawn,
+    Fact,
     FormulaTexts,
     HeldOut,
     RareValues,
@@ -54,18 +54,16 @@ from sfumato.core.facts.modified import (
     Aggregated,
     Alike,
     Blocked,
-    Downgraded,
-    Sampled,
-    Swapped,
-    Unchanged,
-)
-from sfumato.core.facts.moved import (
     ComponentNoise,
+    Downgraded,
     Enhanced,
     Noised,
     Randomized,
+    Sampled,
+    Swapped,
     TargetMoved,
     Transformed,
+    Unchanged,
 )
 from sfumato.core.facts.several import (
     EpochPublished,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.core.facts.fact import Fact
+from sfumato.core.facts.made import Fact
 
 __all__ = ["BasketPersons", "BasketsRandomized", "BasketsReleased", "RulesBlocked", "RulesHidden"]
 

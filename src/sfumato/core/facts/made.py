@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from sfumato.core.facts.fact import Fact
-
 __all__ = [
     "BoundsKept",
     "ColumnRulesKept",
@@ -15,6 +13,7 @@ __all__ = [
     "DespitePolicy",
     "DomainsObserved",
     "Drawn",
+    "Fact",
     "FormulaTexts",
     "HeldOut",
     "RareValues",
@@ -24,6 +23,13 @@ __all__ = [
     "Untouched",
     "WeightsScaled",
 ]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One deed."""
+
+    fact: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """Categories and missing cells of drawn rows: each group gets exactly the counts that its statistics hold.
 
 A drawn coordinate that is moved to a category carries along what its group's covariance ties to it: the linear
-regression of the other coordinates on it, held back so that no record is copied.
+regression of the other coordinates on it, held back so that no record is copied. Columns that have very many categories
+are settled by rank inside a group.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -15,7 +17,18 @@ from sfumato.core.compiled import compiled
 from sfumato.core.groups.model import Groups
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 
-__all__ = ["carry_along", "category_counts", "discretize", "discretize_noised", "missing_counts", "ridges"]
+__all__ = [
+    "as_numbers",
+    "carry_along",
+    "category_counts",
+    "coded_blocks",
+    "discretize",
+    "discretize_noised",
+    "missing_counts",
+    "ranked_rows",
+    "ridges",
+    "settle_codes",
+]
 
 _TINY = 1e-12  # variance of a category or an indicator that is rounding alone
 
@@ -250,3 +263,43 @@ def _moments(count: NDArray[np.int64], mean: NDArray[np.float64]) -> Groups:
     g, d = mean.shape
     shell = np.broadcast_to(np.zeros(1), (g, d, d))
     return Groups(count, mean, shell, np.zeros(g), np.zeros(g, dtype=np.int64))
+
+
+def coded_blocks(layout: Layout) -> list[tuple[Block, int | None]]:
+    """Blocks of columns that have very many categories, each with the coordinate of its missing cells, if any."""
+    marks = {block.column: block.start for block in layout if block.kind is BlockKind.MISSING}
+    return [(block, marks.get(block.column)) for block in layout if block.kind is BlockKind.CODE]
+
+
+def as_numbers(layout: Layout) -> Layout:
+    """The layout with one coordinate among very many categories taken for a number."""
+    return tuple(
+        dataclasses.replace(block, kind=BlockKind.NUMBER, fill=block.fill or (0.0,))
+        if block.kind is BlockKind.CODE
+        else block
+        for block in layout
+    )
+
+
+def ranked_rows(
+    rows: NDArray[np.float64], groups: NDArray[np.int64], block: Block, mark: int | None
+) -> NDArray[np.int64]:
+    """Rows whose cell is there, group after group, the lowest coordinate first."""
+    there = np.arange(len(rows)) if mark is None else np.flatnonzero(rows[:, mark] < 0.5)
+    return there[np.lexsort((rows[there, block.start], groups[there]))]
+
+
+def settle_codes(
+    drawn: NDArray[np.float64],
+    groups: NDArray[np.int64],
+    block: Block,
+    mark: int | None,
+    coordinates: NDArray[np.float64],
+) -> None:
+    """Rows with these coordinates of categories, which stand group after group and ascend; works in place.
+
+    The lowest drawn coordinate of a group takes its lowest, so that a category goes on with the other columns.
+    """
+    drawn[ranked_rows(drawn, groups, block, mark), block.start] = coordinates
+    if mark is not None:
+        drawn[drawn[:, mark] > 0.5, block.start] = block.fill[0] if block.fill else 0.0

@@ -1,4 +1,4 @@
-"""Every set of items that enough baskets hold, depth first over bitmaps (Zaki 2000).
+"""Every set of items that enough baskets hold, depth first over bitmaps (Zaki 2000), and the rules between items.
 
 The baskets of each item, with the more frequent items in them, make a small table of their own, whose columns are
 bitmaps: as FP-growth it looks only at baskets that matter, and as Eclat it counts a set by one AND a word. An item that
@@ -19,7 +19,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.itemsets.bitmaps import popcount
 
-__all__ = ["MOST_SETS", "Itemsets", "frequent_itemsets", "least_count", "mix", "set_keys"]
+__all__ = ["MOST_SETS", "FoundRules", "Itemsets", "frequent_itemsets", "least_count", "mix", "rules_of", "set_keys"]
 
 MOST_SETS = 20_000_000
 """Itemsets that are held at once; more are refused."""
@@ -313,3 +313,52 @@ def _mine(
                 depth += 1
                 base[depth], length[depth], cursor[depth], many[depth] = stop, new - stop, 0, all_free
     return flat[:used], lengths[:sets], found[:sets], True
+
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundRules:
+    """Rules with one item on their right.
+
+    Parameters
+    ----------
+    sets : array of int64
+        Place of the whole set of each rule among the itemsets.
+    right : array of int64
+        The item on its right.
+    confidence : array of float
+    keys : array of uint64
+        One number for each rule, the same for equal rules.
+    """
+
+    sets: NDArray[np.int64]
+    right: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    keys: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def __repr__(self) -> str:
+        return f"FoundRules({len(self)})"
+
+
+def rules_of(itemsets: Itemsets, min_confidence: float) -> FoundRules:
+    """All rules with one item on their right that are right at least so often; a hair's breadth is forgiven.
+
+    The sets must be all frequent ones, so that with each of them what is left without an item is there too.
+    """
+    lengths = itemsets.lengths
+    entries = np.flatnonzero(np.repeat(lengths > 1, lengths))
+    whole = np.repeat(np.arange(len(itemsets)), lengths)[entries]
+    right = itemsets.items[entries].astype(np.int64)
+    keys = itemsets.keys()
+    order = np.argsort(keys)
+    left = order[np.minimum(np.searchsorted(keys, keys[whole] ^ mix(right), sorter=order), max(len(keys) - 1, 0))]
+    confidence = itemsets.counts[whole] / np.maximum(itemsets.counts[left], 1)
+    kept = confidence >= min_confidence - _ROUNDING
+    with np.errstate(over="ignore"):
+        named = keys[whole[kept]] + mix(right[kept] + (1 << 40))
+    return FoundRules(whole[kept], right[kept], confidence[kept], named)

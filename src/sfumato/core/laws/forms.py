@@ -16,8 +16,7 @@ from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
 from sfumato.core.laws.membership import Membership, interval_cells, parent_cells, rounding_cells
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
 from sfumato.core.laws.operators import Additive
-from sfumato.core.laws.response import Response
-from sfumato.core.laws.subset import subset_response
+from sfumato.core.laws.response import Response, subset_response
 
 if TYPE_CHECKING:
     from sfumato.core.laws.operators import Operator

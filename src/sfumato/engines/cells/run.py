@@ -38,9 +38,9 @@ from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.kept_rules import keep_rules
-from sfumato.tables.rescaled import rescale
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import FormulaCount
+from sfumato.tables.stored_codec import rescale
 
 __all__ = [
     "ORDER",

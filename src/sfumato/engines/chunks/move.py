@@ -19,7 +19,7 @@ from sfumato.mechanisms.geometry.key import Key, Mult
 from sfumato.mechanisms.geometry.move import Spacing
 from sfumato.mechanisms.geometry.transformations import hybrid
 from sfumato.tables.cells import absent_cells, is_number, is_text, numbers_of_cells, plain, write_numbers
-from sfumato.tables.durations import write_seconds
+from sfumato.tables.dates import write_seconds
 from sfumato.tables.field import DURATION_FORMATS, DateStep, Domain, Field, Kind, Role
 from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
 from sfumato.tables.infer import MISSING_MARKS, infer_field

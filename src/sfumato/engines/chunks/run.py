@@ -21,8 +21,8 @@ from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Tra
 from sfumato.mechanisms.protocol import Mechanism, Sanitized
 from sfumato.tables.field import Kind
 from sfumato.tables.moved_columns import free_fields
+from sfumato.tables.persons import refuse_weight
 from sfumato.tables.schema import Schema
-from sfumato.tables.weights import refuse_weight
 
 __all__ = ["SAMPLE_ROWS", "Geometric", "Tried", "in_chunks", "outcome_of_moving", "run_in_chunks", "try_on_sample"]
 

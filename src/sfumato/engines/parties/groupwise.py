@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.groups.codes import as_numbers, coded_blocks, settle_codes
-from sfumato.core.groups.discrete import discretize_noised
+from sfumato.core.groups.discrete import as_numbers, coded_blocks, discretize_noised, settle_codes
 from sfumato.core.laws.integers import draw_geometric, draw_laplace
 from sfumato.core.laws.noise import DiscreteLaplace
 from sfumato.core.records import BlockKind, Layout, Records, width

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.errors import OptionError
 from sfumato.core.groups import Groups, response_weights, summarize
-from sfumato.core.groups.codes import coded_blocks
+from sfumato.core.groups.discrete import coded_blocks
 from sfumato.core.records import BlockKind, Layout
 from sfumato.engines.parties.codecs import LEAKS as CODEC_LEAKS
 from sfumato.engines.parties.groupwise import (

@@ -15,8 +15,8 @@ from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.groups import generate
 from sfumato.engines.stream.entries import StateEntry, StateError
 from sfumato.engines.stream.settings import EpochLine
-from sfumato.mechanisms.condense.codes import generate_coded
 from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, PublishMarks
+from sfumato.mechanisms.condense.synthesize import generate_coded
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 

@@ -20,7 +20,7 @@ from sfumato.engines.plan import Plan, prepare
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.stream.batches import cut_batches
 from sfumato.engines.stream.entries import StateEntry
-from sfumato.engines.stream.groups import create_state
+from sfumato.engines.stream.groups import create_state, empty_tally
 from sfumato.engines.stream.measuring import entries_of_first, first_outside
 from sfumato.engines.stream.pending import Purpose, Vault
 from sfumato.engines.stream.persons import first_of_each
@@ -28,7 +28,6 @@ from sfumato.engines.stream.rare import USUAL, HeldValues
 from sfumato.engines.stream.screen import screen
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import Status, StreamSettings
-from sfumato.engines.stream.tallies import empty_tally
 from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.mechanisms.condense.mechanism import Condensation, effective_levels
 from sfumato.mechanisms.condense.partition import partition
@@ -37,10 +36,10 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.field import DURATION_FORMATS, Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.persons import refuse_weight
 from sfumato.tables.rare import check_way
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.stored_codec import with_indicators
-from sfumato.tables.weights import refuse_weight
 from sfumato.version import __version__
 
 __all__ = ["BATCH_ROWS", "OUTSIDE_SHARE", "forget_rows", "init_stream"]

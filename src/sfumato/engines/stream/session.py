@@ -19,7 +19,15 @@ from sfumato.engines.columns import empty_columns
 from sfumato.engines.stream.batches import Batch, KnownBatches
 from sfumato.engines.stream.entries import StateEntry, StateError, whole_number
 from sfumato.engines.stream.epochs import Publication, renew
-from sfumato.engines.stream.groups import GROUP, absorb_traced, entries_of_rows, state_on_disk
+from sfumato.engines.stream.groups import (
+    GROUP,
+    TALLY,
+    absorb_traced,
+    entries_of_rows,
+    entries_of_tally,
+    state_on_disk,
+    tally_on_disk,
+)
 from sfumato.engines.stream.measuring import FORGOTTEN, KeptRows, Sampled, open_kept_rows
 from sfumato.engines.stream.pending import PendingRecords, Vault, open_vault
 from sfumato.engines.stream.persons import CountedPersons, open_persons
@@ -37,7 +45,6 @@ from sfumato.engines.stream.settings import (
     entry_of,
 )
 from sfumato.engines.stream.state import State
-from sfumato.engines.stream.tallies import TALLY, entries_of_tally, tally_on_disk
 from sfumato.mechanisms.condense.maintained import refusal_of
 from sfumato.mechanisms.condense.maintainer import Absorbed, Maintainer
 from sfumato.mechanisms.condense.mechanism import effective_levels

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.compiled import fixed
 from sfumato.core.records import Layout
-from sfumato.mechanisms.condense.codes import redraw_coded
 from sfumato.mechanisms.condense.partition import partition
+from sfumato.mechanisms.condense.synthesize import redraw_coded
 
 __all__ = ["TRIED", "better_grouping", "can_try"]
 

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from sfumato.core.errors import LevelError
 from sfumato.core.facts import PersonsApart
 from sfumato.core.records import Layout, Records
-from sfumato.mechanisms.condense.codes import redraw_coded
 from sfumato.mechanisms.condense.layers import check_persons
 from sfumato.mechanisms.condense.partition import can_begin, partition
-from sfumato.mechanisms.condense.synthesize import group_facts
+from sfumato.mechanisms.condense.synthesize import group_facts, redraw_coded
 from sfumato.mechanisms.protocol import Sanitized, Workings
 
 __all__ = ["synthesize_linked"]

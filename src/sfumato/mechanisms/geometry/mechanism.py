@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.core.errors import OptionError
-from sfumato.core.laws.enhance import Pairs, check_enhance, pairs_of
+from sfumato.core.laws.noise import Pairs, check_enhance, pairs_of
 from sfumato.mechanisms.geometry.draw import PAIRS, Ranges, check_range
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.move import Extra, move, number_blocks

@@ -137,8 +137,7 @@ def _downgrade(
     """
     import numpy as np
 
-    from sfumato.mechanisms.modify.grown import grow_on
-    from sfumato.mechanisms.modify.rules import Channel
+    from sfumato.mechanisms.modify.rules import Channel, grow_on
 
     columns = columns_of_layout(records.layout)
     values, places = records.values.copy(), np.flatnonzero(hidden)

@@ -143,7 +143,7 @@ class Swapping:
         """Leaf of each record, how many there are, and the persons of the smallest."""
         import numpy as np
 
-        from sfumato.mechanisms.modify.grown import grow_on
+        from sfumato.mechanisms.modify.rules import grow_on
 
         (target,) = _target(records)
         people = len(records) if records.persons is None else len(np.unique(records.persons))

@@ -220,8 +220,7 @@ def perturb_groups(
     """
     import numpy as np
 
-    from sfumato.core.groups.codes import as_numbers, coded_blocks, ranked_rows, settle_codes
-    from sfumato.core.groups.discrete import discretize_noised
+    from sfumato.core.groups.discrete import as_numbers, coded_blocks, discretize_noised, ranked_rows, settle_codes
     from sfumato.core.progress import tell
     from sfumato.core.threads import one_blas_thread
     from sfumato.mechanisms.perturb.components import perturb_group

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import Enhanced, Fact, Noised, Shuffled, Untouched
 from sfumato.core.laws import LAWS, add_noise, choose_step, law_of_size, snap
-from sfumato.core.laws.enhance import Pairs, check_columns, check_enhance, check_size, enhance_rows, pairs_of
+from sfumato.core.laws.noise import Pairs, check_columns, check_enhance, check_size, enhance_rows, pairs_of
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
 

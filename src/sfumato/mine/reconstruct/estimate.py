@@ -1,4 +1,7 @@
-"""From released values and the declared law to the distribution behind them [JS07, ch. 4]."""
+"""From released values and the declared law to the distribution behind them [JS07, ch. 4].
+
+Of the iteration and the smooth solution the one is taken that makes records likelier which it has not seen.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from sfumato.core.laws.operators import Additive, Membership
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.threads import one_thread
 from sfumato.mine.reconstruct.admissible import Plain
-from sfumato.mine.reconstruct.answers import mean_and_quantiles
+from sfumato.mine.reconstruct.answers import mean_and_quantiles, moments_of
 from sfumato.mine.reconstruct.bands import (
     LEAST,
     Bands,
@@ -27,13 +30,11 @@ from sfumato.mine.reconstruct.bands import (
 from sfumato.mine.reconstruct.cells import Cells, coarsening, cut_domain, cut_outputs, refine
 from sfumato.mine.reconstruct.chances import at_midpoints, summed
 from sfumato.mine.reconstruct.channel import Channel, Ridge
-from sfumato.mine.reconstruct.choose import predicts_better
 from sfumato.mine.reconstruct.counts import METHODS
 from sfumato.mine.reconstruct.iterate import LIMIT, STOPS, iterate, make_stop
 from sfumato.mine.reconstruct.model import Reconstruction
-from sfumato.mine.reconstruct.moments import moments_of
 
-__all__ = ["DOUBTFUL", "Counted", "count_released", "doubt", "reconstruct", "solve"]
+__all__ = ["DOUBTFUL", "Counted", "count_released", "doubt", "predicts_better", "reconstruct", "solve"]
 
 DOUBTFUL = 0.01
 """P-value of the fit below which the law is called into doubt."""
@@ -267,3 +268,39 @@ def doubt(fit: float) -> str:
         f"the values do not fit the law (p = {fit:.1g}): no distribution on this domain gives such values; check "
         "that the specification is the one they were made with"
     )
+
+
+_PARTS = 3
+_EVEN = 1e-3  # share of the uniform distribution in a prediction, so that none is impossible
+_LEAD = 2.0  # in log-likelihood, that the smooth solution must have: it can be far off where records are few
+
+
+def predicts_better(
+    counts: _Vector, channel: Channel, ridge: Ridge, *, stop: str, limit: int, ordered: bool = True
+) -> bool:
+    """Whether the direct solution predicts a third of the records from the others better than the iteration does.
+
+    The records are dealt into three parts by chance, the same whenever the counts are; each part is predicted from the
+    other two. The direct solution must be ahead by 2 in log-likelihood, all parts together; of labels, which have no
+    neighbours to be drawn to, it must only be ahead.
+    """
+    rng = np.random.default_rng(20070501)  # nothing private: it decides which counts are predicted from which
+    left = counts.astype(np.int64)
+    dealt = []
+    for still in range(_PARTS, 0, -1):
+        part = rng.binomial(left, 1.0 / still)
+        dealt.append(part.astype(np.float64))
+        left = left - part
+    if min(part.sum() for part in dealt) < 1.0 or min((counts - part).sum() for part in dealt) < 1.0:
+        return False
+    others = counts - np.array(dealt)
+    iterated = iterate(others, channel, make_stop(stop, channel), limit=limit).probability
+    direct = np.stack([ridge.solve(each) for each in others])
+    return _height(direct, channel, dealt) > _height(iterated, channel, dealt) + (_LEAD if ordered else 0.0)
+
+
+def _height(probability: NDArray[np.float64], channel: Channel, dealt: list[_Vector]) -> float:
+    even = (1.0 - _EVEN) * probability + _EVEN / channel.inputs
+    seen = np.array(dealt)
+    logs = np.log(even @ channel.chances, out=np.zeros_like(seen), where=seen > 0.0)
+    return float((seen * logs).sum())

@@ -1,13 +1,18 @@
-"""What a notebook shows of our objects: small tables, every text escaped, in the colours of the page around them."""
+"""HTML from our objects: pages from templates, and what a notebook shows; every text escaped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from html import escape
+from typing import TYPE_CHECKING
 
 from sfumato.core.errors import printable
 
-__all__ = ["framed_page", "html_table"]
+if TYPE_CHECKING:
+    import jinja2
+
+__all__ = ["framed_page", "html_table", "page_template"]
 
 _LONGEST = 400  # letters of a cell
 _MOST = 200  # rows
@@ -54,3 +59,21 @@ def _row(tag: str, cells: Sequence[str]) -> str:
 def _text(text: str) -> str:
     shown = printable(text)
     return escape(shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}...", quote=True)
+
+
+@cache
+def page_template(
+    name: str, *packages: str, filters: tuple[tuple[str, Callable[..., str]], ...] = ()
+) -> jinja2.Template:
+    """A template by its name in the folder ``templates`` of the first of some packages that has it; kept once read."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, "templates") for package in packages]),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters.update(filters)
+    return environment.get_template(name)
