@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,23 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.assess.algebra import Values
-from sfumato.assess.attacks.known_items import origins_told
-from sfumato.assess.baskets import breach_level
-from sfumato.core.errors import PrivacyRefusal, TooFew
-from sfumato.core.itemsets.baskets import Baskets
-from sfumato.core.itemsets.bitmaps import Bitmaps
-from sfumato.core.itemsets.estimate import estimate_counts, estimate_itemsets
-from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
-from sfumato.core.itemsets.rules import rules_of
-from sfumato.core.laws.basket_operators import BasketOperator
-from sfumato.mechanisms.transactions.block import RuleBlocking, rule_intervals
-from sfumato.mechanisms.transactions.hide import STRATEGIES, RuleHiding, is_hidden
-from sfumato.mechanisms.transactions.protocol import BasketRule
-from sfumato.mechanisms.transactions.reference import best_hiding, sets_lost
-from sfumato.tables.baskets import BasketTable, read_baskets
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
 
-ROOT = Path(__file__).parents[2]
+from benchmarks.best_hiding import best_hiding, sets_lost  # noqa: E402
+from sfumato.assess.algebra import Values  # noqa: E402
+from sfumato.assess.attacks.known_items import origins_told  # noqa: E402
+from sfumato.assess.baskets import breach_level  # noqa: E402
+from sfumato.core.errors import PrivacyRefusal, TooFew  # noqa: E402
+from sfumato.core.itemsets.baskets import Baskets  # noqa: E402
+from sfumato.core.itemsets.bitmaps import Bitmaps  # noqa: E402
+from sfumato.core.itemsets.estimate import estimate_counts, estimate_itemsets  # noqa: E402
+from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count, rules_of  # noqa: E402
+from sfumato.core.laws.basket_operators import BasketOperator  # noqa: E402
+from sfumato.mechanisms.transactions.block import RuleBlocking, rule_intervals  # noqa: E402
+from sfumato.mechanisms.transactions.hide import STRATEGIES, RuleHiding, is_hidden  # noqa: E402
+from sfumato.mechanisms.transactions.protocol import BasketRule  # noqa: E402
+from sfumato.tables.baskets import BasketTable, read_baskets  # noqa: E402
+
 RESULT = ROOT / "benchmarks" / "results" / "baskets.md"
 LONGEST = 3
 SETS: dict[str, dict[str, Any]] = {
