@@ -12,7 +12,6 @@ import gzip
 import io
 import sys
 import zlib
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -28,6 +27,7 @@ import pyarrow.parquet
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text, plain
 from sfumato.tables.databases import SQLITE, read_sqlite, without_cells, write_sqlite
+from sfumato.tables.header import check_names, header_of, name_columns
 from sfumato.tables.numerals import Numerals, plain_numerals
 from sfumato.tables.spreadsheet import quote_formulas, write_opendocument
 from sfumato.tables.workbook import WORKBOOKS, Sheet, read_workbook, write_workbook
@@ -37,9 +37,7 @@ __all__ = [
     "CsvWriter",
     "FileForm",
     "FileFormat",
-    "check_names",
     "ending_of",
-    "header_of",
     "read_file",
     "read_numerals",
     "read_sql",
@@ -72,6 +70,7 @@ class FileForm:
     delimiter: str = ","
     numerals: Numerals = field(default_factory=Numerals)
     sheet: Sheet | None = None
+    notes: tuple[str, ...] = ()  # what became of columns without a name, a sentence each
 
     @property
     def decimal(self) -> str | None:
@@ -88,7 +87,6 @@ ENDINGS = {
 }
 """How a file is written, by the ending of its name."""
 
-_DELIMITERS = ",;\t|"
 _BLOCK = 1 << 22
 
 
@@ -216,9 +214,9 @@ def _read_csv(data: bytes, name: str, encoding: str, told: str | None) -> tuple[
     if not data.strip():
         raise TableError(f"{name} is empty; bring a header and rows")
     delimiter, header = header_of(data[: 1 << 20].decode("utf-8", errors="ignore").lstrip("\r\n"), name, told)
-    check_names(header, name)
-    table = _parse(data, delimiter, header, name)
-    return _checked(table, name), FileForm(FileFormat.CSV, delimiter)
+    check_names([column for column in header if column.strip()], name)
+    table, notes = name_columns(_parse(data, delimiter, header, name))
+    return _checked(table, name), FileForm(FileFormat.CSV, delimiter, notes=notes)
 
 
 def _to_utf8(data: bytes, name: str, encoding: str) -> bytes:
@@ -246,33 +244,6 @@ def _to_utf8(data: bytes, name: str, encoding: str) -> bytes:
             "for example --encoding cp1252"
         ) from None
     return data
-
-
-def header_of(text: str, name: str, delimiter: str | None = None) -> tuple[str, list[str]]:
-    """Delimiter and names of columns of a text that begins as CSV."""
-    if delimiter is None:
-        line = text.splitlines()[0]
-        delimiter = max(_DELIMITERS, key=line.count) if any(mark in line for mark in _DELIMITERS) else ","
-    elif len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
-        raise OptionError("the delimiter is not one plain character; try , or ; or a tab")
-    try:
-        return delimiter, next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    except (csv.Error, StopIteration):
-        raise TableError(f"the header of {name} cannot be read as CSV; its first line names the columns") from None
-
-
-def check_names(names: list[str], name: str) -> None:
-    """Refuse a table without columns, with a column that has no name, or with two of one name."""
-    if not names:
-        raise TableError(f"{name} has no columns; bring a header and rows")
-    nameless = [place for place, column in enumerate(names, 1) if not column.strip()]
-    if nameless:
-        raise TableError(
-            f"{name} has {len(nameless)} columns without a name, the first is number {nameless[0]}; name them"
-        )
-    twice = sorted((column, times) for column, times in Counter(names).items() if times > 1)
-    if twice:
-        raise TableError(f"column {twice[0][0]!r} stands {twice[0][1]} times in {name}; name it once")
 
 
 def _parse(data: bytes, delimiter: str, header: list[str], name: str) -> pa.Table:
@@ -307,6 +278,11 @@ def _parse(data: bytes, delimiter: str, header: list[str], name: str) -> pa.Tabl
         raise TableError(
             f"{name} cannot be read as CSV with delimiter {delimiter!r}; check quotes and delimiters"
         ) from None
+    if ragged and not table.num_rows:
+        raise TableError(
+            f"no row of {name} has as many cells as its first line, {len(header)}; where that is a title or a remark, "
+            "take it away, so that the first line names the columns"
+        )
     if ragged:
         rows, have, them = ("row", "has", "it") if len(ragged) == 1 else ("rows", "have", "them")
         raise TableError(

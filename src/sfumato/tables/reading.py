@@ -66,7 +66,7 @@ def reading_words(source: str, form: FileForm) -> str:
     """Say how a table was read, where that was found out and not told: delimiter, and how numbers are written."""
     from sfumato.tables.files import FileFormat
 
-    words = list(form.numerals.sentences())
+    words = [*form.notes, *form.numerals.sentences()]
     if form.sheet is not None:
         others = ", ".join(map(shown, form.sheet.others))
         more = f" The file also has {others}: --sheet reads another." if others else ""

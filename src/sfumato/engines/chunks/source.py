@@ -15,7 +15,8 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from sfumato.core.errors import OptionError, TableError, shown
-from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, ending_of, header_of
+from sfumato.tables.files import ENDINGS, FileForm, FileFormat, ending_of
+from sfumato.tables.header import check_names, header_of
 
 if TYPE_CHECKING:
     import numpy as np
