@@ -70,6 +70,59 @@ def test_a_few_rows_that_agree_by_chance_propose_nobody() -> None:
     assert proposed(pa.table({"word": words, "gain": mostly_zero, "cost": visits()["cost"][:80]})) is None
 
 
+def panel(name: str, first: int = 1, gap: int = 1, people: int = 400) -> pa.Table:
+    """Three years of each person, of whom only what few values tell stays the same."""
+    rng = np.random.default_rng(9)
+    who = np.repeat(np.arange(people), 3)
+    return pa.table(
+        {
+            name: first + gap * who,
+            "year": np.tile([2001, 2002, 2003], people),
+            "sex": rng.choice(["f", "m"], people)[who],
+            "school": rng.integers(8, 17, people)[who],
+            "wage": rng.gamma(2.0, 900.0, 3 * people).round(2),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "gap"),
+    [("person_no", 1, 1), ("nr", 13, 7), ("subject", 300, 3), ("i", 100_000, 1)],
+    ids=["named", "called number", "called a person", "numbered one by one"],
+)
+def test_numbers_of_persons_in_a_panel_are_proposed(name: str, first: int, gap: int) -> None:
+    found = propose_person(panel(name, first, gap), Schema.infer(panel(name, first, gap)))
+    assert found is not None
+    assert (found.column, found.constant) == (name, ("sex", "school"))
+    as_text = panel(name, first, gap).set_column(0, name, panel(name, first, gap)[name].cast(pa.string()))
+    assert proposed(as_text) == name
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param(panel("load", 1_000, 17), id="a measured number that happens to repeat"),
+        pytest.param(panel("week", 1, 1, people=120), id="few numbers in a row, as weeks"),
+        pytest.param(
+            pa.table({"age_no": [i % 90 for i in range(900)], "class": [i % 90 // 5 for i in range(900)]}),
+            id="a class follows from a number by its size",
+        ),
+        pytest.param(
+            pa.table(
+                {
+                    "remark": [f"mend the roof of house {i % 290} before winter comes again" for i in range(300)],
+                    "area": [f"street {i % 290 % 45}" for i in range(300)],
+                    "cost": [float(i * i % 97) for i in range(300)],
+                }
+            ),
+            id="free text that a few rows share",
+        ),
+    ],
+)
+def test_measured_numbers_and_free_text_are_nobody(table: pa.Table) -> None:
+    assert proposed(table) is None
+
+
 def test_sanitizing_stops_until_it_is_told() -> None:
     table = visits()
     with pytest.raises(PrivacyRefusal, match="column 'who' seems to say who each row is about"):

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["is_coordinate", "kind_of_number", "private_number", "private_text"]
+__all__ = ["FREE_TEXT", "is_coordinate", "kind_of_number", "private_number", "private_text"]
+
+FREE_TEXT = "free text"
+"""What private texts are that have no form: remarks, reports, answers."""
 
 _FORMS = {
     "e-mail addresses": r"^[^@\s]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}$",
@@ -84,7 +87,7 @@ def private_text(distinct: pa.Array, rows: int, name: str = "") -> str:
         return "codes that hardly repeat"
     long = pc.mean(pc.utf8_length(texts)).as_py() >= _LONG
     wordy = pc.mean(pc.add(pc.count_substring_regex(texts, r"\s+"), 1)).as_py() >= _WORDS
-    return "free text" if long and wordy and len(distinct) > _TOLD_APART * rows else ""
+    return FREE_TEXT if long and wordy and len(distinct) > _TOLD_APART * rows else ""
 
 
 def private_number(distinct: NDArray[np.float64], rows: int, name: str) -> str:

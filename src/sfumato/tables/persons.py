@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +13,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import WeightsScaled
-from sfumato.tables.cells import absent_cells, numbers_of_cells, plain, write_numbers
+from sfumato.tables.cells import absent_cells, floats, is_text, numbers_of_cells, plain, write_numbers
 from sfumato.tables.codec import Codec
+from sfumato.tables.contact import FREE_TEXT, private_text
+from sfumato.tables.field import Field
+from sfumato.tables.infer import is_named_id, is_named_like_id
 from sfumato.tables.rules import rules_within
 from sfumato.tables.schema import Kind, Role, Schema
 
@@ -29,7 +33,14 @@ __all__ = [
 
 _LEAST = 20  # values that both a key of persons and what never changes with it have more of
 _CHANCE = 1e-6  # that as many repeated rows agree although nobody is in them twice
+_SERIAL = 200  # persons who were numbered one by one, and not years or weeks
+_DENSE = 0.9  # of the numbers from the least to the greatest that persons have who were numbered one by one
 _FIRST = 2_000  # rows that tell most columns apart
+_CALLED = re.compile(
+    r"^((user|customer|client|patient|person|employee|member|subject|student|respondent|participant|household)(s|code)?"
+    r"|idcode|(p|h|hh|case|pat|resp)id)$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -49,9 +60,11 @@ class Proposal:
 def propose_person(table: pa.Table, schema: Schema) -> Proposal | None:
     """The column that seems to say who each row is about; None where every row seems to be a person of its own.
 
-    It holds texts or codes, never measured numbers, more than 20 of them and some in several rows, and within each
-    some other column of more than 20 values never changes, which chance would hardly do. Of several the one with most
-    such columns.
+    It holds more than 20 texts, or whole numbers that are named like an identifier or of which hardly one is left out
+    from the least to the greatest, as persons are numbered. Some stand in several rows, and within each another column
+    never changes, which chance would hardly do: one of more than 20 values, or any where the first is named or numbered
+    so. Free text says nobody, and what follows from a number by its size, as a class of ages does, says nothing. Of
+    several the one with most such columns.
 
     Examples
     --------
@@ -59,20 +72,60 @@ def propose_person(table: pa.Table, schema: Schema) -> Proposal | None:
     >>> print(propose_person(visits, Schema.infer(visits)))
     40 values in 120 rows, within which 'born' never changes
     """
-    coded = {
-        field.name: codes
-        for field in schema
-        if len(codes := _codes(table.column(field.name), field.missing)) and codes.max() >= _LEAST
-    }
-    found = [
-        Proposal(field.name, int(codes.max()) + 1, table.num_rows, constant)
-        for field in schema
-        if field.name in coded
-        and (field.kind is Kind.NOMINAL or (field.kind is Kind.INTEGER and field.role is Role.IDENTIFIER))
-        and (codes := coded[field.name]).max() + 1 < (codes >= 0).sum()
-        and (constant := tuple(name for name, other in coded.items() if name != field.name and _fixes(codes, other)))
-    ]
+    coded = {field.name: _codes(table.column(field.name), field.missing) for field in schema}
+    coded = {name: codes for name, codes in coded.items() if codes.max(initial=0) > 0}
+    found = []
+    for field in schema:
+        codes = coded.get(field.name, np.empty(0, dtype=np.int64))
+        if codes.max(initial=0) < _LEAST or codes.max() + 1 == (codes >= 0).sum():
+            continue
+        if field.kind not in (Kind.NOMINAL, Kind.INTEGER) or _is_free_text(table.column(field.name), field, codes):
+            continue
+        constant = _constants(table, field, coded)
+        if constant:
+            found.append(Proposal(field.name, int(codes.max()) + 1, table.num_rows, constant))
     return max(found, key=lambda each: len(each.constant), default=None)
+
+
+def _is_free_text(column: pa.ChunkedArray, field: Field, codes: NDArray[np.int64]) -> bool:
+    array = plain(column)
+    if not is_text(array.type) or field.kind is not Kind.NOMINAL:
+        return False
+    return private_text(pc.unique(array), int((codes >= 0).sum()), field.name) == FREE_TEXT
+
+
+def _constants(table: pa.Table, field: Field, coded: dict[str, NDArray[np.int64]]) -> tuple[str, ...]:
+    """Columns that never change within a value of this one, and say that it is a person."""
+    codes, numbers, named = coded[field.name], None, is_named_id(field.name) or bool(_CALLED.search(field.name))
+    if field.kind is Kind.INTEGER:
+        numbers = _first_numbers(table.column(field.name), codes)
+        serial = len(numbers) > _SERIAL and len(numbers) >= _DENSE * (numbers.max() - numbers.min() + 1)
+        named = named or serial or is_named_like_id(field.name)
+        if not named and field.role is not Role.IDENTIFIER:
+            return ()
+    return tuple(
+        name
+        for name, other in coded.items()
+        if name != field.name
+        and (named or other.max() >= _LEAST)
+        and _fixes(codes, other)
+        and (numbers is None or not _follows(codes, numbers, other))
+    )
+
+
+def _first_numbers(column: pa.ChunkedArray, codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The whole number that each code of a column stands for."""
+    rows = pa.array(np.unique(codes, return_index=True)[1][int(codes.min() < 0) :])
+    cells = plain(column).take(rows)
+    return floats((pc.utf8_trim_whitespace(cells) if is_text(cells.type) else cells).cast(pa.float64()))
+
+
+def _follows(keys: NDArray[np.int64], numbers: NDArray[np.float64], values: NDArray[np.int64]) -> bool:
+    """Whether values stand together where numbers are in order, as what is reckoned from a number does."""
+    held, first = np.unique(keys, return_index=True)
+    along = values[first[int(held[0] < 0) :]][np.argsort(numbers)]
+    runs, kinds = 1 + int((np.diff(along) != 0).sum()), len(np.unique(along))
+    return 2 * runs <= kinds + len(along)
 
 
 def _codes(column: pa.ChunkedArray, missing: tuple[str, ...]) -> NDArray[np.int64]:
