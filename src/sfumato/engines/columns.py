@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from sfumato.tables.codec import check_columns
 from sfumato.tables.rules import read_rules
 from sfumato.tables.schema import Field, Role, Schema
 
-__all__ = ["coarse_columns", "empty_columns", "schema_of"]
+__all__ = ["coarse_columns", "drop_empty", "empty_columns", "schema_of"]
 
 
 def schema_of(
@@ -61,7 +61,7 @@ def schema_of(
         schema = schema.with_role(Role.TARGET, target)
     if weight is not None:
         schema = _weighed(schema, weight, found=found)
-    return schema if keep_empty else _drop_empty(arrow, schema, identifiers)
+    return schema if keep_empty else drop_empty(arrow, schema, identifiers)
 
 
 def _weighed(schema: Schema, weight: str, *, found: bool) -> Schema:
@@ -75,7 +75,7 @@ def _weighed(schema: Schema, weight: str, *, found: bool) -> Schema:
     return dataclasses.replace(schema, rules=rules)
 
 
-def _drop_empty(arrow: pa.Table, schema: Schema, told: tuple[str, ...]) -> Schema:
+def drop_empty(arrow: pa.Table, schema: Schema, told: Collection[str]) -> Schema:
     """Drop columns that have no value in any row, and say so of those that nobody told to drop."""
     left = [field for field in schema if field.role in (Role.CONFIDENTIAL, Role.IDENTIFIER) and field.name not in told]
     empty = empty_columns(arrow, left)

@@ -18,7 +18,7 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaE
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
-from sfumato.engines.columns import coarse_columns, empty_columns, schema_of
+from sfumato.engines.columns import coarse_columns, drop_empty, empty_columns, schema_of
 from sfumato.engines.linked import check_links, check_parts
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
@@ -229,6 +229,8 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
             "; condense them, or bring one row of each person"
         )
     original = arrow.take(pa.array(kept)) if len(kept) < arrow.num_rows else arrow
+    if original is not arrow:  # the few who hold anything may all be held out
+        schema = drop_empty(original, schema, {field.name for field in schema if field.role is Role.IDENTIFIER})
     whose = None if persons is None else persons[kept]
     shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose, coarse_columns(before))
     codes = codes[kept] if strata not in shared.changed else _strata(shared.table, shared.schema, strata)
@@ -240,7 +242,7 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
             check_parts(strata, codes, persons[kept])
         records = dataclasses.replace(records, persons=whose, linked=plan.keep_persons)
     drawn_out = outside if isinstance(plan.holdout, float) else None
-    facts = _facts(arrow, schema, shared.schema, strata, codes, drawn_out, randomness)
+    facts = _facts(original, schema, shared.schema, strata, codes, drawn_out, randomness)
     facts = (*facts, *aggregated(before, {field.name for field in shared.schema.encoded}))
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     return Prepared(
@@ -355,7 +357,7 @@ def _hold_out(
 
 
 def _facts(
-    arrow: pa.Table,
+    original: pa.Table,
     schema: Schema,
     left: Schema,
     strata: str | None,
@@ -365,7 +367,7 @@ def _facts(
 ) -> tuple[Fact, ...]:
     """State what was done around the mechanism; columns of rare values are not ``left``."""
     dropped = [field for field in schema if field.role in (Role.IDENTIFIER, Role.PERSON)]
-    empty = empty_columns(arrow, dropped)
+    empty = empty_columns(original, dropped)
     facts: list[Fact] = [
         Drawn(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(
