@@ -1,10 +1,10 @@
-"""What the command says of a table whose rows were modified and not made anew."""
+"""What the command says of values that became others, and of rows that were modified and not made anew."""
 
 from __future__ import annotations
 
-from sfumato.core.facts import Alike, Blocked, Downgraded, Fact, Sampled, Swapped
+from sfumato.core.facts import Alike, Blocked, Downgraded, Fact, RareValues, Sampled, Swapped
 
-__all__ = ["modified_words"]
+__all__ = ["modified_words", "rare_words"]
 
 
 def modified_words(fact: Fact) -> str | None:
@@ -25,3 +25,23 @@ def modified_words(fact: Fact) -> str | None:
             return f"{fact.alone} of {fact.rows} rows are like no other."
         case _:
             return None
+
+
+def rare_words(fact: RareValues) -> str:
+    """Say what became of categories that few hold."""
+    who = f"fewer than {fact.k} persons"
+    if fact.shown:
+        return f"Rare values: {fact.shown} categories that {who} hold are left as they are."
+    told = []
+    if fact.categories:
+        cells = _counted(fact.cells, "cell")
+        told.append(f"{_counted(fact.categories, 'category', 'categories')} became others ({cells})")
+    if fact.dropped:
+        told.append(f"{_counted(len(fact.dropped), 'column')} left with less than two dropped")
+    if fact.filled:
+        told.append(f"{_counted(fact.filled, 'missing cell')} of {who} took another record's value")
+    return f"Rare values: {', '.join(told) or 'none'}; {fact.k} persons hold each category that is left."
+
+
+def _counted(count: int, one: str, many: str | None = None) -> str:
+    return f"{count} {one if count == 1 else many or f'{one}s'}"

@@ -25,7 +25,6 @@ from sfumato.core.errors import OptionError
 from sfumato.tables.reading import read_people, reading_words
 
 if TYPE_CHECKING:
-    from sfumato.core.facts import RareValues
     from sfumato.engines.recipe import Recipe
     from sfumato.mechanisms.methods import Parameter
     from sfumato.publish import Release, Signer
@@ -307,17 +306,6 @@ def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path
         raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
 
 
-def rare_words(fact: RareValues) -> str:
-    """Say what became of categories that few hold."""
-    who = f"fewer than {fact.k} persons"
-    if fact.shown:
-        return f"Rare values: {fact.shown} categories that {who} hold are left as they are."
-    gone = f", {len(fact.dropped)} columns left with less than two were dropped" if fact.dropped else ""
-    filled = f", {fact.filled} missing cells of {who} took another record's value" if fact.filled else ""
-    held = f"so that {fact.k} persons hold each" if fact.categories else f"{fact.k} persons hold each"
-    return f"Rare values: {fact.categories} categories became others ({fact.cells} cells), {held}{gone}{filled}."
-
-
 def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
     if text is None:
         return None
@@ -330,7 +318,7 @@ def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
 def _tell(
     console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None, *, pdf: bool = False
 ) -> None:
-    from sfumato.cli.modified import modified_words
+    from sfumato.cli.modified import modified_words, rare_words
     from sfumato.core.facts import Chained, FormulaTexts, Randomized, RareValues, Synthesized, TargetMoved, Transformed
     from sfumato.publish.pdf import print_summary
 
@@ -343,11 +331,14 @@ def _tell(
     parts = [] if release.report is None else release.report.lines()
     if levels:
         kind = "synthetic " if any(isinstance(fact, Chained | Synthesized) for fact in certificate.facts) else ""
-        groups = "leaves" if any(isinstance(fact, Chained) for fact in certificate.facts) else "groups"
+        one, many = (
+            ("leaf", "leaves") if any(isinstance(fact, Chained) for fact in certificate.facts) else ("group", "groups")
+        )
+        groups = f"{levels['groups']} {one if levels['groups'] == 1 else many}"
         low, high = levels["asked_min"], levels["asked_max"]
         asked = f"everybody's level, {low}, is met" if low == high else f"levels {low} to {high}, all met"
         told = (
-            f"{certificate.rows_in} records in, {certificate.rows_out} {kind}rows out; {levels['groups']} {groups}, "
+            f"{certificate.rows_in} records in, {certificate.rows_out} {kind}rows out; {groups}, "
             f"the smallest of {levels['smallest_group']}; {asked}."
         )
     else:
