@@ -94,11 +94,12 @@ def test_a_table_that_knows_nobody_is_accused_in_one_report_of_a_thousand_at_mos
     assert alarms <= 8
 
 
-def test_finding_the_group_does_not_lead() -> None:
-    findings = (attack("group-linkage-likelihood", 1994, None, 0.01), attack("linkage-rank", 400, 200, 0.001))
+@pytest.mark.parametrize("name", ["group-linkage-likelihood", "expected-reidentification", "tree-membership"])
+def test_finding_the_group_or_having_the_trees_does_not_lead(name: str) -> None:
+    findings = (attack(name, 1994, None, 0.01), attack("linkage-rank", 400, 200, 0.001))
     said = "Of 100 people in the table 20 are linked to a released row; of 100 who are not, 10."
     assert risk_sentence(findings) == said
-    assert [gain.finding.name for gain in gains(findings)] == ["linkage-rank", "group-linkage-likelihood"]
+    assert [gain.finding.name for gain in gains(findings)] == ["linkage-rank", name]
     assert said in Report(findings, (), 5, 5).summary()
 
 

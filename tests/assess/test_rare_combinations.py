@@ -10,8 +10,9 @@ import pytest
 
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
-from sfumato.assess.findings import Direction, Finding
+from sfumato.assess.findings import Direction, Finding, gains
 from sfumato.assess.intervals import difference_interval
+from sfumato.assess.plain import risk_sentence
 from sfumato.assess.study import study_of
 from tests.assess.cases import draw_table, fit
 
@@ -180,3 +181,34 @@ def test_a_table_of_one_kind_has_nothing_to_attack() -> None:
     for finding in both(people(1).select(["x", "y"]), people(2).select(["x", "y"])):
         assert finding.value is None
         assert not finding.applies
+
+
+def follow(seed: int, rows: int = 600) -> pa.Table:
+    """Draw people whose numbers follow from their categories, up to a little."""
+    rng = np.random.default_rng(seed)
+    codes = np.minimum(rng.geometric(0.15, size=(2, rows)), 20)
+    names = np.array([f"kind {code}" for code in range(21)])
+    return pa.table(
+        {"p": names[codes[0]], "q": names[codes[1]], "x": 10.0 * codes[0] + rng.random(rows), "y": codes[1] ** 2.0}
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_the_categories_tell_of_anybody_is_no_gain_without_people_held_out(seed: int) -> None:
+    """A redraw reads the numbers of many rare people, and so does a table that knows nobody."""
+    original, redraw = follow(10 * seed), follow(10 * seed + 1)
+    redrawn, copied = (share_found(original, released) for released in (redraw, original))
+    assert redrawn.value is not None
+    assert redrawn.baseline_interval is not None
+    assert redrawn.value > 0.3
+    assert [gain.certain for gain in gains([redrawn])] == [False]
+    assert [gain.certain for gain in gains([copied])] == [True]
+    assert "from a table that knows nobody of them" in risk_sentence([copied])
+
+
+def test_the_error_of_rare_people_keeps_guessing_as_its_baseline() -> None:
+    """It is no share, and the rows that play the release have no error at all."""
+    error = found(people(1), people(2))
+    assert error.baseline_interval is None
+    assert error.baseline is not None
+    assert error.baseline > 0.5

@@ -599,6 +599,7 @@ def test_the_use_is_told_as_what_a_model_loses() -> None:
     )
     assert "loses none of 80 points" in use_sentence([model("accuracy-1nn", 0.9, 0.8)], "pay")
     assert "loses none of 80 points" in use_sentence([model("accuracy-1nn", 0.79996, 0.8)], "pay")
+
     assert "it explains 0\u00a0% of the differences, one" in use_sentence(
         [model("response-r2-x", -0.1, 0.4, "")], "pay"
     )
@@ -694,3 +695,13 @@ def test_the_owner_reads_how_long_sanitizing_and_measuring_took_and_the_public_d
     assert "Seconds of sanitizing" in report.to_html(edition="owner")
     assert "Seconds of measuring" in report.to_html(edition="owner")
     assert "Seconds of" not in report.to_html(edition="public")
+
+
+@pytest.mark.parametrize("original", [-0.3, 0.0, 0.0004])
+def test_nothing_is_lost_where_the_original_tells_nothing(original: float) -> None:
+    told = "Not even a model trained on the original tells 'pay' of other people: there is nothing to lose."
+    assert use_sentence([model("response-r2-x", -0.5, original, "")], "pay") == told
+
+
+def test_no_more_is_lost_than_the_original_tells() -> None:
+    assert "loses 40 of 40 points" in use_sentence([model("response-r2-x", -0.5, 0.4, "")], "pay")

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.attacks.rare_combinations import UNIQUE_VALUES, WHOLE_ROWS
+from sfumato.assess.findings import gains
 from tests.assess.cases import ROWS
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, overlap, redraw, study, value
 from tests.examples import at_length
@@ -92,3 +93,20 @@ def test_numbers_by_chance_are_counted_by_hand() -> None:
     near = (2 / 15, 2 / 15, 2 / 16)  # of 92 to 108 without 101; of 93 to 109 without 100; of 292 to 308
     assert finding.value == 0.0
     assert finding.baseline == pytest.approx(sum(near) / 5)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_months_of_birth_that_any_table_shows_are_chance(seed: int) -> None:
+    """Months have 28 to 31 days: those beside a unique one are months, and no steps of the shortest."""
+    rng = np.random.default_rng(seed)
+
+    def born(rows: int) -> pa.Table:
+        days = rng.integers(-14_000, 14_000, rows)
+        return pa.table({"born": pa.array(days.astype(np.int32)).view(pa.date32()), "x": rng.integers(0, 3, rows)})
+
+    finding = found(UNIQUE_VALUES, study(born(2_000), born(2_000)))["unique-values-shown"]
+    assert finding.value is not None
+    assert finding.baseline is not None
+    assert finding.value > 0.03  # of some 900 months each is shown nine times of ten
+    assert finding.baseline == pytest.approx(finding.value, rel=0.2)
+    assert not gains([finding])[0].certain

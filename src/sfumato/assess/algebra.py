@@ -275,8 +275,10 @@ def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
             findings = measure.findings(measure.run(study))
             if measure.stand_ins is None or study.holdout is not None:
                 return findings
-            made = [measure.findings(measure.run(stand_in)) for stand_in in measure.stand_ins(study)]
-            return tuple(with_measured_baseline(finding, made) for finding in findings)
+            stand_ins = measure.stand_ins(study)
+            made = [measure.findings(measure.run(stand_in)) for stand_in in stand_ins]
+            held = any(stand_in.holdout is not None for stand_in in stand_ins)
+            return tuple(with_measured_baseline(finding, made, held=held) for finding in findings)
     except (ArithmeticError, ValueError, IndexError, np.linalg.LinAlgError, MemoryError) as error:
         logging.getLogger("sfumato").warning("the measure %r failed (%s)", measure.name, type(error).__name__)
         return measure.not_run(f"it failed ({type(error).__name__}), which says nothing about safety")

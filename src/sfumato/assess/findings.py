@@ -31,7 +31,9 @@ __all__ = [
 
 FALSE_ALARMS = 0.001
 """How often any attack of a report is called a success on a release that knows nobody, at most."""
-_CONCEDED = "group-linkage"  # a group hides which of its members a person is, not where they are
+# a group hides which of its members a person is, not where they are, and who found it picks one of them as its size
+# says; the trees of a chain stay with the owner
+_CONCEDED = ("group-linkage", "expected-reidentification", "tree-membership")
 
 
 class Family(StrEnum):
@@ -122,7 +124,7 @@ class Gain:
     # measured comes from rows other than the released ones, which were drawn, too: it takes twice the variance, as much
     # again for the rows as for the people
     certain: bool
-    conceded: bool  # whether every certificate refuses to promise that the attack fails
+    conceded: bool  # whether it is conceded by every certificate, or needs what never leaves
 
 
 def is_rate(finding: Finding) -> bool:

@@ -130,6 +130,8 @@ def use_sentence(findings: Sequence[Finding], target: str | None, *, short: bool
         here, there = (_points(share) for share in classes[:2])
         told = f"of 100 people it tells {here} rightly, one trained on the original {there}"
         return f"A model trained on it {_lost(*classes)} in telling {column}{'' if short else f': {told}'}."
+    if numbers is not None and _points(max(0.0, numbers[1])) == "0":
+        return f"Not even a model trained on the original tells {column} of other people: there is nothing to lose."
     if numbers is not None:
         here, there = (_points(max(0.0, share)) for share in numbers[:2])
         told = f"it explains {here}\u00a0% of the differences, one trained on the original {there}\u00a0%"
@@ -166,7 +168,7 @@ def _best(known: dict[str, Finding], start: str, unit: str) -> tuple[float, floa
 
 
 def _lost(value: float, original: float, differs: bool) -> str:
-    lost, of = original - value, _points(max(original, 0.0))
+    lost, of = original - max(value, 0.0), _points(original)
     if lost <= 0 or _points(lost) == "0":
         return f"loses none of {of} points"
     return f"loses {_points(lost)} of {of} points{'' if differs else ' (or none: it may be chance)'}"
@@ -204,6 +206,9 @@ def risk_aside(findings: Iterable[Finding]) -> str:
     return next((words for start, words in _ASIDES.items() if first.startswith(start)), "")
 
 
+_NOBODY = "from a table that knows nobody of them"
+
+
 def _people(gain: Gain) -> str:
     """One attack, counted in people."""
     finding = gain.finding
@@ -220,12 +225,13 @@ def _people(gain: Gain) -> str:
         return f"{told}; {'of people who are not in it' if gain.controlled else 'by chance'}, {there}."
     if name.startswith("rare-combination"):
         kind = f"Of 100 people of the rarest kinds in the table {here} have their numbers read"
-        return f"{kind}; {'of 100 such who are not' if gain.controlled else 'by guessing'}, {there}."
+        nobody = _NOBODY if finding.baseline_interval is not None else "by guessing"
+        return f"{kind}; {'of 100 such who are not' if gain.controlled else nobody}, {there}."
     done = next((words for start, words in _DONE.items() if name.startswith(start)), None)
     if done is None:
         done = f"are hit ({attack_name(name)[:1].lower()}{attack_name(name)[1:]})"
     if other is None:
-        other = "from a table that knows nobody of them" if finding.baseline_interval is not None else "by guessing"
+        other = _NOBODY if finding.baseline_interval is not None else "by guessing"
     return f"Of 100 people in the table {here} {done}; {other}, {there}."
 
 

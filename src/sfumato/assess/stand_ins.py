@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.assess.findings import Finding
+from sfumato.assess.findings import Finding, is_rate
 from sfumato.assess.study import ColumnPair, Places, Study, sample
 
 __all__ = ["NO_CONTROL", "STAND_IN", "split_in_tenths", "split_in_two", "with_measured_baseline"]
@@ -102,14 +102,15 @@ def _released(study: Study, people: Places, rows: Places) -> Study:
     )
 
 
-def with_measured_baseline(finding: Finding, made: Sequence[Sequence[Finding]]) -> Finding:
-    """A finding beside the mean of what it is on stand-ins: of their controls, or of their values without.
+def with_measured_baseline(finding: Finding, made: Sequence[Sequence[Finding]], *, held: bool) -> Finding:
+    """A finding beside the mean of what it is on stand-ins: of controls where some are ``held`` out, else of values.
 
-    The limits of the mean come from those of its parts (Zou and Donner 2008).
+    Where rows are held out the others play original and release, and what is read of these says nothing. The limits of
+    the mean come from those of its parts (Zou and Donner 2008). What is no share, or less of which is worse, stays.
     """
-    again = [other for findings in made for other in findings if other.name == finding.name]
+    again = [other for findings in made for other in findings if other.name == finding.name and is_rate(finding)]
     seen = [
-        (other.value, other.interval) if other.control is None else (other.control, other.control_interval)
+        (other.control, other.control_interval) if held or other.control is not None else (other.value, other.interval)
         for other in again
     ]
     shares = [(value, limits) for value, limits in seen if value is not None and limits is not None]

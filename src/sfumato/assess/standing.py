@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.study import Column, ColumnPair, Places, Study, holders_of, read_column, value_codes
 from sfumato.tables.codec import Codec
+from sfumato.tables.dates import is_monthly
 from sfumato.tables.schema import Kind
 
 __all__ = ["CATEGORIES", "Standing", "standing_in", "whole_standings"]
@@ -91,16 +92,22 @@ def _chance(pair: ColumnPair, unique: NDArray[np.bool_]) -> NDArray[np.float64]:
     """How often the release shows numbers next to each unique one that nobody of the original holds; 0 for others.
 
     A release that knows nobody shows those as often as the unique one itself. Numbers are counted in steps of the
-    smallest gap between two of the original; where all neighbours are held, all of them count.
+    smallest gap between two of the original, and dates by the month in months; where all neighbours are held, all of
+    them count.
     """
     if not pair.is_number or not unique.any():
         return np.zeros(len(unique))
-    held = np.unique(pair.original.present)
-    step = float(np.diff(held).min()) if len(held) > 1 else 1.0
-    steps = (pair.released.present - held[0]) / step
+    monthly = is_monthly(pair.field)
+    present, released, alone = (
+        _months(values) if monthly else values
+        for values in (pair.original.present, pair.released.present, pair.original.values[unique])
+    )
+    held = np.unique(present)
+    step = float(np.diff(held).min()) if len(held) > 1 and not monthly else 1.0
+    steps = (released - held[0]) / step
     on_grid = np.abs(steps - np.rint(steps)) <= 1e-6 * np.maximum(1.0, np.abs(steps)) ** 0.5
     shown, taken = np.unique(np.rint(steps[on_grid])), np.unique(np.rint((held - held[0]) / step))
-    own = np.rint((pair.original.values[unique] - held[0]) / step)
+    own = np.rint((alone - held[0]) / step)
     free, seen, every = (np.zeros(len(own)) for _ in range(3))
     for near in (*range(-_NEAR, 0), *range(1, _NEAR + 1)):
         stands, nobodys = np.isin(own + near, shown), ~np.isin(own + near, taken)
@@ -110,3 +117,8 @@ def _chance(pair: ColumnPair, unique: NDArray[np.bool_]) -> NDArray[np.float64]:
     chance = np.zeros(len(unique))
     chance[unique] = np.where(free > 0, seen / np.maximum(free, 1.0), every / (2 * _NEAR))
     return chance
+
+
+def _months(days: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Months since 1970 of days since then."""
+    return np.asarray(days.astype(np.int64).view("datetime64[D]").astype("datetime64[M]").view(np.int64), np.float64)

@@ -149,7 +149,9 @@ def _rarest(study: Study, shared: Places) -> Places:
     return rarest[np.unique(study.persons)]
 
 
-RARE_COMBINATIONS = Measure("rare-combinations", Family.ATTACK, "after Skinner & Elliot 2002", _run).finds(
+RARE_COMBINATIONS = Measure(
+    "rare-combinations", Family.ATTACK, "after Skinner & Elliot 2002", _run, stand_ins=split_in_tenths
+).finds(
     Number("rare-combination-error", "Error of numbers read off a rare combination", SIZE.more).means(
         "How far off, in standard deviations, the numbers are that an attacker reads from the released rows with "
         "the same categories as a person who is alone with theirs, in the median over such people; 0 gives them "
