@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+import sfumato as sf
 from sfumato.assess import measure
 from sfumato.assess.attacks.known_input import KNOWN_INPUT
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
@@ -215,6 +216,18 @@ def test_missing_cells_and_categories_pass_only_if_told(tmp_path: Path) -> None:
     assert read_file(done.table)[0].column("age").null_count == int(gone.sum())
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     assert [fact.columns for fact in done.certificate.facts if isinstance(fact, Transformed)] == [("age", "pay")]
+
+
+def test_public_columns_with_gaps_are_no_untouched_ones_in_batches_as_in_memory(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    town = pa.array(np.where(np.arange(120) % 2, "a", "b"), mask=np.arange(120) % 9 == 0)
+    table = pa.table({"age": rng.normal(size=120), "pay": rng.normal(size=120), "town": town, "rank": range(120)})
+    pa.parquet.write_table(table, tmp_path / "in.parquet")
+    told: dict[str, Any] = {"public": ["town", "rank"], "report": False}
+    place = tmp_path / "key.toml"
+    done = sanitize_file(tmp_path / "in.parquet", tmp_path / "out", Rotation(), new_key=place, **told)
+    assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
+    assert done.certificate.facts == sf.sanitize(table, Rotation(), **told).certificate.facts
 
 
 def test_other_mechanisms_and_other_than_one_key_are_refused_before_anything_is_read(tmp_path: Path) -> None:

@@ -203,6 +203,7 @@ def _fits_chain(mechanism: Any, facts: Sequence[Fact]) -> bool:
     chained, head = _the(Chained, facts), tuple(dict.fromkeys([*named, *(mechanism.order or ())]))
     return bool(
         chained.k == max(mechanism.k, chained.asked_max)
+        and chained.asked_min >= mechanism.k
         and chained.leaf == max(mechanism.leaf, mechanism.k)
         and chained.columns[: len(head)] == head
     )

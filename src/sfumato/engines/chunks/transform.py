@@ -310,12 +310,14 @@ def facts_around(plan: ColumnPlan, empty: tuple[str, ...], randomness: Randomnes
 def facts_of_moving(
     plan: ColumnPlan, key: Key, gaps: Collection[str], sizes: Sequence[int], *, shuffled: bool
 ) -> tuple[Fact, ...]:
-    """State what was done to numbers, to all else, and to the order of the rows."""
+    """State what was done to numbers, to all else but public columns, and to the order of the rows."""
     facts: list[Fact] = [Transformed(key.operations, tuple(field.name for field in plan.moved), key.known_rows)]
     if plan.schema.target in plan.moved:
         facts.append(TargetMoved(plan.schema.target.name))
-    if plan.passed or gaps:
-        facts.append(Untouched(len(plan.passed), len(gaps)))
+    inside = {field.name for field in plan.schema.encoded}
+    untouched = Untouched(len(inside.intersection(field.name for field in plan.passed)), len(inside & set(gaps)))
+    if untouched != Untouched(0, 0):
+        facts.append(untouched)
     if shuffled and len(sizes) == 1:
         facts.append(Shuffled(sizes[0]))
     else:

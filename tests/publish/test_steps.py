@@ -1,0 +1,293 @@
+"""One step at a time: which changed parameter or fact of a certificate a review sees, and which counts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from sfumato.core.errors import SfumatoError
+from sfumato.core.facts import (
+    Alike,
+    Blocked,
+    Chained,
+    ComponentNoise,
+    Downgraded,
+    Enhanced,
+    EpochPublished,
+    Fact,
+    Grouped,
+    Joint,
+    Maintained,
+    PersonRowsBounded,
+    Randomized,
+    RareValues,
+    RowsDrawn,
+    Sampled,
+    Scored,
+    Shuffled,
+    Swapped,
+    Synthesized,
+    TargetMoved,
+    Untouched,
+)
+from sfumato.privacy.certificate import Certificate
+from sfumato.privacy.claims import draw_claims
+from sfumato.publish.agreement import agreement_checks, columns_check
+from tests.fuzz.fuzzing import GOLDENS, golden_bytes
+
+SEEN: dict[str, str] = {
+    "aggregate": "coarsened~ widths~ aggregated.columns~ aggregated.levels~",
+    "baskets-block": (
+        "margin+- min_confidence+- min_support+- rules-blocked.min_support+- rules-blocked.min_confidence+- "
+        "rules-blocked.margin+-"
+    ),
+    "baskets-hide": "min_confidence+- min_support+- strategy~ rules-hidden.min_support+- rules-hidden.min_confidence+-",
+    "baskets-randomize": "cutoff~ gamma~ insert~ keep~ operator~ baskets-randomized.chosen~",
+    "baskets-sizes": "cutoff~ gamma+- insert~ keep~ operator~ baskets-randomized.insert+ baskets-randomized.chosen~",
+    "block": "columns<~",
+    "chain": "k+ leaf+- order~ chained.k+- chained.leaf+- chained.asked_min- chained.asked_max+-",
+    "chunks-hybrid": "degrees< deviations< enhance+- factor< pairs~",
+    "chunks-rotate": "degrees< enhance+- pairs~",
+    "classwise": "effort~ grouping~ k+ grouped.algorithm~ grouped.asked_min-",
+    "condense": "effort~ grouping~ k+ scores~ grouped.algorithm~ grouped.asked_min-",
+    "condense-paper": "effort~ grouping~ k+ scores~ rare-values.k- grouped.algorithm~ grouped.asked_min-",
+    "downgrade": "hidden+ limit+- private~ downgraded.private~ downgraded.limit+-",
+    "hybrid": "degrees< deviations< enhance+- factor< pairs~",
+    "joint-columns": (
+        "b~ centres~ engine~ few~ grouping~ groups~ guarantee~ k+ noise~ parties<~ partition~ rho1~ rho2~ rounds- "
+        "grouped.algorithm~ grouped.asked_min- component-noise.scale+- component-noise.rho1+ component-noise.grid+ "
+        "joint.rounds+ opened.label~ opened.what~ opened.to< opened.times-"
+    ),
+    "joint-rows": (
+        "b~ centres~ engine~ few~ grouping~ groups~ guarantee~ k+ noise~ parties<~ partition~ rho1~ rho2~ rounds- "
+        "grouped.algorithm~ grouped.asked_min- component-noise.scale+- component-noise.rho1+ component-noise.grid+ "
+        "joint.rounds+ opened.label~ opened.what~ opened.to< opened.times-"
+    ),
+    "laplace-pca": (
+        "b~ grouping~ groups~ guarantee~ k+ rho1~ rho2~ rare-values.k- grouped.algorithm~ grouped.asked_min- "
+        "component-noise.scale+- component-noise.rho1+ component-noise.grid+"
+    ),
+    "noise": "correlated~ enhance+- kind~ law~ size+- noised.size+- noised.correlated~ noised.grid+",
+    "noise-multiplicative": "enhance+- kind~ law~ size+- noised.size+- noised.correlated~ noised.grid+",
+    "randomize": "allow_observed~ epsilon- pass_missing~",
+    "rotate": "degrees< enhance+- pairs~",
+    "sample": "share+-",
+    "scale": "enhance+- factor<",
+    "stream-first": "epoch+- grouping~ k+- split~ maintained.algorithm~ maintained.k- rare-values.k+-",
+    "stream-second": "epoch+- grouping~ k+- split~ maintained.algorithm~ maintained.k- rare-values.k+-",
+    "swap": "window+- within~ swapped.window+-",
+    "swap-leaves": "leaf+ within~ swapped.within~ swapped.columns~ swapped.target~ swapped.smallest-",
+    "translate": "deviations< enhance+-",
+    "laplace-pca in groups": (
+        "b~ grouping~ groups+- guarantee~ k~ rho1~ rho2~ component-noise.scale+- component-noise.rho1+ "
+        "component-noise.grid+ grouped.algorithm~ grouped.asked_min- grouped.asked_max+"
+    ),
+    "laplace-pca of records": (
+        "b~ grouping~ groups~ guarantee~ k+ rho1+- rho2~ rare-values.k- grouped.algorithm~ grouped.asked_min- "
+        "component-noise.scale+- component-noise.components+- component-noise.rho1+ component-noise.grid+"
+    ),
+    "condense in scores": "effort~ grouping~ k+ scores~ grouped.algorithm~ grouped.asked_min-",
+    "classwise by trial": "effort~ grouping~ k+ grouped.algorithm~ grouped.asked_min-",
+    "chain where": "k+ leaf+- order<~ chained.k+- chained.leaf+- chained.asked_min- chained.asked_max+-",
+    "noise enhanced": (
+        "correlated~ enhance+- kind~ law~ pass_categories~ size+- noised.size+- noised.correlated~ noised.grid+ "
+        "enhanced.share+- enhanced.rows+-"
+    ),
+    "rotate target": "degrees< enhance+- pairs~ pass_categories~",
+    "randomize by a spec": "allow_observed~ epsilon- pass_missing~ specs~",
+    "stream of persons": (
+        "epoch+- grouping~ k+- split~ person_rows+- rare-values.k+- person-rows-bounded.most- maintained.algorithm~"
+    ),
+    "joint-rows without few": (
+        "b~ centres~ engine~ few~ grouping~ groups~ guarantee~ k+ noise~ parties<~ partition~ rho1~ rho2~ rounds- "
+        "grouped.algorithm~ grouped.asked_min- component-noise.scale+- component-noise.rho1+ component-noise.grid+ "
+        "opened.label~ opened.what~ opened.to< opened.times- joint.rounds+ joint.bare+"
+    ),
+    "swap some": "columns<~ window+- within~ swapped.columns~ swapped.window+-",
+}
+"""Of every certificate what cannot be another: + higher, - lower, < shorter, ~ another."""
+
+
+@cache
+def golden(name: str) -> Certificate:
+    return Certificate.from_json(golden_bytes(GOLDENS / name / "release-certificate.json").decode())
+
+
+def redrawn(certificate: Certificate, *more: Fact, **told: Any) -> Certificate:
+    """The same with other parameters, facts in place of those of their kind or beside them, and the claims of these."""
+    kinds = {type(fact) for fact in more}
+    facts = (*(fact for fact in certificate.facts if type(fact) not in kinds), *more)
+    claims, refused = draw_claims(facts)
+    parameters = {**certificate.parameters, **told}
+    return dataclasses.replace(certificate, facts=facts, claims=claims, refused=refused, parameters=parameters)
+
+
+def the(kind: type[Fact], certificate: Certificate, **entries: Any) -> Any:
+    """The one fact of a kind, with other entries."""
+    (fact,) = (fact for fact in certificate.facts if type(fact) is kind)
+    return dataclasses.replace(fact, **entries)
+
+
+@cache
+def certificates() -> dict[str, Certificate]:
+    """Certificates of golden runs, and of runs that differ from them in what is written here."""
+    found = {path.name: golden(path.name) for path in sorted(GOLDENS.iterdir())}
+    pca, stream, rows = found["laplace-pca"], found["stream-first"], found["joint-rows"]
+    bare = dataclasses.replace(pca, facts=tuple(fact for fact in pca.facts if not isinstance(fact, RareValues)))
+    seven = the(Grouped, pca, groups=7, smallest=10, asked_min=10, asked_max=10)
+    loud = the(ComponentNoise, pca, rho1=0.01, guarantee="record", scale=0.2 * 7)
+    many = the(Maintained, stream, k=10, asked_max=16, groups=14, pseudo=9, smallest=10)
+    ages = next(fact for fact in found["randomize"].facts if isinstance(fact, Randomized))
+    walk = the(Chained, found["chain"], columns=("town", "ill", "age", "pay", "smoker", "born"))
+    class_wise = the(Grouped, found["classwise"])
+    chosen = dataclasses.replace(class_wise, algorithm=f"{class_wise.algorithm}, chosen by trial")
+    return found | {
+        "laplace-pca in groups": redrawn(bare, seven, k=None, groups=7),
+        "laplace-pca of records": redrawn(pca, loud, rho1=0.01, guarantee="record"),
+        "condense in scores": redrawn(found["condense"], Scored(2, 8), scores="normal"),
+        "classwise by trial": redrawn(found["classwise"], chosen),
+        "chain where": redrawn(found["chain"], walk, RowsDrawn(72, 72, "town == Oslo"), order=["ill"]),
+        "noise enhanced": redrawn(found["noise"], Enhanced(0.1, 9), Untouched(1, 0), enhance=0.1, pass_categories=True),
+        "rotate target": redrawn(found["rotate"], TargetMoved("pay"), Untouched(1, 0), pass_categories=True),
+        "randomize by a spec": redrawn(
+            found["randomize"], specs=[["age", ages.spec]], pass_missing=True, allow_observed=True
+        ),
+        "stream of persons": redrawn(
+            stream, PersonRowsBounded(2), many, the(EpochPublished, stream, fresh=10), person_rows=2
+        ),
+        "joint-rows without few": redrawn(rows, the(Joint, rows, bare=0), few="refuse"),
+        "swap some": redrawn(found["swap"], columns=["age", "pay", "born"]),
+    }
+
+
+def others(value: Any) -> dict[str, Any]:
+    """A value one step higher, lower or shorter, or another."""
+    if isinstance(value, bool):
+        return {"~": not value}
+    if isinstance(value, int | float):
+        step = 1 if isinstance(value, int) else 0.01 * (1 + value)
+        return {"+": value + step, "-": value - step}
+    if isinstance(value, list | tuple) and value:
+        last = next(iter(others(value[-1]).values()), None)
+        return {"<": type(value)(value[1:]), "~": type(value)((*value[:-1], last))}
+    return {"~": 1 if value is None else f"{value}x"} if value is None or isinstance(value, str) else {}
+
+
+def steps(certificate: Certificate) -> Iterator[tuple[str, str, Certificate]]:
+    """Certificates that differ in one parameter or one entry of a fact, with its name; facts bear their claims."""
+    for name, value in certificate.parameters.items():
+        for mark, other in others(value).items():
+            yield name, mark, dataclasses.replace(certificate, parameters={**certificate.parameters, name: other})
+    for place, fact in enumerate(certificate.facts):
+        for field in dataclasses.fields(fact):
+            for mark, other in others(getattr(fact, field.name)).items():
+                changed = dataclasses.replace(fact, **{field.name: other})
+                facts = (*certificate.facts[:place], changed, *certificate.facts[place + 1 :])
+                try:
+                    claims, refused = draw_claims(facts)
+                except SfumatoError:  # the facts contradict each other
+                    continue
+                told = dataclasses.replace(certificate, facts=facts, claims=claims, refused=refused)
+                yield f"{fact.fact}.{field.name}", mark, told
+
+
+def failing(certificate: Certificate) -> list[str]:
+    return [check.name for check in agreement_checks(certificate) if not check.holds]
+
+
+def seen_in(certificate: Certificate) -> str:
+    found = defaultdict(set)
+    for name, mark, changed in steps(certificate):
+        if "method follows from facts" in failing(changed):
+            found[name].add(mark)
+    return " ".join(name + "".join(sorted(marks)) for name, marks in found.items())
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_a_parameter_or_fact_that_was_changed_is_seen(name: str) -> None:
+    assert failing(certificates()[name]) == []
+    assert seen_in(certificates()[name]) == SEEN[name]
+
+
+COUNTS: list[tuple[str, type[Fact], dict[str, Any], bool]] = [
+    ("condense", Grouped, {"violations": 1}, False),
+    ("condense", Grouped, {"asked_min": 6}, False),
+    ("condense", Grouped, {"asked_max": 72}, True),
+    ("condense", Grouped, {"asked_max": 73}, False),
+    ("condense", Grouped, {"groups": 12, "smallest": 6}, True),
+    ("condense", Grouped, {"groups": 15}, False),
+    ("condense", Grouped, {"records": 71}, False),
+    ("condense", Synthesized, {"rows": 71}, False),
+    ("condense", Shuffled, {"rows": 73}, False),
+    ("chain", Chained, {"violations": 1}, False),
+    ("chain", Chained, {"smallest": (72, 10, 15)}, True),
+    ("chain", Chained, {"smallest": (72, 9, 15)}, False),
+    ("chain", Chained, {"asked_min": 15}, True),
+    ("chain", Chained, {"asked_min": 16}, False),
+    ("chain", Chained, {"smallest": ()}, False),
+    ("chain", Chained, {"records": 71}, False),
+    ("chain", Chained, {"rows": 71}, False),
+    ("stream-second", Maintained, {"smallest": 7}, True),
+    ("stream-second", Maintained, {"groups": 35, "smallest": 7}, False),
+    ("sample", Sampled, {"records": 71}, False),
+    ("sample", Sampled, {"rows": 71}, False),
+    ("aggregate", Alike, {"rows": 91}, False),
+    ("block", Blocked, {"rows": 91}, False),
+    ("downgrade", Downgraded, {"rows": 91}, False),
+    ("swap", Swapped, {"rows": 91}, False),
+    ("noise", Shuffled, {"rows": 89}, False),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "entries", "holds"), COUNTS)
+def test_counts_of_records_groups_and_rows_are_held_to_each_other(
+    name: str, kind: type[Fact], entries: dict[str, Any], holds: bool
+) -> None:
+    certificate = dataclasses.replace(golden(name), format=1)  # whose facts are not looked at before
+    facts = tuple(dataclasses.replace(fact, **entries) if type(fact) is kind else fact for fact in certificate.facts)
+    assert failing(dataclasses.replace(certificate, facts=facts)) == ([] if holds else ["levels met"])
+    for counted in ("rows_in", "rows_out"):
+        other = dataclasses.replace(certificate, **{counted: getattr(certificate, counted) + 1})
+        assert failing(other) == ["levels met"]
+
+
+def test_the_rows_of_a_stream_are_those_of_its_last_epoch() -> None:
+    certificate = dataclasses.replace(golden("stream-second"), format=1)
+    first, last = (place for place, fact in enumerate(certificate.facts) if isinstance(fact, EpochPublished))
+    for place, holds in ((first, True), (last, False)):
+        facts = list(certificate.facts)
+        facts[place] = dataclasses.replace(facts[place], rows=77)  # type: ignore[call-arg]
+        assert failing(dataclasses.replace(certificate, facts=tuple(facts))) == ([] if holds else ["levels met"])
+
+
+@pytest.mark.parametrize(
+    ("drawn", "holds"),
+    [(RowsDrawn(72, 100), True), (RowsDrawn(71, 100), False), (RowsDrawn(72, 99), False), (None, False)],
+)
+def test_rows_that_were_asked_for_are_as_many(drawn: RowsDrawn | None, holds: bool) -> None:
+    certificate = golden("condense")
+    rows = (the(Synthesized, certificate, rows=100), the(Shuffled, certificate, rows=100))
+    kept = tuple(fact for fact in certificate.facts if not isinstance(fact, Synthesized | Shuffled))
+    facts = (*kept, *rows, *(() if drawn is None else (drawn,)))
+    certificate = dataclasses.replace(certificate, format=1, rows_out=100, facts=facts)
+    assert failing(certificate) == ([] if holds else ["levels met"])
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in GOLDENS.iterdir()))
+def test_every_column_that_a_fact_names_is_in_the_table(name: str) -> None:
+    certificate = golden(name)
+    header = (GOLDENS / name / "release-table.csv").read_text(encoding="utf-8").partition("\n")[0]
+    columns = [column.strip('"') for column in header.split(",")]
+    assert columns_check(certificate, columns).holds
+    told = [getattr(fact, entry, ()) for fact in certificate.facts for entry in ("column", "columns", "private")]
+    named = {
+        column for each in told if not isinstance(each, int) for column in ([each] if isinstance(each, str) else each)
+    }
+    for column in columns:
+        there = [each if each != column else "other" for each in columns]
+        assert columns_check(certificate, there).holds == (column not in named), column
