@@ -55,6 +55,49 @@ def test_a_file_in_cells_gives_a_whole_release_and_the_rows_of_the_frame(place: 
     ]
 
 
+def write_as_in_germany(table: pa.Table, path: Path) -> None:
+    """A CSV file with semicolons, decimal commas and a byte order mark."""
+    rows = [";".join(table.column_names)]
+    for row in table.to_pylist():
+        cells = ("" if cell is None else str(cell) for cell in row.values())
+        rows.append(";".join(cell.replace(".", ",") for cell in cells))
+    path.write_text("\ufeff" + "\n".join(rows) + "\n", encoding="utf-8")
+
+
+def test_a_file_with_decimal_commas_goes_through_in_cells_as_in_memory(run: Run, place: Path) -> None:  # noqa: F811
+    write_as_in_germany(people().drop_columns(["who"]), place / "people.csv")
+    told = ("--seed", 3, "--k", 4, "--rows-are-people", "--no-report", "--method", "chain", "--leaf", 20)
+    done = run("sanitize", place / "people.csv", "-o", place / "out", "--engine", "chunks", *told)
+    assert done.code == 0, done.err
+    assert "Decimal commas in 'pay': read as numbers, released with decimal points." in done.out
+    whole = run("sanitize", place / "people.csv", "-o", place / "all", "--engine", "memory", "--memory", "1G", *told)
+    assert whole.code == 0, whole.err
+    table = (place / "out" / "release" / "table.csv").read_bytes()
+    assert table == (place / "all" / "release" / "table.csv").read_bytes()
+    assert b";" in table
+    text = (place / "people.csv").read_text(encoding="utf-8-sig")
+    (place / "bars.csv").write_text(text.replace(";", "!"), encoding="utf-8")
+    said = ("--delimiter", "!", "--decimal", ",")
+    done = run("sanitize", place / "bars.csv", "-o", place / "bars", "--engine", "chunks", *said, *told)
+    assert done.code == 0, done.err
+    assert (place / "bars" / "release" / "table.csv").read_bytes() == table.replace(b";", b"!")
+
+
+def test_a_file_with_decimal_commas_is_moved_in_batches(run: Run, place: Path) -> None:  # noqa: F811
+    write_as_in_germany(people().select(["age", "pay"]), place / "numbers.csv")
+    told = ("--method", "translate", "--new-key", place / "key.toml", "--rows-are-people", "--no-report")
+    done = run("sanitize", place / "numbers.csv", "-o", place / "out", "--engine", "chunks", *told)
+    assert done.code == 0, done.err
+    assert "Decimal commas in 'pay'" in done.out
+    moved = pa.csv.read_csv(place / "out" / "release" / "table.csv", parse_options=pa.csv.ParseOptions(delimiter=";"))
+    assert [pa.types.is_floating(moved.schema.field(name).type) for name in ("pay",)] == [True]
+
+
+def test_marks_of_csv_are_not_for_parquet(run: Run, place: Path) -> None:  # noqa: F811
+    done = run("sanitize", place / "people.parquet", "-o", place / "out", "--engine", "chunks", "--decimal", ",")
+    assert (done.code, "are for CSV" in done.err) == (2, True)
+
+
 def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(run: Run, place: Path) -> None:  # noqa: F811
     pa.csv.write_csv(people().drop_columns(["who"]), place / "people.csv")
     told = ("sanitize", place / "people.csv", "-o", place / "out", "--method", "condense", "--k", 4, "--effort", "fast")

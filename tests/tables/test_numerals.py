@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError
 from sfumato.tables.files import read_file, read_numerals
-from sfumato.tables.numerals import Numerals, plain_numerals
+from sfumato.tables.numerals import NumeralLook, Numerals, plain_numerals, rewrite_numerals
 from tests.examples import examples
 
 MARKS = ("", "NA")
@@ -108,3 +109,54 @@ def test_a_delimiter_can_be_told(tmp_path: Path) -> None:
     assert read_file(tmp_path / "t.csv", delimiter=";")[0].to_pydict() == {"a,b,c": ["1,2,3"], "d": ["4"]}
     with pytest.raises(OptionError, match="one plain character"):
         read_file(tmp_path / "t.csv", delimiter=";;")
+
+
+WRITTEN = st.sampled_from(
+    [
+        "1,5",
+        "1.5",
+        "7",
+        "1.234",
+        "1,234",
+        "1.234,50",
+        "1,234.5",
+        "01,5",
+        "1e5",
+        "5.",
+        "inf",
+        "x",
+        "NA",
+        " 2,5 ",
+        "1 234",
+    ]
+)
+
+
+@given(
+    st.lists(st.tuples(WRITTEN, WRITTEN), min_size=1, max_size=12),
+    st.sets(st.integers(1, 11)),
+    st.sampled_from([None, ",", "."]),
+    st.sampled_from([None, ","]),
+)
+@examples(200)
+def test_rows_that_come_in_parts_are_read_as_all_at_once(
+    rows: list[tuple[str, str]], cuts: set[int], decimal: str | None, likely: str | None
+) -> None:
+    table = pa.table({"a": [row[0] for row in rows], "b": [row[1] for row in rows]})
+    edges = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]
+    parts = [table.slice(start, stop - start) for start, stop in itertools.pairwise(edges)]
+    one, joined = NumeralLook(MARKS), NumeralLook(MARKS)
+    for part in parts:
+        one.add(part)
+        other = NumeralLook(MARKS)
+        other.add(part)
+        joined.join(other.to_json())
+    assert one.decide(decimal, likely) == joined.decide(decimal, likely)
+    whole, found = plain_numerals(table, MARKS, decimal=decimal, likely=likely)
+    styles, numerals = one.decide(decimal, likely)
+    assert numerals == found
+    assert pa.concat_tables([rewrite_numerals(part, styles) for part in parts]).to_pydict() == whole.to_pydict()
+
+
+def test_a_column_that_begins_with_a_thousand_missing_cells_is_read_too() -> None:
+    assert read(["NA"] * 1_200 + ["1,5", "2,5"])[0][-2:] == ["1.5", "2.5"]

@@ -68,15 +68,15 @@ class Place:
         parts = [ending for ending, kind in ENDINGS.items() if kind.value in ("csv", "parquet", "arrow")]
         return self.source != "-" and "://" not in name and name.endswith(tuple(parts)) and Path(self.source).is_file()
 
-    def is_chunked(self, console: Console, shape: Sequence[Any], needs: Mapping[str, Any]) -> bool:
+    def is_chunked(self, console: Console, elsewhere: Sequence[str | None], needs: Mapping[str, Any]) -> bool:
         """Whether the file goes through in chunks: told so, or too large for the memory that there is.
 
-        ``shape`` is how a file is to be read that is none that chunks know, ``needs`` what a run is told. Says so where
-        nobody told.
+        ``elsewhere`` are a sheet and a query, which are of no file that chunks know, ``needs`` what a run is told.
+        Says so where nobody told.
         """
         if self.engine in ("chunks", "spark") or self.chunked or self.resume_key is not None:
             return True
-        if self.engine is not None or not self.is_file or any(each is not None for each in shape):
+        if self.engine is not None or not self.is_file or any(each is not None for each in elsewhere):
             return False
         from sfumato.engines.cells.size import needed_bytes, parse_size, size_words, usual_memory
         from sfumato.engines.chunks.source import open_source
@@ -95,16 +95,17 @@ class Place:
         return True
 
 
-def refuse_in_chunks(place: Place, form: str | None, shape: Sequence[Any], needs: Mapping[str, Any]) -> None:
+def refuse_in_chunks(place: Place, form: str | None, elsewhere: Sequence[str | None], needs: Mapping[str, Any]) -> None:
     """Refuse what needs all rows at once, before anything is read."""
     from sfumato.mechanisms.methods import is_keyed
 
-    if place.source == "-" or ("://" in place.source and place.engine != "spark") or shape[3] is not None:
+    sheet, query = elsewhere
+    if place.source == "-" or ("://" in place.source and place.engine != "spark") or query is not None:
         raise OptionError(
             "--engine chunks reads a file, and reads it twice; write standard input or the query to a file first"
         )
-    if any(each is not None for each in shape):
-        raise OptionError("--engine chunks reads plain CSV; leave out --delimiter, --decimal and --sheet")
+    if sheet is not None:
+        raise OptionError("--engine chunks reads no workbooks; write the sheet to a CSV file first")
     method = _method_of(needs)
     moved = method is not None and is_keyed(method)
     whole = _first_told(needs, _MOVED if moved else _WHOLE)

@@ -212,7 +212,7 @@ def sanitize(
     from sfumato.mechanisms.geometry.keyfile import keeping_key
     from sfumato.publish import check_folder
     from sfumato.publish.sanitize import sanitize
-    from sfumato.publish.sanitize_file import sanitize_file
+    from sfumato.publish.sanitize_file import open_file, sanitize_file
     from sfumato.publish.told import load_recipe
     from sfumato.tables.files import FileForm, FileFormat
 
@@ -228,16 +228,20 @@ def sanitize(
         run["key"] = key
     signer = _signer(output, sign, replayed, run)
     place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
-    shape = (delimiter, decimal, sheet, query)
-    if place.is_chunked(console, shape, run):
-        refuse_in_chunks(place, form, shape, {**run, "holdout": holdout})
+    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
+    if place.is_chunked(console, (sheet, query), run):
+        refuse_in_chunks(place, form, (sheet, query), {**run, "holdout": holdout})
         for name in ("weight", "where", "keep_persons"):
             del run[name]
-        outside = _holdout(holdout, {"encoding": encoding})
-        written = place.form if form is None else FileForm(FileFormat(form))
+        file = open_file(source, place.carried_by, master, **reading)
+        read = file.form
+        if read.numerals.sentences():
+            console.say(reading_words(source, read))
+        outside = _holdout(holdout, reading | {"decimal": decimal or read.decimal})
+        written = read if form is None else FileForm(FileFormat(form), read.delimiter)
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
-                source, output, new_key=new_key, batch_rows=batch_rows, encoding=encoding, sign=signer,
+                file, output, new_key=new_key, batch_rows=batch_rows, sign=signer,
                 overwrite=overwrite, engine=place.carried_by, master=master, memory=memory, resume_key=resume_key,
                 holdout=outside,
                 form=None if form is None else written, command=command_words() if replayed is None else (), **run,
@@ -245,7 +249,6 @@ def sanitize(
         _tell(console, release, output, written, signer, pdf=pdf)
         return
     run["memory"] = memory if engine == "memory" else None
-    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "query": None}
     table, read = read_people(source, **(reading | {"query": query, "sheet": sheet}))
     if read.sheet is not None or read.numerals.sentences():
         console.say(reading_words(source, read))

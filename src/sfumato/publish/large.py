@@ -20,12 +20,12 @@ from sfumato.engines.cells.learn import SAMPLE_ROWS
 from sfumato.engines.cells.run import in_cells, run_by_cells
 from sfumato.engines.cells.size import cell_rows, parse_size, usual_memory
 from sfumato.engines.cells.spill import FileSpill, MemorySpill, Spill, frame_of
-from sfumato.engines.chunks.source import Source, open_source
+from sfumato.engines.chunks.source import Source
 from sfumato.engines.chunks.transform import writing
 from sfumato.engines.outcome import Outcome
-from sfumato.engines.spark import read_on_spark, run_on_spark, spark_session
+from sfumato.engines.spark import ClusterFile, run_on_spark
 from sfumato.mechanisms.protocol import Mechanism
-from sfumato.publish.moved import check_quotes, form_on_cluster, write_around
+from sfumato.publish.moved import check_quotes, write_around
 from sfumato.publish.release import Release
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
@@ -71,12 +71,11 @@ def frame_on_spark(
 
 
 def release_on_spark(
-    source: str | Path,
+    source: ClusterFile,
     folder: str | Path,
     mechanism: Mechanism,
     told: Mapping[str, Any],
     *,
-    master: str | None,
     memory: str | int | None,
     report: bool,
     spreadsheet_safe: bool,
@@ -85,10 +84,9 @@ def release_on_spark(
 ) -> Release:
     """Sanitize a file that a cluster reads, and write a whole release folder here; the rows come bucket by bucket."""
     in_cells(mechanism, told)
-    read = form_on_cluster(source)
+    frame, read = source.frame, source.form
     form = read if form is None else form
     check_quotes(form, spreadsheet_safe=spreadsheet_safe)
-    frame = read_on_spark(spark_session(master), str(source))
     granted = _WORKER_MEMORY if memory is None else parse_size(memory)
 
     def run(place: Path, _: None) -> Outcome:
@@ -108,7 +106,7 @@ def release_on_spark(
 
 
 def release_by_cells(
-    source: str | Path,
+    source: Source,
     folder: str | Path,
     mechanism: Mechanism,
     told: Mapping[str, Any],
@@ -116,7 +114,6 @@ def release_by_cells(
     memory: str | int | None,
     resume_key: str | Path | None,
     report: bool,
-    encoding: str,
     spreadsheet_safe: bool,
     form: FileForm | None,
     **publishing: Any,
@@ -127,24 +124,24 @@ def release_by_cells(
     ``resume_key`` until the release is there.
     """
     in_cells(mechanism, told)
-    origin, key = open_source(source, encoding=encoding), run_key(resume_key, Path(folder))
+    key = run_key(resume_key, Path(folder))
     randomness = Randomness(told["seed"]).repeatable(hashlib.blake2b(b"chance", key=key, digest_size=32).digest())
-    form = origin.form if form is None else form
+    form = source.form if form is None else form
     check_quotes(form, spreadsheet_safe=spreadsheet_safe)
     granted = usual_memory() if memory is None else parse_size(memory)
 
     def run(place: Path, spill: Spill) -> Outcome:
         return run_by_cells(
-            origin,
+            source,
             mechanism,
             randomness,
             _choices(told),
             spill,
-            most_rows=cell_rows(granted, len(origin.schema)),
-            mark=None if resume_key is None else _mark(origin, mechanism, told, granted, form),
+            most_rows=cell_rows(granted, len(source.schema)),
+            mark=None if resume_key is None else _mark(source, mechanism, told, granted, form),
             into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
             measured=SAMPLE_ROWS if report else 0,
-            native=origin.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
+            native=source.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
             spreadsheet_safe=spreadsheet_safe,
         )
 
@@ -163,6 +160,7 @@ def _mark(source: Source, mechanism: Mechanism, told: Mapping[str, Any], granted
     """What a run is told and what it reads, as a digest: rows put aside by another are of no use to it."""
     found = source.path.stat()
     parts = [__version__, str(mechanism), str(granted), str(form), str(found.st_size), str(found.st_mtime_ns)]
+    parts += [source.form.delimiter, source.encoding, *map(":".join, sorted(source.decimals.items()))]
     for name, value in sorted(told.items()):
         if isinstance(value, Schema):
             value = value.to_toml()

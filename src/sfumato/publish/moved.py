@@ -16,10 +16,10 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import reason
 from sfumato.engines.chunks import sample_file
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric, Tried, in_chunks, run_in_chunks, try_on_sample
-from sfumato.engines.chunks.source import form_of
+from sfumato.engines.chunks.source import Source
 from sfumato.engines.chunks.transform import writing
 from sfumato.engines.outcome import Outcome
-from sfumato.engines.spark import move_on_spark, number_rows, read_on_spark, sample_on_spark, spark_session
+from sfumato.engines.spark import ClusterFile, move_on_spark, number_rows, sample_on_spark
 from sfumato.mechanisms.geometry.keyfile import check_key_path, keeping_key
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import replacing_folder
@@ -31,7 +31,6 @@ from sfumato.tables.files import FileForm, FileFormat
 
 __all__ = [
     "check_quotes",
-    "form_on_cluster",
     "frame_moved_on_spark",
     "release_moved",
     "release_moved_on_spark",
@@ -42,7 +41,7 @@ _COLUMNS = ("schema", "target", "identifiers", "public", "person", "rows_are_peo
 
 
 def release_moved(
-    source: str | Path,
+    source: Source,
     folder: str | Path,
     mechanism: Mechanism,
     told: Mapping[str, Any],
@@ -50,31 +49,27 @@ def release_moved(
     new_key: str | Path | None,
     batch_rows: int | None,
     sample_rows: int,
-    encoding: str,
     spreadsheet_safe: bool,
     **publishing: Any,
 ) -> Release:
     """Move a file of any length in batches and write a whole release folder; folder and key appear together."""
     mover, choices = _checked(mechanism, told, new_key, folder)
-    randomness, form = Randomness(told["seed"]), form_of(Path(source))
-    sample = sample_file(source, sample_rows, randomness.generator("sample"), encoding=encoding)
+    randomness = Randomness(told["seed"])
+    sample = sample_file(source, sample_rows, randomness.generator("sample"))
     tried = try_on_sample(sample, mover, randomness, **choices)
 
     def run(place: Path) -> Outcome:
-        return run_in_chunks(
-            tried, source, place, batch_rows=batch_rows, encoding=encoding, spreadsheet_safe=spreadsheet_safe
-        )
+        return run_in_chunks(tried, source, place, batch_rows=batch_rows, spreadsheet_safe=spreadsheet_safe)
 
-    return _written(run, tried, folder, form, new_key, **publishing)
+    return _written(run, tried, folder, source.form, new_key, **publishing)
 
 
 def release_moved_on_spark(
-    source: str | Path,
+    source: ClusterFile,
     folder: str | Path,
     mechanism: Mechanism,
     told: Mapping[str, Any],
     *,
-    master: str | None,
     new_key: str | Path | None,
     batch_rows: int | None,
     sample_rows: int,
@@ -83,10 +78,9 @@ def release_moved_on_spark(
 ) -> Release:
     """Move a file that a cluster reads and write a whole release folder here; the rows come batch by batch."""
     mover, choices = _checked(mechanism, told, new_key, folder)
-    form = form_on_cluster(source)
+    frame, form = source.frame, source.form
     check_quotes(form, spreadsheet_safe=spreadsheet_safe)
-    frame, randomness = read_on_spark(spark_session(master), str(source)), Randomness(told["seed"]).repeatable()
-    numbered = number_rows(frame)
+    randomness, numbered = Randomness(told["seed"]).repeatable(), number_rows(frame)
     sample = sample_on_spark(frame, numbered, sample_rows, randomness)
     tried = try_on_sample(sample, mover, randomness, **choices)
 
@@ -149,12 +143,6 @@ def _written(
 
 
 T = TypeVar("T")
-
-
-def form_on_cluster(source: str | Path) -> FileForm:
-    """How a file is written that a cluster reads: CSV by its name, and all else Parquet."""
-    csv = str(source).lower().endswith((".csv", ".csv.gz"))
-    return FileForm(FileFormat.CSV if csv else FileFormat.PARQUET)
 
 
 def check_quotes(form: FileForm, *, spreadsheet_safe: bool) -> None:

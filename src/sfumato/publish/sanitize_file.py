@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from sfumato.core.errors import OptionError
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric
-from sfumato.engines.chunks.source import open_source
+from sfumato.engines.chunks.source import Source, open_people
 from sfumato.engines.recipe import Recipe
-from sfumato.engines.spark import read_on_spark, spark_session
+from sfumato.engines.spark import ClusterFile, open_on_spark
 from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder
@@ -24,11 +24,23 @@ from sfumato.publish.told import as_told, method_of
 from sfumato.tables.files import FileForm
 from sfumato.tables.schema import Schema
 
-__all__ = ["sanitize_file"]
+__all__ = ["open_file", "sanitize_file"]
+
+
+def open_file(
+    source: str | Path | Source | ClusterFile,
+    engine: Literal["chunks", "spark"] = "chunks",
+    master: str | None = None,
+    **reading: Any,
+) -> Source | ClusterFile:
+    """A file as people write it, for the engine that will read it; ``form`` says how it is written."""
+    if isinstance(source, Source | ClusterFile):
+        return source
+    return open_people(source, **reading) if engine == "chunks" else open_on_spark(source, master, **reading)
 
 
 def sanitize_file(
-    source: str | Path,
+    source: str | Path | Source | ClusterFile,
     folder: str | Path,
     mechanism: Mechanism | None = None,
     *,
@@ -54,6 +66,8 @@ def sanitize_file(
     budget: float | None = None,
     known: Iterable[str] = (),
     encoding: str = "utf-8",
+    delimiter: str | None = None,
+    decimal: str | None = None,
     sign: str | Path | Signer | None = None,
     overwrite: bool = False,
     spreadsheet_safe: bool = False,
@@ -74,7 +88,7 @@ def sanitize_file(
 
     Parameters
     ----------
-    source : path
+    source : path, or what `open_file` gave
         A .parquet, .csv, .csv.gz, .arrow or .feather file; the released table is of the same format, unless ``form``
         says another.
     folder : path
@@ -106,6 +120,10 @@ def sanitize_file(
         Columns that an outsider is taken to know.
     encoding : str
         Of CSV.
+    delimiter : str, optional
+        Of CSV; without it, what its header says.
+    decimal : {".", ","}, optional
+        Mark before decimals of CSV; without it, what its numbers say.
     sign : path or Signer, optional
         The private key to sign the certificate with. A rehearsal is not signed.
     overwrite : bool
@@ -141,9 +159,10 @@ def sanitize_file(
     whole = {"level": level, "strata": strata, "holdout": holdout, "no_rules": no_rules or None, "rare": rare}
     whole["rows"] = rows
     check_folder(folder, overwrite=overwrite)
+    reading = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
+    file = open_file(source, engine, master, **reading)
     if method is None and mechanism is None and recipe is None:
-        first = _first_rows(source, encoding) if engine == "chunks" else _on_cluster(source, master)
-        method = method_of(parameters, first)
+        method = method_of(parameters, file.first_rows(FEWEST_FOR_CHAIN))
     chosen, told, policy = as_told(mechanism, method, parameters, {**told, **whole}, recipe, policy)
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
@@ -163,21 +182,10 @@ def sanitize_file(
     }
     if moved:
         said |= {"new_key": new_key, "batch_rows": batch_rows, "sample_rows": sample_rows}
-        if engine == "spark":
-            return release_moved_on_spark(source, folder, chosen, told, master=master, **said)
-        return release_moved(source, folder, chosen, told, encoding=encoding, **said)
+        if isinstance(file, ClusterFile):
+            return release_moved_on_spark(file, folder, chosen, told, **said)
+        return release_moved(file, folder, chosen, told, **said)
     said |= {"memory": memory, "form": form, "command": command}
-    if engine == "spark":
-        return release_on_spark(source, folder, chosen, told, master=master, **said)
-    return release_by_cells(source, folder, chosen, told, resume_key=resume_key, encoding=encoding, **said)
-
-
-def _first_rows(path: str | Path, encoding: str) -> int:
-    """Rows of a file; where it does not say, those of its beginning."""
-    source = open_source(path, encoding=encoding)
-    return len(source.head(source.schema.names, FEWEST_FOR_CHAIN)) if source.rows is None else source.rows
-
-
-def _on_cluster(path: str | Path, master: str | None) -> int:
-    """First rows of a file that a cluster reads."""
-    return int(read_on_spark(spark_session(master), str(path)).limit(FEWEST_FOR_CHAIN).count())
+    if isinstance(file, ClusterFile):
+        return release_on_spark(file, folder, chosen, told, **said)
+    return release_by_cells(file, folder, chosen, told, resume_key=resume_key, **said)

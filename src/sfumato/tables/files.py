@@ -77,6 +77,11 @@ class FileForm:
         """Mark before decimals, where the numbers of the table said it."""
         return "," if self.numerals.commas else None
 
+    @property
+    def likely_decimal(self) -> str | None:
+        """Mark before decimals where no number says it: commas in a file with semicolons between cells."""
+        return "," if self.delimiter == ";" else None
+
 
 ENDINGS = {
     ".csv": FileFormat.CSV,
@@ -166,8 +171,7 @@ def read_numerals(table: pa.Table, form: FileForm, decimal: str | None = None) -
     ``decimal`` is the mark before decimals, where it is known. A file with semicolons between cells is taken to have
     commas before decimals where its numbers do not say.
     """
-    likely = "," if form.delimiter == ";" else None
-    table, numerals = plain_numerals(table, MISSING_MARKS, decimal=decimal, likely=likely)
+    table, numerals = plain_numerals(table, MISSING_MARKS, decimal=decimal, likely=form.likely_decimal)
     return table, replace(form, numerals=numerals)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sfumato.core.errors import OptionError
 from sfumato.tables.cells import NUMBER, absent_cells, is_text, plain
 
-__all__ = ["DECIMALS", "Numerals", "plain_numerals"]
+__all__ = ["DECIMALS", "NumeralLook", "Numerals", "plain_numerals", "rewrite_numerals"]
 
 DECIMALS = (".", ",")
 """Marks before the decimals of a number."""
@@ -22,7 +22,7 @@ _STYLE = {
     ".": rf"^-?(\d+|[1-9]\d{{0,2}}([,{_BETWEEN}]\d{{3}})+)(\.\d+)?$",
 }
 _THOUSANDS = {",": rf"[.{_BETWEEN}]", ".": rf"[,{_BETWEEN}]"}
-_POINTS_OF_THOUSANDS = r"^-?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)$"
+_ALWAYS = {"number": NUMBER, "grouped": r"^-?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)$", **_STYLE}  # what all texts may be
 _LEADING_ZERO = r"^-?0\d"
 _SAMPLE = 1_000
 
@@ -54,6 +54,119 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
+@dataclass
+class _Written:
+    """What all texts of a column are, and what some have: grows with each table that is added."""
+
+    always: set[str] = field(default_factory=lambda: set(_ALWAYS))
+    ever: set[str] = field(default_factory=set)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the texts may yet be numbers that are not written plainly."""
+        return not self.always.isdisjoint(("grouped", *DECIMALS))
+
+    def add(self, texts: pa.Array, *, plain: bool) -> None:
+        """Look at further texts, each once and none of them missing; ``plain`` where all are known to be numbers."""
+        if not len(texts):
+            return
+        marks = {mark for mark in DECIMALS if pc.any(pc.match_substring(texts, mark)).as_py()}
+        self.ever |= {"some", *marks}
+        if not plain and pc.any(pc.match_substring_regex(texts, f"[{_BETWEEN}]")).as_py():
+            self.ever.add("between")
+        zeros = texts.filter(pc.or_(pc.starts_with(texts, "0"), pc.starts_with(texts, "-0")))
+        if pc.any(pc.match_substring_regex(zeros, _LEADING_ZERO)).as_py():
+            self.ever.add("zero")
+        known = set()
+        if plain:
+            letters = pc.any(pc.match_substring_regex(texts, "[eEiInN]")).as_py()  # exponents and infinity
+            known = {"number"} if letters or marks else {"number", *DECIMALS}
+        self.always = {each for each in self.always if each in known or _all_match(texts, _ALWAYS[each])}
+
+    def styles(self) -> tuple[str, ...]:
+        """Decimal marks by which texts that are not plain numbers all are numbers."""
+        if "some" not in self.ever or "number" in self.always or "zero" in self.ever:
+            return ()
+        if self.ever.isdisjoint(DECIMALS):  # 123 456 is a code as often as a number
+            return ()
+        return tuple(style for style in DECIMALS if style in self.always)
+
+    def style(self, usual: str | None) -> str | None:
+        """Decimal mark, or None where the texts are plain numbers, none at all, or could mean two things."""
+        found = self.styles()
+        if len(found) == 2 or (usual == "," and "grouped" in self.always and "." in self.ever):
+            return usual  # 1.234 is a plain number, but not where decimals have a comma
+        return next(iter(found), None)
+
+
+class NumeralLook:
+    """How the texts of columns are written, of tables that come one after the other; mutable for one pass.
+
+    Parameters
+    ----------
+    marks : tuple of str
+        Texts that mean a missing cell.
+    """
+
+    def __init__(self, marks: tuple[str, ...]) -> None:
+        self._marks = marks
+        self._columns: dict[str, _Written] = {}
+
+    def add(self, table: pa.Table) -> None:
+        """Look at the texts of a table."""
+        for name in table.column_names:
+            column, begun = table.column(name), name in self._columns
+            written = self._columns.setdefault(name, _Written())
+            if not is_text(column.type) or not (begun or self._may_be_numbers(column.slice(0, _SAMPLE))):
+                written.always.clear()
+            if written.undecided:
+                written.add(_present(plain(column), self._marks), plain=_are_plain(column))
+
+    def _may_be_numbers(self, few: pa.ChunkedArray) -> bool:
+        return _all_match(_present(plain(few), self._marks), rf"^[-\d.,{_BETWEEN}]+$")
+
+    def to_json(self) -> dict[str, list[list[str]]]:
+        """What was found, as plain values."""
+        return {name: [sorted(each.always), sorted(each.ever)] for name, each in self._columns.items()}
+
+    def join(self, found: Mapping[str, Iterable[Iterable[str]]]) -> None:
+        """Take in what somebody else found of other rows."""
+        for name, (always, ever) in found.items():
+            written = self._columns.setdefault(name, _Written())
+            written.always &= set(always)
+            written.ever |= set(ever)
+
+    @property
+    def all_plain(self) -> bool:
+        """Whether no column so far may hold numbers that are written otherwise than plainly."""
+        return all("number" in each.always or not each.undecided for each in self._columns.values())
+
+    def usual(self, decimal: str | None, likely: str | None) -> str | None:
+        """The mark before decimals: what was told, what the columns say, or what is likely where none does."""
+        if decimal not in (None, *DECIMALS):
+            raise OptionError("the decimal mark is neither . nor ,; choose one of them")
+        found = [written.styles() for written in self._columns.values()]
+        evident = {style for styles in found if len(styles) == 1 for style in styles}
+        return decimal or (evident.pop() if len(evident) == 1 else None if evident else likely)
+
+    def decide(self, decimal: str | None = None, likely: str | None = None) -> tuple[dict[str, str], Numerals]:
+        """Mark of each column that must be rewritten, and what was found in words; as in `plain_numerals`."""
+        usual, styles = self.usual(decimal, likely), dict[str, str]()
+        commas, thousands, doubtful = [], [], []
+        for name, written in self._columns.items():
+            style = written.style(usual)
+            if style is None and len(written.styles()) == 2:
+                doubtful.append(name)
+            if style is None or (decimal is not None and style != decimal):
+                continue
+            styles[name] = style
+            if style == "," and "," in written.ever:
+                commas.append(name)
+            if not written.ever.isdisjoint({"between", "." if style == "," else ","}):
+                thousands.append(name)
+        return styles, Numerals(tuple(commas), tuple(thousands), tuple(doubtful))
+
+
 def plain_numerals(
     table: pa.Table, marks: tuple[str, ...], *, decimal: str | None = None, likely: str | None = None
 ) -> tuple[pa.Table, Numerals]:
@@ -77,30 +190,24 @@ def plain_numerals(
     >>> found
     Numerals(commas=('cost',), thousands=('cost',), doubtful=())
     """
-    if decimal not in (None, *DECIMALS):
-        raise OptionError("the decimal mark is neither . nor ,; choose one of them")
-    numbers = {name for name in table.column_names if _are_plain(table.column(name))}
-    texts = {name: _texts(table.column(name), marks) for name in table.column_names if name not in numbers}
-    styles = {name: _styles(distinct) for name, distinct in texts.items() if distinct is not None}
-    evident = {style for found in styles.values() if len(found) == 1 for style in found}
-    usual = decimal or (evident.pop() if len(evident) == 1 else None if evident else likely)
-    columns, commas, thousands, doubtful = [], [], [], []
-    for name in table.column_names:
-        column, found = table.column(name), styles.get(name, ())
-        distinct = texts[name] if name in texts else _texts(column, marks) if usual == "," else None
-        style = usual if len(found) == 2 or _only_thousands(distinct, usual) else next(iter(found), None)
-        if len(found) == 2 and style is None:
-            doubtful.append(name)
-        if style is None or (decimal is not None and style != decimal):
-            columns.append(column)
-            continue
-        if style == "," and pc.any(pc.match_substring(distinct, ",")).as_py():
-            commas.append(name)
-        if pc.any(pc.match_substring_regex(distinct, _THOUSANDS[style])).as_py():
-            thousands.append(name)
-        columns.append(_rewritten(column, style))
-    numerals = Numerals(tuple(commas), tuple(thousands), tuple(doubtful))
-    return pa.table(columns, names=table.column_names).replace_schema_metadata(table.schema.metadata), numerals
+    look, names = NumeralLook(marks), table.column_names
+    numbers = [name for name in names if _are_plain(table.column(name))]
+    look.add(table.select([name for name in names if name not in numbers]))
+    if look.usual(decimal, likely) == ",":
+        look.add(table.select(numbers))
+    styles, found = look.decide(decimal, likely)
+    order = {name: place for place, name in enumerate(names)}
+    found = Numerals(*(tuple(sorted(each, key=order.__getitem__)) for each in astuple(found)))
+    return rewrite_numerals(table, styles), found
+
+
+def rewrite_numerals(table: pa.Table, styles: Mapping[str, str]) -> pa.Table:
+    """The table with numbers of some columns written plainly, by the decimal mark of each."""
+    for name, style in styles.items():
+        if name in table.column_names:
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, _rewritten(table.column(name), style))
+    return table
 
 
 def _are_plain(column: pa.ChunkedArray) -> bool:
@@ -114,41 +221,13 @@ def _are_plain(column: pa.ChunkedArray) -> bool:
     return True
 
 
-def _texts(column: pa.ChunkedArray, marks: tuple[str, ...]) -> pa.Array | None:
-    """Different texts of a column without the missing ones; None where a first look finds no numbers."""
-    if not is_text(column.type):
-        return None
-    few = plain(column.slice(0, _SAMPLE))
-    if not _all_match(_present(few, marks), rf"^[-\d.,{_BETWEEN}]+$"):
-        return None
-    return _present(plain(column), marks)
-
-
 def _present(array: pa.Array, marks: tuple[str, ...]) -> pa.Array:
     distinct = pc.unique(array)
     return pc.utf8_trim_whitespace(distinct.filter(pa.array(~absent_cells(distinct, marks))))
 
 
 def _all_match(texts: pa.Array, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
-
-
-def _styles(distinct: pa.Array) -> tuple[str, ...]:
-    """Decimal marks by which texts that are not plain numbers all are numbers."""
-    if not len(distinct) or _all_match(distinct, NUMBER):
-        return ()
-    if pc.any(pc.match_substring_regex(distinct, _LEADING_ZERO)).as_py():
-        return ()
-    if not pc.any(pc.match_substring_regex(distinct, "[.,]")).as_py():  # 123 456 is a code as often as a number
-        return ()
-    return tuple(style for style in DECIMALS if _all_match(distinct, _STYLE[style]))
-
-
-def _only_thousands(distinct: pa.Array | None, usual: str | None) -> bool:
-    """Tell whether plain numbers are meant otherwise: 1.234 where decimals have a comma."""
-    if distinct is None or usual != "," or not _all_match(distinct, _POINTS_OF_THOUSANDS):
-        return False
-    return bool(pc.any(pc.match_substring(distinct, ".")).as_py())
+    return bool(pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py())
 
 
 def _rewritten(column: pa.ChunkedArray, style: str) -> pa.Array:

@@ -13,6 +13,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import Fact
 from sfumato.core.randomness import Randomness
 from sfumato.engines.chunks import transform_file
+from sfumato.engines.chunks.source import Source
 from sfumato.engines.columns import schema_of
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import Plan, Prepared, check_people, prepare
@@ -109,11 +110,10 @@ def _unbound(schema: Schema, sample: pa.Table) -> Schema:
 
 def run_in_chunks(
     tried: Tried,
-    source: str | Path,
+    source: Source,
     place: Path,
     *,
     batch_rows: int | None = None,
-    encoding: str = "utf-8",
     spreadsheet_safe: bool = False,
 ) -> Outcome:
     """Move all rows of the file into a new one at ``place``; the sample is what is measured."""
@@ -126,7 +126,6 @@ def run_in_chunks(
         pass_categories=tried.mechanism.pass_categories,
         batch_rows=batch_rows,
         seed=plan.randomness.seed,
-        encoding=encoding,
         spreadsheet_safe=spreadsheet_safe,
     )
     return outcome_of_moving(tried, done.path, done.rows, done.schema, done.facts)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +15,16 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from sfumato.core.errors import OptionError, TableError, shown
+from sfumato.tables.cells import MISSING_MARKS
 from sfumato.tables.files import ENDINGS, FileForm, FileFormat, ending_of
 from sfumato.tables.header import check_names, header_of
+from sfumato.tables.numerals import NumeralLook, rewrite_numerals
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Reservoir", "Source", "form_of", "open_source", "sample_file"]
+__all__ = ["Reservoir", "Source", "form_of", "open_people", "open_source", "sample_file"]
 
 _BLOCK = 1 << 22  # bytes of CSV that are parsed at once
 _BUFFER = 1 << 20  # bytes of a Parquet column that are read ahead; without it a whole column of a row group is
@@ -33,7 +35,8 @@ class Source:
     """A file whose rows come in batches.
 
     ``schema`` names columns and types; all are texts in CSV, as everywhere in this package. ``rows`` is None where the
-    format does not say. A file that cannot be read in parts comes as a ``table``.
+    format does not say. A file that cannot be read in parts comes as a ``table``. Numbers of CSV in the columns of
+    ``decimals``, such as 1.234,50, come with a point before decimals and nothing between thousands.
     """
 
     path: Path
@@ -42,6 +45,7 @@ class Source:
     rows: int | None
     encoding: str = "utf-8"
     table: pa.Table | None = None
+    decimals: Mapping[str, str] = field(default_factory=dict)
 
     def batches(self, columns: Sequence[str], rows: int, *, threads: bool = True) -> Iterator[pa.RecordBatch]:
         """Read some columns from the first row to the last; batches of Parquet have so many rows."""
@@ -67,6 +71,10 @@ class Source:
         if not sum(map(len, parts)):
             raise TableError(f"{str(self.path)!r} has a header but no rows; bring some")
         return pa.Table.from_batches(parts).slice(0, rows)
+
+    def first_rows(self, most: int) -> int:
+        """Rows of the file, or of its beginning where the format does not say."""
+        return self.rows if self.rows is not None else len(self.head(self.schema.names, most))
 
     def _parquet(self, columns: list[str], rows: int, *, threads: bool) -> Iterator[pa.RecordBatch]:
         with pa.parquet.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False) as file:
@@ -109,7 +117,7 @@ class Source:
             for batch in reader:
                 if ragged:
                     break
-                yield batch
+                yield from rewrite_numerals(pa.Table.from_batches([batch]), self.decimals).to_batches()
         if ragged:
             raise TableError(
                 f"{ragged} rows near each other in {str(self.path)!r} do not have the {len(names)} cells of the "
@@ -136,8 +144,8 @@ def form_of(path: Path) -> FileForm:
     return FileForm(ENDINGS[ending])
 
 
-def open_source(path: str | Path, *, encoding: str = "utf-8") -> Source:
-    """Look at a file: its format, its columns and, where the format says, its rows.
+def open_source(path: str | Path, *, encoding: str = "utf-8", delimiter: str | None = None) -> Source:
+    """Look at a file: its format, its columns and, where the format says, its rows; texts stay as they are.
 
     Raises
     ------
@@ -157,13 +165,44 @@ def open_source(path: str | Path, *, encoding: str = "utf-8") -> Source:
             with pa.memory_map(str(place)) as mapped, pa.ipc.open_file(mapped) as reader:
                 schema = reader.schema
         else:
-            delimiter, names = _header(place, encoding)
+            delimiter, names = _header(place, encoding, delimiter)
             schema, form = pa.schema([(name, pa.string()) for name in names]), FileForm(FileFormat.CSV, delimiter)
         check_names(schema.names, repr(str(place)))  # decodes the names
     return Source(place, form, schema, rows, encoding)
 
 
-def _header(path: Path, encoding: str) -> tuple[str, list[str]]:
+def open_people(
+    path: str | Path | Source, *, encoding: str = "utf-8", delimiter: str | None = None, decimal: str | None = None
+) -> Source:
+    """A file as people write it: of CSV also numbers with decimal commas or marks between thousands.
+
+    How numbers are written is told by all rows, unless the first ones are written plainly. One that was opened is
+    given back.
+
+    Raises
+    ------
+    OptionError
+        Where a file that is no CSV is said to have a delimiter or a decimal mark.
+    TableError
+        As `open_source`.
+    """
+    if isinstance(path, Source):
+        return path
+    source = open_source(path, encoding=encoding, delimiter=delimiter)
+    if source.form.format is not FileFormat.CSV:
+        if delimiter is not None or decimal is not None:
+            raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
+        return source
+    look, likely = NumeralLook(MISSING_MARKS), source.form.likely_decimal
+    for batch in source.batches(source.schema.names, _BATCH):
+        look.add(pa.Table.from_batches([batch]))
+        if look.all_plain and decimal is None and likely is None:
+            break
+    decimals, numerals = look.decide(decimal, likely)
+    return replace(source, decimals=decimals, form=replace(source.form, numerals=numerals))
+
+
+def _header(path: Path, encoding: str, delimiter: str | None) -> tuple[str, list[str]]:
     try:
         codec = codecs.lookup(encoding)
     except LookupError:
@@ -173,7 +212,7 @@ def _header(path: Path, encoding: str) -> tuple[str, list[str]]:
     text = codec.decode(data, "ignore")[0].removeprefix("\ufeff").lstrip("\r\n")
     if not text.strip():
         raise TableError(f"{str(path)!r} is empty; bring a header and rows")
-    return header_of(text, repr(str(path)))
+    return header_of(text, repr(str(path)), delimiter)
 
 
 @contextmanager
@@ -223,7 +262,7 @@ class Reservoir:
 
 
 def sample_file(
-    path: str | Path,
+    path: str | Path | Source,
     rows: int,
     rng: np.random.Generator,
     *,
@@ -236,7 +275,7 @@ def sample_file(
 
     Parameters
     ----------
-    path : path
+    path : path or Source
         A .parquet, .csv, .csv.gz, .arrow or .feather file; cells of CSV come as texts.
     rows : int
         A file with no more rows comes whole.
@@ -247,13 +286,13 @@ def sample_file(
         Of CSV.
     """
     sample = Reservoir(rows)
-    source = open_source(path, encoding=encoding)
+    source = open_people(path, encoding=encoding)
     names = source.schema.names if columns is None else list(columns)
     unknown = [name for name in names if name not in source.schema.names]
     if unknown:
-        raise OptionError(f"there is no column {unknown[0]!r} in {str(path)!r}; choose among its own")
+        raise OptionError(f"there is no column {unknown[0]!r} in {str(source.path)!r}; choose among its own")
     for batch in source.batches(names, _BATCH):
         sample.add(pa.Table.from_batches([batch]), rng.random(len(batch)))
     if sample.kept is None:
-        raise TableError(f"{str(path)!r} has a header but no rows; bring some")
+        raise TableError(f"{str(source.path)!r} has a header but no rows; bring some")
     return sample.kept

@@ -29,7 +29,7 @@ from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import check_target, replacing_target
 from sfumato.engines.chunks.move import ColumnPlan, Mover, plan_columns, read_means, read_spacings
-from sfumato.engines.chunks.source import Source, form_of, open_source
+from sfumato.engines.chunks.source import Source, form_of, open_people
 from sfumato.engines.columns import empty_columns
 from sfumato.engines.plan import coarsened_facts
 from sfumato.mechanisms.geometry.key import Key
@@ -146,7 +146,7 @@ class MovedFile:
 
 
 def transform_file(
-    source: str | Path,
+    source: str | Path | Source,
     target: str | Path,
     key: Key,
     *,
@@ -170,8 +170,10 @@ def transform_file(
 
     Parameters
     ----------
-    source, target : path
-        .parquet, .csv, .csv.gz, .arrow or .feather; each may be of another kind.
+    source : path or Source
+        A .parquet, .csv, .csv.gz, .arrow or .feather file.
+    target : path
+        Of the same kinds; it may be of another than the source.
     key : Key
     columns : sequence of str, optional
         The confidential numbers where no schema is given; by default those of the key.
@@ -207,7 +209,7 @@ def transform_file(
         raise OptionError(f"there is no shuffle {shuffle!r}; choose 'batches' or 'none'")
     if batch_rows is not None and batch_rows < 1:
         raise OptionError(f"a batch of {batch_rows} rows is none; take at least 1, or leave it out")
-    origin = open_source(source, encoding=encoding)
+    origin = open_people(source, encoding=encoding)
     place, form = check_target(target, origin.path, overwrite=overwrite), form_of(Path(target))
     if form.format is FileFormat.CSV:
         form = FileForm(form.format, origin.form.delimiter)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from sfumato.engines.spark.cells import run_on_spark
+from sfumato.engines.spark.file import ClusterFile, open_on_spark
 from sfumato.engines.spark.move import move_on_spark, sample_on_spark
-from sfumato.engines.spark.parts import is_spark_frame, number_rows, read_on_spark, spark_session
+from sfumato.engines.spark.parts import is_spark_frame, number_rows
 
 __all__ = [
+    "ClusterFile",
     "is_spark_frame",
     "move_on_spark",
     "number_rows",
-    "read_on_spark",
+    "open_on_spark",
     "run_on_spark",
     "sample_on_spark",
-    "spark_session",
 ]

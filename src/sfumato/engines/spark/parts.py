@@ -1,4 +1,4 @@
-"""A session of Spark, tables that it reads, and what workers tell the driver of the parts of a data frame."""
+"""What workers tell the driver of the parts of a data frame."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.core.errors import OptionError
 from sfumato.engines.cells.reading import Run
 from sfumato.engines.chunks.transform import runs_of_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 __all__ = [
     "FRAMES",
@@ -25,8 +24,6 @@ __all__ = [
     "number_rows",
     "part_number",
     "part_of",
-    "read_on_spark",
-    "spark_session",
 ]
 
 _RUN_ROWS = 1 << 16
@@ -39,36 +36,6 @@ Batches = Iterator[pa.RecordBatch]
 def is_spark_frame(table: Any) -> bool:
     """Tell whether a table is a data frame of Spark, without importing it."""
     return type(table).__module__.split(".")[:2] == ["pyspark", "sql"] and type(table).__name__ == "DataFrame"
-
-
-def spark_session(master: str | None) -> SparkSession:
-    """A session on a master, such as ``spark://host:7077`` or ``local[2]``; the workers run this Python.
-
-    Raises
-    ------
-    OptionError
-        Where Spark is not installed.
-    """
-    import os
-    import sys
-
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise OptionError("Spark is not installed; install the extra 'spark' (pip install 'sfumato[spark]')") from None
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("sfumato").config("spark.ui.showConsoleProgress", "false")
-    return (builder if master is None else builder.master(master)).getOrCreate()
-
-
-def read_on_spark(spark: SparkSession, path: str) -> DataFrame:
-    """A Parquet or CSV file, or a folder of them, as the cluster reads it; cells of CSV are texts, as everywhere."""
-    name = path.lower()
-    if name.endswith((".csv", ".csv.gz")):
-        return spark.read.csv(path, header=True, inferSchema=False, nullValue="\x00", emptyValue="")
-    if name.endswith((".arrow", ".feather", ".xlsx", ".ods", ".sqlite")):
-        raise OptionError("Spark reads Parquet and CSV; convert the file first")
-    return spark.read.parquet(path)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

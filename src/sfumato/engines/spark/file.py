@@ -1,0 +1,136 @@
+"""Files that a cluster reads by itself, and the session that does it."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sfumato.core.documents import parse_json, write_json
+from sfumato.core.errors import OptionError
+from sfumato.engines.spark.parts import Batches, frames_from, part_number, part_of
+from sfumato.tables.cells import MISSING_MARKS
+from sfumato.tables.files import FileForm, FileFormat, check_names, header_of
+from sfumato.tables.numerals import NumeralLook, rewrite_numerals
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["ClusterFile", "open_on_spark", "spark_session"]
+
+_FIRST_ROWS = 10_000
+_ENCODINGS = {"utf-8": "UTF-8", "iso8859-1": "ISO-8859-1", "utf-16": "UTF-16"}  # that both Python and Spark know
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusterFile:
+    """A file, or a folder of them, as a cluster reads it, and how it is written."""
+
+    frame: DataFrame
+    form: FileForm
+
+    def first_rows(self, most: int) -> int:
+        """Rows of its beginning."""
+        return int(self.frame.limit(most).count())
+
+
+def spark_session(master: str | None) -> SparkSession:
+    """A session on a master, such as ``spark://host:7077`` or ``local[2]``; the workers run this Python.
+
+    Raises
+    ------
+    OptionError
+        Where Spark is not installed.
+    """
+    import os
+    import sys
+
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise OptionError("Spark is not installed; install the extra 'spark' (pip install 'sfumato[spark]')") from None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("sfumato").config("spark.ui.showConsoleProgress", "false")
+    return (builder if master is None else builder.master(master)).getOrCreate()
+
+
+def open_on_spark(
+    path: str | Path,
+    master: str | None,
+    *,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    decimal: str | None = None,
+) -> ClusterFile:
+    """A Parquet or CSV file, or a folder of them; cells of CSV are texts, numbers among them written plainly.
+
+    Raises
+    ------
+    OptionError
+        For a file that Spark does not read.
+    """
+    name = str(path)
+    if name.lower().endswith((".arrow", ".feather", ".xlsx", ".ods", ".sqlite")):
+        raise OptionError("Spark reads Parquet and CSV; convert the file first")
+    csv = name.lower().endswith((".csv", ".csv.gz"))
+    if not csv and (delimiter is not None or decimal is not None):
+        raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
+    spark = spark_session(master)
+    if not csv:
+        return ClusterFile(spark.read.parquet(name), FileForm(FileFormat.PARQUET))
+    frame, mark = _csv(spark, name, encoding, delimiter)
+    form = FileForm(FileFormat.CSV, mark)
+    look = NumeralLook(MISSING_MARKS)
+    look.add(pa.table(frame.limit(_FIRST_ROWS).toArrow()))
+    if not look.all_plain or decimal is not None or form.likely_decimal is not None:
+        for told in frames_from(frame, _look_at_numbers):
+            look.join(parse_json(bytes(told["frame"])))
+    decimals, numerals = look.decide(decimal, form.likely_decimal)
+    if decimals:
+        frame = frame.mapInArrow(_Rewrite(decimals), frame.schema)
+    return ClusterFile(frame, replace(form, numerals=numerals))
+
+
+def _csv(spark: SparkSession, name: str, encoding: str, delimiter: str | None) -> tuple[DataFrame, str]:
+    """All cells as texts, and the delimiter; lines that do not have the cells of the header stop the run."""
+    try:
+        known = _ENCODINGS.get(codecs.lookup(encoding).name)
+    except LookupError:
+        known = None
+    if known is None:
+        raise OptionError(f"Spark does not read the encoding {encoding!r}; convert the file to utf-8 first")
+    first = spark.read.text(name).head()
+    mark, names = header_of("" if first is None else first[0].removeprefix("\ufeff"), repr(name), delimiter)
+    check_names(names, repr(name))
+    return spark.read.csv(
+        name,
+        header=True,
+        sep=mark,
+        escape='"',
+        encoding=known,
+        inferSchema=False,
+        nullValue="\x00",
+        emptyValue="",
+        mode="FAILFAST",
+    ), mark
+
+
+def _look_at_numbers(batches: Batches) -> Batches:
+    look = NumeralLook(MISSING_MARKS)
+    for batch in batches:
+        look.add(pa.Table.from_batches([batch]))
+    yield part_of(part_number(), {"look": write_json(look.to_json(), "canonical").encode()})
+
+
+@dataclass(frozen=True)
+class _Rewrite:
+    """Writes numbers plainly, wherever the rows are."""
+
+    decimals: dict[str, str]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield from rewrite_numerals(pa.Table.from_batches([batch]), self.decimals).to_batches()
