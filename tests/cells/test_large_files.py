@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import signal
 import subprocess
@@ -57,11 +58,11 @@ def test_a_file_in_cells_gives_a_whole_release_and_the_rows_of_the_frame(place: 
 
 def write_as_in_germany(table: pa.Table, path: Path) -> None:
     """A CSV file with semicolons, decimal commas and a byte order mark."""
-    rows = [";".join(table.column_names)]
-    for row in table.to_pylist():
-        cells = ("" if cell is None else str(cell) for cell in row.values())
-        rows.append(";".join(cell.replace(".", ",") for cell in cells))
-    path.write_text("\ufeff" + "\n".join(rows) + "\n", encoding="utf-8")
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file, delimiter=";")
+        writer.writerow(table.column_names)
+        for row in table.to_pylist():
+            writer.writerow("" if cell is None else str(cell).replace(".", ",") for cell in row.values())
 
 
 def test_a_file_with_decimal_commas_goes_through_in_cells_as_in_memory(run: Run, place: Path) -> None:  # noqa: F811

@@ -17,8 +17,10 @@ import pyarrow.parquet
 import pytest
 
 import sfumato as sf
+from sfumato.core.errors import SfumatoError
 from sfumato.publish import large, verify_release
 from tests.cells.test_cells import people
+from tests.cells.test_large_files import write_as_in_germany
 from tests.spark.holding import HoldingCondensation
 from tests.spark.sessions import LIMIT, session, wait_for
 
@@ -73,6 +75,16 @@ def test_with_no_method_named_a_cluster_draws_the_chains_of_memory(tmp_path: Pat
         read = spark.createDataFrame(numbers).repartition(3).toArrow()  # rows in the order that the cluster has them
         expected_noise = sf.sanitize(read, sf.AdditiveNoise(), memory="2G", **few)
         assert same.cast(expected_noise.table.schema).equals(expected_noise.table)
+        odd = people().append_column("street", pa.array([['a "b"', "c;d", "e"][row % 3] for row in range(len(table))]))
+        write_as_in_germany(odd, tmp_path / "people.csv")
+        for engine in ("chunks", "spark"):
+            sf.sanitize_file(tmp_path / "people.csv", tmp_path / engine, engine=engine, master="local[2]", **told)
+        (tmp_path / "ragged.csv").write_text("a;b\n1;2\n3\n")
+        with pytest.raises(SfumatoError, match="do not have the 2 cells of the header"):
+            sf.sanitize_file(tmp_path / "ragged.csv", tmp_path / "none", engine="spark", master="local[2]", seed=1)
+        assert not (tmp_path / "none").exists()
+    same = [(tmp_path / engine / "release" / "table.csv").read_bytes() for engine in ("chunks", "spark")]
+    assert same[0] == same[1]
     written = pa.parquet.read_table(tmp_path / "out" / "release" / "table.parquet")
     assert written.cast(expected.table.schema).equals(expected.table)
     assert [check.name for check in verify_release(tmp_path / "out" / "release") if not check.holds] == [

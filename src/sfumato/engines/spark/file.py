@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sfumato.core.documents import parse_json, write_json
-from sfumato.core.errors import OptionError
+from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.spark.parts import Batches, frames_from, part_number, part_of
 from sfumato.tables.cells import MISSING_MARKS
 from sfumato.tables.files import FileForm, FileFormat, check_names, header_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClusterFile", "open_on_spark", "spark_session"]
 
-_FIRST_ROWS = 10_000
+_RAGGED = "\x1fragged"
 _ENCODINGS = {"utf-8": "UTF-8", "iso8859-1": "ISO-8859-1", "utf-16": "UTF-16"}  # that both Python and Spark know
 
 
@@ -71,6 +71,8 @@ def open_on_spark(
     ------
     OptionError
         For a file that Spark does not read.
+    TableError
+        For a CSV file with lines that do not have the cells of its header.
     """
     name = str(path)
     if name.lower().endswith((".arrow", ".feather", ".xlsx", ".ods", ".sqlite")):
@@ -81,21 +83,28 @@ def open_on_spark(
     spark = spark_session(master)
     if not csv:
         return ClusterFile(spark.read.parquet(name), FileForm(FileFormat.PARQUET))
-    frame, mark = _csv(spark, name, encoding, delimiter)
-    form = FileForm(FileFormat.CSV, mark)
-    look = NumeralLook(MISSING_MARKS)
-    look.add(pa.table(frame.limit(_FIRST_ROWS).toArrow()))
-    if not look.all_plain or decimal is not None or form.likely_decimal is not None:
-        for told in frames_from(frame, _look_at_numbers):
-            look.join(parse_json(bytes(told["frame"])))
+    frame, form = _csv(spark, name, encoding, delimiter)
+    look, ragged = NumeralLook(MISSING_MARKS), 0
+    for told in frames_from(frame, _look_at_rows):
+        found = parse_json(bytes(told["frame"]))
+        look.join(found["numbers"])
+        ragged += found["ragged"]
+    frame = frame.drop(_RAGGED)
+    if ragged:
+        raise TableError(
+            f"{ragged} rows of {name!r} do not have the {len(frame.columns)} cells of the header; mend them, or convert "
+            "a file whose cells hold line breaks to Parquet"
+        )
     decimals, numerals = look.decide(decimal, form.likely_decimal)
     if decimals:
         frame = frame.mapInArrow(_Rewrite(decimals), frame.schema)
     return ClusterFile(frame, replace(form, numerals=numerals))
 
 
-def _csv(spark: SparkSession, name: str, encoding: str, delimiter: str | None) -> tuple[DataFrame, str]:
-    """All cells as texts, and the delimiter; lines that do not have the cells of the header stop the run."""
+def _csv(spark: SparkSession, name: str, encoding: str, delimiter: str | None) -> tuple[DataFrame, FileForm]:
+    """All cells as texts, beside them lines that do not have the cells of the header, and how the file is written."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
     try:
         known = _ENCODINGS.get(codecs.lookup(encoding).name)
     except LookupError:
@@ -105,24 +114,30 @@ def _csv(spark: SparkSession, name: str, encoding: str, delimiter: str | None) -
     first = spark.read.text(name).head()
     mark, names = header_of("" if first is None else first[0].removeprefix("\ufeff"), repr(name), delimiter)
     check_names(names, repr(name))
-    return spark.read.csv(
+    kinds = StructType([StructField(each, StringType()) for each in (*names, _RAGGED)])
+    frame = spark.read.csv(
         name,
+        schema=kinds,
         header=True,
         sep=mark,
         escape='"',
         encoding=known,
-        inferSchema=False,
         nullValue="\x00",
         emptyValue="",
-        mode="FAILFAST",
-    ), mark
+        columnNameOfCorruptRecord=_RAGGED,
+    )
+    return frame, FileForm(FileFormat.CSV, mark)
 
 
-def _look_at_numbers(batches: Batches) -> Batches:
-    look = NumeralLook(MISSING_MARKS)
+def _look_at_rows(batches: Batches) -> Batches:
+    """How the numbers of a part are written, and how many of its lines are ragged."""
+    look, ragged = NumeralLook(MISSING_MARKS), 0
     for batch in batches:
-        look.add(pa.Table.from_batches([batch]))
-    yield part_of(part_number(), {"look": write_json(look.to_json(), "canonical").encode()})
+        table = pa.Table.from_batches([batch])
+        ragged += table.num_rows - table.column(_RAGGED).null_count
+        look.add(table.drop_columns([_RAGGED]))
+    found = write_json({"numbers": look.to_json(), "ragged": ragged}, "canonical")
+    yield part_of(part_number(), {"look": found.encode()})
 
 
 @dataclass(frozen=True)
