@@ -76,7 +76,7 @@ def main() -> None:
             "chain": ["sanitize", source, "-o", out, "--overwrite"],
             "condense": ["sanitize", source, "-o", f"{out}-groups", "--method", "condense"],
             "evaluate": ["evaluate", source, f"{out}/release/table.parquet"],
-            "verify": ["verify", out],
+            "verify": ["verify", f"{out}/release"],
         }
         for case in told.cases:
             if case in ("evaluate", "verify") and not Path(out).exists():

@@ -13,7 +13,8 @@ from sfumato.core.documents import parse_json, write_json
 from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.spark.parts import Batches, frames_from, part_number, part_of
 from sfumato.tables.cells import MISSING_MARKS
-from sfumato.tables.files import FileForm, FileFormat, check_names, header_of
+from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.header import check_names, header_of
 from sfumato.tables.numerals import NumeralLook, rewrite_numerals
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ def open_on_spark(
     frame = frame.drop(_RAGGED)
     if ragged:
         raise TableError(
-            f"{ragged} rows of {name!r} do not have the {len(frame.columns)} cells of the header; mend them, or convert "
-            "a file whose cells hold line breaks to Parquet"
+            f"{ragged} rows of {name!r} do not have the {len(frame.columns)} cells of the header; mend them, or "
+            "convert a file whose cells hold line breaks to Parquet"
         )
     decimals, numerals = look.decide(decimal, form.likely_decimal)
     if decimals:
