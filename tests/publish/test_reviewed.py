@@ -1,0 +1,218 @@
+"""What a review counts again in a released table: golden releases as they are, and with one thing changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sfumato.core.facts import (
+    Aggregated,
+    Alike,
+    Blocked,
+    Chained,
+    ColumnRulesKept,
+    Downgraded,
+    Fact,
+    FormulaTexts,
+    PersonsLinked,
+    RareValues,
+    RowsDrawn,
+    WeightsScaled,
+)
+from sfumato.privacy.certificate import Certificate
+from sfumato.publish.verify import Verification, verify_release
+from sfumato.publish.verify_rows import ModifiedRows, PersonRows
+from sfumato.tables.field import Field, Kind
+from sfumato.tables.schema import Schema
+from tests.fuzz.fuzzing import GOLDENS
+from tests.publish.test_steps import golden, redrawn, the
+
+REHEARSED = "made for release"
+
+
+def text_of(name: str, file: str) -> str:
+    return (GOLDENS / name / f"release-{file}").read_text(encoding="utf-8")
+
+
+def lay_out(folder: Path, certificate: Certificate, table: str, schema: str) -> Path:
+    """A release folder of these texts, whose certificate names them."""
+    texts = {"schema.toml": schema, "table.csv": table}
+    files = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    told: dict[str, Any] = {"files": files, "table_sha256": files["table.csv"], "schema_sha256": files["schema.toml"]}
+    texts["certificate.json"] = dataclasses.replace(certificate, **told).to_json()
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def failing(folder: Path) -> dict[str, str]:
+    """Checks that fail, with what they say, but for that of a release, which no golden run was made for."""
+    return {check.name: check.detail for check in verify_release(folder) if not check.holds and check.name != REHEARSED}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in GOLDENS.iterdir()))
+def test_a_golden_release_holds_but_for_being_a_rehearsal(name: str, tmp_path: Path) -> None:
+    certificate, table, schema = golden(name), text_of(name, "table.csv"), text_of(name, "schema.toml")
+    found = verify_release(lay_out(tmp_path / "release", certificate, table, schema))
+    assert [check.name for check in found if not check.holds] == [REHEARSED]
+    assert all(check.checked for check in found)
+    assert not found
+    assert Verification(tuple(check for check in found if check.name != REHEARSED))
+
+
+AGES = sum(int(line.partition(",")[0]) for line in text_of("condense", "table.csv").splitlines()[1:])
+
+
+@pytest.mark.parametrize(
+    ("fact", "check", "says"),
+    [
+        (ColumnRulesKept(("age <= pay",)), None, "1 rules between columns hold in every row"),
+        (ColumnRulesKept(("age <= pay", "pay <= age")), "rules", "1 rules do not hold in every row"),
+        (RowsDrawn(72, 72, "age >= 18"), None, "every row fulfils the rule that rows were chosen by"),
+        (RowsDrawn(72, 72, "age < 18"), "where", "72 rows do not fulfil the rule that they were chosen by"),
+        (WeightsScaled("age", AGES, 1.0), None, "they add up to what is certified"),
+        (WeightsScaled("age", AGES + 1.0, 1.0), None, "they add up to what is certified"),
+        (WeightsScaled("age", AGES - 1.0, 1.0), None, "they add up to what is certified"),
+        (WeightsScaled("age", AGES + 2.0, 1.0), "weights", "they add up to something else"),
+        (WeightsScaled("age", AGES - 2.0, 1.0), "weights", "they add up to something else"),
+        (WeightsScaled("town", AGES, 1.0), "weights", "they add up to something else"),
+        (FormulaTexts(("town",), 3, 0, quoted=False), "formulas", "the certificate says otherwise"),
+    ],
+    ids=lambda each: type(each).__name__ if isinstance(each, Fact) else "",
+)
+def test_rows_are_held_to_what_a_fact_says_of_them(fact: Fact, check: str | None, says: str, tmp_path: Path) -> None:
+    name = "chain" if isinstance(fact, RowsDrawn) else "condense"
+    texts = text_of(name, "table.csv"), text_of(name, "schema.toml")
+    walk = (
+        (the(Chained, golden(name), columns=("age", "ill", "pay", "town", "smoker", "born")),)
+        if name == "chain"
+        else ()
+    )
+    folder = lay_out(tmp_path / "release", redrawn(golden(name), *walk, fact), *texts)
+    assert list(failing(folder)) == ([] if check is None else [check])
+    assert any(says in each.detail for each in verify_release(folder))
+
+
+FIRST_TWO = text_of("aggregate", "table.csv").splitlines()[1:3]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "checks"),
+    [
+        ("condense", "1997-01-01", "1997-01-02", {"months": "the dates of 1 columns tell days"}),
+        ("condense", ",false,", ",maybe,", {"domains": "1 columns leave their domain"}),
+        (
+            "condense",
+            "born",
+            "birth",
+            {"columns": "6 columns, not those of the schema", "columns of the facts": "1 col"},
+        ),
+        ("condense", "23,2409.99,Bari,false,1997-01-01,no\n", "", {"rows": "71 rows, certified 72"}),
+        ("condense", "born,ill\n", "born,ill\n1,1,Bari,false,1997-01-01,no\n", {"rows": "more than the 72 rows"}),
+        ("aggregate", "[40, 50)", "[40, 45)", {"wider labels": "1 columns hold what is no label of their level"}),
+        ("aggregate", ",1973,", ",1973-05,", {"wider labels": "1 columns hold what is no label of their level"}),
+        ("aggregate", FIRST_TWO[1], FIRST_TWO[0], {"rows alike": "86 stand alone; certified is something else"}),
+        ("block", ",4377.76,,,", "33,4377.76,,,", {"rows alike": "certified", "cells blocked": "1 columns show cells"}),
+        ("downgrade", ",,Oslo", "50,,Oslo", {"cells blocked": "1 columns show cells"}),
+        ("downgrade", ",,\n", ",,no\n", {"cells blocked": "1 columns show cells"}),
+        ("baskets-block", ";", "", {"baskets": "not as certified"}),
+        ("baskets-hide", ";", "", {"baskets": "not as certified"}),
+    ],
+)
+def test_a_cell_that_was_changed_is_seen_where_a_fact_speaks_of_it(
+    name: str, old: str, new: str, checks: dict[str, str], tmp_path: Path
+) -> None:
+    table = text_of(name, "table.csv")
+    assert old in table
+    texts = table.replace(old, new, 1), text_of(name, "schema.toml")
+    found = failing(lay_out(tmp_path / "release", golden(name), *texts))
+    assert list(found) == list(checks)
+    assert all(says in found[check] for check, says in checks.items())
+
+
+LINKED = PersonsLinked("who", 6, 2, ("sex",))
+ONCE = [("a", "f"), ("b", "m"), ("c", "f"), ("d", "m"), ("e", "f"), ("f", "m")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([*ONCE, *ONCE[:3]], None),
+        ([*ONCE, *ONCE[:2]], "1 numbers of rows are those of fewer persons"),
+        ([*ONCE, *ONCE[:4]], "1 numbers of rows are those of fewer persons"),
+        (ONCE, "6 of up to 1 rows, not as certified"),
+        ([*ONCE, *ONCE[:3], *ONCE[:3]], "6 of up to 3 rows, not as certified"),
+        ([*ONCE[:5], *ONCE[:3]], "5 of up to 2 rows, not as certified"),
+        ([*ONCE, *ONCE[:2], ("c", "m")], "1 columns change within a person"),
+        ([*ONCE[:5], (None, "m"), *ONCE[:3]], "rows do not say whom they belong to"),
+    ],
+)
+def test_released_persons_are_counted_over_all_batches(rows: list[tuple[str | None, str]], says: str | None) -> None:
+    counted = PersonRows(LINKED, 3)
+    for part in (rows[:4], rows[4:]):
+        counted.add(pa.table({"who": [who for who, _ in part], "sex": [sex for _, sex in part]}))
+    check = counted.check()
+    assert check.holds == (says is None)
+    assert (says or "6 of up to 2 rows, 1 columns never change") in check.detail
+    counted.add(pa.table({"who": ["a"]}))
+    assert not counted.check().holds
+
+
+def labelled(*labels: Any) -> pa.Table:
+    return pa.table({"town": pa.array(labels)})
+
+
+TOWNS = Schema((Field("town", Kind.NOMINAL, missing=("?",)),))
+WIDE = Aggregated(("town",), ("prefix 1",), (1,))
+POOLED = RareValues("pool", 5, 1, 1, 5, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("facts", "parts", "names"),
+    [
+        ((), (labelled("a"),), []),
+        ((Alike(("town",), 5, 2, 0),), (labelled("a", "b", "a"), labelled("b", "a")), []),
+        ((Alike(("town",), 5, 1, 2),), (labelled("a", "b", "c"), labelled("a", "a")), []),
+        ((Alike(("town",), 5, 1, 1),), (labelled("a", "b", "c"), labelled("a", "a")), ["rows alike"]),
+        ((Alike(("town",), 4, 2, 0),), (labelled("a", "?", None), labelled("a")), []),
+        ((Alike(("town", "age"), 1, 1, 1),), (labelled("a"),), ["rows alike"]),
+        ((Alike(("town",), 0, 0, 0),), (), []),
+        ((Blocked(("town",), (3,), 4, 2, 2, 2),), (labelled("a", "?"), labelled(None, "")), []),
+        ((Blocked(("town",), (4,), 4, 2, 2, 2),), (labelled("a", "?"), labelled(None, "")), ["cells blocked"]),
+        ((Blocked(("age",), (1,), 4, 2, 2, 2),), (labelled("a"),), ["cells blocked"]),
+        ((Downgraded("town", 2, 2, 0.1, 0.0, 1, 0),), (labelled(None), labelled("?")), []),
+        ((Downgraded("town", 2, 2, 0.1, 0.0, 1, 0),), (labelled(None), labelled("a")), ["cells blocked"]),
+        ((WIDE,), (labelled("o*", None), labelled("?", "b*")), []),
+        ((WIDE,), (labelled("o*"), labelled("oslo")), ["wider labels"]),
+        ((WIDE,), (labelled("o*"), labelled("other")), ["wider labels"]),
+        ((WIDE, POOLED), (labelled("o*"), labelled("other", "other_2")), []),
+        ((WIDE, POOLED), (labelled("o*"), labelled("others")), ["wider labels"]),
+        ((WIDE,), (labelled(1.5, 2.5),), ["wider labels"]),
+        ((dataclasses.replace(WIDE, hierarchies=("file",)),), (labelled("oslo"),), []),
+    ],
+)
+def test_what_a_modification_certifies_is_counted_over_all_batches(
+    facts: tuple[Fact, ...], parts: tuple[pa.Table, ...], names: list[str]
+) -> None:
+    rows = ModifiedRows(facts)
+    for part in parts:
+        rows.add(part, TOWNS)
+    assert [check.name for check in rows.checks() if not check.holds] == names
+
+
+def test_wider_labels_of_a_file_are_not_checked_and_counted_as_such() -> None:
+    rows = ModifiedRows((dataclasses.replace(WIDE, hierarchies=("file",)),))
+    rows.add(labelled("oslo"), TOWNS)
+    (check,) = rows.checks()
+    assert (check.holds, check.checked) == (True, False)
+    assert check.detail == "0 columns hold labels of their level; 1 took theirs from a file of the owner's"
+    two = ModifiedRows((Aggregated(("town", "age"), ("prefix 1", "file"), (1, 1)),))
+    two.add(labelled("o*"), TOWNS)
+    (check,) = two.checks()
+    assert (check.holds, check.checked) == (True, True)
