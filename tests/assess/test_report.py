@@ -705,3 +705,10 @@ def test_nothing_is_lost_where_the_original_tells_nothing(original: float) -> No
 
 def test_no_more_is_lost_than_the_original_tells() -> None:
     assert "loses 40 of 40 points" in use_sentence([model("response-r2-x", -0.5, 0.4, "")], "pay")
+
+
+@pytest.mark.parametrize(("commonest", "said"), [(1940, " (97 by naming the commonest class alone)"), (1400, "")])
+def test_what_the_commonest_class_alone_gets_is_said_where_models_get_no_more(commonest: int, said: str) -> None:
+    guessed = attack("label-inference", 1900, 1900, commonest / 2000)
+    told = use_sentence([model("accuracy-x", 0.98, 0.98), guessed], "pay", short=True)
+    assert told == f"A model trained on it loses none of 98 points in telling 'pay'{said}."

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _MOST_COLUMNS = 3
+_MORE = 0.02  # that a model tells rightly beyond the commonest class, or it tells next to nothing
 _LEAST = 0.005  # a share of people that is worth a word
 _WAYS = {
     "euclid": "by distance",
@@ -129,7 +130,8 @@ def use_sentence(findings: Sequence[Finding], target: str | None, *, short: bool
     if classes is not None:
         here, there = (_points(share) for share in classes[:2])
         told = f"of 100 people it tells {here} rightly, one trained on the original {there}"
-        return f"A model trained on it {_lost(*classes)} in telling {column}{'' if short else f': {told}'}."
+        common = _commonest(known, classes[1])
+        return f"A model trained on it {_lost(*classes)} in telling {column}{common}{'' if short else f': {told}'}."
     if numbers is not None and _points(max(0.0, numbers[1])) == "0":
         return f"Not even a model trained on the original tells {column} of other people: there is nothing to lose."
     if numbers is not None:
@@ -148,6 +150,16 @@ def use_sentence(findings: Sequence[Finding], target: str | None, *, short: bool
     told = f"Counts of rows up to any value of a column are off by at most {most} of 100, on average{chance}."
     aim = "Name the column that will be predicted (--target)" if target is None else "Hold people out (--holdout)"
     return told if short else f"{told} {aim} to see what a model loses."
+
+
+def _commonest(known: dict[str, Finding], original: float) -> str:
+    """That the commonest class alone is right about as often as the original's model, where it is: nothing is told."""
+    guess = known.get("label-inference")
+    if guess is None or guess.baseline is None or guess.baseline_interval is not None:
+        return ""
+    if original - guess.baseline >= _MORE:
+        return ""
+    return f" ({_points(guess.baseline)} by naming the commonest class alone)"
 
 
 def _best(known: dict[str, Finding], start: str, unit: str) -> tuple[float, float, bool] | None:
