@@ -117,6 +117,15 @@ def test_numbers_of_persons_in_a_panel_are_proposed(name: str, first: int, gap: 
             ),
             id="free text that a few rows share",
         ),
+        pytest.param(
+            pa.table(
+                {
+                    "wait": [f"{24 + i % 300 // 60}:{i % 60:02d}:00" for i in range(900)],
+                    "ward": [f"ward {i % 300 * 7 % 31}" for i in range(900)],
+                }
+            ),
+            id="durations",
+        ),
     ],
 )
 def test_measured_numbers_and_free_text_are_nobody(table: pa.Table) -> None:

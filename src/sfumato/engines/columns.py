@@ -12,6 +12,7 @@ import pyarrow as pa
 from sfumato.core.errors import OptionError, TableError, no_column, shown
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import check_columns
+from sfumato.tables.infer import is_mixed
 from sfumato.tables.rules import read_rules
 from sfumato.tables.schema import Field, Role, Schema
 
@@ -61,7 +62,22 @@ def schema_of(
         schema = schema.with_role(Role.TARGET, target)
     if weight is not None:
         schema = _weighed(schema, weight, found=found)
+    if found:
+        _tell_mixed(schema)
     return schema if keep_empty else drop_empty(arrow, schema, identifiers)
+
+
+def _tell_mixed(schema: Schema) -> None:
+    """Say which columns lose most of what they tell because a few of their texts are of another form."""
+    mixed = [field.name for field in schema.encoded if is_mixed(field)]
+    if mixed:
+        warnings.warn(
+            UserWarning(
+                f"columns that are mostly dates or numbers, but not all, were taken as categories: {len(mixed)}, the "
+                f"first is {shown(mixed[0])}; 'sfumato inspect' says what to do"
+            ),
+            stacklevel=3,
+        )
 
 
 def _weighed(schema: Schema, weight: str, *, found: bool) -> Schema:

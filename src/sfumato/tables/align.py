@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import SchemaError
 from sfumato.tables.cells import NUMBER, absent_cells, is_number, is_text, plain, read_numbers, write_codes
 from sfumato.tables.codec import Codec, EncodedColumn
-from sfumato.tables.dates import fitting_formats, microseconds_of_cells, moments_of_texts
+from sfumato.tables.dates import DIGITS, fitting_formats, microseconds_of_cells, moments_of_texts
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.infer import MISSING_MARKS
 
@@ -103,6 +103,8 @@ def _numbers(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Arra
 def _dates(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, _Mask, int]:
     field, absent = column.field, _absent(array)
     form = field.format
+    if pa.types.is_integer(array.type) and form == DIGITS:
+        array = array.cast(pa.string())
     if is_text(array.type):
         form = _form_of_dates(array, field, name)
         if form is None:  # fractions of a second, which no format here writes

@@ -1,4 +1,4 @@
-"""Free text, contact data, numbers of persons and devices: found by their form and check digits, never shown."""
+"""Free text, contact data, numbers of persons and devices: found by form, check digits and name, never shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["FREE_TEXT", "is_coordinate", "kind_of_number", "private_number", "private_text"]
+__all__ = [
+    "FREE_TEXT",
+    "NAMES_OF_PEOPLE",
+    "is_coordinate",
+    "is_named_id",
+    "is_named_like_id",
+    "kind_of_number",
+    "private_number",
+    "private_text",
+]
 
 FREE_TEXT = "free text"
 """What private texts are that have no form: remarks, reports, answers."""
@@ -289,3 +298,41 @@ _NUMBERS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = tuple
     )
 )
 """What numbers are, how they are written, and whether their check digits are right."""
+
+
+_STRICT = "id|ids|uuid|guid|ssn|passport|iban|email|e-mail|mail|phone|mobile|card"
+_LOOSE = "key|nr|no|number|account|firstname|lastname|surname|fullname|name|username|user|login|address|street|url|ip"
+_OWNERS = "user|customer|client|patient|person|employee|member|subject|record|row|case|order|account|student"
+_ID = re.compile(rf"(^|[_\s.-])({_STRICT})$|^(id|uuid|guid)[_\s.-]|^({_OWNERS})ids?$", re.IGNORECASE)
+_LIKE_ID = re.compile(rf"(^|[_\s.-])({_LOOSE})$", re.IGNORECASE)
+NAMES_OF_PEOPLE = re.compile(
+    r"^((full|first|last|middle|given|family|patient|customer|client|employee|person|student)[_\s.-]?)?(name|surname)$"
+    r"|^(vor|nach|familien)name$|^(pr[eé])?nom$|^apellidos?$|^cognome$",
+    re.IGNORECASE,
+)
+"""Names of columns that hold names of people."""
+
+_CAMEL_ID = re.compile(r"[a-z](Id|ID|Uuid|UUID|Email|Phone)$")
+_CAMEL_LIKE_ID = re.compile(r"[a-z](Key|Number|Name|Nr|No|Address)$")
+
+
+def is_named_id(name: str) -> bool:
+    """Tell whether a column is named as identifiers are, even where one person stands in several rows.
+
+    Examples
+    --------
+    >>> is_named_id("patient_id"), is_named_id("customerId"), is_named_id("paid"), is_named_id("room_number")
+    (True, True, False, False)
+    """
+    return bool(_ID.search(name) or _CAMEL_ID.search(name))
+
+
+def is_named_like_id(name: str) -> bool:
+    """Tell whether a column is named as identifiers are, or as other things are too.
+
+    Examples
+    --------
+    >>> is_named_like_id("patient_id"), is_named_like_id("room_number"), is_named_like_id("salary")
+    (True, True, False)
+    """
+    return is_named_id(name) or bool(_LIKE_ID.search(name) or _CAMEL_LIKE_ID.search(name))

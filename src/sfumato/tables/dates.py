@@ -19,8 +19,10 @@ from sfumato.tables.field import DURATION_FORMATS, Bound, DateStep, Field, Kind
 __all__ = [
     "DATE_UNITS",
     "DAY",
+    "DIGITS",
     "FIRST_MOMENT",
     "LAST_MOMENT",
+    "LOOKS_LIKE_DATE",
     "bound_to_number",
     "duration_format",
     "fitting_formats",
@@ -54,31 +56,24 @@ DATE_UNITS = {
 DAY = DATE_UNITS[DateStep.DAY]
 
 DATE_FORMATS = (
-    "%Y-%m-%d",
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%dT%H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%d.%m.%Y",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
-    "%Y/%m/%d",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y %H:%M",
-    "%d/%m/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M:%S",
-    "%d-%m-%Y",
-    "%m-%d-%Y",
-    "%-d.%-m.%Y",
-    "%-d/%-m/%Y",
-    "%-m/%-d/%Y",
-    "%H:%M",
-    "%H:%M:%S",
-    "%-H:%M",
-    "%-H:%M:%S",
-)
-"""Ways of writing a date; ``%-d`` and ``%-m`` are written without a leading zero."""
+    "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M",
+    "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S+00:00", "%Y-%m-%d %H:%M:%S+00:00", "%Y-%m-%d %H:%M:%S UTC",
+    "%Y-%m-%d %H:%M:%S.%3f", "%Y-%m-%d %H:%M:%S.%6f", "%Y-%m-%dT%H:%M:%S.%3f", "%Y-%m-%dT%H:%M:%S.%6f",
+    "%Y-%m-%dT%H:%M:%S.%3fZ", "%Y-%m-%dT%H:%M:%S.%6fZ", "%Y-%m-%d %H:%M:%S.%6f+00:00", "%Y-%m-%dT%H:%M:%S.%6f+00:00",
+    "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S",
+    "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p", "%d-%m-%Y", "%m-%d-%Y", "%-d.%-m.%Y", "%-d/%-m/%Y", "%-m/%-d/%Y",
+    "%-d.%-m.%Y %-H:%M", "%-d/%-m/%Y %-H:%M", "%-m/%-d/%Y %-H:%M", "%-m/%-d/%Y %-I:%M %p", "%-m/%-d/%Y %-I:%M:%S %p",
+    "%d %b %Y", "%d-%b-%Y", "%d%b%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%-d %B %Y", "%B %-d, %Y", "%Y%m%d",
+    "%H:%M", "%H:%M:%S", "%-H:%M", "%-H:%M:%S",
+)  # fmt: skip
+"""Ways of writing a date; ``%-d`` and the like are written without a leading zero, ``%3f`` are thousandths of a second.
+
+Words after a time say that all are of one zone, which is none of the dates' business.
+"""
+
+DIGITS = "%Y%m%d"
+"""Days written as whole numbers, 20201231."""
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -87,7 +82,13 @@ LAST_MOMENT = (datetime.datetime.max - _EPOCH) // _MICROSECOND
 """Microseconds since 1970 of the years 1 to 9999: outside them there is no calendar to write."""
 
 _PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_LOOKS_LIKE_DATE = r"^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2})?)?$|^\d{1,2}:\d{2}(:\d{2})?$"
+LOOKS_LIKE_DATE = (
+    r"^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d{3}|\.\d{6})?)?(Z|\+00:00| UTC| [AP]M)?)?$"
+    r"|^\d{1,2}:\d{2}(:\d{2})?$|^\d{1,2}[ -]?[A-Z][a-z]{2,8}[ -]?\d{4}$|^[A-Z][a-z]{2,8} \d{1,2}, \d{4}$|^(19|20)\d{6}$"
+)
+"""Texts that may be dates, or times of day, in one of the usual ways."""
+
+_FRACTION = {".%3f": "ms", ".%6f": "us"}
 _SAMPLE = 100
 _FEWEST = 20  # dates before their spread says anything
 
@@ -202,6 +203,8 @@ def microseconds_of_cells(
     Texts are read by the field's format; of a column by months, all days of a month are its first. A moment
     finer than a microsecond or outside the years 1 to 9999 is none.
     """
+    if pa.types.is_integer(array.type) and field.format == DIGITS:
+        array = array.cast(pa.string())
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         array = _parsed(pc.utf8_trim_whitespace(array), field.format or DATE_FORMATS[0])
     elif not (pa.types.is_date(array.type) or pa.types.is_timestamp(array.type)):
@@ -257,12 +260,21 @@ def _parsed(texts: pa.Array, form: str) -> pa.Array:
     if _is_time_form(form):
         texts = pc.binary_join_element_wise(pa.scalar("1970-01-01", texts.type), texts, pa.scalar(" ", texts.type))
         form = f"%Y-%m-%d {form}"
-    return pc.strptime(texts, format=form, unit="s", error_is_null=True)
+    fraction = next((mark for mark in _FRACTION if mark in form), None)
+    if fraction is None:
+        return pc.strptime(texts, format=form, unit="s", error_is_null=True)
+    told = pc.extract_regex(texts, rf"^(?P<before>.*:\d\d)\.(?P<part>\d{{{fraction[2]}}})(?P<after>\D.*)?$")
+    before, part, after = (pc.struct_field(told, place) for place in range(3))  # all null where one text does not fit
+    bare = pc.binary_join_element_wise(before, after, pa.scalar("", texts.type))
+    whole = pc.strptime(bare, format=form.replace(fraction, ""), unit=_FRACTION[fraction], error_is_null=True)
+    return pc.add(whole.view(pa.int64()), part.cast(pa.int64())).view(whole.type)
 
 
 def _rewritten(parsed: pa.Array, form: str) -> pa.Array:
+    for mark in _FRACTION:
+        form = form.replace(mark, "")  # written with the seconds of such a type
     texts = pc.strftime(parsed, format=form.replace("%-", "%"))
-    return pc.replace_substring_regex(texts, r"(^|[-./])0(\d)", r"\1\2") if "%-" in form else texts
+    return pc.replace_substring_regex(texts, r"(^|[-./ ])0(\d)", r"\1\2") if "%-" in form else texts
 
 
 def write_moments(moments: NDArray[np.int64], absent: NDArray[np.bool_], field: Field, kind: pa.DataType) -> pa.Array:
@@ -275,8 +287,9 @@ def write_moments(moments: NDArray[np.int64], absent: NDArray[np.bool_], field: 
     if pa.types.is_timestamp(kind):
         counts = moments * 1_000 if kind.unit == "ns" else moments // _PER_UNIT[kind.unit]
         return pa.array(counts, mask=absent).view(kind)
-    seconds = pa.array(moments // DATE_UNITS[DateStep.SECOND], mask=absent).view(pa.timestamp("s"))
-    return _rewritten(seconds, field.format or DATE_FORMATS[0]).cast(kind)
+    form = field.format or DATE_FORMATS[0]
+    unit = next((unit for mark, unit in _FRACTION.items() if mark in form), "s")
+    return _rewritten(pa.array(moments // _PER_UNIT[unit], mask=absent).view(pa.timestamp(unit)), form).cast(kind)
 
 
 def fitting_formats(texts: pa.Array) -> tuple[str, ...]:
@@ -292,7 +305,7 @@ def fitting_formats(texts: pa.Array) -> tuple[str, ...]:
     ('%d/%m/%Y', '%m/%d/%Y')
     """
     few = texts.slice(0, _SAMPLE)
-    if not pc.all(pc.match_substring_regex(few, _LOOKS_LIKE_DATE)).as_py():
+    if not pc.all(pc.match_substring_regex(few, LOOKS_LIKE_DATE)).as_py():
         return ()
     fitting: dict[str, pa.Array] = {}
     for form in DATE_FORMATS:
@@ -309,7 +322,7 @@ def _written_so(texts: pa.Array, form: str) -> pa.Array | None:
     if parsed.null_count or not pc.all(pc.equal(_rewritten(parsed, form).cast(texts.type), texts)).as_py():
         return None
     first = pc.min(parsed.view(pa.int64())).as_py()
-    return parsed if first is not None and first >= FIRST_MOMENT // DATE_UNITS[DateStep.SECOND] else None
+    return parsed if first is not None and first >= FIRST_MOMENT // _micros_in(parsed.type) else None
 
 
 _REST = r":(?P<minutes>[0-5]\d):(?P<seconds>[0-5]\d)$"

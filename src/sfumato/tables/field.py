@@ -115,7 +115,7 @@ class Domain:
         """Say the domain in a few words; shows bounds, so it is for the owner."""
         parts = []
         if self.categories is not None:
-            parts.append(f"{len(self.categories)} categories")
+            parts.append("1 category" if len(self.categories) == 1 else f"{len(self.categories)} categories")
         if self.low is not None or self.high is not None:
             parts.append(f"{_written(self.low, '-inf')} to {_written(self.high, 'inf')}")
         if self.step is not None:

@@ -25,9 +25,18 @@ from sfumato.tables.cells import (
     marks_as_array,
     plain,
 )
-from sfumato.tables.contact import is_coordinate, private_number, private_text
+from sfumato.tables.contact import (
+    NAMES_OF_PEOPLE,
+    is_coordinate,
+    is_named_id,
+    is_named_like_id,
+    private_number,
+    private_text,
+)
 from sfumato.tables.dates import (
     DATE_UNITS,
+    DIGITS,
+    LOOKS_LIKE_DATE,
     duration_format,
     fitting_formats,
     is_birth,
@@ -43,15 +52,18 @@ from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
 from sfumato.tables.hierarchies import is_icd10
 from sfumato.tables.schema import Schema
 
-__all__ = ["MISSING_MARKS", "complete_field", "infer_field", "infer_schema", "is_named_id", "is_named_like_id"]
+__all__ = ["MISSING_MARKS", "complete_field", "infer_field", "infer_schema", "is_mixed"]
 
 _BOOLEAN_WORDS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 _NUMBER_OR_INFINITE = rf"{NUMBER}|^[+-]?([iI]nf|INF|[iI]nfinity|INFINITY)$"
 _ENOUGH = 20  # distinct values before uniqueness means anything
 _FEW = 200  # distinct values that can still be categories
 _SAMPLE = 1_000
+_MIXED = ", mostly "
 _DOUBT = " would fit too: check it"
 _MOSTLY = 0.95  # share of texts of a form that a column is of
+_NEARLY = 0.8  # share of different texts of a form that others of another keep from being read so
+_NUMERAL = rf"{NUMBER}|^-?\d{{1,3}}([., ']?\d{{3}})*[.,]\d+$"
 _POSTCODE = re.compile(r"post|zip|plz", re.IGNORECASE)
 
 
@@ -124,7 +136,12 @@ def infer_field(name: str, column: pa.ChunkedArray, *, day_first: bool | None = 
         return _number_field(dataclasses.replace(seen, note=f", {words} counted in seconds{seen.note}"), listed=False)
     if dated:
         return _date_field(seen, "dates")
-    return _text_field(seen, day_first) if is_text(kind) else _number_field(seen)
+    if is_text(kind):
+        return _text_field(seen, day_first)
+    distinct = pc.unique(seen.present).cast(pa.string()) if pa.types.is_integer(kind) else ()
+    if len(distinct) >= _ENOUGH and DIGITS in fitting_formats(distinct):
+        return _date_field(seen, f"dates written as {DIGITS}", DIGITS)
+    return _number_field(seen)
 
 
 def _marks_in(array: pa.Array) -> tuple[str, ...]:
@@ -162,13 +179,17 @@ def _categorical_field(seen: _Seen, column: pa.ChunkedArray) -> Field:
         categories = _categories(seen.present)
         if is_text(seen.present.type) and (why := _why_text_id(seen, len(categories))):
             return seen.identifier(Kind.NOMINAL, f"a categorical column, {why}")
-        why = f"a categorical column with {len(categories)} categories"
+        why = f"a categorical column with {_counted(len(categories))}"
         return seen.field(Kind.NOMINAL, why, Domain(categories=categories))
     listed = pc.unique(column.combine_chunks().dictionary)
     marked = absent_cells(listed, seen.marks)
     categories = tuple(listed.filter(pa.array(~marked)).to_pylist())
     why = f"an ordered categorical column with {len(categories)} categories"
     return seen.field(Kind.ORDINAL, why, Domain(categories=categories))
+
+
+def _counted(categories: int) -> str:
+    return "1 category" if categories == 1 else f"{categories} categories"
 
 
 def _date_field(seen: _Seen, why: str, form: str | None = None) -> Field:
@@ -194,6 +215,8 @@ def _text_field(seen: _Seen, day_first: bool | None) -> Field:
         return seen.field(Kind.BOOLEAN, "two words for true and false", Domain(categories=_categories(distinct)))
     extra = ""
     if _all_match(trimmed, NUMBER):
+        if len(distinct) >= _ENOUGH and DIGITS in fitting_formats(trimmed):
+            return _date_field(seen, f"dates written as {DIGITS}", DIGITS)
         if not pc.any(pc.match_substring_regex(trimmed, r"^-?0\d")).as_py():
             return _text_number_field(seen, trimmed)
         extra = ", digits with leading zeros are not numbers"
@@ -217,11 +240,31 @@ def _text_field(seen: _Seen, day_first: bool | None) -> Field:
     alike = len(distinct) - len(pc.unique(pc.utf8_lower(trimmed)))
     if alike:
         extra += f", {alike} of them differ from another only in case or spaces: check them"
+    extra += _mixed_words(trimmed)
     hierarchy, form = _hierarchy(seen.name, trimmed)
     field = seen.field(
-        Kind.NOMINAL, f"text with {len(distinct)} categories{extra}{form}", Domain(categories=_categories(distinct))
+        Kind.NOMINAL, f"text with {_counted(len(distinct))}{extra}{form}", Domain(categories=_categories(distinct))
     )
     return dataclasses.replace(field, hierarchy=hierarchy)
+
+
+def _mixed_words(distinct: pa.Array) -> str:
+    """What to do where texts are dates in several forms, or numbers but for a few words; nothing for others."""
+    if len(distinct) < _ENOUGH or _all_match(distinct, NUMBER):
+        return ""
+    for form, words in (
+        (LOOKS_LIKE_DATE, "dates, but not all of one form: write them alike to keep them as dates"),
+        (_NUMERAL, "numbers: leave the other cells empty to keep them as numbers"),
+    ):
+        alike = pc.sum(pc.match_substring_regex(distinct, form)).as_py()
+        if alike >= _NEARLY * len(distinct):
+            return f"{_MIXED}{words}"
+    return ""
+
+
+def is_mixed(field: Field) -> bool:
+    """Tell whether a column was taken as categories although nearly all of its texts are dates or numbers."""
+    return field.kind is Kind.NOMINAL and _MIXED in field.reason
 
 
 def _hierarchy(name: str, distinct: pa.Array) -> tuple[str | None, str]:
@@ -243,7 +286,7 @@ def _why_text_id(seen: _Seen, count: int) -> str:
         return f"{count} different in {present} rows: {private}"
     if count == present and seen.rows > 2 and count >= min(_ENOUGH, seen.rows):
         return "different in every row"
-    if count >= _ENOUGH and _NAMES_OF_PEOPLE.search(seen.name):
+    if count >= _ENOUGH and NAMES_OF_PEOPLE.search(seen.name):
         return f"{count} different, and called names of people"
     share = 0.1 if is_named_id(seen.name) else 0.5
     if count >= _ENOUGH and count > share * present and is_named_like_id(seen.name):
@@ -383,39 +426,3 @@ def complete_field(field: Field, column: pa.ChunkedArray) -> Field:
         moments, _ = microseconds_of_cells(array, absent, field)
         return dataclasses.replace(field, domain=dataclasses.replace(domain, step=step_of_moments(moments[~absent])))
     return field
-
-
-_STRICT = "id|ids|uuid|guid|ssn|passport|iban|email|e-mail|mail|phone|mobile|card"
-_LOOSE = "key|nr|no|number|account|firstname|lastname|surname|fullname|name|username|user|login|address|street|url|ip"
-_OWNERS = "user|customer|client|patient|person|employee|member|subject|record|row|case|order|account|student"
-_ID = re.compile(rf"(^|[_\s.-])({_STRICT})$|^(id|uuid|guid)[_\s.-]|^({_OWNERS})ids?$", re.IGNORECASE)
-_LIKE_ID = re.compile(rf"(^|[_\s.-])({_LOOSE})$", re.IGNORECASE)
-_NAMES_OF_PEOPLE = re.compile(
-    r"^((full|first|last|middle|given|family|patient|customer|client|employee|person|student)[_\s.-]?)?(name|surname)$"
-    r"|^(vor|nach|familien)name$|^(pr[eé])?nom$|^apellidos?$|^cognome$",
-    re.IGNORECASE,
-)
-_CAMEL_ID = re.compile(r"[a-z](Id|ID|Uuid|UUID|Email|Phone)$")
-_CAMEL_LIKE_ID = re.compile(r"[a-z](Key|Number|Name|Nr|No|Address)$")
-
-
-def is_named_id(name: str) -> bool:
-    """Tell whether a column is named as identifiers are, even where one person stands in several rows.
-
-    Examples
-    --------
-    >>> is_named_id("patient_id"), is_named_id("customerId"), is_named_id("paid"), is_named_id("room_number")
-    (True, True, False, False)
-    """
-    return bool(_ID.search(name) or _CAMEL_ID.search(name))
-
-
-def is_named_like_id(name: str) -> bool:
-    """Tell whether a column is named as identifiers are, or as other things are too.
-
-    Examples
-    --------
-    >>> is_named_like_id("patient_id"), is_named_like_id("room_number"), is_named_like_id("salary")
-    (True, True, False)
-    """
-    return is_named_id(name) or bool(_LIKE_ID.search(name) or _CAMEL_LIKE_ID.search(name))

@@ -15,9 +15,8 @@ from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import WeightsScaled
 from sfumato.tables.cells import absent_cells, floats, is_text, numbers_of_cells, plain, write_numbers
 from sfumato.tables.codec import Codec
-from sfumato.tables.contact import FREE_TEXT, private_text
+from sfumato.tables.contact import FREE_TEXT, is_named_id, is_named_like_id, private_text
 from sfumato.tables.field import Field
-from sfumato.tables.infer import is_named_id, is_named_like_id
 from sfumato.tables.rules import rules_within
 from sfumato.tables.schema import Kind, Role, Schema
 
@@ -79,7 +78,9 @@ def propose_person(table: pa.Table, schema: Schema) -> Proposal | None:
         codes = coded.get(field.name, np.empty(0, dtype=np.int64))
         if codes.max(initial=0) < _LEAST or codes.max() + 1 == (codes >= 0).sum():
             continue
-        if field.kind not in (Kind.NOMINAL, Kind.INTEGER) or _is_free_text(table.column(field.name), field, codes):
+        if field.kind not in (Kind.NOMINAL, Kind.INTEGER) or field.format is not None:  # durations are nobody
+            continue
+        if _is_free_text(table.column(field.name), field, codes):
             continue
         constant = _constants(table, field, coded)
         if constant:
