@@ -49,7 +49,7 @@ from sfumato.engines.parties.peers import fingerprint_of
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.privacy.randomized import read_spec
-from sfumato.publish import Signer, Verifier
+from sfumato.publish.signature import Signer, Verifier
 from sfumato.tables.schema import Schema
 
 

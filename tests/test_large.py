@@ -22,9 +22,9 @@ from sfumato.engines.chunks import run as chunks
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
-from sfumato.publish import verify_release
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize_file import sanitize_file
+from sfumato.publish.verify import verify_release
 from sfumato.tables.files import read_file
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 

@@ -15,9 +15,9 @@ import sfumato as sf
 from sfumato.cli.main import app
 from sfumato.cli.sanitize import CHOICES, WORDS, parameters_told
 from sfumato.core.errors import OptionError
-from sfumato.core.laws import LAWS
 from sfumato.core.laws.amplification import GUARANTEES
 from sfumato.core.laws.domains import Labels
+from sfumato.core.laws.noise import LAWS
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.condense.compact import EFFORTS
 from sfumato.mechanisms.condense.mechanism import ALGORITHMS

@@ -37,8 +37,7 @@ from benchmarks.chameleon import Chameleon  # noqa: E402
 from benchmarks.papers.oz03_report import COUNTS, spread, write  # noqa: E402
 from sfumato.assess.utility.clustering import error  # noqa: E402
 from sfumato.assess.utility.distortion import security  # noqa: E402
-from sfumato.core.laws import choose_step, law_of_size  # noqa: E402
-from sfumato.core.laws.noise import enhance_rows  # noqa: E402
+from sfumato.core.laws.noise import choose_step, enhance_rows, law_of_size  # noqa: E402
 from sfumato.mechanisms.geometry import Add, Key, Mult, Rotate  # noqa: E402
 from sfumato.mechanisms.geometry.transformations import hybrid  # noqa: E402
 from sfumato.mechanisms.perturb.noise import perturb_additively  # noqa: E402

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.transactions.hide import RuleHiding
     from sfumato.mechanisms.transactions.randomize import BasketRandomization
     from sfumato.privacy.certificate import Certificate
-    from sfumato.publish import Policy, PolicyNotMet, Release
     from sfumato.publish.baskets import baskets
     from sfumato.publish.evaluate import evaluate
+    from sfumato.publish.judge import PolicyNotMet
+    from sfumato.publish.policy import Policy
+    from sfumato.publish.release import Release
     from sfumato.publish.sanitize import sanitize
     from sfumato.publish.sanitize_file import sanitize_file
     from sfumato.publish.verify import verify_release as verify
@@ -100,11 +102,11 @@ _HOMES = {
     "LaplacePCA": "sfumato.mechanisms.perturb",
     "MultiplicativeNoise": "sfumato.mechanisms.perturb",
     "NoiseSpec": "sfumato.core.laws.spec",
-    "Policy": "sfumato.publish",
-    "PolicyNotMet": "sfumato.publish",
+    "Policy": "sfumato.publish.policy",
+    "PolicyNotMet": "sfumato.publish.judge",
     "Randomization": "sfumato.mechanisms.randomize.mechanism",
     "Recipe": "sfumato.engines.recipe",
-    "Release": "sfumato.publish",
+    "Release": "sfumato.publish.release",
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
     "Rotation": "sfumato.mechanisms.geometry.mechanism",

@@ -36,7 +36,8 @@ from sfumato.engines.cells.spill import FileSpill
 from sfumato.engines.chunks.source import open_source
 from sfumato.engines.outcome import Comparison
 from sfumato.mechanisms.chain import columns as of_chain
-from sfumato.publish import large, verify_release
+from sfumato.publish import large
+from sfumato.publish.verify import verify_release
 from tests.cells.test_cells import FAST, KEY, people, run, the
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as at_the_command_line  # noqa: F401 - a fixture

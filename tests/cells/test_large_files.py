@@ -21,7 +21,8 @@ from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.facts import Celled
 from sfumato.engines.cells import run as engine
 from sfumato.engines.cells.cell import sanitize_cell
-from sfumato.publish import large, verify_release
+from sfumato.publish import large
+from sfumato.publish.verify import verify_release
 from tests.cells.test_cells import people
 from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
 

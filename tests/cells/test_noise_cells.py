@@ -18,7 +18,8 @@ from sfumato.engines.cells import run as engine
 from sfumato.engines.chunks.source import open_source
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import prepare, settle
-from sfumato.publish import large, verify_release
+from sfumato.publish import large
+from sfumato.publish.verify import verify_release
 from tests.cells.test_cells import people, run, the
 
 

@@ -24,7 +24,7 @@ from sfumato.core.progress import listening, tell
 from sfumato.engines.parties.config import PartyConfig
 from sfumato.engines.parties.peers import Address, self_signed
 from sfumato.engines.parties.trial import PartyTrial, write_trial
-from sfumato.publish import verify_release
+from sfumato.publish.verify import verify_release
 from tests.cli.conftest import Run
 from tests.parties.meetings import HOST
 from tests.ports import free_port

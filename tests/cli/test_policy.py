@@ -14,7 +14,8 @@ from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
 from sfumato.assess.attacks.linkage import LINKAGE
 from sfumato.assess.attacks.membership import MEMBERSHIP
 from sfumato.assess.attacks.singling import SINGLING_OUT
-from sfumato.publish import BUILT_IN, Policy, PolicyNotMet
+from sfumato.publish.judge import PolicyNotMet
+from sfumato.publish.policy import BUILT_IN, Policy
 from tests.cli.conftest import Run
 
 

@@ -25,11 +25,13 @@ from sfumato.engines.stream import StreamSession, cut_batches
 from sfumato.engines.stream.run import init_stream
 from sfumato.mechanisms.geometry.mechanism import Translation
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
-from sfumato.publish import PolicyNotMet, Signer, verify_release
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party, written_together
+from sfumato.publish.judge import PolicyNotMet
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize_file import sanitize_file
+from sfumato.publish.signature import Signer
 from sfumato.publish.stream import publish_stream
+from sfumato.publish.verify import verify_release
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.goldens.runs import numbers, people

@@ -37,10 +37,11 @@ from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.methods import make_mechanism
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.randomized import read_spec
-from sfumato.publish import Policy, verify
+from sfumato.publish import verify
 from sfumato.publish.agreement import Check, columns_check
 from sfumato.publish.large import run_key
 from sfumato.publish.looked_at import look_at_table
+from sfumato.publish.policy import Policy
 from sfumato.publish.signature import Signature, Signer, Verifier
 from sfumato.publish.verify import verify_release
 from sfumato.sklearn.dynamic import read_snapshot

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.core.facts import Grouped
 from sfumato.core.groups import count_alike
 from sfumato.mechanisms.perturb import LaplacePCA
-from sfumato.publish import verify_release
+from sfumato.publish.verify import verify_release
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 1), st.integers(0, 3)), min_size=1))

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError
-from sfumato.core.laws import Response, combine, downward_bound, gamma_for, gamma_for_downward, transition, upward_bound
+from sfumato.core.laws.amplification import combine, downward_bound, gamma_for, gamma_for_downward, upward_bound
+from sfumato.core.laws.operators import Response, transition
 from tests.examples import examples
 
 CHANCES = st.floats(0.001, 0.999)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.core.laws import Integers, Labels, Reals, Universe, domain_from_document, domain_to_document
+from sfumato.core.laws.domains import Integers, Labels, Reals, Universe, domain_from_document, domain_to_document
 
 DOMAINS: list[Universe] = [Integers(-3, 12), Reals(-1.5, 2.0, 0.1), Reals(0, 1, 0.125), Labels(("no", "yes", "a b"))]
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.laws import Additive, DiscreteLaplace, DiscreteUniform, KeepOrReplace, Response, transition
 from sfumato.core.laws.channel import uncertainty
+from sfumato.core.laws.noise import DiscreteLaplace, DiscreteUniform
+from sfumato.core.laws.operators import Additive, KeepOrReplace, Response, transition
 from tests.laws.test_operators import ALL, FINITE
 
 

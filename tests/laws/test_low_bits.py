@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.core.laws import NoiseSpec, Reals
+from sfumato.core.laws.domains import Reals
+from sfumato.core.laws.spec import NoiseSpec
 from tests.laws.test_noise import fresh
 
 GRIDS = [Reals(0.0, 1.0, 0.125), Reals(-1.0, 2.0, 0.1), Reals(0.0, 1.0, 0.001)]

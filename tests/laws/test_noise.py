@@ -15,14 +15,14 @@ from scipy import stats
 
 import sfumato
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.core.laws import (
+from sfumato.core.laws.integers import draw_geometric
+from sfumato.core.laws.noise import (
     LAWS,
     DiscreteGaussian,
     DiscreteLaplace,
     DiscreteUniform,
     add_noise,
     choose_step,
-    draw_geometric,
     law_of_size,
     snap,
 )

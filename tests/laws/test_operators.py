@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.core.laws import (
+from sfumato.core.laws.exact import FINEST, share, toss
+from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
+from sfumato.core.laws.operators import (
     Additive,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    DiscreteUniform,
     KeepOrReplace,
     Membership,
     Mixture,
@@ -26,7 +25,6 @@ from sfumato.core.laws import (
     likelihoods,
     transition,
 )
-from sfumato.core.laws.exact import FINEST, share, toss
 from tests.laws.test_noise import RARE, chi_square, fresh
 
 SKEWED = Response(((0.7, 0.2, 0.1), (0.3, 0.3, 0.4), (0.05, 0.9, 0.05)))

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError
-from sfumato.core.laws import Integers, Labels, Reals
+from sfumato.core.laws.domains import Integers, Labels, Reals
 from sfumato.core.laws.properties import holds
 from tests.examples import examples
 

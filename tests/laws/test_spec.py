@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import BadInput, OptionError, SchemaError
-from sfumato.core.laws import Additive, Integers, Labels, Membership, NoiseSpec, Reals
+from sfumato.core.laws.domains import Integers, Labels, Reals
+from sfumato.core.laws.operators import Additive, Membership
+from sfumato.core.laws.spec import NoiseSpec
 from tests.laws.test_noise import fresh
 
 AGES, HOURS, TOWNS = Integers(0, 120), Reals(-2.0, 8.0, 0.1), Labels(("north", "south", "far away"))

@@ -16,7 +16,7 @@ from sfumato.core.facts import Aggregated, Alike
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import settle
-from sfumato.publish import verify_release
+from sfumato.publish.verify import verify_release
 from tests.modify.tables import mixed, origin_of
 
 

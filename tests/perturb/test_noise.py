@@ -19,8 +19,7 @@ from scipy import stats
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import BoundsKept, Enhanced, Noised, Shuffled, Untouched
-from sfumato.core.laws import LAWS, law_of_size
-from sfumato.core.laws.noise import enhance_rows
+from sfumato.core.laws.noise import LAWS, enhance_rows, law_of_size
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise, make_noise
 from sfumato.mechanisms.perturb.noise import perturb_with_shape

@@ -8,7 +8,7 @@ from sfumato.assess.algebra import SHARE, Number, success
 from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
 from sfumato.assess.report import Report
 from sfumato.core.facts import CountsKept, Drawn, Fact, Grouped, Noised, Shuffled, Synthesized
-from sfumato.publish import Policy
+from sfumato.publish.policy import Policy
 
 TRIES = 4_000
 GROUPED: tuple[Fact, ...] = (

@@ -20,7 +20,7 @@ from sfumato.core.errors import OptionError
 from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.mechanisms.randomize.mechanism import Randomization
-from sfumato.publish import Check, verify_release
+from sfumato.publish.verify import Check, verify_release
 
 OLD = Path(__file__).parent / "made-by-0.1"
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {

@@ -28,11 +28,12 @@ from sfumato.engines.stream.entries import StateEntry
 from sfumato.engines.stream.run import init_stream
 from sfumato.engines.stream.state import State
 from sfumato.mechanisms.geometry.key import Add, Key
-from sfumato.publish import Signer, verify_release
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.joint import written_together
 from sfumato.publish.sanitize_file import sanitize_file
+from sfumato.publish.signature import Signer
 from sfumato.publish.stream import publish_stream
+from sfumato.publish.verify import verify_release
 from sfumato.tables.files import FileForm, FileFormat
 from tests.examples import at_length, sized
 from tests.faulty_files import FaultyFiles, short_files

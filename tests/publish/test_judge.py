@@ -12,7 +12,8 @@ from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
 from sfumato.assess.intervals import difference_interval, exact_interval
 from sfumato.assess.report import Report
 from sfumato.core.facts import DomainsObserved, EpochPublished, Fact, Grouped, Maintained, Untouched
-from sfumato.publish import BUILT_IN, Policy, Ruling, Verdict, judge
+from sfumato.publish.judge import Ruling, Verdict, judge
+from sfumato.publish.policy import BUILT_IN, Policy
 from tests.examples import sized
 from tests.publish.cases import (
     AREAS,

@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
 from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal
-from sfumato.publish import Signer, Verifier, verify_release
-from sfumato.publish.signature import PASSPHRASE, Signature
+from sfumato.publish.signature import PASSPHRASE, Signature, Signer, Verifier
+from sfumato.publish.verify import verify_release
 from tests.examples import sized
 
 _PEM, _PKCS8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8

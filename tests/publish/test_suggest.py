@@ -15,8 +15,9 @@ from sfumato.assess.report import Report
 from sfumato.assess.risk.by_column import ColumnRisk
 from sfumato.assess.verdict import Exceeded, Ruling, Verdict
 from sfumato.engines.plan import Plan, settle
-from sfumato.publish import Policy, judge
 from sfumato.publish import suggest as module
+from sfumato.publish.judge import judge
+from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import ColumnChange, can_be_told, change_tried, suggest_another, suggesting
 from sfumato.publish.trial import End, Outlook, Tried, judged_measures, outlook
 from sfumato.tables.schema import Role

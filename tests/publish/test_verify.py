@@ -16,9 +16,9 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import TableError
 from sfumato.engines.chunks.source import open_source
-from sfumato.publish import looked_at, verify_release
+from sfumato.publish import looked_at
 from sfumato.publish.looked_at import look_at_table
-from sfumato.publish.verify import certificate_beside
+from sfumato.publish.verify import certificate_beside, verify_release
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
 

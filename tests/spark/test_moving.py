@@ -13,7 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError
 from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
-from sfumato.publish import verify_release
+from sfumato.publish.verify import verify_release
 from tests.spark.sessions import session
 
 pytest.importorskip("pyspark", reason="the extra 'spark' is not installed; make test-spark has it")

@@ -18,7 +18,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import SfumatoError
-from sfumato.publish import large, verify_release
+from sfumato.publish import large
+from sfumato.publish.verify import verify_release
 from tests.cells.test_cells import people
 from tests.cells.test_large_files import write_as_in_germany
 from tests.spark.holding import HoldingCondensation

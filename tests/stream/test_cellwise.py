@@ -19,8 +19,8 @@ from sfumato.engines.stream.entries import StateError
 from sfumato.engines.stream.pending import Vault
 from sfumato.engines.stream.settings import HandedOver
 from sfumato.mechanisms.condense.maintainer import Maintainer
-from sfumato.publish import verify_release
 from sfumato.publish.cluster_stream import last_batch, write_batch
+from sfumato.publish.verify import verify_release
 from sfumato.tables.files import FileForm, FileFormat
 from tests.stream.cases import begin, people
 

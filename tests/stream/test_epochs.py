@@ -19,9 +19,9 @@ from sfumato.engines.stream.epochs import Publication, renew
 from sfumato.engines.stream.run import init_stream
 from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.privacy.claims import draw_claims
-from sfumato.publish import verify_release
 from sfumato.publish.release import Release
 from sfumato.publish.stream import publish_stream
+from sfumato.publish.verify import verify_release
 from sfumato.tables.files import read_file
 from tests.stream.cases import ROWS, begin, look, people, take
 

@@ -18,8 +18,8 @@ import pytest
 
 from sfumato.cli.main import app
 from sfumato.engines.stream.state import State
-from sfumato.publish import verify_release
 from sfumato.publish.stream import publish_stream
+from sfumato.publish.verify import verify_release
 from tests.examples import sized
 from tests.stream.cases import SCHEMA, groups_of, look, people, take
 from tests.stream.cases import begin as begin_small

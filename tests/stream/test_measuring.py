@@ -25,8 +25,8 @@ from sfumato.engines.stream.run import forget_rows, init_stream
 from sfumato.engines.stream.settings import entry_of
 from sfumato.engines.stream.state import State
 from sfumato.engines.stream.store import StateStore
-from sfumato.publish import verify_release
 from sfumato.publish.stream import attack_epochs, attack_tables, publish_stream
+from sfumato.publish.verify import verify_release
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 from tests.stream.test_canary import everything, forms
 

@@ -17,7 +17,7 @@ from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Maintained, PersonRowsBounded
 from sfumato.engines.stream import StateError, StreamSession, cut_batches
 from sfumato.engines.stream.run import init_stream
-from sfumato.publish import verify_release
+from sfumato.publish.verify import verify_release
 from tests.examples import examples
 from tests.stream.cases import look
 

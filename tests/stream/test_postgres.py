@@ -16,8 +16,8 @@ import pytest
 
 from sfumato.core.errors import OptionError
 from sfumato.engines.stream import StateError, StreamSession, cut_batches
-from sfumato.publish import verify_release
 from sfumato.publish.stream import publish_stream
+from sfumato.publish.verify import verify_release
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 
 TABLE = people(400)

@@ -16,7 +16,7 @@ from sfumato.assess.study import study_of
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.progress import listening
 from sfumato.engines.recipe import Recipe
-from sfumato.publish import Policy
+from sfumato.publish.policy import Policy
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role, Schema
 from sfumato.tuning import Tuning, tune

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sfumato.core.facts import BasketsRandomized
-    from sfumato.publish import Release, Signer
+    from sfumato.publish.release import Release
+    from sfumato.publish.signature import Signer
 
 __all__ = ["baskets"]
 
@@ -167,8 +168,8 @@ def block(console: Console, source: str, **told: Any) -> None:
 def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None:
     import sfumato as sf
     from sfumato.engines.recipe import Recipe
-    from sfumato.publish import refuse_to_sign_rehearsal
     from sfumato.publish.folder import check_folder
+    from sfumato.publish.release import refuse_to_sign_rehearsal
 
     output, overwrite = told.pop("output"), told.pop("overwrite")
     form, sign = told.pop("form"), told.pop("sign")

@@ -13,7 +13,7 @@ from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.tables.reading import read_people
 
 if TYPE_CHECKING:
-    from sfumato.publish import Evaluation
+    from sfumato.publish.evaluate import Evaluation
 
 __all__ = ["evaluate"]
 
@@ -65,8 +65,7 @@ def evaluate(
     be - for CSV on standard input, and ORIGINAL may be a database URL with --query. RELEASED may be a folder that
     sanitize wrote for leaving. Without -o the summary is printed and nothing written.
     """
-    from sfumato.publish import check_evaluation_folder
-    from sfumato.publish.evaluate import compare_tables, most_unpacked
+    from sfumato.publish.evaluate import check_evaluation_folder, compare_tables, most_unpacked
 
     made = {name: told.pop(name) for name in _OF_MAKING}
     _refuse(original, released, holdout, next((name for name, value in made.items() if value), None))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.assess.report import Report
     from sfumato.assess.verdict import Verdict
     from sfumato.cli.console import Console
-    from sfumato.publish import Signer
+    from sfumato.publish.signature import Signer
 
 __all__ = [
     "COUNT",
@@ -127,7 +127,7 @@ def options(*names: str, **words: str) -> Callable[[F], F]:
 @contextmanager
 def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> Iterator[None]:
     """Where a release does not meet its policy, write what stays with the owner alone, and say what to try."""
-    from sfumato.publish import PolicyNotMet
+    from sfumato.publish.judge import PolicyNotMet
 
     try:
         yield
@@ -229,7 +229,7 @@ def check_plot(path: Path | None, source: str | Path, *, overwrite: bool) -> str
 
 def signer_at(key: Path | None, output: Path) -> Signer | None:
     """Who signs, by the file of a key that lies apart from the output; a passphrase is asked for at a terminal."""
-    from sfumato.publish import Signer
+    from sfumato.publish.signature import Signer
 
     if key is None:
         return None

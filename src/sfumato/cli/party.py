@@ -126,8 +126,9 @@ def _run(
     from sfumato.engines.parties.config import PartyConfig
     from sfumato.engines.parties.network import joined, telling_others
     from sfumato.engines.recipe import Recipe
-    from sfumato.publish import check_folder, refuse_to_sign_rehearsal
+    from sfumato.publish.folder import check_folder
     from sfumato.publish.joint import run_party
+    from sfumato.publish.release import refuse_to_sign_rehearsal
     from sfumato.tables.files import read_file
     from sfumato.version import __version__
 

@@ -27,7 +27,8 @@ from sfumato.tables.reading import read_people, reading_words
 if TYPE_CHECKING:
     from sfumato.engines.recipe import Recipe
     from sfumato.mechanisms.methods import Parameter
-    from sfumato.publish import Release, Signer
+    from sfumato.publish.release import Release
+    from sfumato.publish.signature import Signer
     from sfumato.tables.files import FileForm
 
 __all__ = ["sanitize"]
@@ -210,7 +211,7 @@ def sanitize(
     .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.mechanisms.geometry.keyfile import keeping_key
-    from sfumato.publish import check_folder
+    from sfumato.publish.folder import check_folder
     from sfumato.publish.sanitize import sanitize
     from sfumato.publish.sanitize_file import open_file, sanitize_file
     from sfumato.publish.told import load_recipe
@@ -276,7 +277,7 @@ def _check_pdf(*, report: bool) -> None:
 
 def _signer(output: Path, sign: Path | None, recipe: Recipe | None, run: dict[str, Any]) -> Signer | None:
     """Read the key before the work is done, and refuse what could not be signed after it."""
-    from sfumato.publish import refuse_to_sign_rehearsal
+    from sfumato.publish.release import refuse_to_sign_rehearsal
 
     if (run["policy"] or (recipe is not None and recipe.policy)) and not run["report"]:
         raise OptionError("--policy judges what is measured and --no-report leaves it out; leave one of them out")

@@ -34,7 +34,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     """Inspect, sanitize, measure and judge an embedded table of made-up patients, and say where to look."""
     import sfumato as sf
     from sfumato.cli.population import population
-    from sfumato.publish import check_folder
+    from sfumato.publish.folder import check_folder
 
     check_folder(output, overwrite=overwrite)
     table = population()
@@ -127,7 +127,7 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
     Without NAME the three are listed. A policy says how much attacks may gain on people of the table before it leaves;
     sanitize and evaluate take it with --policy.
     """
-    from sfumato.publish import BUILT_IN, PURPOSES, Policy
+    from sfumato.publish.policy import BUILT_IN, PURPOSES, Policy
 
     if name is None and output is None:
         for each, purpose in PURPOSES.items():

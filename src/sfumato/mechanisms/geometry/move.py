@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Enhanced, Fact, Shuffled, TargetMoved, Transformed, Untouched
-from sfumato.core.laws import choose_step, law_of_size, snap
-from sfumato.core.laws.noise import Pairs, check_columns, enhance_rows
+from sfumato.core.laws.noise import Pairs, check_columns, choose_step, enhance_rows, law_of_size, snap
 from sfumato.core.records import Block, BlockKind, Grids, Layout, Records
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.transformations import hybrid

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import Enhanced, Fact, Noised, Shuffled, Untouched
-from sfumato.core.laws import LAWS, add_noise, choose_step, law_of_size, snap
-from sfumato.core.laws.noise import Pairs, check_columns, check_enhance, check_size, enhance_rows, pairs_of
+from sfumato.core.laws.noise import (
+    LAWS,
+    Pairs,
+    add_noise,
+    check_columns,
+    check_enhance,
+    check_size,
+    choose_step,
+    enhance_rows,
+    law_of_size,
+    pairs_of,
+    snap,
+)
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
 
@@ -17,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sfumato.core.laws import Law
+    from sfumato.core.laws.noise import Law
 
 __all__ = [
     "AdditiveNoise",
