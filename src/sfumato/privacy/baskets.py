@@ -9,9 +9,9 @@ from typing import Literal
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import BasketPersons, BasketsRandomized, BasketsReleased, Fact, RulesBlocked, RulesHidden
 from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_most, counted
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_most, counted
 
-__all__ = ["baskets_agree", "is_possible_basket_fact", "of_blocked_rules", "of_hidden_rules", "of_randomized_baskets"]
+__all__ = ["CLAIMS", "baskets_agree", "is_possible_basket_fact"]
 
 _LARGEST = 1_000.0
 """Amplification above which a bound says nothing."""
@@ -213,3 +213,10 @@ def _as_they_are(facts: tuple[Fact, ...], changed: int) -> Refused:
         f"the {counted(released.baskets, 'basket leaves', 'baskets leave')} as they are, but for "
         f"{counted(changed, 'entry', 'entries')}: whoever knows some items of one may find it",
     )
+
+
+CLAIMS: ClaimsOf = {
+    BasketsRandomized: of_randomized_baskets,
+    RulesBlocked: of_blocked_rules,
+    RulesHidden: of_hidden_rules,
+}

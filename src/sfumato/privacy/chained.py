@@ -5,9 +5,9 @@ from __future__ import annotations
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import Celled, Chained, Fact, PersonsBounded, RareValues
 from sfumato.privacy.grouped import asked_levels, but_for, of_filled
-from sfumato.privacy.statements import Claim, Refused, Statements, counted
+from sfumato.privacy.statements import Claim, ClaimsOf, Refused, Statements, counted
 
-__all__ = ["of_bounded_persons", "of_chain", "of_parts"]
+__all__ = ["CLAIMS", "of_chain", "of_parts"]
 
 _EACH_ROW, _PERSON_COLUMN = "one row is one person", "the person column tells who each row is about"
 
@@ -90,9 +90,9 @@ def _of_leaves(fact: Chained, bounded: PersonsBounded | None, but: str, *, parts
     )
 
 
-def of_parts(fact: Celled) -> Claim:
+def of_parts(fact: Celled) -> Statements:
     """Say that the parts of a table were drawn from apart."""
-    return Claim(
+    yield Claim(
         f"No leaf holds records of two of the {fact.cells} parts that the table was cut into; the smallest part has "
         f"{counted(fact.smallest, 'record', 'records')}, and rows were drawn from each in proportion to its records."
         if fact.cells > 1
@@ -130,3 +130,6 @@ def of_bounded_persons(fact: PersonsBounded, facts: tuple[Fact, ...]) -> Stateme
             f"{records} records are of {counted(fact.persons, 'person', 'persons')}, whose records may lie in "
             "different leaves: whoever knows several of them may find several leaves, and with them the values there",
         )
+
+
+CLAIMS: ClaimsOf = {Chained: of_chain, PersonsBounded: of_bounded_persons}

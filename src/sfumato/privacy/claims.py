@@ -6,26 +6,17 @@ import dataclasses
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
-    Aggregated,
-    Alike,
     BasketPersons,
-    BasketsRandomized,
     BasketsReleased,
-    Blocked,
-    BoundsKept,
     Celled,
     Chained,
     ClassPure,
     ColumnRulesKept,
     ColumnsDropped,
-    ComponentNoise,
     CountsKept,
     DatesCoarsened,
     DespitePolicy,
-    DomainsObserved,
-    Downgraded,
     Drawn,
-    Enhanced,
     EpochPublished,
     Fact,
     FormulaTexts,
@@ -33,70 +24,18 @@ from sfumato.core.facts import (
     HeldOut,
     Joint,
     Maintained,
-    Noised,
     Opened,
     PersonRowsBounded,
-    PersonsApart,
-    PersonsBounded,
-    PersonsLinked,
-    Randomized,
     RareValues,
     RowsDrawn,
-    RowsKept,
-    RulesBlocked,
-    RulesHidden,
-    Sampled,
-    Scored,
     Shuffled,
-    ShuffledWithin,
     Stratified,
-    Swapped,
-    Synthesized,
-    TargetMoved,
-    Transformed,
-    Unchanged,
     Unmeasured,
-    Untouched,
     WeightsScaled,
 )
-from sfumato.privacy.baskets import of_blocked_rules, of_hidden_rules, of_randomized_baskets
-from sfumato.privacy.chained import of_bounded_persons, of_chain, of_parts
+from sfumato.privacy import baskets, chained, grouped, joint, linked, modified, perturbed, randomized
 from sfumato.privacy.coherence import check_facts
-from sfumato.privacy.grouped import (
-    of_cells,
-    of_drawn_rows,
-    of_groups,
-    of_kept_rows,
-    of_persons,
-    of_scores,
-    of_stream,
-    of_wanted_rows,
-)
-from sfumato.privacy.joint import of_joint
-from sfumato.privacy.linked import of_linked_persons
-from sfumato.privacy.modified import (
-    of_aggregated,
-    of_alike,
-    of_blocked,
-    of_downgraded,
-    of_sampled,
-    of_swapped,
-    of_unchanged,
-)
-from sfumato.privacy.perturbed import (
-    is_noised_by_group,
-    of_bounds,
-    of_component_noise,
-    of_enhance,
-    of_moved_target,
-    of_noise,
-    of_noised_groups,
-    of_runs,
-    of_transformation,
-    of_untouched,
-)
-from sfumato.privacy.randomized import of_observed, of_randomized, of_rows
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_most, counted, quoted
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_most, counted, quoted
 
 __all__ = ["Claim", "Refused", "draw_claims"]
 
@@ -105,6 +44,7 @@ _ANONYMOUS = Refused(
     "that is a judgement about everything an attacker may know; this certificate states only what was done and what "
     "follows from it",
 )
+_UNKNOWN = "a fact is not known to this version, so nothing can be certified; use a newer one"
 
 
 def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refused, ...]]:
@@ -116,118 +56,15 @@ def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refus
         For a fact that is not known here, or facts that contradict the rules of the house.
     """
     check_facts(facts)
-    told = [_ANONYMOUS, *(each for fact in facts for each in _follows(fact, facts)), *of_rows(facts)]
+    told = [_ANONYMOUS, *(each for fact in facts for each in _follows(fact, facts)), *randomized.of_rows(facts)]
     claims = tuple(_as_far_as_secret(each, facts) for each in told if isinstance(each, Claim))
     return claims, tuple(each for each in told if isinstance(each, Refused))
 
 
 def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
-    match fact:
-        case Grouped() if is_noised_by_group(facts):
-            yield from of_noised_groups(fact)
-        case ComponentNoise():
-            yield from of_component_noise(fact)
-        case Grouped():
-            yield from of_groups(fact, facts)
-        case Chained():
-            yield from of_chain(fact, facts)
-        case PersonsBounded():
-            yield from of_bounded_persons(fact, facts)
-        case PersonsApart():
-            yield from of_persons(fact, facts)
-        case Celled() if any(isinstance(other, Chained) for other in facts):
-            yield of_parts(fact)
-        case Celled():
-            yield of_cells(fact)
-        case PersonsLinked():
-            yield from of_linked_persons(fact, facts)
-        case Synthesized():
-            yield from of_drawn_rows(fact, facts)
-        case Scored():
-            yield of_scores(fact, facts)
-        case RowsDrawn():
-            yield from of_wanted_rows(fact)
-        case Stratified():
-            yield from _of_strata(fact)
-        case ClassPure():
-            yield from _of_classes(fact)
-        case ColumnsDropped():
-            yield from _of_columns(fact)
-        case Shuffled():
-            yield _of_order(fact, facts)
-        case Drawn():
-            yield from _of_randomness(fact)
-        case CountsKept():
-            yield _of_counts(facts)
-        case RareValues():
-            yield from _of_rare(fact, facts)
-        case ShuffledWithin():
-            yield from of_runs(fact)
-        case Noised():
-            yield from of_noise(fact)
-        case BoundsKept():
-            yield of_bounds(fact)
-        case Enhanced():
-            yield from of_enhance(fact, facts)
-        case Untouched():
-            yield of_untouched(fact)
-        case Transformed():
-            yield from of_transformation(fact, facts)
-        case TargetMoved():
-            yield of_moved_target(fact)
-        case Randomized():
-            yield from of_randomized(fact, facts)
-        case DomainsObserved():
-            yield of_observed(fact)
-        case Maintained():
-            yield from of_stream(fact, facts)
-        case RowsKept():
-            yield from of_kept_rows(fact)
-        case Joint():
-            yield from of_joint(fact, facts)
-        case Swapped():
-            yield from of_swapped(fact, facts)
-        case Sampled():
-            yield from of_sampled(fact)
-        case Aggregated():
-            yield from of_aggregated(fact, facts)
-        case Alike():
-            yield from of_alike(fact)
-        case Unchanged():
-            yield from of_unchanged(fact, facts)
-        case Blocked():
-            yield from of_blocked(fact)
-        case Downgraded():
-            yield from of_downgraded(fact)
-        case ColumnRulesKept():
-            yield from _of_rules(fact)
-        case DatesCoarsened():
-            yield _of_months(fact)
-        case WeightsScaled():
-            yield from _of_weights(fact)
-        case FormulaTexts():
-            yield from _of_formulas(fact)
-        case Unmeasured():
-            yield Refused(
-                "Attacks were tried on this table before it left.",
-                "the owner asked for no report, so nothing was measured",
-            )
-        case DespitePolicy():
-            yield _of_policy(fact)
-        case BasketsRandomized():
-            yield from of_randomized_baskets(fact, facts)
-        case RulesHidden():
-            yield from of_hidden_rules(fact, facts)
-        case RulesBlocked():
-            yield from of_blocked_rules(fact, facts)
-        case BasketPersons() | BasketsReleased():
-            pass  # counts that the sentences about baskets speak of
-        case EpochPublished() | HeldOut() | PersonRowsBounded():
-            pass  # the maintained groups speak of an epoch; who was held out is a matter of measuring
-        case Opened() if any(isinstance(other, Joint) for other in facts):
-            pass  # a line of the ledger: the joint run speaks of it
-        case _:
-            raise PrivacyRefusal("a fact is not known to this version, so nothing can be certified; use a newer one")
+    if type(fact) not in _CLAIMS:
+        raise PrivacyRefusal(_UNKNOWN)
+    return _CLAIMS[type(fact)](fact, facts)
 
 
 def _as_far_as_secret(claim: Claim, facts: tuple[Fact, ...]) -> Claim:
@@ -236,9 +73,9 @@ def _as_far_as_secret(claim: Claim, facts: tuple[Fact, ...]) -> Claim:
     return claim if secret or SECRET_RANDOMNESS not in claim.assumes else dataclasses.replace(claim, kind="assumed")
 
 
-def _of_order(fact: Shuffled, facts: tuple[Fact, ...]) -> Claim:
+def _of_order(fact: Shuffled, facts: tuple[Fact, ...]) -> Statements:
     joint = any(isinstance(other, Joint) for other in facts)
-    return Claim(
+    yield Claim(
         ("To readers who are not among the owners, the" if joint else "The")
         + " order of the rows says nothing of the order or the groups of the original records.",
         "proved",
@@ -247,7 +84,7 @@ def _of_order(fact: Shuffled, facts: tuple[Fact, ...]) -> Claim:
     )
 
 
-def _of_strata(fact: Stratified) -> Statements:
+def _of_strata(fact: Stratified, _: tuple[Fact, ...]) -> Statements:
     what = "the class label" if fact.is_target else f"the value of {fact.column!r}"
     yield Refused(
         f"A reader cannot be sure of {what} of the people behind a row.",
@@ -255,7 +92,7 @@ def _of_strata(fact: Stratified) -> Statements:
     )
 
 
-def _of_classes(fact: ClassPure) -> Statements:
+def _of_classes(fact: ClassPure, _: tuple[Fact, ...]) -> Statements:
     yield Claim(
         f"The class {fact.column!r} of every released row is that of all records of its group: no group mixes the "
         f"{fact.classes} classes."
@@ -272,7 +109,7 @@ def _of_classes(fact: ClassPure) -> Statements:
     )
 
 
-def _of_columns(fact: ColumnsDropped) -> Statements:
+def _of_columns(fact: ColumnsDropped, _: tuple[Fact, ...]) -> Statements:
     parts = []
     if fact.identifiers:
         parts.append("identifying columns (" + quoted(fact.identifiers) + ")")
@@ -290,26 +127,27 @@ def _of_columns(fact: ColumnsDropped) -> Statements:
     )
 
 
-def _of_counts(facts: tuple[Fact, ...]) -> Refused:
+def _of_counts(_: CountsKept, facts: tuple[Fact, ...]) -> Statements:
     counts = "each group keeps the exact counts of its categories and missing cells"
     if any(isinstance(other, RowsDrawn) for other in facts):
         counts = "rows are drawn with the counts of categories and missing cells of each group"
     if any(isinstance(other, RareValues) and not other.shown for other in facts):
-        return Refused(
+        yield Refused(
             "Every category of a group is shared by several of its members.",
             f"{counts}, so a category that enough people of the table have may stand once inside a group",
         )
-    if any(isinstance(other, Joint) for other in facts):
-        return Refused(
+    elif any(isinstance(other, Joint) for other in facts):
+        yield Refused(
             "Rare categories are hidden.",
             f"{counts}, and nobody counted over all owners how many people hold a category: one that a single person "
             "has appears once in the release; let the owners list only categories that many hold, or wider ones",
         )
-    once = "may appear" if counts.startswith("rows") else "appears once"
-    return Refused(
-        "Rare categories are hidden.",
-        f"{counts}, so a category that one person has {once} in the release",
-    )
+    else:
+        once = "may appear" if counts.startswith("rows") else "appears once"
+        yield Refused(
+            "Rare categories are hidden.",
+            f"{counts}, so a category that one person has {once} in the release",
+        )
 
 
 def _of_rare(fact: RareValues, facts: tuple[Fact, ...]) -> Statements:
@@ -343,7 +181,7 @@ def _of_rare(fact: RareValues, facts: tuple[Fact, ...]) -> Statements:
         )
 
 
-def _of_rules(fact: ColumnRulesKept) -> Statements:
+def _of_rules(fact: ColumnRulesKept, _: tuple[Fact, ...]) -> Statements:
     yield Claim(
         f"Every released row obeys {counted(len(fact.rules), 'rule', 'rules')} between columns: {quoted(fact.rules)}.",
         "proved",
@@ -359,8 +197,8 @@ def _of_rules(fact: ColumnRulesKept) -> Statements:
         )
 
 
-def _of_months(fact: DatesCoarsened) -> Claim:
-    return Claim(
+def _of_months(fact: DatesCoarsened, _: tuple[Fact, ...]) -> Statements:
+    yield Claim(
         f"The release gives the dates of {counted(len(fact.columns), 'column', 'columns')} to the month, never to the "
         f"day: {quoted(fact.columns)}.",
         "proved",
@@ -369,7 +207,7 @@ def _of_months(fact: DatesCoarsened) -> Claim:
     )
 
 
-def _of_weights(fact: WeightsScaled) -> Statements:
+def _of_weights(fact: WeightsScaled, _: tuple[Fact, ...]) -> Statements:
     yield Claim(
         f"The weights {fact.column!r} of the released rows add up to what those of the original records do, "
         f"{at_most(fact.total, 12)}, up to {fact.step:g}.",
@@ -383,7 +221,7 @@ def _of_weights(fact: WeightsScaled) -> Statements:
     )
 
 
-def _of_formulas(fact: FormulaTexts) -> Statements:
+def _of_formulas(fact: FormulaTexts, _: tuple[Fact, ...]) -> Statements:
     where = f"{fact.cells} cells and {fact.names} column names"
     if fact.quoted:
         yield Claim(
@@ -401,18 +239,72 @@ def _of_formulas(fact: FormulaTexts) -> Statements:
     )
 
 
-def _of_policy(fact: DespitePolicy) -> Refused:
+def _of_policy(fact: DespitePolicy, _: tuple[Fact, ...]) -> Statements:
     found = "it does not" if fact.outcome == "does-not-meet" else "it cannot be told whether it does"
-    return Refused(
+    yield Refused(
         f"The release meets the policy {fact.policy!r}.",
         f"the owner measured it, and {found}; it leaves all the same, by the owner's decision",
     )
 
 
-def _of_randomness(fact: Drawn) -> Statements:
+def _of_randomness(fact: Drawn, _: tuple[Fact, ...]) -> Statements:
     if fact.mode == "release":
         return
     yield Refused(
         "This table may be released.",
         "it is a rehearsal: it was made with a seed, and whoever knows the seed can repeat every random draw",
     )
+
+
+def _of_no_report(_: Unmeasured, __: tuple[Fact, ...]) -> Statements:
+    yield Refused(
+        "Attacks were tried on this table before it left.",
+        "the owner asked for no report, so nothing was measured",
+    )
+
+
+def _of_groups(fact: Grouped, facts: tuple[Fact, ...]) -> Statements:
+    noised = perturbed.is_noised_by_group(facts)
+    return perturbed.of_noised_groups(fact) if noised else grouped.of_groups(fact, facts)
+
+
+def _of_cells(fact: Celled, facts: tuple[Fact, ...]) -> Statements:
+    chain = any(isinstance(other, Chained) for other in facts)
+    return chained.of_parts(fact) if chain else grouped.of_cells(fact)
+
+
+def _of_ledger(_: Opened, facts: tuple[Fact, ...]) -> Statements:
+    """A line of the ledger: the joint run speaks of it, and without one nothing does."""
+    if not any(isinstance(other, Joint) for other in facts):
+        raise PrivacyRefusal(_UNKNOWN)
+    return iter(())
+
+
+_CLAIMS: ClaimsOf = {
+    **baskets.CLAIMS,
+    **chained.CLAIMS,
+    **grouped.CLAIMS,
+    **joint.CLAIMS,
+    **linked.CLAIMS,
+    **modified.CLAIMS,
+    **perturbed.CLAIMS,
+    **randomized.CLAIMS,
+    Celled: _of_cells,
+    ClassPure: _of_classes,
+    ColumnRulesKept: _of_rules,
+    ColumnsDropped: _of_columns,
+    CountsKept: _of_counts,
+    DatesCoarsened: _of_months,
+    DespitePolicy: _of_policy,
+    Drawn: _of_randomness,
+    FormulaTexts: _of_formulas,
+    Grouped: _of_groups,
+    Opened: _of_ledger,
+    RareValues: _of_rare,
+    Shuffled: _of_order,
+    Stratified: _of_strata,
+    Unmeasured: _of_no_report,
+    WeightsScaled: _of_weights,
+    # the sentences about baskets and about maintained groups speak of these; who was held out is a matter of measuring
+    **dict.fromkeys((BasketPersons, BasketsReleased, EpochPublished, HeldOut, PersonRowsBounded), lambda *_: iter(())),
+}

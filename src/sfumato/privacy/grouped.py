@@ -21,22 +21,9 @@ from sfumato.core.facts import (
     WeightsScaled,
 )
 from sfumato.privacy.linked import of_bounded_rows
-from sfumato.privacy.statements import Claim, Refused, Statements, counted
+from sfumato.privacy.statements import Claim, ClaimsOf, Refused, Statements, counted
 
-__all__ = [
-    "asked_levels",
-    "but_for",
-    "check_levels",
-    "of_cells",
-    "of_drawn_rows",
-    "of_filled",
-    "of_groups",
-    "of_kept_rows",
-    "of_persons",
-    "of_scores",
-    "of_stream",
-    "of_wanted_rows",
-]
+__all__ = ["CLAIMS", "asked_levels", "but_for", "check_levels", "of_cells", "of_filled", "of_groups", "of_stream"]
 
 
 def check_levels(fact: Grouped) -> None:
@@ -122,9 +109,9 @@ def of_persons(fact: PersonsApart, facts: tuple[Fact, ...]) -> Statements:
         )
 
 
-def of_cells(fact: Celled) -> Claim:
+def of_cells(fact: Celled) -> Statements:
     """Say that cells were condensed apart."""
-    return Claim(
+    yield Claim(
         f"No group holds records of two of the {fact.cells} cells that the table was cut into; the smallest cell has "
         f"{counted(fact.smallest, 'record', 'records')}."
         if fact.cells > 1
@@ -168,10 +155,10 @@ def _of_small_groups(fact: Grouped) -> Statements:
         )
 
 
-def of_scores(fact: Scored, facts: tuple[Fact, ...]) -> Claim:
+def of_scores(fact: Scored, facts: tuple[Fact, ...]) -> Statements:
     """Say what drawn scores became numbers by."""
     who = "persons" if any(isinstance(other, PersonsApart) for other in facts) else "original records"
-    return Claim(
+    yield Claim(
         f"In {counted(fact.columns, 'column', 'columns')} of numbers a released number is computed from means of the "
         f"numbers of at least {fact.k} {who} each, and from numbers that as many hold.",
         "proved",
@@ -269,7 +256,7 @@ def _of_numbers(fact: Grouped, facts: tuple[Fact, ...]) -> Claim:
     )
 
 
-def of_wanted_rows(fact: RowsDrawn) -> Statements:
+def of_wanted_rows(fact: RowsDrawn, _: tuple[Fact, ...]) -> Statements:
     """Say which rows the owner asked for, and what more rows than records give away."""
     if fact.where:
         yield Claim(
@@ -303,7 +290,7 @@ def of_stream(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
     yield from _of_groups(fact, facts)
 
 
-def of_kept_rows(fact: RowsKept) -> Statements:
+def of_kept_rows(fact: RowsKept, _: tuple[Fact, ...]) -> Statements:
     """Say who was left out of a stream to measure it by, and that raw rows are kept, or were."""
     if fact.outside:
         who, them = ("record that came was", "it") if fact.outside == 1 else ("records that came were", "them")
@@ -441,3 +428,13 @@ def _of_groups(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
             "people will hold a category: one that a single person has may appear once in the release; begin the "
             "stream anew with this version, which counts them",
         )
+
+
+CLAIMS: ClaimsOf = {
+    Maintained: of_stream,
+    PersonsApart: of_persons,
+    RowsDrawn: of_wanted_rows,
+    RowsKept: of_kept_rows,
+    Scored: of_scores,
+    Synthesized: of_drawn_rows,
+}

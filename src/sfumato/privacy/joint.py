@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Joint, Opened
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_least, counted
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_least, counted
 
-__all__ = ["of_joint"]
+__all__ = ["CLAIMS"]
 
 _SEMI_HONEST = "all parties follow the protocol and look at nothing but what it sends them (semi-honest)"
 _ENGINES = {
@@ -244,3 +244,6 @@ def _of_bare_rows(fact: Joint) -> Refused:
 def _named(names: Sequence[str]) -> str:
     quoted = [repr(name) for name in names]
     return " and ".join(quoted) if len(quoted) < 3 else ", ".join(quoted[:-1]) + f" and {quoted[-1]}"
+
+
+CLAIMS: ClaimsOf = {Joint: of_joint}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sfumato.core.facts import Fact, Grouped, PersonRowsBounded, PersonsLinked
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, counted, quoted
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, counted, quoted
 
-__all__ = ["of_bounded_rows", "of_linked_persons"]
+__all__ = ["CLAIMS", "of_bounded_rows"]
 
 
 def of_linked_persons(fact: PersonsLinked, facts: tuple[Fact, ...]) -> Statements:
@@ -60,3 +60,6 @@ def of_bounded_rows(fact: PersonRowsBounded, k: int, asked_max: int) -> Claim:
         "counts as the model has it.",
         "the person column tells who each row is about",
     )
+
+
+CLAIMS: ClaimsOf = {PersonsLinked: of_linked_persons}

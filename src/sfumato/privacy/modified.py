@@ -21,21 +21,9 @@ from sfumato.core.facts import (
     Unchanged,
 )
 from sfumato.privacy.grouped import asked_levels
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_most, counted, quoted
+from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_most, counted, quoted
 
-__all__ = [
-    "columns_agree",
-    "is_modified",
-    "modified_names",
-    "of_aggregated",
-    "of_alike",
-    "of_blocked",
-    "of_downgraded",
-    "of_sampled",
-    "of_swapped",
-    "of_unchanged",
-    "sampling_error",
-]
+__all__ = ["CLAIMS", "columns_agree", "is_modified", "modified_names", "sampling_error"]
 
 _PRIVATE = "The release is differentially private."
 _GAPS = Refused(
@@ -106,7 +94,7 @@ def sampling_error(persons: int, drawn: int) -> float:
     return math.sqrt(math.log(2 / 0.05) * (1 - (drawn - 1) / persons) / (2 * drawn))
 
 
-def of_sampled(fact: Sampled) -> Statements:
+def of_sampled(fact: Sampled, _: tuple[Fact, ...]) -> Statements:
     """Say who was drawn and how far shares are off, and that those who were drawn are not hidden."""
     who = "the person column tells who each row is about" if fact.by_person else "one row is one person"
     yield Claim(
@@ -161,7 +149,7 @@ def of_aggregated(fact: Aggregated, facts: tuple[Fact, ...]) -> Statements:
     )
 
 
-def of_alike(fact: Alike) -> Statements:
+def of_alike(fact: Alike, _: tuple[Fact, ...]) -> Statements:
     """Say how many rows are alike, or that some are like no other."""
     columns = f"{counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)})"
     if fact.fewest > 1:
@@ -196,7 +184,7 @@ def of_unchanged(fact: Unchanged, facts: tuple[Fact, ...]) -> Statements:
     yield Refused(_PRIVATE, "cells are published as they are")
 
 
-def of_blocked(fact: Blocked) -> Statements:
+def of_blocked(fact: Blocked, _: tuple[Fact, ...]) -> Statements:
     """Say how many persons share what is left, and what a gap and the other columns tell."""
     columns = f"{counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)})"
     yield Claim(
@@ -214,7 +202,7 @@ def of_blocked(fact: Blocked) -> Statements:
     )
 
 
-def of_downgraded(fact: Downgraded) -> Statements:
+def of_downgraded(fact: Downgraded, _: tuple[Fact, ...]) -> Statements:
     """Say what the rules that are left tell of a label, and that others may tell more."""
     yield Claim(
         f"The label {fact.private!r} of {counted(fact.hidden, 'row', 'rows')} is missing, and a decision tree grown on "
@@ -239,6 +227,17 @@ def of_downgraded(fact: Downgraded) -> Statements:
             f"{counted(fact.rows - fact.hidden, 'row has it', 'rows have it')} as in the original, by the owner's "
             "decision",
         )
+
+
+CLAIMS: ClaimsOf = {
+    Aggregated: of_aggregated,
+    Alike: of_alike,
+    Blocked: of_blocked,
+    Downgraded: of_downgraded,
+    Sampled: of_sampled,
+    Swapped: of_swapped,
+    Unchanged: of_unchanged,
+}
 
 
 def is_modified(fact: Fact) -> bool:

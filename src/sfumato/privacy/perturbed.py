@@ -19,23 +19,21 @@ from sfumato.core.facts import (
 )
 from sfumato.core.laws.amplification import highest_posterior
 from sfumato.privacy.grouped import asked_levels, check_levels
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_least, counted, quoted
+from sfumato.privacy.statements import (
+    SECRET_RANDOMNESS,
+    Claim,
+    ClaimsOf,
+    Refused,
+    Statements,
+    at_least,
+    counted,
+    quoted,
+)
 
-__all__ = [
-    "is_noised_by_group",
-    "of_bounds",
-    "of_component_noise",
-    "of_enhance",
-    "of_moved_target",
-    "of_noise",
-    "of_noised_groups",
-    "of_runs",
-    "of_transformation",
-    "of_untouched",
-]
+__all__ = ["CLAIMS", "is_noised_by_group", "of_noised_groups"]
 
 
-def of_noise(fact: Noised) -> Statements:
+def of_noise(fact: Noised, _: tuple[Fact, ...]) -> Statements:
     """Say what noise is proved to be, and what it does not hide."""
     what = "a factor of mean 1" if fact.kind == "multiplicative" else "noise"
     size = f"{fact.size:g}" if fact.kind == "multiplicative" else f"{fact.size:g} times the column's own"
@@ -79,9 +77,9 @@ def _not_of_noise(fact: Noised) -> Statements:
         )
 
 
-def of_bounds(fact: BoundsKept) -> Refused:
+def of_bounds(fact: BoundsKept, _: tuple[Fact, ...]) -> Statements:
     """Refuse that every column kept its mean and all of its noise."""
-    return Refused(
+    yield Refused(
         "Every column has the mean of the original, and the variance of the original and the noise together.",
         f"in {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}) numbers that the "
         "noise drove beyond declared bounds, or beyond the ends of an order, were brought back to them: the mean of a "
@@ -104,14 +102,14 @@ def of_enhance(fact: Enhanced, facts: tuple[Fact, ...]) -> Statements:
         )
 
 
-def of_untouched(fact: Untouched) -> Refused:
+def of_untouched(fact: Untouched, _: tuple[Fact, ...]) -> Statements:
     """Refuse that every column is protected."""
     parts = []
     if fact.category_columns:
         parts.append(f"the categories of {counted(fact.category_columns, 'column', 'columns')}")
     if fact.missing_columns:
         parts.append(f"which cells are missing in {counted(fact.missing_columns, 'column', 'columns')}")
-    return Refused(
+    yield Refused(
         "Every column is protected.",
         " and ".join(parts) + " are published as they are, and may be enough to find a person",
     )
@@ -136,16 +134,16 @@ def of_transformation(fact: Transformed, facts: tuple[Fact, ...]) -> Statements:
     yield Refused("The release is differentially private.", drawn)
 
 
-def of_moved_target(fact: TargetMoved) -> Refused:
+def of_moved_target(fact: TargetMoved, _: tuple[Fact, ...]) -> Statements:
     """Refuse that a model of a target that was moved speaks in the target's own units."""
-    return Refused(
+    yield Refused(
         f"A model of {fact.column!r} that is learned from this table predicts it in its own units.",
         f"{fact.column!r} is a number and was moved by the key like every other; only the owner of the key can tell "
         "what a prediction means",
     )
 
 
-def of_runs(fact: ShuffledWithin) -> Statements:
+def of_runs(fact: ShuffledWithin, _: tuple[Fact, ...]) -> Statements:
     """Say how far the order of the rows was mixed."""
     where = "rows stand in the order of the original"
     if fact.rows > 1:
@@ -211,7 +209,7 @@ def of_noised_groups(fact: Grouped) -> Statements:
         )
 
 
-def of_component_noise(fact: ComponentNoise) -> Statements:
+def of_component_noise(fact: ComponentNoise, _: tuple[Fact, ...]) -> Statements:
     """State the bound for one component and for the whole record, upward and downward, and what neither covers."""
     yield Claim(
         f"Every principal component of every record got noise of a {fact.law.capitalize()} law of scale "
@@ -281,3 +279,15 @@ def _up(probability: float) -> str:
 
 def _down(probability: float) -> str:
     return f"{math.floor(probability * 1e4) / 1e4:g}"
+
+
+CLAIMS: ClaimsOf = {
+    BoundsKept: of_bounds,
+    ComponentNoise: of_component_noise,
+    Enhanced: of_enhance,
+    Noised: of_noise,
+    ShuffledWithin: of_runs,
+    TargetMoved: of_moved_target,
+    Transformed: of_transformation,
+    Untouched: of_untouched,
+}

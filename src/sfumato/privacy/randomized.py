@@ -14,9 +14,19 @@ from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal
 from sfumato.core.facts import DomainsObserved, Fact, Randomized, Untouched
 from sfumato.core.laws.amplification import combine, downward_bound, upward_bound
 from sfumato.core.laws.spec import NoiseSpec
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, at_least, at_most, counted, quoted
+from sfumato.privacy.statements import (
+    SECRET_RANDOMNESS,
+    Claim,
+    ClaimsOf,
+    Refused,
+    Statements,
+    at_least,
+    at_most,
+    counted,
+    quoted,
+)
 
-__all__ = ["of_observed", "of_randomized", "of_rows", "read_spec", "spec_of", "specs_of"]
+__all__ = ["CLAIMS", "of_rows", "read_spec", "spec_of", "specs_of"]
 
 _PRIORS = (0.01, 0.1)
 _TOLERANCE = 1e-9
@@ -126,9 +136,9 @@ def of_rows(facts: tuple[Fact, ...]) -> Statements:
     )
 
 
-def of_observed(fact: DomainsObserved) -> Refused:
+def of_observed(fact: DomainsObserved, _: tuple[Fact, ...]) -> Statements:
     """Refuse the guarantee for who stands at the edge of a domain that was read off the data."""
-    return Refused(
+    yield Refused(
         "The guarantees of the randomized columns hold for everybody.",
         f"the domains of {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}) were read off "
         "the data and are "
@@ -188,3 +198,6 @@ def _number(value: float | None) -> float:
 
 def _same(told: float, true: float) -> bool:
     return told == true or math.isclose(told, true, rel_tol=_TOLERANCE)
+
+
+CLAIMS: ClaimsOf = {DomainsObserved: of_observed, Randomized: of_randomized}

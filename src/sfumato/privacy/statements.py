@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from typing import Literal
+from typing import Any, Literal
 
-__all__ = ["SECRET_RANDOMNESS", "Claim", "Refused", "Statements", "at_least", "at_most", "counted", "quoted"]
+from sfumato.core.facts import Fact
+
+__all__ = [
+    "SECRET_RANDOMNESS",
+    "Claim",
+    "ClaimsOf",
+    "Refused",
+    "Statements",
+    "at_least",
+    "at_most",
+    "counted",
+    "quoted",
+]
 
 SECRET_RANDOMNESS = "the source of randomness is not known to the attacker"  # noqa: S105
 """What a claim assumes that chance makes true. A seed is no secret, so in a rehearsal such a claim is not proved."""
@@ -33,6 +45,9 @@ class Refused:
 
 Statements = Iterator[Claim | Refused]
 """What follows from a fact, in the order of the certificate."""
+
+ClaimsOf = dict[type[Fact], Callable[[Any, tuple[Fact, ...]], Statements]]
+"""Of some kinds of facts, what follows from one among all the others."""
 
 
 def counted(count: int, one: str, many: str) -> str:
