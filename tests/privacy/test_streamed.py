@@ -9,7 +9,7 @@ import pytest
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import EpochPublished, Maintained
 from sfumato.privacy.claims import Claim
-from sfumato.privacy.grouped import of_stream
+from sfumato.privacy.streamed import of_stream
 
 KEPT = Maintained("AY05 dynamic maintenance", "strict", 5, 12, 9, 0, 12, 0, 0, 0, 0, 0)
 FIRST = EpochPublished(1, 9, 0, 120, 12)

@@ -33,7 +33,7 @@ from sfumato.core.facts import (
     Unmeasured,
     WeightsScaled,
 )
-from sfumato.privacy import baskets, chained, grouped, joint, linked, modified, perturbed, randomized
+from sfumato.privacy import baskets, chained, grouped, joint, modified, perturbed, randomized, streamed
 from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_most, counted, quoted
 
@@ -285,10 +285,10 @@ _CLAIMS: ClaimsOf = {
     **chained.CLAIMS,
     **grouped.CLAIMS,
     **joint.CLAIMS,
-    **linked.CLAIMS,
     **modified.CLAIMS,
     **perturbed.CLAIMS,
     **randomized.CLAIMS,
+    **streamed.CLAIMS,
     Celled: _of_cells,
     ClassPure: _of_classes,
     ColumnRulesKept: _of_rules,
