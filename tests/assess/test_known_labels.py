@@ -22,7 +22,7 @@ from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.coarsened import coarsen, coarser, known_columns, known_of, label_values
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind
-from sfumato.tables.rare import like_released
+from sfumato.tables.recoding import like_released
 from sfumato.tables.schema import Schema
 from tests.examples import examples
 

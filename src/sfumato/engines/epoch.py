@@ -39,7 +39,7 @@ from sfumato.engines.stream.settings import EpochLine, StreamSettings
 from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
-from sfumato.tables.rare import like_released, recode
+from sfumato.tables.recoding import like_released, recode
 from sfumato.tables.schema import Role, Schema
 from sfumato.version import __version__
 

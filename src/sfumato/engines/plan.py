@@ -28,7 +28,8 @@ from sfumato.tables.codec import MOST_CATEGORIES, Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions
 from sfumato.tables.persons import check_weights, persons_of_table, propose_person, refuse_weight
-from sfumato.tables.rare import Shared, Way, check_way, share_values
+from sfumato.tables.rare import Shared, check_way, share_values
+from sfumato.tables.recoding import Way
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, rules_within
 from sfumato.tables.schema import Role, Schema
 from sfumato.version import __version__

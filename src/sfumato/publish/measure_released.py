@@ -19,7 +19,7 @@ from sfumato.tables.align import Aligned, align
 from sfumato.tables.coarsened import coarsen, known_columns
 from sfumato.tables.codec import Codec
 from sfumato.tables.persons import persons_of_table
-from sfumato.tables.rare import like_released, recode
+from sfumato.tables.recoding import like_released, recode
 from sfumato.tables.schema import Role, Schema
 
 __all__ = ["measure_released"]

@@ -23,7 +23,7 @@ from sfumato.publish.judge import policy_of
 from sfumato.publish.policy import Policy
 from sfumato.tables.cells import plain
 from sfumato.tables.persons import persons_of_table
-from sfumato.tables.rare import count_holders
+from sfumato.tables.recoding import count_holders
 from sfumato.tables.schema import Field, Kind
 
 __all__ = ["as_told", "for_few_people", "load_recipe", "method_of"]

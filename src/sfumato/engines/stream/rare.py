@@ -21,7 +21,7 @@ from sfumato.engines.stream.state import State
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import Codec, EncodedColumn
 from sfumato.tables.field import Domain, Field, Kind, Role
-from sfumato.tables.rare import Recoding, Way, recode, recode_counts
+from sfumato.tables.recoding import Recoding, Way, recode, recode_counts
 from sfumato.tables.schema import Schema
 
 __all__ = ["USUAL", "HeldValues", "Hiding", "counts_of_bytes", "entry_of_rare", "hidden_schema", "rare_on_disk"]

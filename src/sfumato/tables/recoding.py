@@ -1,0 +1,317 @@
+"""How categories of a column become others: pooled, lifted in a hierarchy, or joined to a neighbour in order."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.tables.cells import gap_of_cells, is_text, plain, read_codes, write_codes
+from sfumato.tables.coarsened import hierarchy_of
+from sfumato.tables.codec import MOST_CATEGORIES
+from sfumato.tables.field import Category, Domain, Field, Kind
+from sfumato.tables.grid import label_of
+from sfumato.tables.hierarchies import MOST_LEVELS
+from sfumato.tables.infer import complete_field
+from sfumato.tables.schema import Schema
+
+__all__ = [
+    "Codes",
+    "Mask",
+    "Recoding",
+    "Way",
+    "count_holders",
+    "like_released",
+    "recode",
+    "recode_column",
+    "recode_counts",
+]
+
+Way = Literal["pool", "lift", "keep"]
+_OTHER, _REST = "other", "*"
+
+Codes = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def count_holders(codes: Codes, size: int, persons: Codes | None) -> Codes:
+    """Persons who hold each of so many values; a code below 0 is none, and a row is a person unless told.
+
+    Examples
+    --------
+    >>> count_holders(np.array([0, 0, 1, -1]), 3, None).tolist()
+    [2, 1, 0]
+    >>> count_holders(np.array([0, 0, 1, -1]), 3, np.array([7, 7, 7, 8])).tolist()
+    [1, 1, 0]
+    """
+    there = codes >= 0
+    held = codes[there]
+    if persons is not None and size == 1:
+        return np.array([np.count_nonzero(np.bincount(persons[there]))])
+    if persons is not None:
+        pairs = np.sort(persons[there] * size + held)
+        held = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]] % size
+    return np.bincount(held, minlength=size).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recoding:
+    """How the cells of one column of categories become others.
+
+    ``places`` says for each category before which one after it is; ``rest`` is where categories go that nobody has,
+    -1 where they become missing cells. ``joined`` counts the categories that became others, and ``cells`` theirs;
+    ``lifted`` where some became wider ones of a hierarchy. ``after`` is None where less than two would be left.
+    """
+
+    before: Field
+    after: Field | None
+    places: Codes
+    rest: int = -1
+    joined: int = 0
+    cells: int = 0
+    lifted: bool = False
+
+    def of(self, column: pa.ChunkedArray) -> pa.Array:
+        """The cells of a column, recoded; as texts where a new label is none of its type."""
+        assert self.after is not None
+        array = plain(column)
+        codes, absent = read_codes(column, self.before)
+        found = np.where(absent, -1, self.rest)
+        found[codes >= 0] = self.places[codes[codes >= 0]]
+        gap = gap_of_cells(array, absent) if absent.any() else None
+        return write_codes(np.maximum(found, 0), found < 0, self.after, self._kind(column.type), gap)
+
+    def count(self, column: pa.ChunkedArray) -> int:
+        """Cells of a column whose category becomes another, as ``cells`` counts them."""
+        assert self.after is not None
+        before, after = (
+            np.array([label_of(category) for category in each.domain.categories or ()], dtype=object)
+            for each in (self.before, self.after)
+        )
+        gone = (self.places < 0) | (after[np.maximum(self.places, 0)] != before)
+        codes, _ = read_codes(column, self.before)
+        return int(gone[codes[codes >= 0]].sum())
+
+    def words(self) -> str:
+        """What rare categories become."""
+        if self.before.kind is Kind.ORDINAL:
+            return "their neighbour"
+        labels = () if self.after is None else self.after.domain.categories or ()
+        other = [] if self.rest < 0 else [repr(labels[self.rest])]
+        return " or ".join([*(["wider ones"] if self.lifted else []), *other])
+
+    def _kind(self, kind: pa.DataType) -> pa.DataType:
+        own = kind.value_type if pa.types.is_dictionary(kind) else kind
+        labels = () if self.after is None else self.after.domain.categories or ()
+        texts = all(isinstance(category, str) for category in labels)
+        if texts and not is_text(own):
+            return pa.string()
+        return pa.large_string() if pa.types.is_string_view(kind) else kind
+
+
+def recode(table: pa.Table, recodings: Collection[Recoding]) -> pa.Table:
+    """A table whose categories became others, as far as it has these columns."""
+    for recoding in recodings:
+        name = recoding.before.name
+        if name in table.column_names:
+            cells = pa.chunked_array([recoding.of(table.column(name))])
+            table = table.set_column(table.column_names.index(name), name, cells)
+    return table
+
+
+def recode_column(
+    column: pa.ChunkedArray, each: Field, k: int, way: Way | None, persons: Codes | None, most: int | None
+) -> Recoding | None:
+    """How a column's categories become ones that enough hold; None where all stay."""
+    codes, _ = read_codes(column, each)
+    size = len(each.domain.categories or ())
+    return _recode_counted(each, codes, count_holders(codes, size, persons), k, way, persons, most)
+
+
+def recode_counts(each: Field, holders: Codes, k: int, way: Way | None) -> Recoding | None:
+    """How a column's categories become ones that enough hold, where it is only known how many hold each.
+
+    ``after`` is None where less than two would be left, and nothing is given where all stay as they are.
+
+    Examples
+    --------
+    >>> field = Field("town", Kind.NOMINAL, domain=Domain(categories=("Bari", "Oslo", "Ulm", "Rome")))
+    >>> found = recode_counts(field, np.array([3, 20, 20, 8]), 10, "pool")
+    >>> found.after.domain.categories, found.places.tolist()
+    (('Oslo', 'Ulm', 'other'), [2, 0, 1, 2])
+    """
+    cells = np.repeat(np.arange(len(holders)), holders)
+    return _recode_counted(each, cells, holders, k, way, None, None)
+
+
+def like_released(
+    original: pa.Table, released: pa.Table, schema: Schema, *, most: int | None = MOST_CATEGORIES
+) -> tuple[Recoding, ...]:
+    """How texts of an original are counted as a release has them, to compare the two.
+
+    A category that the release lacks is its wider one there, or what was pooled there, if the release has such. Of more
+    categories than ``most`` the smallest become one. To be applied to both tables.
+    """
+    found = []
+    for each in schema.encoded:
+        both = (original.column(each.name), released.column(each.name))
+        if each.kind is not Kind.NOMINAL or not all(is_text(plain(column).type) for column in both):
+            continue
+        each = complete_field(each, both[0])
+        known = [label_of(category) for category in each.domain.categories or ()]
+        theirs = set(pc.unique(plain(both[1]).drop_null()).to_pylist())
+        extra = sorted(theirs - set(known) - set(each.missing))
+        labels = [label if label in theirs else _wider(label, each, extra) for label in known] + extra
+        if labels == known + extra and (most is None or len(labels) <= most):
+            continue
+        domain = Domain(each.domain.declared, categories=tuple(known + extra))
+        before = dataclasses.replace(each, domain=domain)
+        codes, _ = read_codes(both[0], before)
+        names, inside = _coded(labels, codes)
+        between = dataclasses.replace(before, domain=Domain(categories=tuple(names)))
+        holders = np.maximum(count_holders(inside, len(names), None), 1)
+        rest = _pool(between, inside, holders, 1, None, most)
+        if rest.after is not None:
+            places = rest.places[np.array([names[label] for label in labels])]
+            found.append(Recoding(before, rest.after, places, rest.rest, 1))
+    return tuple(found)
+
+
+def _wider(label: str, each: Field, extra: Collection[str]) -> str:
+    """What a release that lacks a category may have in its place; the category where it has nothing."""
+    if each.hierarchy is not None and extra:
+        hierarchy = hierarchy_of(each)
+        for level in range(1, MOST_LEVELS + 1):
+            if (wider := hierarchy.label(label, level)) in extra:
+                return wider
+    return next((other for other in extra if re.fullmatch(rf"{_OTHER}(_\d+)?", other)), label)
+
+
+def _recode_counted(
+    each: Field, codes: Codes, holders: Codes, k: int, way: Way | None, persons: Codes | None, most: int | None
+) -> Recoding | None:
+    size = len(holders)
+    if each.kind is Kind.NOMINAL:
+        rare = ((holders > 0) & (holders < k)).any() or (most is not None and size > most)
+        if not rare:
+            return None
+        lifts = each.hierarchy is not None and way != "pool"
+        way_to = _lift if lifts else _pool
+        return way_to(each, codes, holders, k, persons, most)
+    if each.kind is Kind.BOOLEAN:
+        rare = ((holders > 0) & (holders < k)).any()
+        return Recoding(each, None, np.zeros(size, dtype=np.int64), joined=1) if rare else None
+    return _join_neighbours(each, codes, holders, k) if (holders < k).any() else None
+
+
+def _join_neighbours(each: Field, codes: Codes, holders: Codes, k: int) -> Recoding | None:
+    """Places of an order become the nearest that enough hold; no row that is drawn may come to lie on another."""
+    listed, left = each.domain.categories or (), np.flatnonzero(holders >= k)
+    rare = (holders > 0) & (holders < k)
+    if len(left) < 2:  # one place alone stays, where nothing was taken from it
+        return Recoding(each, None, np.arange(len(listed)), joined=int(rare.sum())) if rare.any() else None
+    places = np.abs(np.arange(len(listed))[:, None] - left[None, :]).argmin(axis=1)
+    after = _with_categories(each, tuple(listed[place] for place in left))
+    return Recoding(each, after, places, joined=int(rare.sum()), cells=int(rare[codes[codes >= 0]].sum()))
+
+
+def _pool(
+    each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | None, most: int | None = MOST_CATEGORIES
+) -> Recoding:
+    """Rare categories become one named other; so do the smallest of too many."""
+    size, known = len(holders), codes[codes >= 0]
+    first = np.full(size, len(codes))
+    np.minimum.at(first, known, np.flatnonzero(codes >= 0))
+    present = np.flatnonzero(holders > 0)
+    order = present[np.lexsort((first[present], holders[present]))]  # columns that go together are cut alike
+    few = int((holders[order] < k).sum())
+    count = few if most is None or len(order) <= most else max(few, len(order) - (most - 1))
+    who = np.empty(0, dtype=np.int64) if persons is None else persons[codes >= 0]
+    pooled = np.zeros(size, dtype=np.bool_)
+    while count < len(order):
+        pooled[order[:count]] = True
+        inside = pooled[known]
+        if not count or (int(inside.sum()) if persons is None else len(np.unique(who[inside]))) >= k:
+            return _as_other(each, pooled, holders, int(inside.sum()), most)
+        count += 1
+    return Recoding(each, None, np.zeros(size, dtype=np.int64), joined=count)
+
+
+def _lift(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | None, most: int | None) -> Recoding:
+    """Rare categories become wider ones of the hierarchy, level by level; what is still rare is pooled."""
+    hierarchy, listed = hierarchy_of(each), [label_of(category) for category in each.domain.categories or ()]
+    labels, rare = list(listed), (holders > 0) & (holders < k)
+    moved = np.zeros(len(listed), dtype=np.bool_)
+    for level in range(1, MOST_LEVELS + 1):
+        lifted = [hierarchy.label(listed[place], level) for place in np.flatnonzero(rare)]
+        for place, label in zip(np.flatnonzero(rare), lifted, strict=True):
+            labels[place] = _REST if label in each.missing else label
+        moved |= rare
+        names, inside = _coded(labels, codes)
+        places = np.array([names[label] for label in labels])
+        rare = moved & (holders > 0) & (count_holders(inside, len(names), persons)[places] < k)
+        if all(labels[place] == _REST for place in np.flatnonzero(rare)):
+            break
+    between = Field(
+        each.name,
+        Kind.NOMINAL,
+        each.role,
+        Domain(categories=tuple(names)),
+        each.missing,
+        reason=each.reason,
+        hierarchy=each.hierarchy,
+    )
+    rest = _pool(between, inside, count_holders(inside, len(names), persons), k, persons, most)
+    if rest.after is None:
+        return Recoding(each, None, np.zeros(len(listed), dtype=np.int64), joined=int(moved.sum()))
+    places = rest.places[places]
+    gone = moved | ((places == rest.rest) & (holders > 0))
+    wider = bool((moved & (places != rest.rest)).any())
+    cells = int(gone[codes[codes >= 0]].sum())
+    return Recoding(each, rest.after, places, rest.rest, int(gone.sum()), cells, lifted=wider)
+
+
+def _coded(labels: list[str], codes: Codes) -> tuple[dict[str, int], Codes]:
+    """Places of different labels, and that of each cell."""
+    names = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    places = np.array([names[label] for label in labels])
+    return names, np.where(codes >= 0, places[codes], -1)
+
+
+def _as_other(each: Field, pooled: Mask, holders: Codes, cells: int, most: int | None) -> Recoding:
+    listed, declared = each.domain.categories or (), each.domain.declared and pooled.any()
+    kept = np.flatnonzero(~pooled if declared and (most is None or len(listed) < most) else ~pooled & (holders > 0))
+    labels: tuple[Category, ...] = tuple(listed[place] for place in kept)
+    places = np.full(len(listed), len(kept) if pooled.any() else -1)
+    places[kept] = np.arange(len(kept))
+    if not pooled.any():  # too many are listed, and most of them nobody has
+        return Recoding(each, _with_categories(each, labels), places)
+    if not all(isinstance(label, str) for label in labels):
+        labels = tuple(label_of(label) for label in labels)
+    taken = {*each.missing, *(label_of(category) for category in listed)}
+    after = _with_categories(each, (*labels, _free_name(taken)))
+    return Recoding(each, after, places, len(kept), int(pooled.sum()), cells)
+
+
+def _free_name(taken: Collection[str]) -> str:
+    """A name for what is pooled that nothing else has.
+
+    Examples
+    --------
+    >>> _free_name({"a"}), _free_name({"Other", "other_2"})
+    ('other', 'other_3')
+    """
+    known = {name.strip().casefold() for name in taken}
+    names = (_OTHER if number == 1 else f"{_OTHER}_{number}" for number in range(1, len(known) + 2))
+    return next(name for name in names if name not in known)
+
+
+def _with_categories(each: Field, categories: tuple[Category, ...]) -> Field:
+    return dataclasses.replace(each, domain=dataclasses.replace(each.domain, categories=categories))
