@@ -13,7 +13,7 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato.cli.main import app
-from sfumato.cli.sanitize import CHOICES, WORDS, parameters_told
+from sfumato.cli.parameters import CHOICES, WORDS, parameters_told
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.amplification import GUARANTEES
 from sfumato.core.laws.domains import Labels

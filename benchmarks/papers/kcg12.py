@@ -39,7 +39,7 @@ from sfumato.mechanisms.condense.classwise import approximate_gcd  # noqa: E402
 from sfumato.mechanisms.condense.grouping_choice import better_grouping  # noqa: E402
 from sfumato.mechanisms.condense.mechanism import Condensation  # noqa: E402
 from sfumato.mechanisms.condense.partition import partition  # noqa: E402
-from sfumato.tuning.search import brute_force, equal_steps, rule_based_search  # noqa: E402
+from sfumato.tuning.candidates import brute_force, equal_steps, rule_based_search  # noqa: E402
 
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]

@@ -21,140 +21,20 @@ from sfumato.cli.options import (
     options,
     signer_at,
 )
+from sfumato.cli.parameters import WORDS, WithMethods, parameters_told
 from sfumato.core.errors import OptionError
 from sfumato.tables.reading import read_people, reading_words
 
 if TYPE_CHECKING:
     from sfumato.engines.recipe import Recipe
-    from sfumato.mechanisms.methods import Parameter
     from sfumato.publish.release import Release
     from sfumato.publish.signature import Signer
     from sfumato.tables.files import FileForm
 
 __all__ = ["sanitize"]
 
-WORDS: dict[str, str] = {
-    "k": "Floor of every record's privacy level.  [default: 10 to 50, 2 with --level; classwise chooses; block 5]",
-    "grouping": "How records are grouped.  [default: compact]",
-    "effort": "How long the compact grouping searches.",
-    "allow_level_1": "Let records ask for no protection at all.",
-    "tolerance": "classwise: smallest group, as a share of the smallest class.  [default: 0.1]",
-    "scores": "condense: groups and statistics of numbers as they are, or of their normal scores.",
-    "response_weight": "Weight of the target in the distance between records.",
-    "leaf": "chain: fewest people alike that a cell is drawn from; swap, downgrade: of a leaf.  [default: 50]",
-    "order": "chain: a column to draw first, before the target; repeatable.",
-    "kind": "noise: its kind.  [default: additive]",
-    "law": "noise: its law.  [default: gaussian]",
-    "size": "noise: its size, in standard deviations of each column.",
-    "correlated": "noise: with the correlations of the data.",
-    "enhance": "noise and geometry: share of the rows that get extra noise.",
-    "enhance_size": "noise and geometry: size of that extra noise.",
-    "enhance_laws": "noise and geometry: law of a column's extra noise, as in age=uniform; repeatable.",
-    "groups": "laplace-pca: number of groups, instead of --k.",
-    "b": "laplace-pca: noise in ranges; odds change by up to e^(1/b).  [default: 0.2]",
-    "guarantee": "laplace-pca: what that factor is to bound.",
-    "rho1": "laplace-pca: probability before the release.  [default: 0.001]",
-    "rho2": "laplace-pca: highest probability after it, which chooses b.",
-    "epsilon": "randomize: local privacy of each column that has no --spec.",
-    "specs": "randomize: noise specification of a column, as in age=age.toml; repeatable.",
-    "pass_missing": "randomize: release which cells are missing.",
-    "allow_observed": "randomize: use domains that were read off the data.",
-    "shifts": "translate, hybrid: range of a column's shift in its own units, as in age=-5,5; repeatable.",
-    "deviations": "translate, hybrid: range of all other shifts, in standard deviations.  [default: -3 3]",
-    "factors": "scale, hybrid: range of a column's factor, as in pay=0.5,0.9; repeatable.",
-    "factor": "scale, hybrid: range of all other factors.  [default: 0.5 2]",
-    "degrees": "rotate, hybrid: range of the angles.  [default: 0 360]",
-    "units": "rotate, hybrid: how much of a column counts as one, as in pay=1000; repeatable.",
-    "pairs": "rotate, hybrid: which columns are turned together.  [default: chain]",
-    "pass_categories": "noise, geometry, swap: release categories as they are.",
-    "within": "swap: between rows near in rank, or in a leaf of a tree that tells the target.  [default: window]",
-    "window": "swap: how far apart in rank, in percent of a column's cells.  [default: 5]",
-    "columns": "swap: a column to exchange; block: one that outsiders know; repeatable.  [default: see the docs]",
-    "share": "sample: share of the people who are drawn.  [default: 0.1]",
-    "coarsened": "aggregate: level of a column's hierarchy, as in born=3; repeatable.",
-    "widths": "aggregate: width of the intervals of a column of numbers, as in age=10; repeatable.",
-    "private": "downgrade: column of the label to hide.",
-    "limit": "downgrade: bits that a rule may tell of it.  [default: 0.3]",
-    "hidden": "downgrade: share of the people whose label is hidden.  [default: 1]",
-}
-"""What each parameter of a method is, in the order of the help."""
 
-CHOICES = {
-    "grouping": ("compact", "mdav", "paper", "modified", "holistic"),
-    "effort": ("fast", "default", "thorough"),
-    "scores": ("plain", "normal"),
-    "kind": ("additive", "multiplicative"),
-    "law": ("gaussian", "uniform", "laplace"),
-    "guarantee": ("component", "record"),
-    "pairs": ("chain", "disjoint"),
-    "within": ("window", "leaves"),
-}
-"""Words that some parameters take."""
-
-_ALSO = {"kind": ("--noise",), "specs": ("--spec",)}
-
-
-class _WithMethods(click.RichCommand):
-    """Has an option for each parameter of each method, read off the mechanisms when the verb is run."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        from sfumato.mechanisms.methods import all_parameters
-
-        if not any(param.name == "k" for param in self.params):
-            derived = [_option(all_parameters()[name]) for name in WORDS]
-            first = next(place for place, param in enumerate(self.params) if param.name == "key")
-            self.params[first:first] = derived
-        return super().get_params(ctx)
-
-
-def _option(parameter: Parameter) -> click.Option:
-    name = parameter.name
-    spelt = (f"--{name.replace('_', '-')}", *_ALSO.get(name, ()), name)
-    if parameter.kind is bool:
-        return click.Option(spelt, is_flag=True, help=WORDS[name])
-    if parameter.by_column:
-        value = (
-            "FILE" if name == "specs" else "LAW" if parameter.kind is str else ("N", "LOW,HIGH")[parameter.values - 1]
-        )
-        return click.Option(spelt, multiple=True, metavar=f"COLUMN={value}", help=WORDS[name])
-    if parameter.several:
-        return click.Option(spelt, multiple=True, metavar="COL", help=WORDS[name])
-    choices = click.Choice(CHOICES[name]) if name in CHOICES else parameter.kind
-    metavar = "LOW HIGH" if parameter.width > 1 else None
-    return click.Option(spelt, type=choices, nargs=parameter.width, metavar=metavar, help=WORDS[name])
-
-
-def parameters_told(told: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a method that were told; those of columns read, and 0 is a number that was told."""
-    from sfumato.mechanisms.methods import all_parameters
-
-    chosen = {name: told[name] for name in WORDS if told[name] not in (None, ()) and told[name] is not False}
-    for name, given in chosen.items():
-        if all_parameters()[name].by_column:
-            chosen[name] = tuple(_of_column(all_parameters()[name], text) for text in given)
-    return chosen
-
-
-def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
-    """Read COLUMN=VALUE; the file of a specification as text, so that a recipe can repeat it."""
-    from sfumato.core.laws.spec import NoiseSpec
-
-    name, (column, _, value) = parameter.name, text.partition("=")
-    if name == "specs":
-        if not column or not value:
-            raise OptionError("--spec takes a column and a file, as in --spec age=age.toml; write both")
-        return column, NoiseSpec.read(value).canonical
-    try:
-        values = tuple(parameter.kind(each) for each in value.split(","))
-    except ValueError:
-        values = ()
-    if not column or len(values) != parameter.values or "" in values:
-        shown = WORDS[name].rpartition("as in ")[2].partition(";")[0]
-        raise OptionError(f"--{name.replace('_', '-')} takes a column and its value, as in {shown}; write both")
-    return column, *values
-
-
-@click.command(cls=_WithMethods)
+@click.command(cls=WithMethods)
 @click.argument("source", metavar="INPUT", type=INPUT)
 @click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")
 @click.option(
@@ -322,75 +202,33 @@ def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
 def _tell(
     console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None, *, pdf: bool = False
 ) -> None:
-    from sfumato.cli.modified import modified_words, rare_words
-    from sfumato.core.facts import Chained, FormulaTexts, Randomized, RareValues, Synthesized, TargetMoved, Transformed
+    from sfumato.cli.facts import fact_lines
     from sfumato.publish.pdf import print_summary
 
     if pdf:
         print_summary(folder)
-    certificate = release.certificate
-    verdict = None if release.report is None else release.report.verdict
-    rehearsal = certificate.randomness != "release"
-    levels = certificate.levels
-    parts = [] if release.report is None else release.report.lines()
-    if levels:
-        kind = "synthetic " if any(isinstance(fact, Chained | Synthesized) for fact in certificate.facts) else ""
-        one, many = (
-            ("leaf", "leaves") if any(isinstance(fact, Chained) for fact in certificate.facts) else ("group", "groups")
-        )
-        groups = f"{levels['groups']} {one if levels['groups'] == 1 else many}"
-        low, high = levels["asked_min"], levels["asked_max"]
-        asked = f"everybody's level, {low}, is met" if low == high else f"levels {low} to {high}, all met"
-        told = (
-            f"{certificate.rows_in} records in, {certificate.rows_out} {kind}rows out; {groups}, "
-            f"the smallest of {levels['smallest_group']}; {asked}."
-        )
-    else:
-        told = f"{certificate.rows_in} records in, {certificate.rows_out} rows out; no groups, no privacy level."
-    parts.append((4, told))
-    for fact in certificate.facts:
-        if isinstance(fact, Transformed):
-            known = "1 row" if fact.known_rows == 1 else f"{fact.known_rows} rows"
-            parts.append((0, f"Outsourcing obfuscation: reversible by anyone who knows {known}."))
-        elif isinstance(fact, TargetMoved):
-            moved = f"The target {fact.column!r} was moved like every other number; --public leaves it as it is."
-            parts.append((3, moved))
-        elif isinstance(fact, RareValues):
-            parts.append((3, rare_words(fact)))
-        elif (words := modified_words(fact)) is not None:
-            parts.append((0, words))
-        if isinstance(fact, FormulaTexts) and not fact.quoted and form.format.value == "csv":
-            formulas = (
-                f"{fact.cells} cells and {fact.names} column names begin as formulas of a spreadsheet do; "
-                "--spreadsheet-safe writes them as text."
-            )
-            parts.append((1, formulas))
-    spent = [fact.epsilon for fact in certificate.facts if isinstance(fact, Randomized)]
-    if spent:
-        bounded = [epsilon for epsilon in spent if epsilon is not None]
-        total = f"local epsilon {sum(bounded):.3g} for a whole row" if len(bounded) == len(spent) else "no bound"
-        many = f"{len(spent)} columns randomized cell by cell: {total}. The certificate holds their laws."
-        parts.append((3, many))
-    if release.report is not None:
-        parts += [(1, note) for note in release.report.notes]
-        if (words := budget_words(release.report)) is not None:
+    certificate, report = release.certificate, release.report
+    parts = [] if report is None else report.lines()
+    parts += fact_lines(certificate, form)
+    if report is not None:
+        parts += [(1, note) for note in report.notes]
+        if (words := budget_words(report)) is not None:
             parts.append((5, words))
     if signer is not None:
         parts.append((3, f"Signed with the key {signer.fingerprint} (certificate.sig)."))
-    if rehearsal:
+    if certificate.randomness != "release":
         parts.append((0, "REHEARSAL: made with a seed, not for release."))
-    page = "" if release.report is None else ", report-public.html"
-    verdict = None if release.report is None else release.report.verdict
+    page = "" if report is None else ", report-public.html"
+    verdict = None if report is None else report.verdict
     parts.append((0, f"{leaving(verdict)} {folder / 'release'} (table.{form.format.value}, certificate.json{page})"))
-    stays = "recipe.toml runs it again" if release.report is None else "report.html is the one to read first"
+    stays = "recipe.toml runs it again" if report is None else "report.html is the one to read first"
     parts.append((0, f"What stays:   {folder / 'owner'} ({stays})"))
     console.tell(parts)
     console.result(
         {
             "folder": str(folder),
             "table": str(folder / "release" / f"table.{form.format.value}"),
-            **{key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out")},
-            "levels": levels,
+            **{key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out", "levels")},
             "signed_by": None if signer is None else signer.fingerprint,
             "verdict": None if verdict is None else verdict.to_json(),
         }
