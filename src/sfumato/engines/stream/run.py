@@ -139,12 +139,13 @@ def init_stream(
     """
     check_way(rare)
     if recipe is not None:
-        rare = _way_replayed(recipe, rare)
-        person_rows = _rows_replayed(recipe, person_rows)
         given = {"schema": schema, "level": level, "k": k, "target": target, "identifier": identifiers, "seed": seed}
+        given |= {"rare": rare, "person-rows": None if person_rows == 1 else person_rows}
         if double := [name for name, value in given.items() if value not in (None, (), [])]:
             raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
-        schema, level, seed, k, grouping, split = _replayed(recipe)
+        replayed = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
+        schema, level, seed, rare = replayed.schema, replayed.level, replayed.seed, check_way(replayed.rare)
+        k, grouping, split, person_rows = _replayed(replayed)
     k = (10 if level is None else 2) if k is None else k
     if (pending == "encrypted") != (pending_key is not None):
         raise OptionError("a key goes with waiting records that are encrypted; give --pending encrypted with a key")
@@ -191,21 +192,18 @@ def init_stream(
     )  # fmt: skip
     held = HeldValues(codec)
     held.add(values)
+    told, kept_out, out = held.entries(), {}, 0
     if counted is not None:
         out = whole.num_rows - arrow.num_rows
-        told = [*counted.entries, *held.entries()]
-        create_state(state, settings, codec, maintainer, first, told, {counted.column: out} if out else {}, out, empty)
-        return
-    if measuring is None:
-        create_state(state, settings, codec, maintainer, first, held.entries(), empty=empty)
-        return
-    screened = screen(aside, codec, level)
-    others = effective_levels(screened.levels, k, allow_level_1=False)
-    taken = (np.flatnonzero(~outside), values, begun.levels, begun.labels)
-    left = (np.flatnonzero(outside)[screened.rows], codec.coordinates(screened.cells), others)
-    kept = entries_of_first(measuring, first, measure_rows, taken, left)
-    out = aside.num_rows - len(screened.rows)
-    create_state(state, settings, codec, maintainer, first, [*kept, *held.entries()], screened.counts, out, empty)
+        told, kept_out = [*counted.entries, *told], {counted.column: out} if out else {}
+    elif measuring is not None:
+        screened = screen(aside, codec, level)
+        others = effective_levels(screened.levels, k, allow_level_1=False)
+        taken = (np.flatnonzero(~outside), values, begun.levels, begun.labels)
+        left = (np.flatnonzero(outside)[screened.rows], codec.coordinates(screened.cells), others)
+        told = [*entries_of_first(measuring, first, measure_rows, taken, left), *told]
+        kept_out, out = screened.counts, aside.num_rows - len(screened.rows)
+    create_state(state, settings, codec, maintainer, first, told, kept_out, out, empty)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -281,36 +279,26 @@ def forget_rows(state: str | Path) -> Status:
         return session.status()
 
 
-def _replayed(given: Recipe | str | Path) -> tuple[Schema, str | int | None, int | None, int, str, str]:
-    """What the recipe of a stream says: schema, levels, seed, k, grouping and split."""
-    recipe = given if isinstance(given, Recipe) else Recipe.load(given)
+def _replayed(recipe: Recipe) -> tuple[int, str, str, int]:
+    """What the recipe of a stream says: k, grouping, split, and rows of a person that are taken in."""
     told = recipe.parameters
     if recipe.method != "stream":
         raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a stream; run it with sanitize")
-    if not isinstance(told.get("k"), int) or not all(isinstance(told.get(name), str) for name in ("grouping", "split")):
-        raise OptionError("the recipe lacks k, grouping or split of a stream; use the one that stream publish wrote")
-    return recipe.schema, recipe.level, recipe.seed, told["k"], told["grouping"], told["split"]
+    rows = told.get("person_rows", 1)
+    if not all(isinstance(each, int) and not isinstance(each, bool) for each in (told.get("k"), rows)) or not all(
+        isinstance(told.get(name), str) for name in ("grouping", "split")
+    ):
+        raise OptionError(
+            "the recipe lacks k, grouping or split of a stream, or has rows of persons that are no number; use the one "
+            "that stream publish wrote"
+        )
+    return told["k"], told["grouping"], told["split"], rows
 
 
 def _without_persons(schema: Schema) -> Schema:
     """Schema that holds no value of the column which says who rows are about; a state keeps it."""
     fields = (dataclasses.replace(field, domain=Domain()) if field.role is Role.PERSON else field for field in schema)
     return dataclasses.replace(schema, fields=tuple(fields))
-
-
-def _rows_replayed(given: Recipe | str | Path, told: int) -> int:
-    """Rows of a person that the recipe of a stream says are taken in."""
-    rows = (given if isinstance(given, Recipe) else Recipe.load(given)).parameters.get("person_rows", 1)
-    if told != 1 or isinstance(rows, bool) or not isinstance(rows, int):
-        raise OptionError("--recipe already says what --person-rows says; edit the recipe or leave one out")
-    return rows
-
-
-def _way_replayed(given: Recipe | str | Path, told: str | None) -> str | None:
-    """What becomes of rare categories by the recipe of a stream."""
-    if told is not None:
-        raise OptionError("--recipe already says what --rare says; edit the recipe or leave one out")
-    return check_way((given if isinstance(given, Recipe) else Recipe.load(given)).rare)
 
 
 def _refuse_public(schema: Schema) -> None:
