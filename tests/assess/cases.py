@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.measure import Measured, assess, draw_figures, measure_study
+from sfumato.assess.measure import Measured, assess, draw_figures, held_out_notes, measure_study
 from sfumato.assess.report import Report
-from sfumato.assess.study import held_out_notes, study_of
+from sfumato.assess.study import study_of
 from sfumato.core.documents import plain
 from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec

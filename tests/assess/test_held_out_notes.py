@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.study import Study, held_out_notes, study_of
+from sfumato.assess.measure import held_out_notes
+from sfumato.assess.study import Study, study_of
 from sfumato.core.errors import OptionError
 from tests.assess.cases import draw_table, fit
 

@@ -23,10 +23,11 @@ from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
 from sfumato.assess.risk.uniqueness import class_findings
 from sfumato.assess.standing import Standing
-from sfumato.assess.study import Places, Study, held_out_notes, read_pairs, study_of
+from sfumato.assess.study import Places, Study, bits_of, read_pairs, row_keys, study_of
 from sfumato.assess.utility.association import Coordinates, association_difference, gather
 from sfumato.assess.utility.comparison import associations_of, marginal_distances
 from sfumato.core.documents import plain
+from sfumato.core.errors import OptionError
 from sfumato.core.facts import EpochPublished, Fact, Maintained
 from sfumato.core.progress import tell
 from sfumato.core.records import Records
@@ -34,7 +35,9 @@ from sfumato.core.threads import one_thread
 from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
 
-__all__ = ["EPOCHS", "Measured", "assess", "assess_apart", "draw_figures", "measure_study"]
+__all__ = ["EPOCHS", "Measured", "assess", "assess_apart", "draw_figures", "held_out_notes", "measure_study"]
+
+_FEW, _MANY = 0.02, 0.5  # shares of held-out rows, above what twins among the original's own rows explain
 
 EPOCHS = Measure("epochs", Family.PRIVACY, "Aggarwal & Yu 2005 published by epochs", lambda _: ()).finds(
     Number("epoch-change-smallest", "Fewest records behind a change between epochs", COUNT.more).means(
@@ -247,3 +250,30 @@ def draw_figures(study: Study, findings: Sequence[Finding]) -> tuple[Figure, ...
 def _privacy_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     order = list(Family)
     return tuple(sorted(findings, key=lambda finding: order.index(finding.family)))
+
+
+def held_out_notes(study: Study) -> tuple[str, ...]:
+    """Say how many held-out rows stand in the original as they are; refuse rows that mostly do.
+
+    Rows of people that the release was made from are no control: attacks would be compared with themselves. Tables of
+    few values have true twins, so the share of original rows that have one is taken off first.
+    """
+    if study.holdout is None or not study.holdout.size or not len(study.original):
+        return ()
+    original = row_keys(bits_of(column) for column in study.original.T)
+    held = row_keys(bits_of(column) for column in study.holdout.T)
+    found = int(np.isin(held, original).sum())
+    counts = np.unique(original, return_counts=True)[1]
+    twins = float(counts[counts > 1].sum() / len(original))
+    excess = found / len(held) - twins
+    if excess > _MANY:
+        raise OptionError(
+            f"{found} of {len(held)} held-out rows stand in the original as they are; hold out rows that the release "
+            "was not made from"
+        )
+    if excess > _FEW:
+        return (
+            f"{found} of {len(held)} held-out rows stand in the original as they are, more than its own twins explain; "
+            "where these are the same people, controls are too high and gains too low.",
+        )
+    return ()

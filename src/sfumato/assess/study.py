@@ -14,7 +14,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.assess.sizes import Sizes, choose_sizes
-from sfumato.core.errors import OptionError
 from sfumato.core.facts import Fact
 from sfumato.core.records import Layout, Records
 from sfumato.mechanisms.protocol import Workings
@@ -33,7 +32,6 @@ __all__ = [
     "Study",
     "bits_of",
     "drawn_note",
-    "held_out_notes",
     "holders_of",
     "once",
     "read_column",
@@ -54,7 +52,6 @@ Places = NDArray[np.int64]
 F = TypeVar("F", bound=Fact)
 T = TypeVar("T")
 _FARTHEST = 1e6  # standard deviations
-_FEW, _MANY = 0.02, 0.5  # shares of held-out rows, above what twins among the original's own rows explain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -376,30 +373,3 @@ def _clipped(values: Matrix) -> Matrix:
     if not values.size or max(abs(float(values.min())), abs(float(values.max()))) <= _FARTHEST:
         return values
     return np.clip(values, -_FARTHEST, _FARTHEST)
-
-
-def held_out_notes(study: Study) -> tuple[str, ...]:
-    """Say how many held-out rows stand in the original as they are; refuse rows that mostly do.
-
-    Rows of people that the release was made from are no control: attacks would be compared with themselves. Tables of
-    few values have true twins, so the share of original rows that have one is taken off first.
-    """
-    if study.holdout is None or not study.holdout.size or not len(study.original):
-        return ()
-    original = row_keys(bits_of(column) for column in study.original.T)
-    held = row_keys(bits_of(column) for column in study.holdout.T)
-    found = int(np.isin(held, original).sum())
-    counts = np.unique(original, return_counts=True)[1]
-    twins = float(counts[counts > 1].sum() / len(original))
-    excess = found / len(held) - twins
-    if excess > _MANY:
-        raise OptionError(
-            f"{found} of {len(held)} held-out rows stand in the original as they are; hold out rows that the release "
-            "was not made from"
-        )
-    if excess > _FEW:
-        return (
-            f"{found} of {len(held)} held-out rows stand in the original as they are, more than its own twins explain; "
-            "where these are the same people, controls are too high and gains too low.",
-        )
-    return ()

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sfumato.core.errors import OptionError, TableError, no_column, shown
+from sfumato.core.errors import OptionError, PrivacyRefusal, TableError, no_column, shown
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import check_columns
 from sfumato.tables.infer import is_mixed
+from sfumato.tables.persons import propose_person
 from sfumato.tables.rules import read_rules
 from sfumato.tables.schema import Field, Role, Schema
 
@@ -134,3 +135,15 @@ def _infer_rest(arrow: pa.Table, identifiers: tuple[str, ...], public: tuple[str
 def coarse_columns(schema: Schema) -> frozenset[str]:
     """Columns that leave at a wider level of their hierarchy."""
     return frozenset(field.name for field in schema.encoded if field.coarsened)
+
+
+def check_people(arrow: pa.Table, schema: Schema, *, person: str | None, rows_are_people: bool) -> None:
+    """Refuse to guess whether a row is a person where a column seems to say who the rows are about."""
+    if person is not None and rows_are_people:
+        raise OptionError("a person column and rows that are people exclude each other; leave one of them out")
+    if person is not None or rows_are_people or (proposed := propose_person(arrow, schema)) is None:
+        return
+    raise PrivacyRefusal(
+        f"column {proposed.column!r} seems to say who each row is about ({proposed}), and a level must count persons, "
+        f"not rows; add --person {proposed.column} (person=...), or --rows-are-people if each row is a person"
+    )

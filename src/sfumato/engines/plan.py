@@ -18,19 +18,20 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaE
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
-from sfumato.engines.columns import coarse_columns, drop_empty, empty_columns, schema_of
+from sfumato.engines.columns import check_people, coarse_columns, drop_empty, empty_columns, schema_of
 from sfumato.engines.linked import check_links, check_parts
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.coarsened import aggregated, coarsen, coarser
 from sfumato.tables.codec import MOST_CATEGORIES, Codec
+from sfumato.tables.found_rules import find_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions
-from sfumato.tables.persons import check_weights, persons_of_table, propose_person, refuse_weight
+from sfumato.tables.persons import check_weights, persons_of_table, refuse_weight
 from sfumato.tables.rare import Shared, check_way, share_values
 from sfumato.tables.recoding import Way
-from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, rules_within
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, rules_within
 from sfumato.tables.schema import Role, Schema
 from sfumato.version import __version__
 
@@ -193,20 +194,8 @@ def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
     return schema
 
 
-def check_people(arrow: pa.Table, schema: Schema, *, person: str | None, rows_are_people: bool) -> None:
-    """Refuse to guess whether a row is a person where a column seems to say who the rows are about."""
-    if person is not None and rows_are_people:
-        raise OptionError("a person column and rows that are people exclude each other; leave one of them out")
-    if person is not None or rows_are_people or (proposed := propose_person(arrow, schema)) is None:
-        return
-    raise PrivacyRefusal(
-        f"column {proposed.column!r} seems to say who each row is about ({proposed}), and a level must count persons, "
-        f"not rows; add --person {proposed.column} (person=...), or --rows-are-people if each row is a person"
-    )
-
-
-def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepared:
-    """Read levels and strata, hold rows out, and encode the rest; ``purpose`` names the chance that holds out."""
+def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
+    """Read levels and strata, hold rows out, and encode the rest."""
     traits, strata, randomness = plan.mechanism.traits, plan.strata, plan.randomness
     asked, schema = levels_of_table(plan.level, arrow, plan.schema, allow_level_1=traits.level_1)
     before, (arrow, schema) = schema, coarsen(arrow, schema)
@@ -214,7 +203,7 @@ def prepare(arrow: pa.Table, plan: Plan, *, purpose: str = "holdout") -> Prepare
     persons = persons_of_table(arrow, plan.schema)
     if persons is not None and schema != plan.schema and persons_of_table(arrow, schema) is None:
         raise OptionError("one column says who a row is about and which level it asks for; take another for the level")
-    kept, outside = _hold_out(arrow, plan.holdout, randomness, purpose, persons)
+    kept, outside = _hold_out(arrow, plan.holdout, randomness, persons)
     if outside is not None and not isinstance(plan.holdout, float):
         outside = coarsen(outside, before)[0]
     crowd = max(int(asked[kept].max(initial=0)), 2 if traits.floor is None else traits.floor)
@@ -340,7 +329,6 @@ def _hold_out(
     arrow: pa.Table,
     holdout: float | Any | None,
     randomness: Randomness,
-    purpose: str,
     persons: NDArray[np.int64] | None,
 ) -> tuple[NDArray[np.int64], pa.Table | None]:
     """Rows to sanitize and the table that was kept out; all rows of a person are on one side."""
@@ -352,7 +340,7 @@ def _hold_out(
     if not 0.0 < holdout < 1.0:
         raise OptionError("the share of rows to hold out must lie between 0 and 1; try 0.2")
     units = rows if persons is None else persons
-    drawn = randomness.generator(purpose).permutation(int(units.max()) + 1)
+    drawn = randomness.generator("holdout").permutation(int(units.max()) + 1)
     out = np.isin(units, drawn[: max(1, round(holdout * len(drawn)))])
     return rows[~out], arrow.take(pa.array(rows[out]))
 

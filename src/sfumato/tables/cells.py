@@ -49,6 +49,7 @@ __all__ = [
     "read_numbers",
     "write_codes",
     "write_numbers",
+    "written_type",
 ]
 
 EXACT = 2**53
@@ -85,6 +86,11 @@ TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 def is_span(kind: pa.DataType) -> bool:
     """Tell whether cells of this Arrow type are times of day or durations, which are counted in seconds."""
     return bool(pa.types.is_time(kind) or pa.types.is_duration(kind))
+
+
+def written_type(kind: pa.DataType) -> pa.DataType:
+    """Type that cells of a type are written in: views of texts as texts, which all kernels know."""
+    return pa.large_string() if pa.types.is_string_view(kind) else kind
 
 
 def plain(column: pa.ChunkedArray) -> pa.Array:

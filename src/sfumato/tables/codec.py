@@ -31,6 +31,7 @@ from sfumato.tables.cells import (
     read_numbers,
     write_codes,
     write_numbers,
+    written_type,
 )
 from sfumato.tables.field import DURATION_FORMATS, DateStep, Field, Kind
 from sfumato.tables.grid import (
@@ -285,7 +286,7 @@ def _fit_column(
         fill = tuple((share * CATEGORY_SCALE).tolist())
         end, extent = start + len(share), extent_of_labels(field)
         blocks = [Block(field.name, BlockKind.CATEGORY, start, end, fill, extent=extent)]
-        column = EncodedColumn(field, _written_type(cells.type), ())
+        column = EncodedColumn(field, written_type(cells.type), ())
         if many:
             blocks = [_code_block(field.name, start, codes[~absent], extent)]
     else:
@@ -295,7 +296,7 @@ def _fit_column(
         centre, unit = own_units(grid, mean, scale, field) or (None, None)
         within = extent_of_numbers(field, grid, mean, scale, cells.type)
         blocks = [Block(field.name, BlockKind.NUMBER, start, start + 1, (0.0,), centre, unit, within)]
-        column = EncodedColumn(field, _written_type(cells.type), (), grid, mean, scale)
+        column = EncodedColumn(field, written_type(cells.type), (), grid, mean, scale)
     if gaps or absent.any():
         blocks.append(Block(field.name, BlockKind.MISSING, blocks[0].stop, blocks[0].stop + 1))
     return dataclasses.replace(column, blocks=tuple(blocks), gap=gap_of_cells(array, absent))
@@ -317,10 +318,6 @@ def _code_block(name: str, start: int, codes: NDArray[np.int64], extent: Extent)
     origin, unit = (float(codes.mean()), float(codes.std())) if len(codes) else (0.0, 1.0)
     extent = dataclasses.replace(extent, origin=origin, unit=unit or 1.0)
     return Block(name, BlockKind.CODE, start, start + 1, (0.0,), extent=extent)
-
-
-def _written_type(kind: pa.DataType) -> pa.DataType:
-    return pa.large_string() if pa.types.is_string_view(kind) else kind
 
 
 def _read_column(cells: pa.ChunkedArray, column: EncodedColumn) -> CellsRead:

@@ -12,11 +12,14 @@ from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
 
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.workbook import MOST_CELLS, Sheet, column_of_cells
 
-__all__ = ["SQLITE", "read_sqlite", "without_cells", "write_sqlite"]
+__all__ = ["SQLITE", "answered", "read_sqlite", "without_cells", "write_sqlite"]
 
 SQLITE = (".sqlite", ".sqlite3", ".db")
 """Endings of SQLite files that are read."""
@@ -167,3 +170,22 @@ def without_cells(said: str, query: str) -> str:
         if known or kept[-1:] != [_LEFT_OUT]:
             kept.append(word if known else _LEFT_OUT)
     return " ".join(kept) if any(word != _LEFT_OUT for word in kept) else ""
+
+
+def answered(url: str, query: str) -> tuple[list[str], list[Any]]:
+    """Names and columns of what a database answers to a query, through SQLAlchemy."""
+    try:
+        import sqlalchemy
+    except ImportError:
+        raise OptionError("reading a database needs SQLAlchemy; install sfumato[sql]") from None
+    try:
+        engine = sqlalchemy.create_engine(url)
+        with engine.connect() as connection:
+            result = connection.execute(sqlalchemy.text(query))
+            names = [str(name) for name in result.keys()]  # noqa: SIM118 (a result, not a dict)
+            columns = list(zip(*result.fetchall(), strict=True)) or [()] * len(names)
+    except (sqlalchemy.exc.SQLAlchemyError, ImportError) as error:  # its own words may hold a password or a cell
+        said = without_cells(str(getattr(error, "orig", None) or ""), query)
+        told = f"the database could not answer ({said or type(error).__name__})"
+        raise TableError(f"{told}; check URL, driver and query") from None
+    return names, columns

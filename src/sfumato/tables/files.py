@@ -12,7 +12,6 @@ import gzip
 import io
 import sys
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -26,7 +25,7 @@ import pyarrow.parquet
 
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text, plain
-from sfumato.tables.databases import SQLITE, read_sqlite, without_cells, write_sqlite
+from sfumato.tables.databases import SQLITE, answered, read_sqlite, write_sqlite
 from sfumato.tables.header import check_names, header_of, name_columns
 from sfumato.tables.numerals import Numerals, plain_numerals
 from sfumato.tables.spreadsheet import quote_formulas, write_opendocument
@@ -305,25 +304,8 @@ def _checked(table: pa.Table, name: str) -> pa.Table:
 
 def read_sql(url: str, query: str) -> tuple[pa.Table, FileForm]:
     """Read the rows of a query from a database, through SQLAlchemy."""
-    try:
-        import sqlalchemy
-    except ImportError:
-        raise OptionError("reading a database needs SQLAlchemy; install sfumato[sql]") from None
-    try:
-        engine = sqlalchemy.create_engine(url)
-        with engine.connect() as connection:
-            result = connection.execute(sqlalchemy.text(query))
-            names = [str(name) for name in result.keys()]  # noqa: SIM118 (a result, not a dict)
-            columns = list(zip(*result.fetchall(), strict=True)) or [()] * len(names)
-    except (sqlalchemy.exc.SQLAlchemyError, ImportError) as error:  # its own words may hold a password or a cell
-        said = without_cells(str(getattr(error, "orig", None) or ""), query)
-        told = f"the database could not answer ({said or type(error).__name__})"
-        raise TableError(f"{told}; check URL, driver and query") from None
+    names, columns = answered(url, query)
     check_names(names, "the query's result")
-    return _checked(pa.table(_arrays(names, columns), names=names), "the query's result"), FileForm(FileFormat.CSV)
-
-
-def _arrays(names: list[str], columns: Iterable[Any]) -> list[pa.Array]:
     arrays = []
     for name, column in zip(names, columns, strict=True):
         try:
@@ -332,7 +314,7 @@ def _arrays(names: list[str], columns: Iterable[Any]) -> list[pa.Array]:
             raise TableError(
                 f"column {name!r} of the query's result mixes types; cast it to one in the query"
             ) from None
-    return arrays
+    return _checked(pa.table(arrays, names=names), "the query's result"), FileForm(FileFormat.CSV)
 
 
 def write_file(table: pa.Table, path: Path, form: FileForm, *, spreadsheet_safe: bool = False) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.tables.cells import gap_of_cells, is_text, plain, read_codes, write_codes
+from sfumato.tables.cells import gap_of_cells, is_text, plain, read_codes, write_codes, written_type
 from sfumato.tables.coarsened import hierarchy_of
 from sfumato.tables.codec import MOST_CATEGORIES
 from sfumato.tables.field import Category, Domain, Field, Kind
@@ -113,7 +113,7 @@ class Recoding:
         texts = all(isinstance(category, str) for category in labels)
         if texts and not is_text(own):
             return pa.string()
-        return pa.large_string() if pa.types.is_string_view(kind) else kind
+        return written_type(kind)
 
 
 def recode(table: pa.Table, recodings: Collection[Recoding]) -> pa.Table:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import FormulaTexts
-from sfumato.tables.cells import NUMBER, is_text
+from sfumato.tables.cells import NUMBER, is_text, written_type
 from sfumato.tables.workbook import as_text, refuse_unfit
 
 __all__ = ["FormulaCount", "quote_formulas", "unquote_formulas", "unquoted_names", "write_opendocument"]
@@ -78,7 +78,7 @@ def _texts(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array | N
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not is_text(kind):
         return None
-    return column.cast(pa.large_string() if pa.types.is_string_view(kind) else kind)
+    return column.cast(written_type(kind))
 
 
 def _are_formulas(texts: pa.Array) -> pa.Array:

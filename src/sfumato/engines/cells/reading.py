@@ -43,9 +43,9 @@ class Run:
         return f"Run({len(self)} rows)"
 
 
-def read_runs(source: Source, *, first: int = 0) -> Iterator[Run]:
+def read_runs(source: Source) -> Iterator[Run]:
     """Runs of a source from its first row to its last; how long they are hangs on the number of columns alone."""
-    names = source.schema.names
+    names, first = source.schema.names, 0
     rows = int(np.clip(_RUN_CELLS // max(1, len(names)), _FEWEST_ROWS, _MOST_ROWS))
     for table in runs_of_rows(source.batches(names, rows), rows):
         yield Run(table, np.arange(first, first + table.num_rows))

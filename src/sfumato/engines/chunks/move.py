@@ -18,7 +18,7 @@ from sfumato.engines.chunks.source import Source
 from sfumato.mechanisms.geometry.key import Key, Mult
 from sfumato.mechanisms.geometry.move import Spacing
 from sfumato.mechanisms.geometry.transformations import hybrid
-from sfumato.tables.cells import absent_cells, is_number, is_text, numbers_of_cells, plain, write_numbers
+from sfumato.tables.cells import absent_cells, is_number, is_text, numbers_of_cells, plain, write_numbers, written_type
 from sfumato.tables.dates import write_seconds
 from sfumato.tables.field import DURATION_FORMATS, DateStep, Domain, Field, Kind, Role
 from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
@@ -171,8 +171,7 @@ def _is_readable(kind: pa.DataType) -> bool:
 
 def _plain(schema: pa.Schema, name: str) -> pa.DataType:
     kind = schema.field(name).type
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return pa.large_string() if pa.types.is_string_view(kind) else kind
+    return written_type(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 _TILE = 8_192  # rows that are moved at once, so that their numbers stay in the cache from step to step

@@ -14,9 +14,9 @@ from sfumato.core.facts import Fact
 from sfumato.core.randomness import Randomness
 from sfumato.engines.chunks import transform_file
 from sfumato.engines.chunks.source import Source
-from sfumato.engines.columns import schema_of
+from sfumato.engines.columns import check_people, schema_of
 from sfumato.engines.outcome import Comparison, Outcome
-from sfumato.engines.plan import Plan, Prepared, check_people, prepare
+from sfumato.engines.plan import Plan, Prepared, prepare
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.protocol import Mechanism, Sanitized

@@ -19,7 +19,7 @@ from sfumato.engines.parties.ledger import Leak
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.ring import possible
 from sfumato.engines.parties.session import Session
-from sfumato.tables.cells import absent_cells, codes_of_cells, is_text, numbers_of_cells, plain
+from sfumato.tables.cells import absent_cells, codes_of_cells, is_text, numbers_of_cells, plain, written_type
 from sfumato.tables.codec import MOST_CATEGORIES, Codec, EncodedColumn
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.grid import WIDEST, Grid, extent_of_labels, extent_of_numbers, fit_grid
@@ -135,7 +135,7 @@ def _read(cells: pa.ChunkedArray, field: Field) -> ReadColumn:
     """Read this owner's cells of a column; an owner may have none that is not missing."""
     if not absent_cells(plain(cells), field.missing).all():
         complete_field(field, cells)  # refuses types that do not go with the kind
-    kind = pa.large_string() if pa.types.is_string_view(cells.type) else cells.type
+    kind = written_type(cells.type)
     if field.kind in _CATEGORICAL:
         codes, absent = codes_of_cells(cells, field)
         return ReadColumn(field, kind, None, codes[~absent], int(absent.sum()))
