@@ -13,6 +13,8 @@ import pytest
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
     Alike,
+    BasketsRandomized,
+    BasketsReleased,
     Blocked,
     Chained,
     ComponentNoise,
@@ -83,6 +85,10 @@ SEEN: dict[str, str] = {
     "swap": "window+- within~ swapped.window+-",
     "swap-leaves": "leaf+ within~ swapped.within~ swapped.columns~ swapped.target~ swapped.smallest-",
     "translate": "deviations< enhance+-",
+    "baskets-cut": "cutoff+- gamma~ insert~ keep~ operator~",
+    "baskets-usual-sizes": (
+        "cutoff~ gamma~ insert~ keep~ operator~ baskets-randomized.insert+ baskets-randomized.chosen~"
+    ),
     "laplace-pca in groups": (
         "b~ grouping~ groups+- guarantee~ k~ rho1~ rho2~ component-noise.scale+- component-noise.rho1+ "
         "component-noise.grid+ grouped.algorithm~ grouped.asked_min- grouped.asked_max+"
@@ -146,7 +152,13 @@ def certificates() -> dict[str, Certificate]:
     walk = the(Chained, found["chain"], columns=("town", "ill", "age", "pay", "smoker", "born"))
     class_wise = the(Grouped, found["classwise"])
     chosen = dataclasses.replace(class_wise, algorithm=f"{class_wise.algorithm}, chosen by trial")
+    cut = BasketsRandomized("cut-and-paste", 12, None, 0.1, 4, None, 9, 9.31569088758401, declared=False, chosen=False)
+    sizes = the(BasketsRandomized, found["baskets-sizes"], chosen=True)
     return found | {
+        "baskets-cut": redrawn(
+            found["baskets-randomize"], cut, BasketsReleased(72, 12, 224), operator="cut-and-paste", cutoff=4
+        ),
+        "baskets-usual-sizes": redrawn(found["baskets-sizes"], sizes, operator="usual", gamma=None),
         "laplace-pca in groups": redrawn(bare, seven, k=None, groups=7),
         "laplace-pca of records": redrawn(pca, loud, rho1=0.01, guarantee="record"),
         "condense in scores": redrawn(found["condense"], Scored(2, 8), scores="normal"),
@@ -291,3 +303,24 @@ def test_every_column_that_a_fact_names_is_in_the_table(name: str) -> None:
     for column in columns:
         there = [each if each != column else "other" for each in columns]
         assert columns_check(certificate, there).holds == (column not in named), column
+
+
+def test_columns_that_were_dropped_are_not_in_the_table() -> None:
+    certificate = golden("condense")
+    columns = ["age", "pay", "town", "smoker", "born", "ill"]
+    for dropped in ("name", "level"):
+        check = columns_check(certificate, [*columns, dropped])
+        assert (check.holds, check.detail) == (False, "1 columns that were dropped are in the table")
+    rare = redrawn(certificate, the(RareValues, certificate, dropped=("hobby",)))
+    assert columns_check(rare, columns).detail == (
+        "1 columns that facts name are in the table, 3 that were dropped are not"
+    )
+    assert columns_check(rare, [*columns, "hobby"]).detail == "1 columns that were dropped are in the table"
+    assert columns_check(certificate, columns[:4]).detail == "1 columns that facts name are not in the table"
+
+
+@pytest.mark.parametrize("name", ["condense", "noise", "stream-first"])
+def test_facts_count_no_more_columns_than_the_table_has(name: str) -> None:
+    columns = ["a", "b", "born"]
+    assert columns_check(golden(name), columns).holds
+    assert columns_check(golden(name), columns[1:]).detail == "the facts count 3 columns and the table has 2"

@@ -199,7 +199,7 @@ def _fits_groups(mechanism: Any, facts: Sequence[Fact]) -> bool:
 
 def _fits_chain(mechanism: Any, facts: Sequence[Fact]) -> bool:
     where = "".join(fact.where for fact in _all(RowsDrawn, facts))
-    named = dict.fromkeys(name for name, _, _ in (parse_conditions(where) if where else ()))
+    named = dict.fromkeys(name for name, _, _ in parse_conditions(where))
     chained, head = _the(Chained, facts), tuple(dict.fromkeys([*named, *(mechanism.order or ())]))
     return bool(
         chained.k == max(mechanism.k, chained.asked_max)

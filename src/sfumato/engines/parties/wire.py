@@ -256,7 +256,7 @@ def difference(mine: Hello, theirs: Hello, name: str) -> str | None:
         return f"party {name!r} has other settings than this party; agree on them and start all parties again"
     ours, other = dict(_flat(mine.settings)), dict(_flat(theirs.settings))
     for key in (*ours, *other):
-        if ours.get(key) != other.get(key) or (key in ours) != (key in other):
+        if ours.get(key) != other.get(key):
             return (
                 f"party {name!r} has {_said(key, other)} and this party {_said(key, ours)}; agree on one and start "
                 "all parties again"
