@@ -1,27 +1,23 @@
-"""Facts that cannot be, alone or together, bear no certificate; at the edge of what can be they do."""
+"""Facts that cannot be together bear no certificate; at the edge of what can be they do."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import pytest
 
-from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
+    BasketPersons,
+    BasketsReleased,
     BoundsKept,
     Celled,
     Chained,
     ClassPure,
-    ColumnRulesKept,
     ColumnsDropped,
     ComponentNoise,
-    CountsKept,
     DatesCoarsened,
     DespitePolicy,
     DomainsObserved,
-    Drawn,
-    Enhanced,
     EpochPublished,
     Fact,
     Grouped,
@@ -35,6 +31,8 @@ from sfumato.core.facts import (
     RareValues,
     RowsDrawn,
     RowsKept,
+    RulesBlocked,
+    RulesHidden,
     Sampled,
     Scored,
     Shuffled,
@@ -45,10 +43,9 @@ from sfumato.core.facts import (
     Transformed,
     Unchanged,
     Unmeasured,
-    Untouched,
     WeightsScaled,
 )
-from sfumato.privacy.coherence import check_facts
+from tests.privacy.test_possible import refusal
 
 GROUPED = Grouped("MDAV", 20, 4, 5, 5, 5, 0, 0, 0, 0)
 CHAINED = Chained(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 5, 5, 0, 0, 40)
@@ -57,168 +54,7 @@ RARE = RareValues("pool", 2, 3, 1, 1, 0, 0)
 NOISED = Noised("gaussian", "additive", 0.5, 3, False, 0.001)
 PARTS = ComponentNoise("laplace", 0.2, 3, "component", 0.001, 0.001)
 MADE = Synthesized("mean and covariance", "uniform along eigenvectors", 20)
-
-POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
-    (GROUPED, {}, True),
-    (GROUPED, {"groups": 1, "smallest": 20}, True),
-    (GROUPED, {"groups": 0}, False),
-    (GROUPED, {"groups": 5}, False),
-    (GROUPED, {"asked_max": 20}, True),
-    (GROUPED, {"asked_max": 21}, False),
-    (GROUPED, {"asked_min": 4, "asked_max": 4}, True),
-    (GROUPED, {"asked_min": 6, "asked_max": 5}, False),
-    (GROUPED, {"asked_min": 6, "asked_max": 6}, False),
-    (GROUPED, {"asked_min": 6, "asked_max": 6, "violations": 1}, True),
-    (GROUPED, {"asked_min": 0}, False),
-    (GROUPED, {"asked_min": 1, "asked_max": 1}, True),
-    (GROUPED, {"violations": -1}, False),
-    (GROUPED, {"asked_min": 3, "smallest": 3, "tiny": 1}, True),
-    (GROUPED, {"asked_min": 3, "smallest": 3, "tiny": 4}, True),
-    (GROUPED, {"asked_min": 3, "smallest": 3, "tiny": 5}, False),
-    (GROUPED, {"asked_min": 3, "smallest": 3, "tiny": 0}, False),
-    (GROUPED, {"asked_min": 4, "smallest": 4, "tiny": 1}, False),
-    (GROUPED, {"asked_min": 1, "smallest": 1, "tiny": 2, "alone": 2, "alike": 2}, True),
-    (GROUPED, {"asked_min": 1, "smallest": 1, "tiny": 2, "alone": 3, "alike": 3}, False),
-    (GROUPED, {"asked_min": 1, "smallest": 1, "tiny": 2, "alone": 2, "alike": 1}, False),
-    (GROUPED, {"asked_min": 1, "smallest": 1, "tiny": 2, "alone": 0, "alike": 0}, False),
-    (GROUPED, {"asked_min": 1, "smallest": 1, "tiny": 2, "alone": 2, "alike": None}, True),
-    (GROUPED, {"asked_min": 2, "smallest": 2, "tiny": 2, "alone": 1, "alike": 1}, False),
-    (GROUPED, {"alike": 20}, True),
-    (GROUPED, {"alike": 21}, False),
-    (CHAINED, {}, True),
-    (CHAINED, {"columns": ()}, False),
-    (CHAINED, {"columns": ("a", "a")}, False),
-    (CHAINED, {"columns": ("a", "b", "c")}, False),
-    (CHAINED, {"leaves": (2, 4)}, True),
-    (CHAINED, {"leaves": (2, 5)}, False),
-    (CHAINED, {"leaves": (2, 0)}, False),
-    (CHAINED, {"leaves": (2,)}, False),
-    (CHAINED, {"smallest": (6, 5, 5)}, False),
-    (CHAINED, {"alike": (2, 3)}, True),
-    (CHAINED, {"alike": (3, 0)}, False),
-    (CHAINED, {"alike": (-1, 0)}, False),
-    (CHAINED, {"alike": ()}, False),
-    (CHAINED, {"regressed": ("b",)}, True),
-    (CHAINED, {"regressed": ("a",)}, False),
-    (CHAINED, {"regressed": ("b", "b")}, False),
-    (CHAINED, {"regressed": ("a", "b"), "twice": ("b",)}, True),
-    (CHAINED, {"regressed": ("a", "b"), "twice": ("a",)}, False),
-    (CHAINED, {"twice": ("b",)}, False),
-    (CHAINED, {"k": 2}, True),
-    (CHAINED, {"k": 1}, False),
-    (CHAINED, {"k": 6}, False),
-    (CHAINED, {"asked_max": 20}, True),
-    (CHAINED, {"asked_max": 21}, False),
-    (CHAINED, {"asked_max": 6, "k": 6}, True),
-    (CHAINED, {"asked_min": 6, "asked_max": 5}, False),
-    (CHAINED, {"asked_min": 6, "asked_max": 6}, False),
-    (CHAINED, {"asked_min": 6, "asked_max": 6, "violations": 1}, True),
-    (CHAINED, {"leaf": 6}, False),
-    (CHAINED, {"kept": 1}, False),
-    (CHAINED, {"kept": 20, "moved": 20}, True),
-    (KEPT, {}, True),
-    (KEPT, {"asked_max": 5}, True),
-    (KEPT, {"asked_max": 4}, False),
-    (KEPT, {"k": 0}, False),
-    (KEPT, {"pseudo": 4}, True),
-    (KEPT, {"pseudo": 5}, False),
-    (KEPT, {"short": 5}, False),
-    (KEPT, {"groups": 0, "pseudo": 0}, False),
-    (KEPT, {"smallest": 4}, False),
-    (KEPT, {"smallest": 4, "short": 1}, True),
-    (KEPT, {"smallest": 3, "short": 1, "tiny": 1}, True),
-    (KEPT, {"smallest": 3, "short": 1}, False),
-    (KEPT, {"smallest": 5, "tiny": 1}, False),
-    (KEPT, {"smallest": 0, "short": 1, "tiny": 1}, False),
-    (KEPT, {"short": 1}, True),
-    (RARE, {}, True),
-    (RARE, {"k": 1}, False),
-    (RARE, {"cells": 0}, False),
-    (RARE, {"way": "keep"}, False),
-    (RARE, {"way": "keep", "categories": 0, "cells": 0}, True),
-    (RARE, {"way": "keep", "categories": 0, "cells": 0, "filled": 1}, False),
-    (RARE, {"way": "keep", "categories": 0, "cells": 0, "dropped": ("a",)}, False),
-    (RARE, {"columns": 0}, False),
-    (RARE, {"columns": 0, "categories": 0}, True),
-    (RARE, {"columns": 0, "categories": 0, "cells": 0}, False),
-    (RARE, {"columns": 0, "categories": 0, "shown": 1}, False),
-    (RARE, {"columns": 0, "categories": 0, "cells": 0, "dropped": ("a",)}, True),
-    (RARE, {"dropped": ("a", "a")}, False),
-    (NOISED, {}, True),
-    (NOISED, {"size": 0.0}, False),
-    (NOISED, {"grid": 0.0}, False),
-    (NOISED, {"columns": 1}, True),
-    (NOISED, {"columns": 0}, False),
-    (PARTS, {}, True),
-    (PARTS, {"scale": 0.0}, False),
-    (PARTS, {"components": 1}, True),
-    (PARTS, {"components": 0}, False),
-    (PARTS, {"rho1": 0.0}, False),
-    (PARTS, {"rho1": 1.0}, False),
-    (PARTS, {"grid": 0.0}, False),
-    (Enhanced(0.5, 1), {}, True),
-    (Enhanced(0.5, 1), {"share": 1.0}, True),
-    (Enhanced(0.5, 1), {"share": 0.0}, False),
-    (Enhanced(0.5, 1), {"share": 1.5}, False),
-    (Enhanced(0.5, 1), {"rows": 0}, False),
-    (Scored(1, 2), {}, True),
-    (Scored(1, 2), {"columns": 0}, False),
-    (Scored(1, 2), {"k": 1}, False),
-    (Untouched(1, 0), {}, True),
-    (Untouched(0, 1), {}, True),
-    (Untouched(0, 0), {}, False),
-    (CountsKept(0, 0), {}, False),
-    (BoundsKept(("a",)), {}, True),
-    (BoundsKept(()), {}, False),
-    (WeightsScaled("a", 1.0, 0.1), {}, True),
-    (WeightsScaled("a", 1.0, 0.1), {"total": 0.0}, False),
-    (WeightsScaled("a", 1.0, 0.1), {"step": 0.0}, False),
-    (DatesCoarsened(("a", "b")), {}, True),
-    (DatesCoarsened(()), {}, False),
-    (DatesCoarsened(("a", "a")), {}, False),
-    (ColumnRulesKept(("a <= b",)), {}, True),
-    (ColumnRulesKept(()), {}, False),
-    (ColumnRulesKept(("a <= b", "a <= b")), {}, False),
-    (Transformed(("add",), ("a",), 1), {}, True),
-    (Transformed(("add",), ("a",), 1), {"columns": ()}, False),
-    (Transformed(("add",), ("a",), 1), {"operations": ()}, False),
-    (Transformed(("add",), ("a",), 1), {"operations": ("add", "shear")}, False),
-    (PersonRowsBounded(1), {}, True),
-    (PersonRowsBounded(0), {}, False),
-    (PersonsLinked("a", 1, 1), {}, True),
-    (PersonsLinked("a", 0, 1), {}, False),
-    (PersonsLinked("a", 1, 0), {}, False),
-    (PersonsLinked("a", 1, 1, ("b", "b")), {}, False),
-    (RowsKept(1, 0, False), {}, True),
-    (RowsKept(0, 0, True), {}, True),
-    (RowsKept(1, 0, True), {}, False),
-    (ClassPure("a", 1), {}, True),
-    (ClassPure("a", 0), {}, False),
-    (Stratified("a", 1, False), {}, True),
-    (Stratified("a", 0, False), {}, False),
-    (RowsDrawn(1, 1), {}, True),
-    (RowsDrawn(0, 1), {}, False),
-    (RowsDrawn(1, 0), {}, False),
-    (Drawn("release", "ChaCha20"), {}, True),
-    (Drawn("rehearsal", "PCG64"), {}, True),
-    (Drawn("release", "PCG64"), {}, False),
-    (Drawn("rehearsal", "ChaCha20"), {}, False),
-]
-
-
-def refusal(*facts: Fact) -> str:
-    try:
-        check_facts(facts)
-    except PrivacyRefusal as told:
-        return str(told)
-    return ""
-
-
-@pytest.mark.parametrize(("fact", "entries", "can_be"), POSSIBLE, ids=lambda each: getattr(each, "fact", None))
-def test_a_fact_that_cannot_be_contradicts_itself(fact: Fact, entries: dict[str, Any], can_be: bool) -> None:
-    said = refusal(dataclasses.replace(fact, **entries))
-    assert ("contradicts itself" in said) == (not can_be), said
-
+HIDDEN = RulesHidden("consequent", 1, 0.5, 0.5, 1, 0)
 
 LINKED = (PersonsApart(10, 0), PersonsLinked("who", 10, 2), GROUPED, MADE)
 EPOCH = EpochPublished(1, 0, 0, 20, 5)
@@ -294,6 +130,16 @@ TOGETHER: list[tuple[tuple[Fact, ...], str]] = [
     ((Transformed(("add",), ("a", "a"), 1),), "about a column"),
     ((ColumnsDropped(("a",), (), ()), Transformed(("add",), ("a",), 1)), "about a column"),
     ((DomainsObserved(("a",)),), ""),
+    ((BasketsReleased(10, 5, 9), HIDDEN, BasketPersons(5, 2)), ""),
+    ((BasketsReleased(10, 5, 9), HIDDEN, BasketPersons(10, 1)), ""),
+    ((BasketsReleased(10, 5, 9), HIDDEN, BasketPersons(11, 1)), "about baskets"),
+    ((BasketsReleased(10, 5, 9), HIDDEN, BasketPersons(4, 2)), "about baskets"),
+    ((BasketsReleased(10, 5, 9, 1), HIDDEN), "about baskets"),
+    ((BasketsReleased(10, 5, 9, 1), RulesBlocked(1, 0.5, 0.5, 0.0)), ""),
+    ((BasketsReleased(10, 5, 9), RulesBlocked(1, 0.5, 0.5, 0.0)), "about baskets"),
+    ((BasketsReleased(10, 5, 9),), "about baskets"),
+    ((HIDDEN,), "about baskets"),
+    ((BasketPersons(5, 2),), "about baskets"),
     ((GROUPED, Shuffled(21)), "the number of rows"),
     ((GROUPED, MADE, RowsDrawn(20, 30)), "the number of rows"),
     ((GROUPED, dataclasses.replace(MADE, rows=30), Shuffled(30), RowsDrawn(20, 30)), ""),
