@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sfumato.collect.limits import AT_LEAST
 from sfumato.collect.store import AnswerStore
 from sfumato.collect.survey import Question, Survey
@@ -69,8 +71,6 @@ def figures(found: Mapping[str, Reconstruction | TooFew]) -> dict[str, dict[str,
 
 
 def _reconstruct(question: Question, tally: Mapping[int, int]) -> Reconstruction:
-    import numpy as np
-
     from sfumato.core.threads import one_thread
     from sfumato.mine.reconstruct import reconstruct
 

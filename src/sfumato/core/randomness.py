@@ -12,10 +12,8 @@ import secrets
 import zlib
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
+import numpy as np
 
 __all__ = ["Mode", "Randomness"]
 
@@ -69,8 +67,6 @@ class Randomness:
         With a seed it may begin ``after`` so many uniform numbers, as if they had been drawn; without one its numbers
         are then others, which nobody can tell.
         """
-        import numpy as np
-
         if self.seed is None:
             from randomgen import ChaCha
 

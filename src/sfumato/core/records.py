@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from sfumato.core.coordinates import CellsByColumn
 
@@ -92,8 +92,6 @@ class Block:
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """Places of the categories of records that have these coordinates, of a `BlockKind.CODE`: the nearest one."""
-        import numpy as np
-
         assert self.extent is not None
         found = np.rint(values[:, self.start] * self.extent.unit + self.extent.origin)
         return np.clip(found, 0, len(self.extent.labels) - 1).astype(np.int64)
@@ -101,8 +99,6 @@ class Block:
     def coordinates(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """Coordinates of categories, of a `BlockKind.CODE`."""
         assert self.extent is not None
-        import numpy as np
-
         return np.asarray((places - self.extent.origin) / self.extent.unit, dtype=np.float64)
 
 
@@ -225,8 +221,6 @@ class Records:
             raise ValueError(f"there are {n} records and {len(self.persons)} of them say whom they are about")
         if any(each.codes.shape != (n,) for each in self.answers):
             raise ValueError(f"there are {n} records and another number of answers")
-        import numpy as np
-
         if isinstance(self.coordinates, np.ndarray):
             self.coordinates.setflags(write=False)
         for array in (self.levels, self.strata, *(() if self.persons is None else (self.persons,))):
@@ -235,8 +229,6 @@ class Records:
     @property
     def values(self) -> NDArray[np.float64]:
         """Coordinates of all records."""
-        import numpy as np
-
         return self.coordinates if isinstance(self.coordinates, np.ndarray) else self.coordinates.values
 
     def __len__(self) -> int:
@@ -244,8 +236,6 @@ class Records:
 
     def take(self, rows: NDArray[np.int64]) -> Records:
         """Some of the records."""
-        import numpy as np
-
         return dataclasses.replace(
             self,
             coordinates=self.coordinates[rows]

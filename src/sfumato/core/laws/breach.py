@@ -9,7 +9,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.amplification import downward_bound, upward_bound
@@ -17,10 +20,6 @@ from sfumato.core.laws.channel import blocks, has_form, is_large, spread, tellin
 from sfumato.core.laws.operators import Operator, likelihoods
 from sfumato.core.laws.properties import holds
 from sfumato.core.laws.spec import NoiseSpec
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = [
     "Breach",
@@ -52,8 +51,6 @@ def posterior(operator: Operator, prior: NDArray[np.float64], output: int) -> ND
     >>> posterior(KeepOrReplace(3, 0.5), np.array([0.5, 0.25, 0.25]), 1)
     array([0.4, 0.4, 0.2])
     """
-    import numpy as np
-
     joint = likelihoods(operator, np.array([output]))[0] * prior
     total = joint.sum()
     if not total > 0:
@@ -87,8 +84,6 @@ def worst_outputs(operator: Operator, prior: NDArray[np.float64], mask: NDArray[
     at. Of equals the first is named. Cost O(outputs * size); on a large domain O(size) where the law has a form for
     it, and probabilities then have an error of about 1e-16 over that of the output.
     """
-    import numpy as np
-
     found = None
     for outputs, yes, no in _parts(operator, prior, mask):
         can = yes + no > 0
@@ -108,8 +103,6 @@ def _parts(
     operator: Operator, prior: NDArray[np.float64], mask: NDArray[np.bool_]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
     """Outputs with their joint chances with the property and with its opposite, in proportion for each output."""
-    import numpy as np
-
     if is_large(operator) and has_form(operator):
         with_it, without = (spread(operator, np.where(which, prior, 0.0)) for which in (mask, ~mask))
         yield np.array(telling_outputs(operator)), with_it, without

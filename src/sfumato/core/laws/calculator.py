@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.amplification import downward_bound, upward_bound
 from sfumato.core.laws.breach import Breach, answer_breach, percent, verdict
 from sfumato.core.laws.solve import Solution, solve
 from sfumato.core.laws.spec import NoiseSpec
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["Calculation", "breach"]
 
@@ -146,8 +145,6 @@ def breach(
 
 def _prior(given: Any, spec: NoiseSpec, *, needed: bool) -> NDArray[np.float64] | None:
     """Prior that was given; none where nobody asks for it and the domain is too large to write it out."""
-    import numpy as np
-
     from sfumato.core.laws.channel import can_be_counted
     from sfumato.core.laws.priors import read_prior, uniform_prior
 

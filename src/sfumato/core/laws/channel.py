@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.exact import share
@@ -14,10 +16,6 @@ from sfumato.core.laws.membership import Membership
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
 from sfumato.core.laws.operators import Additive, Operator, likelihoods
 from sfumato.core.laws.priors import MOST
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = [
     "MOST_PAIRS",
@@ -76,8 +74,6 @@ def blocks(operator: Operator) -> Iterator[tuple[NDArray[np.int64], NDArray[np.f
     chances : array (m, 1)
         Times the likelihoods they are P[output | input]; outputs beyond an end of the domain count with the end.
     """
-    import numpy as np
-
     outputs, size = telling_outputs(operator), operator.size
     if len(outputs) * size > MOST_PAIRS:
         raise OptionError(
@@ -110,15 +106,13 @@ def spread(operator: Operator, weights: NDArray[np.float64]) -> NDArray[np.float
     Of Laplace noise the outputs beyond the ends are left out. Where no input of positive weight leads to an output the
     sum is exactly 0; else windows are differences of running sums, off by about 1e-16 of all weights.
     """
-    import numpy as np
-
     if isinstance(operator, KeepOrReplace):
         keep, other = (float(chance) for chance in operator.chances)
         return np.asarray(other * (weights.sum() - weights) + keep * weights, dtype=np.float64)
     if isinstance(operator, Mixture):
         weight = share("weight", operator.weight)
         rest = float((1 - weight) / operator.size)
-        inner = cast("Operator", operator.of)
+        inner = operator.of
         return np.asarray(float(weight) * spread(inner, weights) + rest * weights.sum(), dtype=np.float64)
     if isinstance(operator, Membership):
         return np.asarray(np.bincount(operator.cells, weights=weights), dtype=np.float64)
@@ -138,8 +132,6 @@ def spread(operator: Operator, weights: NDArray[np.float64]) -> NDArray[np.float
 
 def noise_entropy(operator: Operator) -> float:
     """H(Y|X) in bits, which is the same for every input: that of the noise."""
-    import numpy as np
-
     if isinstance(operator, Membership):
         return 0.0
     if isinstance(operator, Additive):
@@ -167,16 +159,12 @@ def answer_entropy(operator: Operator, chances: NDArray[np.float64]) -> float:
 
 def entropy(chances: NDArray[np.float64]) -> float:
     """Entropy in bits."""
-    import numpy as np
-
     some = chances[chances > 0]
     return float(-(some * np.log2(some)).sum()) + 0.0
 
 
 def _windows(weights: NDArray[np.float64], width: int) -> NDArray[np.float64]:
     """Sum each window of a width; a window without positive weight is exactly 0."""
-    import numpy as np
-
     sums = np.concatenate([[0.0], np.cumsum(weights)])
     counts = np.concatenate([[0], np.cumsum(weights > 0)])
     some = counts[width:] > counts[:-width]
@@ -185,7 +173,6 @@ def _windows(weights: NDArray[np.float64], width: int) -> NDArray[np.float64]:
 
 def _two_sided(weights: NDArray[np.float64], decay: float) -> NDArray[np.float64]:
     """Sum weights times tanh(d/2) e^(-d |distance|), by one pass from either side."""
-    import numpy as np
     from scipy.signal import lfilter
 
     ratio = math.exp(-decay)
@@ -239,8 +226,6 @@ def uncertainty(operator: Operator, prior: NDArray[np.float64]) -> Uncertainty:
     >>> known.before, known.after, known.privacy, known.loss
     (2.0, 1.0, 2.0, 0.5)
     """
-    import numpy as np
-
     before = entropy(prior)
     if is_large(operator) and has_form(operator):  # H(X|Y) = H(X) + H(Y|X) - H(Y)
         answers = answer_entropy(operator, spread(operator, prior))
@@ -262,7 +247,5 @@ def can_be_counted(operator: Operator) -> bool:
 
 
 def _entropies(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
     logs = np.log2(rows, out=np.zeros_like(rows), where=rows > 0)
     return np.asarray(-(rows * logs).sum(axis=1)) + 0.0

@@ -5,14 +5,13 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.domains import Integers
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["DATE", "UNITS", "Dates"]
 
@@ -66,8 +65,6 @@ class Dates(Integers):
         OptionError
             For what is no date, or lies between two units.
         """
-        import numpy as np
-
         if isinstance(date, int) and not isinstance(date, bool):
             return date
         if isinstance(date, datetime.datetime):
@@ -86,15 +83,11 @@ class Dates(Integers):
 
     def counts(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
         """Units from 1970 to moments that are given in microseconds; what is below the unit is cut off."""
-        import numpy as np
-
         units = np.asarray(moments, dtype=np.int64).view("datetime64[us]").astype(f"datetime64[{UNITS[self.unit]}]")
         return np.asarray(units.astype(np.int64))
 
     def moments(self, counts: ArrayLike) -> NDArray[np.int64]:
         """Microseconds from 1970 to dates that are counted in the unit."""
-        import numpy as np
-
         units = np.asarray(counts, dtype=np.int64).view(f"datetime64[{UNITS[self.unit]}]")
         return np.asarray(units.astype("datetime64[us]").view(np.int64))
 
@@ -114,8 +107,6 @@ class Dates(Integers):
 
     def written(self, codes: ArrayLike) -> list[str]:
         """ISO text of the date at each place, also beyond the ends; hours have their minutes."""
-        import numpy as np
-
         units = (np.asarray(codes, dtype=np.int64) + self.low).view(f"datetime64[{UNITS[self.unit]}]")
         return [str(text) for text in np.datetime_as_string(units, "m" if self.unit == "hour" else None)]
 
@@ -125,8 +116,6 @@ class Dates(Integers):
         return f"a date from {first} to {last}, by {self.unit}"
 
     def _counted(self, values: ArrayLike) -> Any:
-        import numpy as np
-
         given = np.asarray(values)
         if given.dtype.kind == "M":
             return self.counts(given.astype("datetime64[us]").view(np.int64))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.exact import decimals, exact, short
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Integers", "Labels", "Reals", "Universe", "domain_from_document", "domain_to_document"]
 
@@ -60,8 +59,6 @@ class Integers:
         SchemaError
             For values that are no whole numbers from low to high, with their count.
         """
-        import numpy as np
-
         numbers = _numbers(values)
         with np.errstate(invalid="ignore"):
             bad = ~((numbers >= self.low) & (numbers <= self.high) & (np.rint(numbers) == numbers))
@@ -70,14 +67,10 @@ class Integers:
 
     def decode(self, codes: ArrayLike) -> NDArray[np.int64]:
         """Value at each place, also at places that noise has moved beyond the ends."""
-        import numpy as np
-
         return np.asarray(np.asarray(codes, dtype=np.int64) + self.low)
 
     def places(self, values: ArrayLike) -> NDArray[np.int64]:
         """Place of each released number, also beyond the ends."""
-        import numpy as np
-
         numbers = _numbers(values)
         bad = ~(np.isfinite(numbers) & (np.rint(numbers) == numbers) & (np.abs(numbers) < _LARGEST_DOUBLE))
         _refuse(int(bad.sum()), "are not whole numbers")
@@ -137,8 +130,6 @@ class Reals:
         SchemaError
             For values that are no numbers from low to high, with their count.
         """
-        import numpy as np
-
         numbers = _numbers(values)
         with np.errstate(invalid="ignore"):
             bad = ~((numbers >= self.low) & (numbers <= self.high))
@@ -150,16 +141,12 @@ class Reals:
 
         A number depends on its place alone, and is the double nearest to its decimals where those are few.
         """
-        import numpy as np
-
         numbers = self.low + np.asarray(codes, dtype=np.int64) * self.grid
         digits = decimals(self.low, self.grid)
         return np.asarray(np.round(numbers, digits) if digits is not None else numbers, dtype=np.float64)
 
     def places(self, values: ArrayLike) -> NDArray[np.int64]:
         """Place of each released number, also beyond the ends."""
-        import numpy as np
-
         numbers = _numbers(values)
         with np.errstate(invalid="ignore", over="ignore"):
             steps = (numbers - self.low) / self.grid
@@ -213,8 +200,6 @@ class Labels:
         SchemaError
             For values that are not labels of the domain, with their count.
         """
-        import numpy as np
-
         index = {value: place for place, value in enumerate(self.values)}
         given = np.asarray(values, dtype=object)
         flat = (index.get(value, -1) if isinstance(value, str) else -1 for value in given.ravel())
@@ -224,8 +209,6 @@ class Labels:
 
     def decode(self, codes: ArrayLike) -> NDArray[np.object_]:
         """Label at each place."""
-        import numpy as np
-
         from sfumato.core.laws.exact import check_codes
 
         return np.array(self.values, dtype=object)[check_codes(np.asarray(codes), self.size)]
@@ -293,8 +276,6 @@ def _check_size(size: int) -> None:
 
 
 def _numbers(values: ArrayLike) -> NDArray[np.float64]:
-    import numpy as np
-
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, SchemaError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["FINEST", "check_codes", "check_outputs", "decimals", "exact", "share", "short", "toss"]
 
@@ -76,8 +74,6 @@ def share(name: str, probability: float) -> Fraction:
 
 def toss(chance: Fraction, count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Say yes with exactly this chance, ``count`` times."""
-    import numpy as np
-
     drawn = rng.integers(0, chance.denominator, size=count)
     return np.asarray(drawn < chance.numerator, dtype=np.bool_)
 
@@ -93,8 +89,6 @@ def check_outputs(outputs: NDArray[np.int64], possible: range) -> NDArray[np.int
 
 
 def _inside(codes: NDArray[np.int64], low: int, stop: int, words: str) -> NDArray[np.int64]:
-    import numpy as np
-
     array = np.asarray(codes)
     if array.dtype.kind not in "iu" and array.size:
         raise SchemaError(f"{array.size} codes are not whole numbers; encode them with the domain first")

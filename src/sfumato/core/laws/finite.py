@@ -8,30 +8,39 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.exact import check_codes, check_outputs, share, toss
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-__all__ = ["Extremes", "Finite", "KeepOrReplace", "Mixture", "ShiftModulo", "amplification"]
+__all__ = ["Amplified", "Extremes", "Finite", "KeepOrReplace", "Mixture", "Operator", "ShiftModulo"]
 
 Extremes = tuple[tuple[Fraction, Fraction], ...]
 """Highest and lowest chance over all inputs, for each output; one pair where all outputs are alike."""
 
 
-class Finite(Protocol):
-    """An operator whose outputs are the places of its own domain."""
+class Operator(Protocol):
+    """A randomization with known chances, from places of a domain to outputs that are whole numbers."""
 
     @property
     def size(self) -> int:
-        """Number of inputs."""
+        """Number of inputs, 0 to size - 1."""
         ...
 
     @property
-    def outputs(self) -> range:
-        """All outputs."""
+    def outputs(self) -> range | None:
+        """All outputs where there are finitely many; they may begin below 0. None where there is no end to them."""
+        ...
+
+    @property
+    def gamma(self) -> float:
+        """Amplification: the largest ratio of the chances that two inputs give to one output [EGS03]."""
+        ...
+
+    @property
+    def epsilon(self) -> float:
+        """Local differential privacy: the logarithm of gamma."""
         ...
 
     @property
@@ -39,39 +48,51 @@ class Finite(Protocol):
         """Whether the domain is closed to a ring."""
         ...
 
+    def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw an output for each input, exactly: whole numbers of the generator are compared with whole numbers."""
+        ...
+
+    def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """P[output | input], a row for each output and a column for each input."""
+        ...
+
+
+class Finite(Operator, Protocol):
+    """An operator whose outputs are the places of its own domain."""
+
+    @property
+    def outputs(self) -> range:
+        """All outputs."""
+        ...
+
     @property
     def extremes(self) -> Extremes:
         """Highest and lowest chance of the outputs."""
         ...
 
-    def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw an output for each input."""
-        ...
 
-    def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """P[output | input], a row for each output."""
-        ...
-
-
-def amplification(extremes: Extremes) -> float:
-    """Largest ratio gamma of the chances that two inputs give to one output [EGS03]."""
-    if any(low == 0 < high for high, low in extremes):
-        return math.inf
-    return float(max(high / low for high, low in extremes if high))
-
-
-class _Amplified:
-    """What the extremes tell: gamma and epsilon."""
+class Amplified:
+    """What the extremes tell: gamma and epsilon; outputs are the places of the domain unless told otherwise."""
 
     if TYPE_CHECKING:
 
         @property
-        def extremes(self) -> Extremes: ...
+        def size(self) -> int: ...  # noqa: D102
+
+        @property
+        def extremes(self) -> Extremes: ...  # noqa: D102
+
+    @property
+    def outputs(self) -> range:
+        """All outputs."""
+        return range(self.size)
 
     @cached_property
     def gamma(self) -> float:
-        """Amplification: the largest ratio of the chances that two inputs give to one output."""
-        return amplification(self.extremes)
+        """Amplification: the largest ratio of the chances that two inputs give to one output [EGS03]."""
+        if any(low == 0 < high for high, low in self.extremes):
+            return math.inf
+        return float(max(high / low for high, low in self.extremes if high))
 
     @property
     def epsilon(self) -> float:
@@ -80,7 +101,7 @@ class _Amplified:
 
 
 @dataclass(frozen=True)
-class KeepOrReplace(_Amplified):
+class KeepOrReplace(Amplified):
     """R1: the value itself with chance ``keep``, else one of the *other* values, each as likely [JS07; errata JS07.2].
 
     Parameters
@@ -103,11 +124,6 @@ class KeepOrReplace(_Amplified):
         share("keep", self.keep)
 
     @property
-    def outputs(self) -> range:
-        """All outputs."""
-        return range(self.size)
-
-    @property
     def wraps(self) -> bool:
         """No: the domain has no order."""
         return False
@@ -125,8 +141,6 @@ class KeepOrReplace(_Amplified):
 
     def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw an output for each input."""
-        import numpy as np
-
         x = check_codes(codes, self.size)
         kept = toss(self.chances[0], x.size, rng).reshape(x.shape)
         other = rng.integers(0, self.size - 1, size=x.shape)
@@ -134,8 +148,6 @@ class KeepOrReplace(_Amplified):
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
         """P[output | input], a row for each output."""
-        import numpy as np
-
         y = check_outputs(outputs, self.outputs)
         keep, other = map(float, self.chances)
         rows = np.full((len(y), self.size), other)
@@ -144,7 +156,7 @@ class KeepOrReplace(_Amplified):
 
 
 @dataclass(frozen=True)
-class ShiftModulo(_Amplified):
+class ShiftModulo(Amplified):
     """R2: a shift of -reach to reach places, each as likely, modulo the size of the domain [JS07].
 
     Where the shifts do not go round the whole domain an output rules out inputs, and gamma is infinite.
@@ -164,11 +176,6 @@ class ShiftModulo(_Amplified):
             raise OptionError("the reach of a shift must be a whole number of places, 1 or more")
 
     @property
-    def outputs(self) -> range:
-        """All outputs."""
-        return range(self.size)
-
-    @property
     def wraps(self) -> bool:
         """Yes: beyond the end it goes on at the beginning."""
         return True
@@ -181,16 +188,12 @@ class ShiftModulo(_Amplified):
 
     def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw an output for each input."""
-        import numpy as np
-
         x = check_codes(codes, self.size)
         shift = rng.integers(-self.reach, self.reach, size=x.shape, endpoint=True)
         return np.asarray((x + shift) % self.size, dtype=np.int64)
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
         """P[output | input], a row for each output."""
-        import numpy as np
-
         y = check_outputs(outputs, self.outputs)
         d = (y[:, None] - np.arange(self.size)) % self.size  # shifts d, d - size, d + size, ... lead from x to y
         ways = (self.reach - d) // self.size + (self.reach + d) // self.size + 1
@@ -198,7 +201,7 @@ class ShiftModulo(_Amplified):
 
 
 @dataclass(frozen=True)
-class Mixture(_Amplified):
+class Mixture(Amplified):
     """R3: another operator with chance ``weight``, else any value of the domain, each as likely [JS07].
 
     Parameters
@@ -229,11 +232,6 @@ class Mixture(_Amplified):
             )
 
     @property
-    def outputs(self) -> range:
-        """All outputs."""
-        return range(self.size)
-
-    @property
     def wraps(self) -> bool:
         """Whether the mixed operator does."""
         return self.of.wraps
@@ -247,8 +245,6 @@ class Mixture(_Amplified):
 
     def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw an output for each input."""
-        import numpy as np
-
         x = check_codes(codes, self.size)
         taken = toss(share("weight", self.weight), x.size, rng).reshape(x.shape)
         anything = rng.integers(0, self.size, size=x.shape)

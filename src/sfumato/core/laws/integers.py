@@ -11,11 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["LARGEST", "SMALLEST", "draw_gaussian", "draw_geometric", "draw_laplace", "rational"]
 
@@ -55,8 +53,6 @@ def draw_laplace(scale: float, count: int, rng: np.random.Generator) -> NDArray[
 
 def draw_gaussian(sd: float, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw whole k with probability proportional to exp(-k^2 / (2 sd^2)) [CKS20, alg. 3]."""
-    import numpy as np
-
     t = math.floor(sd) + 1
 
     def batch(size: int) -> NDArray[np.int64]:
@@ -69,8 +65,6 @@ def draw_gaussian(sd: float, count: int, rng: np.random.Generator) -> NDArray[np
 
 def _fill(count: int, batch: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
     """Collect what rejection leaves of batch after batch; the first ones of independent draws are as good as any."""
-    import numpy as np
-
     drawn = np.empty(count, dtype=np.int64)
     done = 0
     while done < count:
@@ -82,8 +76,6 @@ def _fill(count: int, batch: Callable[[int], NDArray[np.int64]]) -> NDArray[np.i
 
 def _geometric(scale: Fraction, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw from at most ``size`` candidates: X = U + t V, then floor(X / s) [CKS20, alg. 2, steps 1 to 9]."""
-    import numpy as np
-
     t, s = scale.numerator, scale.denominator
     u = rng.integers(0, t, size=size)
     u = u[_bernoulli_exp(u, t, rng)]
@@ -97,8 +89,6 @@ def _geometric(scale: Fraction, size: int, rng: np.random.Generator) -> NDArray[
 
 def _laplace(scale: Fraction, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Geometric draws with a sign; a negative zero is drawn again, else zero would come twice as often."""
-    import numpy as np
-
     y = _geometric(scale, size, rng)
     negative = rng.integers(0, 2, size=len(y), dtype=np.uint8).astype(np.bool_)
     kept = ~(negative & (y == 0))
@@ -107,8 +97,6 @@ def _laplace(scale: Fraction, size: int, rng: np.random.Generator) -> NDArray[np
 
 def _bernoulli_exp(upper: NDArray[np.int64], lower: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Say yes with probability exp(-upper / lower), for a quotient between 0 and 1, exactly [CKS20, alg. 1]."""
-    import numpy as np
-
     odd = np.zeros(len(upper), dtype=np.bool_)
     alive, k = np.arange(len(upper)), 1
     while len(alive):

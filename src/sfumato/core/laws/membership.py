@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Integers, Labels, Reals
 from sfumato.core.laws.exact import check_codes, check_outputs, exact
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["Membership", "interval_cells", "parent_cells", "rounding_cells"]
 
@@ -38,8 +37,6 @@ def interval_cells(domain: Integers | Reals, edges: Sequence[Any]) -> tuple[tupl
     >>> interval_cells(Dates("2020-01-01", "2020-01-03", "day"), ["2020-01-02"])
     ((0, 1, 1), Labels(values=('2020-01-01..2020-01-01', '2020-01-02..2020-01-03')))
     """
-    import numpy as np
-
     _check_size(domain.size)
     low, high = exact(domain.low), exact(domain.high)
     cuts = [exact(edge) for edge in _counted(domain, edges)]
@@ -64,8 +61,6 @@ def rounding_cells(domain: Integers | Reals, to: float) -> tuple[tuple[int, ...]
     >>> rounding_cells(Integers(0, 6), 5)
     ((0, 0, 0, 1, 1, 1, 1), Reals(low=0.0, high=5.0, grid=5.0))
     """
-    import numpy as np
-
     _check_size(domain.size)
     low, step, unit = exact(domain.low), exact(domain.step), exact(to)
     if unit <= step:
@@ -178,19 +173,13 @@ class Membership:
 
     @cached_property
     def _classes(self) -> NDArray[np.int64]:
-        import numpy as np
-
         return np.array(self.cells, dtype=np.int64)
 
     def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:  # noqa: ARG002
         """Class of each input; the generator is not used."""
-        import numpy as np
-
         return np.asarray(self._classes[check_codes(codes, self.size)])
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
         """P[output | input], a row for each output."""
-        import numpy as np
-
         y = check_outputs(outputs, self.outputs)
         return np.asarray(y[:, None] == self._classes, dtype=np.float64)

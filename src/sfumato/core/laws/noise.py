@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.integers import LARGEST, SMALLEST, draw_gaussian, draw_laplace, rational
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "LAWS",
@@ -86,8 +85,6 @@ class _OnGrid:
 
     def values(self, shape: _Shape, rng: np.random.Generator) -> NDArray[np.float64]:
         """Draw noise in the units of the step."""
-        import numpy as np
-
         return np.asarray(self.draw(shape, rng) * self.step, dtype=np.float64)
 
 
@@ -125,8 +122,6 @@ class DiscreteLaplace(_OnGrid):
 
     def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
         """Probability of k steps."""
-        import numpy as np
-
         return np.asarray(math.tanh(self._decay / 2.0) * np.exp(-np.abs(np.asarray(k)) * self._decay))
 
     def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -164,8 +159,6 @@ class DiscreteGaussian(_OnGrid):
 
     def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
         """Probability of k steps."""
-        import numpy as np
-
         sd = self.sd / self.step
         total = math.sqrt(2.0 * math.pi) * sd
         if sd < _FEW:
@@ -212,8 +205,6 @@ class DiscreteUniform(_OnGrid):
 
     def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
         """Probability of k steps."""
-        import numpy as np
-
         return np.where(np.abs(np.asarray(k)) <= self.steps, 1.0 / (2 * self.steps + 1), 0.0)
 
     def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -272,8 +263,6 @@ def snap(values: NDArray[np.float64], step: float) -> NDArray[np.int64]:
     SchemaError
         For numbers so far out that doubles do not tell two places of the grid apart.
     """
-    import numpy as np
-
     places = np.rint(values / step)
     far = int((~(np.abs(places) < _EXACT)).sum())
     if far:
@@ -292,8 +281,6 @@ def add_noise(values: NDArray[np.float64], law: Law, rng: np.random.Generator) -
     >>> noised % 0.25
     array([0., 0.])
     """
-    import numpy as np
-
     return np.asarray((snap(values, law.step) + law.draw(values.shape, rng)) * law.step, dtype=np.float64)
 
 
@@ -348,8 +335,6 @@ def enhance_rows(
     Implements the three steps of [OZ03, sec. 5.4]; the laws are the choice of its step 1. The laws here have mean 0,
     those of the paper's example do not (uniform on [-12, 18], normal around 15,000). At least one row is chosen.
     """
-    import numpy as np
-
     rho = min(len(values), max(1, round(share * len(values))))
     chosen = rng.choice(len(values), size=rho, replace=False)  # step 2
     enhanced = values.copy()

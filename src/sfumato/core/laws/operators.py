@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.exact import check_codes, check_outputs
-from sfumato.core.laws.finite import KeepOrReplace, Mixture, ShiftModulo
+from sfumato.core.laws.finite import KeepOrReplace, Mixture, Operator, ShiftModulo
 from sfumato.core.laws.integers import rational
 from sfumato.core.laws.membership import Membership
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
 from sfumato.core.laws.response import Response
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = [
     "Additive",
@@ -93,8 +91,6 @@ class Additive:
 
     def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw an output for each input."""
-        import numpy as np
-
         x = check_codes(codes, self.size)
         return np.asarray(x + self.law.draw(x.shape, rng), dtype=np.int64)
 
@@ -104,8 +100,6 @@ class Additive:
 
     def likelihoods(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Rows in proportion to P[output | input], the largest of each 1: far out they do not vanish."""
-        import numpy as np
-
         k = np.abs(self._noise(outputs)).astype(np.float64)
         nearest = k.min(axis=1, keepdims=True)
         if isinstance(self.law, DiscreteLaplace):
@@ -115,47 +109,8 @@ class Additive:
         return np.where(k <= self.law.steps, 1.0, 0.0)
 
     def _noise(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
-        import numpy as np
-
         y = np.asarray(outputs, dtype=np.int64) if self.outputs is None else check_outputs(outputs, self.outputs)
         return np.asarray(y[:, None] - np.arange(self.size))
-
-
-class Operator(Protocol):
-    """A randomization with known chances, from places of a domain to outputs that are whole numbers."""
-
-    @property
-    def size(self) -> int:
-        """Number of inputs, 0 to size - 1."""
-        ...
-
-    @property
-    def outputs(self) -> range | None:
-        """All outputs where there are finitely many; they may begin below 0. None where there is no end to them."""
-        ...
-
-    @property
-    def gamma(self) -> float:
-        """Amplification: the largest ratio of the chances that two inputs give to one output [EGS03]."""
-        ...
-
-    @property
-    def epsilon(self) -> float:
-        """Local differential privacy: the logarithm of gamma."""
-        ...
-
-    @property
-    def wraps(self) -> bool:
-        """Whether the domain is closed to a ring."""
-        ...
-
-    def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw an output for each input, exactly: whole numbers of the generator are compared with whole numbers."""
-        ...
-
-    def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """P[output | input], a row for each output and a column for each input."""
-        ...
 
 
 def transition(operator: Operator) -> NDArray[np.float64]:
@@ -168,8 +123,6 @@ def transition(operator: Operator) -> NDArray[np.float64]:
            [0.25, 0.5 , 0.25],
            [0.25, 0.25, 0.5 ]])
     """
-    import numpy as np
-
     if operator.outputs is None:
         raise OptionError("there is no end to the outputs of this noise, so it has no matrix; ask for single outputs")
     return np.ascontiguousarray(operator.probabilities(np.arange(operator.outputs.start, operator.outputs.stop)).T)
@@ -177,8 +130,6 @@ def transition(operator: Operator) -> NDArray[np.float64]:
 
 def likelihoods(operator: Operator, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
     """Rows in proportion to P[output | input], the largest of each row 1, so that none vanishes far out."""
-    import numpy as np
-
     if isinstance(operator, Additive):
         return operator.likelihoods(outputs)
     rows = operator.probabilities(outputs)

@@ -6,16 +6,15 @@ import csv
 import io
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.core.documents import open_regular
 from sfumato.core.errors import OptionError, TableError
 from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Labels, Universe
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["MOST", "observed_prior", "prior_of", "read_prior", "uniform_prior"]
 
@@ -27,8 +26,6 @@ _SUM = 1e-3  # how far written probabilities may be from 1 together, for they ar
 
 def uniform_prior(domain: Universe) -> NDArray[np.float64]:
     """The same probability for each value of the domain."""
-    import numpy as np
-
     _check_size(domain)
     return np.full(domain.size, 1.0 / domain.size)
 
@@ -41,8 +38,6 @@ def observed_prior(domain: Universe, values: ArrayLike) -> NDArray[np.float64]:
     >>> observed_prior(Labels(("no", "yes")), ["yes", "no", "no", "no"])
     array([0.75, 0.25])
     """
-    import numpy as np
-
     _check_size(domain)
     codes = domain.encode(values)
     if not codes.size:
@@ -58,8 +53,6 @@ def prior_of(domain: Universe, values: ArrayLike, probabilities: ArrayLike) -> N
     >>> prior_of(Labels(("a", "b", "c")), ["c", "a"], [0.25, 0.75])
     array([0.75, 0.  , 0.25])
     """
-    import numpy as np
-
     _check_size(domain)
     chances = np.asarray(probabilities, dtype=np.float64)
     bad = int((~(chances >= 0) | np.isinf(chances)).sum())

@@ -7,16 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.dates import DATE, Dates
 from sfumato.core.laws.domains import Labels, Universe
 from sfumato.core.laws.exact import exact
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["holds"]
 
@@ -80,8 +78,6 @@ class _Parser:
     """One pass over the tokens; every step gives the places at which what it read holds."""
 
     def __init__(self, tokens: list[_Token], domain: Universe) -> None:
-        import numpy as np
-
         self.tokens = tokens
         self.domain = domain
         self.at = 0
@@ -140,8 +136,6 @@ class _Parser:
         return self.at_least(low) & self.at_most(self.value())
 
     def equal(self, value: _Token) -> NDArray[np.bool_]:
-        import numpy as np
-
         if isinstance(self.domain, Labels):
             if value.text not in self.domain.values:
                 raise OptionError("a label of the property is not in the domain; name one that is, in quotes")
@@ -150,13 +144,9 @@ class _Parser:
         return np.asarray((self.places == int(place)) & (place.denominator == 1))
 
     def at_least(self, value: _Token) -> NDArray[np.bool_]:
-        import numpy as np
-
         return np.asarray(self.places >= -((-self.place(value)) // 1))
 
     def at_most(self, value: _Token) -> NDArray[np.bool_]:
-        import numpy as np
-
         return np.asarray(self.places <= self.place(value) // 1)
 
     def place(self, value: _Token) -> Fraction:

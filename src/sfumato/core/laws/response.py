@@ -13,15 +13,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.exact import FINEST, check_codes, check_outputs
-from sfumato.core.laws.finite import Extremes, amplification
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from sfumato.core.laws.finite import Amplified, Extremes
 
 __all__ = ["Response", "choose_design", "subset_response"]
 
@@ -30,7 +28,7 @@ _MOST = 4000  # answers: the matrix has their square
 
 
 @dataclass(frozen=True)
-class Response:
+class Response(Amplified):
     """Answer y for the truth x with the chance in row x and column y of a matrix.
 
     A row is brought to multiples of 2^-53: each chance is rounded down, though never to 0 from above it, and the
@@ -104,8 +102,6 @@ class Response:
     @cached_property
     def weights(self) -> NDArray[np.int64]:
         """The chances as whole numbers of 2^-53, rows are inputs."""
-        import numpy as np
-
         chances = np.array(self.matrix, dtype=np.float64)
         whole = np.floor(chances * FINEST).astype(np.int64)
         whole[(chances > 0) & (whole == 0)] = 1
@@ -120,20 +116,8 @@ class Response:
         pairs = zip(self.weights.max(axis=0).tolist(), self.weights.min(axis=0).tolist(), strict=True)
         return tuple((Fraction(high, FINEST), Fraction(low, FINEST)) for high, low in pairs)
 
-    @property
-    def gamma(self) -> float:
-        """Amplification: the largest ratio of the chances that two inputs give to one output."""
-        return amplification(self.extremes)
-
-    @property
-    def epsilon(self) -> float:
-        """Local differential privacy: the logarithm of gamma."""
-        return math.log(self.gamma)
-
     def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw an output for each input."""
-        import numpy as np
-
         x = check_codes(codes, self.size)
         drawn = rng.integers(0, FINEST, size=x.size)
         answers = np.empty(x.size, dtype=np.int64)
@@ -146,8 +130,6 @@ class Response:
 
     def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
         """P[output | input], a row for each output: the matrix transposed."""
-        import numpy as np
-
         return np.asarray(self.weights.T[check_outputs(outputs, self.outputs)] / FINEST, dtype=np.float64)
 
 
@@ -196,8 +178,6 @@ def subset_response(size: int, epsilon: float) -> Response:
     design = choose_design(size, epsilon)
     if design is None:
         return Response.for_epsilon(size, epsilon)
-    import numpy as np
-
     q, dimension = design
     points = _space(q, dimension)
     own = (points[:size] @ points.T) % q == 0
@@ -222,8 +202,6 @@ def _variance(answers: int, own: int, shared: int, epsilon: float) -> float:
 
 def _space(q: int, dimension: int) -> NDArray[np.int64]:
     """Points by coordinates, the first that is not 0 being 1, in the order of their digits."""
-    import numpy as np
-
     rows = []
     for zeros in range(dimension, -1, -1):
         free = dimension - zeros

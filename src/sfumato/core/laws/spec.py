@@ -10,6 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from sfumato.core.documents import Inline, Unparsable, parse_json, parse_toml, read_text, write_json, write_toml
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.amplification import upward_bound
@@ -18,9 +21,6 @@ from sfumato.core.laws.domains import Integers, Reals, Universe, domain_from_doc
 from sfumato.core.laws.forms import Form, canonical_law, form_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
     from sfumato.core.laws.operators import Operator
 
 __all__ = ["NoiseSpec"]
@@ -115,8 +115,6 @@ class NoiseSpec:
 
     def decode_output(self, codes: ArrayLike) -> NDArray[Any]:
         """Released value of each output code."""
-        import numpy as np
-
         values: NDArray[Any] = self.released.decode(codes)
         whole = isinstance(self.domain, Integers) and isinstance(self.released, Reals)
         return np.rint(values).astype(np.int64) if whole and self.released.step == int(self.released.step) else values

@@ -7,22 +7,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS
 from sfumato.tables.files import ENDINGS, FileForm, FileFormat, ending_of
 from sfumato.tables.header import check_names, header_of
 from sfumato.tables.numerals import NumeralLook, rewrite_numerals
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["Reservoir", "Source", "form_of", "open_people", "open_source", "sample_file"]
 
@@ -238,8 +236,6 @@ class Reservoir:
     """
 
     def __init__(self, rows: int) -> None:
-        import numpy as np
-
         if rows < 1:
             raise OptionError(f"a sample of {rows} rows is none; ask for at least 1")
         self.rows, self.drawn = rows, np.empty(0)
@@ -247,8 +243,6 @@ class Reservoir:
 
     def add(self, part: pa.Table, drawn: NDArray[np.float64]) -> None:
         """Take in further rows, each with the number that it drew."""
-        import numpy as np
-
         threshold = self.drawn.max() if len(self.drawn) == self.rows else 1.0
         low = np.flatnonzero(drawn < threshold)
         if not len(low):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, Fact, PersonsBounded, Shuffled
@@ -12,9 +15,6 @@ from sfumato.mechanisms.condense.mechanism import check_k, effective_levels
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, rows_drawn
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from sfumato.mechanisms.chain.columns import Column
     from sfumato.mechanisms.chain.trees import Tree
 
@@ -47,6 +47,8 @@ class Chain:
     'chain'
     """
 
+    method: ClassVar[str] = "chain"
+
     k: int = 10
     leaf: int = LEAF
     order: tuple[str, ...] | None = None
@@ -66,15 +68,8 @@ class Chain:
         """What an engine must know of it."""
         return Traits(synthetic=True, floor=max(self.k, self.leaf), holders=self.k, conditional=True, codes=True)
 
-    @property
-    def method(self) -> str:
-        """The method's name on the command line."""
-        return "chain"
-
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many rows, or by those that are wanted, drawn column by column."""
-        import numpy as np
-
         from sfumato.mechanisms.chain.columns import read_columns
         from sfumato.mechanisms.chain.draw import People, prepare_step
         from sfumato.mechanisms.chain.likelihood import Likelihood, Regrown, without_cells
@@ -159,8 +154,6 @@ def _check_enough(
     levels: NDArray[np.int64], strata: NDArray[np.int64], persons: NDArray[np.int64] | None, leaf: int, *, whole: bool
 ) -> None:
     """Refuse strata with fewer persons than a leaf needs, in the whole table or a cell of it."""
-    import numpy as np
-
     from sfumato.mechanisms.chain.columns import count_persons
 
     many, need = count_persons(strata, persons), np.full(int(strata.max()) + 1, leaf)

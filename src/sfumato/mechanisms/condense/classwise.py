@@ -6,17 +6,16 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import ClassPure
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.mechanisms.condense.mechanism import ALGORITHMS, check_k, check_options, effective_levels
 from sfumato.mechanisms.protocol import Sanitized, Traits
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = [
     "FLOOR",
@@ -70,6 +69,8 @@ class ClasswiseCondensation:
     'classwise'
     """
 
+    method: ClassVar[str] = "classwise"
+
     k: int | None = None
     tolerance: float = TOLERANCE
     grouping: str | None = None
@@ -88,18 +89,11 @@ class ClasswiseCondensation:
         floor = FLOOR if self.k is None else self.k
         return Traits(synthetic=True, floor=floor, level_1=self.allow_level_1, codes=True)
 
-    @property
-    def method(self) -> str:
-        """The method's name on the command line."""
-        return "classwise"
-
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many synthetic ones of the same classes.
 
         Implements [KCG12, fig. 5]. Where the records have strata too, a group crosses neither.
         """
-        import numpy as np
-
         from sfumato.mechanisms.condense.grouping_choice import better_grouping, can_try
         from sfumato.mechanisms.condense.layers import first_of_person, layers_of, partition_layers
         from sfumato.mechanisms.condense.synthesize import synthesize
@@ -147,8 +141,6 @@ def classes_of(records: Records) -> tuple[Block, NDArray[np.int64]]:
 
     A numeric target is a class too where it has few distinct values.
     """
-    import numpy as np
-
     if records.target is None:
         raise OptionError("class-wise condensation needs a class; name the target column")
     blocks = {block.kind: block for block in records.layout if block.column == records.target}
@@ -181,8 +173,6 @@ def choose_size(counts: NDArray[np.int64], floor: int, tolerance: float = TOLERA
 
 def check_pure(labels: NDArray[np.int64], cells: NDArray[np.int64]) -> None:
     """Fail closed if a group holds records of two classes, or of two strata."""
-    import numpy as np
-
     pairs = np.unique(np.column_stack([labels, cells]), axis=0)
     mixed = len(pairs) - len(np.unique(labels))
     if mixed:
@@ -191,8 +181,6 @@ def check_pure(labels: NDArray[np.int64], cells: NDArray[np.int64]) -> None:
 
 def _check_sizes(column: str, cells: NDArray[np.int64], levels: NDArray[np.int64]) -> None:
     """Refuse levels that a class has too few persons for; one record of each is given."""
-    import numpy as np
-
     sizes = np.bincount(cells)
     highest = np.zeros(len(sizes), dtype=np.int64)
     np.maximum.at(highest, cells, levels)

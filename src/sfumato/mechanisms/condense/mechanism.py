@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.records import Records
 from sfumato.mechanisms.protocol import Sanitized, Traits
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["ALGORITHMS", "SCORES", "Condensation", "check_k", "check_options", "effective_levels"]
 
@@ -157,8 +155,6 @@ def check_options(grouping: str, effort: str) -> None:
 
 def effective_levels(asked: NDArray[np.int64], k: int, *, allow_level_1: bool) -> NDArray[np.int64]:
     """max(k, level asked) of each record; 0 asks for nothing of its own."""
-    import numpy as np
-
     if (asked < 0).any():
         raise LevelError(f"{int((asked < 0).sum())} privacy levels are negative; levels are whole numbers from 2")
     low = int(((asked == 1) & ~np.bool_(allow_level_1)).sum())

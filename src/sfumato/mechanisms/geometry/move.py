@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Enhanced, Fact, Shuffled, TargetMoved, Transformed, Untouched
 from sfumato.core.laws.noise import Pairs, check_columns, choose_step, enhance_rows, law_of_size, snap
@@ -16,8 +19,6 @@ from sfumato.mechanisms.protocol import Sanitized, Workings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["Extra", "KeyedWorkings", "Spacing", "move", "number_blocks"]
 
@@ -55,8 +56,6 @@ class Spacing:
 
     def add(self, numbers: NDArray[np.float64]) -> None:
         """Take in further numbers of the column."""
-        import numpy as np
-
         if self.lost or not len(numbers):
             return
         if self.first is None:
@@ -66,8 +65,6 @@ class Spacing:
 
     def merge(self, other: Spacing) -> None:
         """Take in the numbers of the column that another one has been told."""
-        import numpy as np
-
         if self.lost or other.first is None:
             return
         self.add(np.array([other.first, other.low, other.high]))
@@ -77,8 +74,6 @@ class Spacing:
 
     def _take(self, away: NDArray[np.float64]) -> None:
         """Take in how far some numbers lie from the first."""
-        import numpy as np
-
         away = np.append(away, self.apart)
         for some in (away[-_FEW:], away):  # most columns without a spacing are told by a few numbers
             if not self._fits(some):
@@ -91,16 +86,12 @@ class Spacing:
         return max(self.first - self.low, self.high - self.first)
 
     def _fits(self, away: NDArray[np.float64]) -> bool:
-        import numpy as np
-
         if self.lost or not self.apart or self._farthest * 10.0**self.decimals > _MOST_PLACES:
             return self.lost
         places = away / self.apart
         return bool(np.abs(places - np.rint(places)).max() * self.apart * 10.0**self.decimals <= _ROUNDING)
 
     def _narrow(self, away: NDArray[np.float64]) -> None:
-        import numpy as np
-
         for decimals in range(_MOST_DECIMALS + 1):
             if self._farthest * 10.0**decimals > _MOST_PLACES:
                 break
@@ -147,8 +138,6 @@ def move(
 
     A missing cell counts as its column's mean where it is turned with another, and stays missing.
     """
-    import numpy as np
-
     _refuse_asked(records, method)
     blocks = number_blocks(records.layout)
     untouched = _untouched(records.layout, pass_categories=pass_categories)
@@ -201,8 +190,6 @@ def _enhance(
 
     All rows are brought to the grid of the noise: on another one those that got it would stand out.
     """
-    import numpy as np
-
     mean, spread = values.mean(axis=0), values.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     step, named = choose_step(extra.size), dict(extra.laws)

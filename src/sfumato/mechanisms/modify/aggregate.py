@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import Shuffled
@@ -49,6 +49,8 @@ class Aggregation:
     (('age', 10.0),)
     """
 
+    method: ClassVar[str] = "aggregate"
+
     coarsened: tuple[tuple[str, int], ...] | Mapping[str, int] = ()
     widths: tuple[tuple[str, float], ...] | Mapping[str, float] = ()
 
@@ -72,11 +74,6 @@ class Aggregation:
         wide = tuple(Coarsened(name, f"intervals {width:.17g}", 1) for name, width in dict(self.widths).items())
         levels = tuple(Coarsened(name, None, level) for name, level in dict(self.coarsened).items())
         return Traits(synthetic=False, coarsened=(*levels, *wide), codes=True)
-
-    @property
-    def method(self) -> str:
-        """The method's name on the command line."""
-        return "aggregate"
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Shuffle the rows, whose columns stand at their levels already."""

@@ -7,6 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Blocked, Shuffled
 from sfumato.mechanisms.modify.cells import (
@@ -24,9 +27,6 @@ from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from sfumato.core.records import Records
 
@@ -55,6 +55,7 @@ class Blocking:
     'block'
     """
 
+    method: ClassVar[str] = "block"
     traits: ClassVar[Traits] = Traits(synthetic=False, gaps=True, codes=True)
 
     columns: tuple[str, ...] = ()
@@ -65,15 +66,8 @@ class Blocking:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 2:
             raise OptionError("k is a whole number of at least 2: fewer people than that share nothing; try 5")
 
-    @property
-    def method(self) -> str:
-        """The method's name on the command line."""
-        return "block"
-
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Turn cells to missing and shuffle the rows."""
-        import numpy as np
-
         from sfumato.mechanisms.chain.columns import count_persons
         from sfumato.mechanisms.condense.mechanism import effective_levels
 
@@ -134,8 +128,6 @@ def block_rare(
     are too few two, and so on; of the columns to lose, those go first that settle most rows. Rows that have lost all
     and are too few are joined by rows of the largest class, or by the smallest class as a whole.
     """
-    import numpy as np
-
     shown = codes.copy()
     rare = np.flatnonzero(~_enough(shown, levels, persons))
     best: tuple[int, ...] = ()
@@ -167,8 +159,6 @@ def _sets(columns: int, size: int, best: tuple[int, ...]) -> Iterator[tuple[int,
 
 def _enough(shown: NDArray[np.int64], levels: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each row is equal to rows of as many persons as any of these asks for."""
-    import numpy as np
-
     from sfumato.mechanisms.chain.columns import count_persons
 
     classes = rows_alike(list(shown.T), len(shown))
@@ -186,8 +176,6 @@ def _settled(
     persons: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Which of the rare rows were held by enough if they lost these columns; others with missing cells count too."""
-    import numpy as np
-
     tried = codes[rare]
     tried[:, list(lost)] = 0
     gone = (shown == 0).any(axis=1)
@@ -204,8 +192,6 @@ def _fill_rest(
     rng: np.random.Generator,
 ) -> None:
     """Let rows join those that show nothing, until these are of enough persons."""
-    import numpy as np
-
     from sfumato.mechanisms.chain.columns import count_persons
 
     while True:

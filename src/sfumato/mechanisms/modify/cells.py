@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError, closest_name
 from sfumato.core.facts import Alike, Fact, Shuffled, Unchanged
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.mechanisms.protocol import Sanitized, Workings
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = [
     "ColumnCells",
@@ -51,8 +50,6 @@ class ColumnCells:
 
     def absent(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Rows whose cell is missing."""
-        import numpy as np
-
         if self.missing is None:
             return np.zeros(len(values), dtype=np.bool_)
         return np.asarray(values[:, self.missing.start] > 0.5)
@@ -65,8 +62,6 @@ class ColumnCells:
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """Whole numbers that are equal for equal cells; 0 where a cell is missing."""
-        import numpy as np
-
         cells = self.cells(values)
         absent = np.isnan(cells)
         found = np.unique(cells[~absent], return_inverse=True)[1]
@@ -119,8 +114,6 @@ def columns_told(columns: dict[str, ColumnCells], names: Iterable[str], option: 
 
 def people_of(records: Records) -> NDArray[np.int64]:
     """Whom each record is about, counted from 0; without persons each is one of its own."""
-    import numpy as np
-
     if records.persons is None:
         return np.arange(len(records))
     return np.unique(records.persons, return_inverse=True)[1].astype(np.int64)
@@ -148,8 +141,6 @@ def refuse_strata(records: Records, what: str) -> None:
 
 def rows_alike(codes: Sequence[NDArray[np.int64]], rows: int) -> NDArray[np.int64]:
     """Number of each row's class, from 0: rows are of one class where they are equal in all codes."""
-    import numpy as np
-
     keys = np.zeros(rows, dtype=np.int64)
     for each in codes:
         keys = np.unique(keys * (int(each.max(initial=0)) + 1) + each, return_inverse=True)[1].astype(np.int64)
@@ -158,8 +149,6 @@ def rows_alike(codes: Sequence[NDArray[np.int64]], rows: int) -> NDArray[np.int6
 
 def alike_rows(columns: Iterable[ColumnCells], values: NDArray[np.float64]) -> Alike:
     """Count the rows that are equal in some columns."""
-    import numpy as np
-
     columns = list(columns)
     sizes = np.bincount(rows_alike([column.codes(values) for column in columns], len(values)))
     names = tuple(column.name for column in columns)
@@ -179,8 +168,6 @@ def shuffled(
     records: Records, values: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[Records, NDArray[np.int64]]:
     """Rows in an order that was drawn uniformly, without levels and strata, and the place of each before."""
-    import numpy as np
-
     order = rng.permutation(len(values)).astype(np.int64)
     nothing = np.zeros(len(values), dtype=np.int64)
     return Records(values[order], records.layout, nothing, nothing.copy(), records.target), order

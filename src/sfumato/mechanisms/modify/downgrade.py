@@ -8,6 +8,9 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Downgraded
 from sfumato.mechanisms.modify.cells import (
@@ -22,9 +25,6 @@ from sfumato.mechanisms.modify.sample import people_drawn
 from sfumato.mechanisms.protocol import Sanitized, Traits
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from sfumato.core.records import Records
     from sfumato.mechanisms.modify.rules import Channel
 
@@ -57,6 +57,7 @@ class Downgrading:
     'downgrade'
     """
 
+    method: ClassVar[str] = "downgrade"
     traits: ClassVar[Traits] = Traits(synthetic=False, gaps=True)
 
     private: str = ""
@@ -75,15 +76,8 @@ class Downgrading:
         if isinstance(self.leaf, bool) or not isinstance(self.leaf, int) or self.leaf < 2:
             raise OptionError("a rule of fewer than 2 persons tells of one alone; try --leaf 50")
 
-    @property
-    def method(self) -> str:
-        """The method's name on the command line."""
-        return "downgrade"
-
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Grow rules, give up those that tell too much, turn cells to missing and shuffle the rows."""
-        import numpy as np
-
         columns = modifiable(records, "downgrading")
         (private,) = columns_told(columns, (self.private,), "private")
         classes = _classes(private)
@@ -135,8 +129,6 @@ def _downgrade(
     looks at each of its rules, and the downgrader gives up those that tell too much. Each round blocks a cell, so that
     the rounds end. The first channel, the last, and the coordinates that are left.
     """
-    import numpy as np
-
     from sfumato.mechanisms.modify.rules import Channel, grow_on
 
     columns = columns_of_layout(records.layout)
@@ -172,8 +164,6 @@ def _classes(private: ColumnCells) -> int:
 
 def _check(private: ColumnCells, people: NDArray[np.int64], leaf: int, columns: int) -> None:
     """Refuse what no rule could be of: too few people with a label that is hidden, or a label alone."""
-    import numpy as np
-
     count = len(np.unique(people))
     if count < leaf:
         raise LevelError(
@@ -186,8 +176,6 @@ def _check(private: ColumnCells, people: NDArray[np.int64], leaf: int, columns: 
 
 def _as_class(records: Records, private: ColumnCells) -> Records:
     """Records whose private label is a category: a place in an order becomes one."""
-    import numpy as np
-
     from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
 
     if not private.has_order:
@@ -220,8 +208,6 @@ def _page(
     cells: int,
 ) -> str:
     """The owner's list of rules: before, with blocked answers, after, and what is gained beside what is lost."""
-    import numpy as np
-
     from sfumato.mechanisms.modify.rules import entropy_of
 
     blocked = np.column_stack([columns[column.name].absent(values) for column in first.grown.asked])

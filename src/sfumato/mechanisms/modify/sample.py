@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Sampled, Shuffled
 from sfumato.mechanisms.modify.cells import (
@@ -18,8 +20,6 @@ from sfumato.mechanisms.modify.cells import (
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from sfumato.core.records import Records
 
 __all__ = ["Sampling", "people_drawn"]
@@ -55,6 +55,7 @@ class Sampling:
     sfumato.core.errors.OptionError: the share of people to draw must lie between 0 and 1; try 0.1
     """
 
+    method: ClassVar[str] = "sample"
     traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
 
     share: float = 0.1
@@ -63,15 +64,8 @@ class Sampling:
         if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0.0 < self.share < 1.0:
             raise OptionError("the share of people to draw must lie between 0 and 1; try 0.1")
 
-    @property
-    def method(self) -> str:
-        """The method's name on the command line."""
-        return "sample"
-
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Draw people and shuffle their rows."""
-        import numpy as np
-
         refuse_levels(records, "sampling")
         refuse_strata(records, "sampling")
         told = records.persons is not None

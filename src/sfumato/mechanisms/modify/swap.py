@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Swapped
 from sfumato.mechanisms.modify.cells import (
@@ -21,9 +24,6 @@ from sfumato.mechanisms.modify.cells import (
 from sfumato.mechanisms.protocol import Sanitized, Traits
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from sfumato.core.records import Records
 
 __all__ = ["WITHIN", "Swapping", "swap_in_leaves", "swap_ranks"]
@@ -63,6 +63,7 @@ class Swapping:
     sfumato.core.errors.OptionError: there is no place 'groups' to swap within; choose one of window, leaves
     """
 
+    method: ClassVar[str] = "swap"
     traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
 
     within: str = "window"
@@ -80,11 +81,6 @@ class Swapping:
             raise OptionError("the window is a percentage above 0 and at most 100; try 5")
         if isinstance(self.leaf, bool) or not isinstance(self.leaf, int) or self.leaf < 2:
             raise OptionError("a leaf of fewer than 2 persons has nobody to swap with; try 50")
-
-    @property
-    def method(self) -> str:
-        """The method's name on the command line."""
-        return "swap"
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Exchange cells and shuffle the rows."""
@@ -141,8 +137,6 @@ class Swapping:
 
     def _leaves(self, records: Records) -> tuple[NDArray[np.int64], int, int]:
         """Leaf of each record, how many there are, and the persons of the smallest."""
-        import numpy as np
-
         from sfumato.mechanisms.modify.rules import grow_on
 
         (target,) = _target(records)
@@ -181,8 +175,6 @@ def swap_ranks(
     Cells are taken in the order of their ranks, equal ones in random order; each that has no partner yet gets one drawn
     from those above it, within the window, that have none and are of another person [Moore 1996]. Missing cells stay.
     """
-    import numpy as np
-
     rows = np.flatnonzero(~column.absent(values))
     reach = math.floor(len(rows) * window / 100.0)
     if reach < 1:
@@ -233,8 +225,6 @@ def swap_in_leaves(
     column: ColumnCells, values: NDArray[np.float64], labels: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Row that each row takes its cell from: the rows of a leaf in an order drawn uniformly. Missing cells stay."""
-    import numpy as np
-
     rows = np.flatnonzero(~column.absent(values))
     by_leaf = rows[np.argsort(labels[rows], kind="stable")]
     drawn = rng.permutation(rows)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
 from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Grouped, Shuffled
@@ -12,10 +15,6 @@ from sfumato.core.laws.amplification import GUARANTEES, solve_b
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.mechanisms.perturb.noise import number_blocks
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = [
     "ALGORITHMS",
@@ -79,6 +78,7 @@ class LaplacePCA:
     (0.1998, 1.8)
     """
 
+    method: ClassVar[str] = "laplace-pca"
     grid: ClassVar[float] = 2.0**-20
     """Step of the grid that components are counted in, in standard deviations of the columns."""
 
@@ -114,11 +114,6 @@ class LaplacePCA:
         return Traits(synthetic=False, floor=self.k, row_is_person=True, codes=True)
 
     @property
-    def method(self) -> str:
-        """The method's name on the command line."""
-        return "laplace-pca"
-
-    @property
     def noise(self) -> float:
         """The b that was given, or solved from rho1 and rho2, or the paper's."""
         if self.rho1 is not None and self.rho2 is not None:
@@ -134,8 +129,6 @@ class LaplacePCA:
 
         Implements [BCG10, alg. 2] for one owner.
         """
-        import numpy as np
-
         from sfumato.core.groups import response_weights
 
         weights = response_weights(records.layout, records.target, self.response_weight)
@@ -165,8 +158,6 @@ def form_groups(
 
     Groups never cross strata. Every group of a stratum reaches the highest level in it.
     """
-    import numpy as np
-
     from sfumato.core.groups.kmeans import holistic_groups
     from sfumato.core.groups.model import check_feasible, check_partition, check_values
     from sfumato.core.groups.modified import filled_groups
@@ -218,8 +209,6 @@ def perturb_groups(
     noised : int
         Most components that got noise in a group.
     """
-    import numpy as np
-
     from sfumato.core.groups.discrete import as_numbers, coded_blocks, discretize_noised, ranked_rows, settle_codes
     from sfumato.core.progress import tell
     from sfumato.core.threads import one_blas_thread
@@ -254,8 +243,6 @@ def _check_sizes(k: int | None, groups: int | None) -> None:
 
 def levels_to_reach(mechanism: LaplacePCA, records: Records) -> NDArray[np.int64]:
     """max(k, level asked) of each record; with a number of groups the share of a group stands for k."""
-    import numpy as np
-
     if (records.levels < 0).any():
         count = int((records.levels < 0).sum())
         raise LevelError(f"{count} privacy levels are negative; levels are whole numbers from 2")
@@ -279,8 +266,6 @@ def state_facts(
 
     Of several owners the records are the released ones, which are alike wherever the original ones are.
     """
-    import numpy as np
-
     from sfumato.core.groups import columns_of_blocks, count_alike
 
     sizes = np.bincount(labels)

@@ -6,6 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import Enhanced, Fact, Noised, Shuffled, Untouched
 from sfumato.core.laws.noise import (
@@ -25,9 +28,6 @@ from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from sfumato.core.laws.noise import Law
 
 __all__ = [
@@ -98,8 +98,6 @@ def check_records(records: Records, noise: Noise) -> None:
 
 def finish(records: Records, values: NDArray[np.float64], noise: Noise, rng: np.random.Generator) -> Sanitized:
     """Enhance, put missing cells back, shuffle, and state what was done."""
-    import numpy as np
-
     facts: list[Fact] = []
     blocks = number_blocks(records.layout)
     facts.append(Noised(noise.law, noise.kind, noise.size, len(blocks), noise.correlated, noise.grid))
@@ -130,8 +128,25 @@ def _restore_missing(records: Records, values: NDArray[np.float64]) -> None:
             values[absent, numbers[block.column].where] = numbers[block.column].fill
 
 
+class _Noise:
+    """What both kinds of noise have alike."""
+
+    method: ClassVar[str] = "noise"
+    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
+
+    if TYPE_CHECKING:
+        size: float
+        enhance: float
+        enhance_size: float
+
+    @property
+    def grid(self) -> float:
+        """Step of the grid that noise is drawn on and products are brought to, in standard deviations of a column."""
+        return common_step(self.size, self.enhance, self.enhance_size)
+
+
 @dataclass(frozen=True)
-class AdditiveNoise:
+class AdditiveNoise(_Noise):
     """Noise added to every number, drawn afresh for each cell.
 
     Parameters
@@ -161,8 +176,6 @@ class AdditiveNoise:
     sfumato.core.errors.OptionError: there is no noise law 'cauchy'; choose one of gaussian, uniform, laplace
     """
 
-    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
-
     kind: str = dataclasses.field(default="additive", init=False)
     law: str = "gaussian"
     size: float = 1.0
@@ -177,16 +190,6 @@ class AdditiveNoise:
         check_noise(self.law, self.size, self.enhance, self.enhance_size, self.enhance_laws)
         if self.correlated and self.law != "gaussian":
             raise OptionError("noise with the data's correlations is Gaussian; choose the law 'gaussian'")
-
-    @property
-    def method(self) -> str:
-        """The method's name on the command line."""
-        return "noise"
-
-    @property
-    def grid(self) -> float:
-        """Step of the grid that the noise is drawn on, in standard deviations of the column."""
-        return common_step(self.size, self.enhance, self.enhance_size)
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Add noise to the numbers of every row and shuffle the rows."""
@@ -215,8 +218,6 @@ def perturb_with_shape(x: NDArray[np.float64], law: Law, rng: np.random.Generato
 
     L is the symmetric root, which a matrix without full rank has as well. The sum is brought to the law's grid.
     """
-    import numpy as np
-
     if len(x) < 2 or not x.shape[1]:
         return np.column_stack([add_noise(column, law, rng) for column in x.T]) if x.size else x.copy()
     centred = x - x.mean(axis=0)
@@ -233,7 +234,7 @@ _FINENESS = 42  # steps of the factor are far finer than those of the product, w
 
 
 @dataclass(frozen=True)
-class MultiplicativeNoise:
+class MultiplicativeNoise(_Noise):
     """Every number multiplied by noise of mean 1, drawn afresh for each cell. A zero stays zero.
 
     Parameters
@@ -258,7 +259,6 @@ class MultiplicativeNoise:
         enhance_laws=(), pass_categories=False)
     """
 
-    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
     correlated: ClassVar[bool] = False
 
     kind: str = dataclasses.field(default="multiplicative", init=False)
@@ -272,16 +272,6 @@ class MultiplicativeNoise:
     def __post_init__(self) -> None:
         object.__setattr__(self, "enhance_laws", pairs_of(self.enhance_laws))
         check_noise(self.law, self.size, self.enhance, self.enhance_size, self.enhance_laws)
-
-    @property
-    def method(self) -> str:
-        """The method's name on the command line."""
-        return "noise"
-
-    @property
-    def grid(self) -> float:
-        """Step of the grid that the products are brought to, in standard deviations of the column."""
-        return common_step(self.size, self.enhance, self.enhance_size)
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Multiply the numbers of every row by noise and shuffle the rows."""
@@ -307,8 +297,6 @@ def perturb_multiplicatively(
     SchemaError
         For numbers so far from 0 that one step of the factor would leap over places of the grid.
     """
-    import numpy as np
-
     if float(np.abs(x - zero).max(initial=0.0)) * law.step > step:
         raise SchemaError("a column differs too little to be multiplied, for its size; use additive noise")
     return np.asarray(snap(x + (x - zero) * law.values(x.shape, rng), step) * step)

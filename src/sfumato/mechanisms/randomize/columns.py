@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.laws.domains import Integers, Labels, Reals
 from sfumato.core.laws.exact import exact
@@ -15,9 +18,6 @@ from sfumato.core.records import CATEGORY_SCALE, Answers, Block, BlockKind, Exte
 from sfumato.mechanisms.randomize.numbers import check_dates, dates_between, read_numbers, write_numbers
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from sfumato.core.laws.operators import Operator
 
 __all__ = ["MISSING", "Column", "Places", "fit_column", "places_of_layout", "spec_for_epsilon"]
@@ -113,8 +113,6 @@ class Column:
         return None if places is None else self._answers(sent, present)
 
     def _answers(self, sent: NDArray[np.int64], asked: NDArray[np.bool_]) -> Answers:
-        import numpy as np
-
         codes = np.full(len(asked), -1, dtype=np.int64)
         codes[asked] = sent
         released = self.spec.released
@@ -127,8 +125,6 @@ class Column:
     def _randomize_labels(
         self, values: NDArray[np.float64], absent: NDArray[np.bool_], rng: np.random.Generator
     ) -> Answers | None:
-        import numpy as np
-
         assert isinstance(self.spec.domain, Labels)
         place = {label: index for index, label in enumerate(self.spec.domain.values)}
         known = _array([place.get(label, -1) for label in (*self.places.extent.labels, MISSING)])
@@ -213,8 +209,6 @@ def _labels_of(spec: NoiseSpec) -> tuple[str, ...]:
 
 def _fitting(operator: Operator, sent: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """A place for each answer, of those that send it most likely: the middle one of a class, else any of them."""
-    import numpy as np
-
     if isinstance(operator, Membership):
         classes = np.array(operator.cells)
         order, sizes = np.argsort(classes, kind="stable"), np.bincount(classes)
@@ -229,16 +223,12 @@ def _fitting(operator: Operator, sent: NDArray[np.int64], rng: np.random.Generat
 
 
 def _absent(values: NDArray[np.float64], places: Places) -> NDArray[np.bool_]:
-    import numpy as np
-
     if places.gap is None:
         return np.zeros(len(values), dtype=np.bool_)
     return np.asarray(values[:, places.gap.start] > 0.5)
 
 
 def _label_codes(values: NDArray[np.float64], places: Places) -> NDArray[np.int64]:
-    import numpy as np
-
     block, extent = places.block, places.extent
     if block.kind is BlockKind.CATEGORY:
         return np.asarray(np.argmax(values[:, block.where], axis=1), dtype=np.int64)
@@ -249,8 +239,6 @@ def _label_codes(values: NDArray[np.float64], places: Places) -> NDArray[np.int6
 def _write_labels(
     values: NDArray[np.float64], places: Places, rows: NDArray[np.int64], answers: NDArray[np.int64]
 ) -> None:
-    import numpy as np
-
     block, extent = places.block, places.extent
     values[np.ix_(rows, np.arange(block.start, block.stop))] = block.fill  # what a missing cell has
     told = answers >= 0
@@ -265,8 +253,6 @@ def _write_labels(
 
 
 def _array(numbers: Any) -> NDArray[np.int64]:
-    import numpy as np
-
     return np.array(numbers, dtype=np.int64)
 
 

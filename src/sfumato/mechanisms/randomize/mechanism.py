@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import DomainsObserved, Fact, Randomized, Shuffled, Untouched
@@ -13,9 +15,6 @@ from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import Layout, Records
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
 from sfumato.mechanisms.randomize.columns import Column, fit_column, places_of_layout, spec_for_epsilon
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["Randomization"]
 
@@ -49,6 +48,7 @@ class Randomization:
     sfumato.core.errors.OptionError: randomization needs to know how much; give specs, or an epsilon for each column
     """
 
+    method: ClassVar[str] = "randomize"
     traits: ClassVar[Traits] = Traits(synthetic=False, row_is_person=True, codes=True)
 
     specs: tuple[tuple[str, str], ...] | Mapping[str, Any] = ()
@@ -70,15 +70,8 @@ class Randomization:
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name} is neither true nor false; write one of them")
 
-    @property
-    def method(self) -> str:
-        """The method's name on the command line."""
-        return "randomize"
-
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Randomize every cell and shuffle the rows."""
-        import numpy as np
-
         _refuse_asked(records)
         columns, observed = self._columns(records.layout)
         values = records.values.copy()

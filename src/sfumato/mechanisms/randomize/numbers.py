@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.dates import UNITS, Dates
@@ -11,10 +12,6 @@ from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.laws.operators import Additive
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import Block, Extent
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["check_dates", "dates_between", "read_numbers", "write_numbers"]
 
@@ -27,8 +24,6 @@ def read_numbers(
     coordinates: NDArray[np.float64], block: Block, domain: Integers | Reals
 ) -> NDArray[np.float64] | NDArray[np.int64]:
     """Numbers behind coordinates; dates are counted in the unit of the domain, and what is below it is cut off."""
-    import numpy as np
-
     if not isinstance(domain, Dates):
         numbers = coordinates * float(block.scale or 1.0) + float(block.centre or 0.0)
         return _settle(numbers, domain)
@@ -41,8 +36,6 @@ def write_numbers(
     numbers: NDArray[np.float64] | NDArray[np.int64], block: Block, domain: Integers | Reals
 ) -> NDArray[np.float64]:
     """Coordinates of numbers; of dates that a column cannot hold, those of the first or the last that it can."""
-    import numpy as np
-
     if not isinstance(domain, Dates):
         return np.asarray((numbers - float(block.centre or 0.0)) / float(block.scale or 1.0))
     extent = _extent(block)
@@ -56,8 +49,6 @@ def dates_between(extent: Extent) -> Dates:
     """Domain of the dates of a column between its bounds, by its step."""
     assert extent.low is not None
     assert extent.high is not None
-    import numpy as np
-
     counts = np.array([extent.low, extent.high], dtype=np.int64)
     low, high = Dates(0, 1, extent.dates).counts(_as_moments(counts, extent)).tolist()
     return Dates(low, high, extent.dates)
@@ -113,15 +104,11 @@ def _reach(spec: NoiseSpec) -> float:
 
 def _room(domain: Dates, extent: Extent) -> tuple[int, int]:
     """First and last date that a column can hold, as the domain counts."""
-    import numpy as np
-
     first, last = domain.counts(_as_moments(np.array([extent.first, extent.last], dtype=np.int64), extent)).tolist()
     return int(first) + 1 if domain.unit == "month" else int(first), int(last)
 
 
 def _as_moments(counts: NDArray[np.int64], extent: Extent) -> NDArray[np.int64]:
-    import numpy as np
-
     return np.asarray(counts.view(f"datetime64[{_unit(extent)}]").astype("datetime64[us]").view(np.int64))
 
 
@@ -137,8 +124,6 @@ def _extent(block: Block) -> Extent:
 
 def _settle(numbers: NDArray[np.float64], domain: Integers | Reals) -> NDArray[np.float64]:
     """Undo what arithmetic in coordinates did to numbers: a hair beyond a bound is the bound."""
-    import numpy as np
-
     if isinstance(domain, Integers):
         whole = np.rint(numbers)
         return np.where(np.abs(numbers - whole) <= _WHOLE, whole, numbers)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,8 @@ class RuleBlocking(OfNamedRules):
         Items that were not there and become unknown, for each one that was.
     """
 
+    method: ClassVar[str] = "block-rules"
+
     min_support: float = 0.01
     min_confidence: float = 0.5
     margin: float = 0.1
@@ -56,11 +59,6 @@ class RuleBlocking(OfNamedRules):
             raise OptionError("margin must be at least 0 and below 1; it is a share of the threshold")
         if not 0 < self.zeros <= 10:
             raise OptionError("zeros must be above 0 and at most 10, or every question mark would be an item")
-
-    @property
-    def method(self) -> str:
-        """Its name in certificates."""
-        return "block-rules"
 
     def sanitize(
         self, table: BasketTable, *, rules: Sequence[BasketRule], rng: np.random.Generator

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ class RuleHiding(OfNamedRules):
         How often a rule must be right.
     """
 
+    method: ClassVar[str] = "hide-rules"
+
     strategy: Strategy = "consequent"
     min_support: float = 0.01
     min_confidence: float = 0.5
@@ -56,11 +58,6 @@ class RuleHiding(OfNamedRules):
         if self.strategy not in STRATEGIES:
             raise OptionError(f"there is no such strategy; choose one of {', '.join(STRATEGIES)}")
         self.check_thresholds()
-
-    @property
-    def method(self) -> str:
-        """Its name in certificates."""
-        return "hide-rules"
 
     def sanitize(
         self, table: BasketTable, *, rules: Sequence[BasketRule], rng: np.random.Generator

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class BasketRandomization:
         Entries that the randomized baskets may come to, by expectation; more are refused before any is drawn.
     """
 
+    method: ClassVar[str] = "randomize-baskets"
+
     operator: Literal["usual", "flip", "uniform", "cut-and-paste", "select-a-size"] = "usual"
     keep: float | None = None
     insert: float | None = None
@@ -77,11 +79,6 @@ class BasketRandomization:
             told = getattr(self, name)
             object.__setattr__(self, name, value if told is None else type(value)(told))
         self.law(Baskets.of([[0]]))
-
-    @property
-    def method(self) -> str:
-        """Its name in certificates."""
-        return "randomize-baskets"
 
     @property
     def takes_rules(self) -> bool:
