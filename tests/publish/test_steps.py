@@ -226,6 +226,35 @@ def test_a_parameter_or_fact_that_was_changed_is_seen(name: str) -> None:
     assert seen_in(certificates()[name]) == SEEN[name]
 
 
+def test_a_method_is_held_to_its_own_words_and_edges() -> None:
+    found = certificates()
+    scored, condensed, class_wise = found["condense in scores"], found["condense"], found["classwise"]
+    others = the(Grouped, found["condense-paper"]).algorithm
+    by_classes = the(Grouped, class_wise)
+    specs = {fact.column: fact.spec for fact in found["randomize"].facts if isinstance(fact, Randomized)}
+    some = the(Downgraded, found["downgrade"], hidden=89, cells=(89, 84, 89))
+    one = the(Grouped, condensed, asked_min=1, smallest=1, tiny=1, alone=1, alike=1)
+    told: list[tuple[Certificate, bool]] = [
+        (redrawn(scored, scores="plain"), False),
+        (redrawn(condensed, the(Grouped, condensed, algorithm=others)), False),
+        (redrawn(class_wise, dataclasses.replace(by_classes, algorithm=f"class-wise: {others}")), True),
+        (redrawn(class_wise, dataclasses.replace(by_classes, algorithm=others)), False),
+        (redrawn(condensed, one, k=1, allow_level_1=True), True),
+        (redrawn(condensed, one, k=1, allow_level_1=False), False),
+        (redrawn(found["randomize"], specs=[["age", specs["age"]]]), True),
+        (redrawn(found["randomize"], specs=[["age", specs["pay"]]]), False),
+        (redrawn(found["randomize"], specs=[["nobody", specs["age"]]]), False),
+        (redrawn(found["randomize"], specs=[["age", specs["age"]]], epsilon=None), False),
+        (redrawn(found["randomize"], specs=[list(each) for each in specs.items()], epsilon=None), True),
+        (redrawn(found["block"], k=5), True),
+        (redrawn(found["block"], k=6), False),
+        (redrawn(found["downgrade"], some), False),
+        (redrawn(found["downgrade"], some, hidden=0.9), True),
+    ]
+    for place, (certificate, holds) in enumerate(told):
+        assert failing(certificate) == ([] if holds else ["method follows from facts"]), place
+
+
 COUNTS: list[tuple[str, type[Fact], dict[str, Any], bool]] = [
     ("condense", Grouped, {"violations": 1}, False),
     ("condense", Grouped, {"asked_min": 6}, False),

@@ -193,8 +193,7 @@ def _fits_groups(mechanism: Any, facts: Sequence[Fact]) -> bool:
             return False
         if mechanism.grouping is None:
             algorithm = algorithm.removesuffix(", chosen by trial")
-    traits, least = mechanism.traits, grouped.asked_min
-    return algorithm in known and least >= traits.floor and (least > 1 or traits.level_1)
+    return algorithm in known and grouped.asked_min >= int(mechanism.traits.floor)
 
 
 def _fits_chain(mechanism: Any, facts: Sequence[Fact]) -> bool:
