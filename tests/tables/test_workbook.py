@@ -143,3 +143,11 @@ def test_dates_in_a_sheet_are_dates(tmp_path: Path) -> None:
     rows = f'<row>{cell("day")}</row><row><c s="1"><v>43861</v></c></row>'
     more = {"xl/styles.xml": STYLES, "[Content_Types].xml": kinds, "xl/_rels/workbook.xml.rels": links}
     assert read_file(xlsx(tmp_path / "t.xlsx", rows, **more))[0].to_pydict() == {"day": [datetime.date(2020, 1, 31)]}
+
+
+def test_row_names_of_a_sheet_are_called_row_and_a_title_is_told(tmp_path: Path) -> None:
+    table, form = read_file(xlsx(tmp_path / "t.xlsx", [[None, "a"], [1, 2], [2, 5]]))
+    assert table.column_names == ["row", "a"]
+    assert form.notes == ("The first column has no name: it is called 'row'.",)
+    with pytest.raises(BadInput, match="take the first line away where it is a title"):
+        read_file(xlsx(tmp_path / "t.xlsx", [["Report", None, None], ["a", "b", "c"], [1, 2, 3]]))

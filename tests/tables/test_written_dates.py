@@ -12,6 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.tables.dates import DATE_FORMATS, microseconds_of_cells, write_moments
+from sfumato.tables.field import DateStep
 from sfumato.tables.infer import infer_field
 from sfumato.tables.schema import Kind, Schema
 
@@ -67,25 +68,40 @@ def test_other_numbers_of_eight_digits_are_numbers(numbers: list[int]) -> None:
     assert infer_field("x", pa.chunked_array([list(numbers)])).kind is not Kind.DATE
 
 
+def test_months_come_back_as_months_and_few_of_them_are_categories() -> None:
+    rng = np.random.default_rng(4)
+    months = [f"{2000 + month // 12}-{month % 12 + 1:02d}" for month in rng.integers(0, 90, 400)]
+    table = pa.table({"month": months, "pay": rng.normal(size=400), "wave": [month[:6] + "1" for month in months]})
+    schema = Schema.infer(table)
+    assert (schema["month"].kind, schema["month"].domain.step) == (Kind.DATE, DateStep.MONTH)
+    assert schema["wave"].kind is Kind.NOMINAL
+    release = sf.sanitize(table, method="chain", k=5, seed=1, report=False)
+    assert infer_field("month", release.table["month"]).format == "%Y-%m"
+
+
 def test_texts_that_are_nearly_all_dates_or_numbers_say_what_to_do() -> None:
     days = [f"{day:02d}.03.2020" for day in range(1, 28)] + ["2020-04-01", "04/02/2020"]
     pays = [f"{pay},5" for pay in range(40)] + ["k.A.", "none yet"]
     towns = [f"town {place}" for place in range(40)]
+    shares = [f"{share / 10} %" for share in range(50)]
     said = {
         name: infer_field(name, pa.chunked_array([3 * texts])).reason
-        for name, texts in (("day", days), ("pay", pays), ("town", towns))
+        for name, texts in (("day", days), ("pay", pays), ("town", towns), ("share", shares))
     }
-    assert said["day"].endswith("mostly dates, but not all of one form: write them alike to keep them as dates")
-    assert said["pay"].endswith("mostly numbers: leave the other cells empty to keep them as numbers")
+    assert said["day"].endswith(
+        "mostly dates, but not of one form that is known here: write them as 2020-01-31 to keep them as dates"
+    )
+    assert said["pay"].endswith(
+        "mostly numbers: leave out units, and empty cells that are none, to keep them as numbers"
+    )
+    assert said["share"].endswith(said["pay"][-20:])
     assert said["town"] == "text with 40 categories"
 
 
 def test_a_run_says_which_columns_a_few_texts_spoil() -> None:
     pays = [f"{pay}.5" for pay in range(40)] * 5
     table = pa.table({"age": list(range(20, 70)) * 4, "pay": [*pays[:-10], *["unknown"] * 10]})
-    with pytest.warns(
-        UserWarning, match="mostly dates or numbers, but not all, were taken as categories: 1, the first is"
-    ):
+    with pytest.warns(UserWarning, match="mostly dates or numbers, but not all, were taken as texts: 1, the first is"):
         sf.sanitize(table, method="condense", k=5, seed=1, effort="fast", report=False)
 
 

@@ -64,17 +64,17 @@ def schema_of(
     if weight is not None:
         schema = _weighed(schema, weight, found=found)
     if found:
-        _tell_mixed(schema)
+        _tell_mixed(schema, identifiers if person is None else (*identifiers, person))
     return schema if keep_empty else drop_empty(arrow, schema, identifiers)
 
 
-def _tell_mixed(schema: Schema) -> None:
+def _tell_mixed(schema: Schema, told: Collection[str]) -> None:
     """Say which columns lose most of what they tell because a few of their texts are of another form."""
-    mixed = [field.name for field in schema.encoded if is_mixed(field)]
+    mixed = [field.name for field in schema if field.name not in told and is_mixed(field)]
     if mixed:
         warnings.warn(
             UserWarning(
-                f"columns that are mostly dates or numbers, but not all, were taken as categories: {len(mixed)}, the "
+                f"columns that are mostly dates or numbers, but not all, were taken as texts: {len(mixed)}, the "
                 f"first is {shown(mixed[0])}; 'sfumato inspect' says what to do"
             ),
             stacklevel=3,

@@ -12,15 +12,20 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 __all__ = [
+    "ALL_DIFFER",
     "FREE_TEXT",
-    "NAMES_OF_PEOPLE",
     "is_coordinate",
     "is_named_id",
     "is_named_like_id",
     "kind_of_number",
     "private_number",
     "private_text",
+    "why_number_id",
+    "why_text_id",
 ]
+
+ALL_DIFFER = "different in every row"
+"""Why texts are an identifier that have no form of one."""
 
 FREE_TEXT = "free text"
 """What private texts are that have no form: remarks, reports, answers."""
@@ -67,6 +72,38 @@ _DEGREES = re.compile(
     r"[NSEWO]? ?\d{1,3} ?° ?\d{1,2}(\.\d+)? ?['\u2032] ?(\d{1,2}(\.\d+)? ?(\"|\u2033|'') ?)?[NSEWO]?.{0,40}"
 )
 _CODE = re.compile(r"(?=.*\d)(?=.*[A-Za-z]|\d{6})(?=.{6})[A-Za-z0-9]+([-_/.:#][A-Za-z0-9]+)*")
+
+
+def why_text_id(texts: pa.Array, rows: int, name: str) -> str:
+    """Say why the present texts of a column of so many rows look like an identifier; nothing where they do not."""
+    distinct = pc.unique(texts)
+    count, present = len(distinct), len(texts)
+    if private := private_text(distinct, present, name):
+        return f"{count} different in {present} rows: {private}"
+    if count == present and rows > 2 and count >= min(_ENOUGH, rows):
+        return ALL_DIFFER
+    if count >= _ENOUGH and _NAMES_OF_PEOPLE.search(name):
+        return f"{count} different, and called names of people"
+    share = 0.1 if is_named_id(name) else 0.5
+    if count >= _ENOUGH and count > share * present and is_named_like_id(name):
+        return f"{count} different in {present} rows, and named like an identifier"
+    return ""
+
+
+def why_number_id(name: str, distinct: NDArray[np.float64], rows: int) -> str:
+    """Say why whole numbers look like an identifier; nothing where they do not."""
+    if len(distinct) < _ENOUGH:
+        return ""
+    if private := private_number(distinct, rows, name):
+        return f", {len(distinct)} different in {rows} rows: {private}"
+    if len(distinct) == rows:
+        if is_named_like_id(name):
+            return ", different in every row, that are named like an identifier"
+        if distinct[-1] - distinct[0] == rows - 1:
+            return ", different in every row, that follow one another"
+    if is_named_id(name) and len(distinct) > 0.1 * rows:
+        return f", {len(distinct)} different in {rows} rows, that are named like an identifier"
+    return ""
 
 
 def private_text(distinct: pa.Array, rows: int, name: str = "") -> str:
@@ -305,13 +342,11 @@ _LOOSE = "key|nr|no|number|account|firstname|lastname|surname|fullname|name|user
 _OWNERS = "user|customer|client|patient|person|employee|member|subject|record|row|case|order|account|student"
 _ID = re.compile(rf"(^|[_\s.-])({_STRICT})$|^(id|uuid|guid)[_\s.-]|^({_OWNERS})ids?$", re.IGNORECASE)
 _LIKE_ID = re.compile(rf"(^|[_\s.-])({_LOOSE})$", re.IGNORECASE)
-NAMES_OF_PEOPLE = re.compile(
+_NAMES_OF_PEOPLE = re.compile(
     r"^((full|first|last|middle|given|family|patient|customer|client|employee|person|student)[_\s.-]?)?(name|surname)$"
     r"|^(vor|nach|familien)name$|^(pr[eé])?nom$|^apellidos?$|^cognome$",
     re.IGNORECASE,
 )
-"""Names of columns that hold names of people."""
-
 _CAMEL_ID = re.compile(r"[a-z](Id|ID|Uuid|UUID|Email|Phone)$")
 _CAMEL_LIKE_ID = re.compile(r"[a-z](Key|Number|Name|Nr|No|Address)$")
 

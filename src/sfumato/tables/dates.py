@@ -28,6 +28,7 @@ __all__ = [
     "fitting_formats",
     "is_birth",
     "is_day_first",
+    "is_month_form",
     "is_monthly",
     "is_time_of_day",
     "microseconds_of_cells",
@@ -65,12 +66,9 @@ DATE_FORMATS = (
     "%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p", "%d-%m-%Y", "%m-%d-%Y", "%-d.%-m.%Y", "%-d/%-m/%Y", "%-m/%-d/%Y",
     "%-d.%-m.%Y %-H:%M", "%-d/%-m/%Y %-H:%M", "%-m/%-d/%Y %-H:%M", "%-m/%-d/%Y %-I:%M %p", "%-m/%-d/%Y %-I:%M:%S %p",
     "%d %b %Y", "%d-%b-%Y", "%d%b%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%-d %B %Y", "%B %-d, %Y", "%Y%m%d",
-    "%H:%M", "%H:%M:%S", "%-H:%M", "%-H:%M:%S",
+    "%Y-%m", "%m/%Y", "%b %Y", "%B %Y", "%H:%M", "%H:%M:%S", "%-H:%M", "%-H:%M:%S",
 )  # fmt: skip
-"""Ways of writing a date; ``%-d`` and the like are written without a leading zero, ``%3f`` are thousandths of a second.
-
-Words after a time say that all are of one zone, which is none of the dates' business.
-"""
+"""Ways of writing a date; ``%-d`` and the like have no leading zero, ``%3f`` are thousandths of a second."""
 
 DIGITS = "%Y%m%d"
 """Days written as whole numbers, 20201231."""
@@ -84,7 +82,8 @@ LAST_MOMENT = (datetime.datetime.max - _EPOCH) // _MICROSECOND
 _PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 LOOKS_LIKE_DATE = (
     r"^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d{3}|\.\d{6})?)?(Z|\+00:00| UTC| [AP]M)?)?$"
-    r"|^\d{1,2}:\d{2}(:\d{2})?$|^\d{1,2}[ -]?[A-Z][a-z]{2,8}[ -]?\d{4}$|^[A-Z][a-z]{2,8} \d{1,2}, \d{4}$|^(19|20)\d{6}$"
+    r"|^\d{1,2}:\d{2}(:\d{2})?$|^\d{1,2}[ -]?[A-Z][a-z]{2,8}[ -]?\d{4}$|^[A-Z][a-z]{2,8} (\d{1,2}, )?\d{4}$"
+    r"|^(19|20)\d{6}$|^\d{4}-\d{2}$|^\d{2}/\d{4}$"
 )
 """Texts that may be dates, or times of day, in one of the usual ways."""
 
@@ -140,6 +139,11 @@ def _is_time_form(form: str) -> bool:
     return not any(
         mark in form.replace("%-", "%") for mark in ("%Y", "%y", "%m", "%d", "%j", "%s", "%D", "%F", "%c", "%x")
     )
+
+
+def is_month_form(form: str | None) -> bool:
+    """Tell whether a way of writing dates says a month and no day."""
+    return form is not None and "%Y" in form and "d" not in form
 
 
 def month_starts(moments: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -142,8 +142,8 @@ def read_file(
                 names, columns, found = read_sqlite(path, sheet, most_bytes=most_bytes)
             else:
                 names, columns, found = read_workbook(path, sheet, most_bytes=most_bytes)
-            check_names(names, shown(path))
-            return _checked(pa.table(columns, names=names), shown(path)), FileForm(FileFormat.CSV, sheet=found)
+            table, notes = name_columns(pa.table(columns, names=names))
+            return _checked(table, shown(path)), FileForm(FileFormat.CSV, sheet=found, notes=notes)
         assert ending is not None
         if ENDINGS[ending] is FileFormat.CSV:
             data = _unpacked(path, most_bytes) if ending.endswith(".gz") else path.read_bytes()

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import OptionError, TableError
+from sfumato.tables.cells import is_text
 
 __all__ = ["check_names", "header_of", "name_columns"]
 
@@ -46,7 +47,7 @@ def name_columns(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
     """
     names = list(table.column_names)
     nameless = [place for place, name in enumerate(names) if not name.strip()]
-    empty = {place for place in nameless if not pc.any(pc.not_equal(pc.utf8_trim_whitespace(table[place]), "")).as_py()}
+    empty = {place for place in nameless if _is_blank(table.column(place))}
     said = []
     if nameless and nameless[0] == 0 and 0 not in empty and _ROW not in names:
         names[0] = _ROW
@@ -63,6 +64,12 @@ def name_columns(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
     return table.rename_columns(names), tuple(said)
 
 
+def _is_blank(column: pa.ChunkedArray) -> bool:
+    if not is_text(column.type):
+        return bool(column.null_count == len(column))
+    return not pc.any(pc.not_equal(pc.utf8_trim_whitespace(column), "")).as_py()
+
+
 def check_names(names: list[str], name: str) -> None:
     """Refuse a table without columns, with a column that has no name, or with two of one name."""
     if not names:
@@ -71,8 +78,9 @@ def check_names(names: list[str], name: str) -> None:
     if nameless:
         if len(nameless) == 1:
             raise TableError(f"{name} has 1 column without a name, number {nameless[0]}; name it")
+        title = ", or take the first line away where it is a title" if 2 * len(nameless) > len(names) else ""
         raise TableError(
-            f"{name} has {len(nameless)} columns without a name, the first is number {nameless[0]}; name them"
+            f"{name} has {len(nameless)} columns without a name, the first is number {nameless[0]}; name them{title}"
         )
     twice = sorted((column, times) for column, times in Counter(names).items() if times > 1)
     if twice:

@@ -27,6 +27,7 @@ __all__ = [
     "Intervals",
     "Listed",
     "Prefix",
+    "hierarchy_of_texts",
     "is_icd10",
     "parse_hierarchy",
     "read_hierarchy",
@@ -45,6 +46,10 @@ _CHAPTERS = (
     "K00-K93", "L00-L99", "M00-M99", "N00-N99", "O00-O99", "P00-P96", "Q00-Q99", "R00-R99", "S00-T98", "U00-U99",
     "V01-Y98", "Z00-Z99",
 )  # fmt: skip
+_ENOUGH = 20  # different texts before their form means anything
+_SAMPLE = 1_000
+_MOSTLY = 0.95  # share of texts of a form that a column is of
+_POSTCODE, _POSTCODES = re.compile(r"post|zip|plz", re.IGNORECASE), re.compile(r"[0-9]{4,6}")
 _FIRSTS = [chapter[:3] for chapter in _CHAPTERS]
 
 
@@ -273,3 +278,21 @@ def read_hierarchy(path: str | Path) -> Listed:
     if not rows:
         raise SchemaError(f"{where} is empty; {do}")
     return Listed(rows, wide - 1)
+
+
+def hierarchy_of_texts(name: str, texts: Sequence[str]) -> tuple[str | None, str]:
+    """The hierarchy that the different texts of a column have by their form, and a word on it: ICD-10, postcodes.
+
+    Examples
+    --------
+    >>> hierarchy_of_texts("zip", [f"0{number}" for number in range(1000, 1030)])
+    ('prefix', ', postcodes')
+    """
+    some = texts[:_SAMPLE]
+    if len(texts) < _ENOUGH:
+        return None, ""
+    if sum(map(is_icd10, some)) >= _MOSTLY * len(some):
+        return "icd10", ", diagnoses of ICD-10"
+    if _POSTCODE.search(name) and len(set(map(len, some))) == 1 and all(map(_POSTCODES.fullmatch, texts)):
+        return "prefix", ", postcodes"
+    return None, ""

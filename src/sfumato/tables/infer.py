@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -25,14 +24,7 @@ from sfumato.tables.cells import (
     marks_as_array,
     plain,
 )
-from sfumato.tables.contact import (
-    NAMES_OF_PEOPLE,
-    is_coordinate,
-    is_named_id,
-    is_named_like_id,
-    private_number,
-    private_text,
-)
+from sfumato.tables.contact import ALL_DIFFER, is_coordinate, why_number_id, why_text_id
 from sfumato.tables.dates import (
     DATE_UNITS,
     DIGITS,
@@ -41,6 +33,7 @@ from sfumato.tables.dates import (
     fitting_formats,
     is_birth,
     is_day_first,
+    is_month_form,
     is_time_of_day,
     microseconds_of_cells,
     number_to_bound,
@@ -49,7 +42,7 @@ from sfumato.tables.dates import (
 )
 from sfumato.tables.field import Category, DateStep, Domain, Field, Kind, Role
 from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
-from sfumato.tables.hierarchies import is_icd10
+from sfumato.tables.hierarchies import hierarchy_of_texts
 from sfumato.tables.schema import Schema
 
 __all__ = ["MISSING_MARKS", "complete_field", "infer_field", "infer_schema", "is_mixed"]
@@ -61,10 +54,8 @@ _FEW = 200  # distinct values that can still be categories
 _SAMPLE = 1_000
 _MIXED = ", mostly "
 _DOUBT = " would fit too: check it"
-_MOSTLY = 0.95  # share of texts of a form that a column is of
 _NEARLY = 0.8  # share of different texts of a form that others of another keep from being read so
-_NUMERAL = rf"{NUMBER}|^-?\d{{1,3}}([., ']?\d{{3}})*[.,]\d+$"
-_POSTCODE = re.compile(r"post|zip|plz", re.IGNORECASE)
+_NUMERAL = rf"{NUMBER}|^[-+(]?[$€£]? ?\d{{1,3}}([., ']?\d{{3}})*([.,]\d+)? ?(%|[$€£]|kg|cm|mm|mg|ml|km|EUR|USD)?\)?$"
 
 
 @dataclass(frozen=True, repr=False)
@@ -177,7 +168,7 @@ def _categories(present: pa.Array) -> tuple[Category, ...]:
 def _categorical_field(seen: _Seen, column: pa.ChunkedArray) -> Field:
     if not column.type.ordered:
         categories = _categories(seen.present)
-        if is_text(seen.present.type) and (why := _why_text_id(seen, len(categories))):
+        if is_text(seen.present.type) and (why := why_text_id(seen.present, seen.rows, seen.name)):
             return seen.identifier(Kind.NOMINAL, f"a categorical column, {why}")
         why = f"a categorical column with {_counted(len(categories))}"
         return seen.field(Kind.NOMINAL, why, Domain(categories=categories))
@@ -204,6 +195,8 @@ def _date_field(seen: _Seen, why: str, form: str | None = None) -> Field:
     low, high = (number_to_bound(int(edge) // DATE_UNITS[step], step) for edge in (moments.min(), moments.max()))
     if is_birth(seen.name, moments):
         step, why = DateStep.MONTH, f"{why}, given to the month as dates of birth"
+    elif is_month_form(form):
+        step = DateStep.MONTH
     return seen.field(Kind.DATE, why, Domain(low=low, high=high, step=step), form)
 
 
@@ -224,7 +217,8 @@ def _text_field(seen: _Seen, day_first: bool | None) -> Field:
         _refuse_infinite(seen.name, floats(pc.utf8_trim_whitespace(seen.present).cast(pa.float64())))
     forms = fitting_formats(pc.unique(trimmed))
     timed = forms and is_time_of_day(Field(seen.name, Kind.DATE, format=forms[0]))
-    if forms and not (timed and len(distinct) < _ENOUGH):  # few times are shifts
+    listed = timed or (forms and is_month_form(forms[0]))
+    if forms and not (listed and len(distinct) < _ENOUGH):  # few times are shifts, and few months categories
         doubt = f" ({forms[1]}{_DOUBT})" if len(forms) > 1 else ""
         ordered = [form for form in forms if day_first is not None and is_day_first(form) is day_first]
         if doubt and ordered:
@@ -235,13 +229,14 @@ def _text_field(seen: _Seen, day_first: bool | None) -> Field:
         told = dataclasses.replace(seen, note=f", durations written as {span} and counted in seconds{seen.note}")
         seconds, _ = seconds_of_texts(pc.utf8_trim_whitespace(seen.present), span)
         return _number_field(told, pa.array(seconds), span, listed=False)
-    if why := _why_text_id(seen, len(distinct)):
-        return seen.identifier(Kind.NOMINAL, f"text, {why}{extra}")
+    mixed = _mixed_words(trimmed)
+    if why := why_text_id(seen.present, seen.rows, seen.name):
+        return seen.identifier(Kind.NOMINAL, f"text, {why}{extra}{mixed if why == ALL_DIFFER else ''}")
     alike = len(distinct) - len(pc.unique(pc.utf8_lower(trimmed)))
     if alike:
         extra += f", {alike} of them differ from another only in case or spaces: check them"
-    extra += _mixed_words(trimmed)
-    hierarchy, form = _hierarchy(seen.name, trimmed)
+    extra += mixed
+    hierarchy, form = hierarchy_of_texts(seen.name, trimmed.to_pylist())
     field = seen.field(
         Kind.NOMINAL, f"text with {_counted(len(distinct))}{extra}{form}", Domain(categories=_categories(distinct))
     )
@@ -253,8 +248,11 @@ def _mixed_words(distinct: pa.Array) -> str:
     if len(distinct) < _ENOUGH or _all_match(distinct, NUMBER):
         return ""
     for form, words in (
-        (LOOKS_LIKE_DATE, "dates, but not all of one form: write them alike to keep them as dates"),
-        (_NUMERAL, "numbers: leave the other cells empty to keep them as numbers"),
+        (
+            LOOKS_LIKE_DATE,
+            "dates, but not of one form that is known here: write them as 2020-01-31 to keep them as dates",
+        ),
+        (_NUMERAL, "numbers: leave out units, and empty cells that are none, to keep them as numbers"),
     ):
         alike = pc.sum(pc.match_substring_regex(distinct, form)).as_py()
         if alike >= _NEARLY * len(distinct):
@@ -265,33 +263,6 @@ def _mixed_words(distinct: pa.Array) -> str:
 def is_mixed(field: Field) -> bool:
     """Tell whether a column was taken as categories although nearly all of its texts are dates or numbers."""
     return field.kind is Kind.NOMINAL and _MIXED in field.reason
-
-
-def _hierarchy(name: str, distinct: pa.Array) -> tuple[str | None, str]:
-    """The hierarchy that texts have by their form, and a word on it: diagnoses of ICD-10, and postcodes."""
-    if len(distinct) < _ENOUGH:
-        return None, ""
-    texts = distinct.slice(0, _SAMPLE).to_pylist()
-    if sum(map(is_icd10, texts)) >= _MOSTLY * len(texts):
-        return "icd10", ", diagnoses of ICD-10"
-    if _POSTCODE.search(name) and len({len(text) for text in texts}) == 1 and _all_match(distinct, r"^\d{4,6}$"):
-        return "prefix", ", postcodes"
-    return None, ""
-
-
-def _why_text_id(seen: _Seen, count: int) -> str:
-    """Say why texts, so many of them different, look like an identifier; nothing where they do not."""
-    present = len(seen.present)
-    if private := private_text(pc.unique(seen.present), present, seen.name):
-        return f"{count} different in {present} rows: {private}"
-    if count == present and seen.rows > 2 and count >= min(_ENOUGH, seen.rows):
-        return "different in every row"
-    if count >= _ENOUGH and NAMES_OF_PEOPLE.search(seen.name):
-        return f"{count} different, and called names of people"
-    share = 0.1 if is_named_id(seen.name) else 0.5
-    if count >= _ENOUGH and count > share * present and is_named_like_id(seen.name):
-        return f"{count} different in {present} rows, and named like an identifier"
-    return ""
 
 
 def _all_match(texts: pa.Array, pattern: str) -> bool:
@@ -335,7 +306,7 @@ def _number_field(
         if pa.types.is_integer(seen.present.type) or is_text(seen.present.type):
             return _big_field(seen)
         decimals = None
-    if decimals == 0 and (why := _why_id(seen.name, distinct, len(values))):
+    if decimals == 0 and (why := why_number_id(seen.name, distinct, len(values))):
         return seen.identifier(Kind.INTEGER, f"whole numbers{why}")
     if is_coordinate(seen.name, distinct, len(values), decimals):
         return seen.identifier(
@@ -379,22 +350,6 @@ def _two_valued_field(seen: _Seen, distinct: NDArray[np.float64]) -> Field:
     why = "only 0 and 1" if boolean else "only two values, taken as categories"
     kind = Kind.BOOLEAN if boolean and len(categories) == 2 else Kind.NOMINAL
     return seen.field(kind, why, Domain(categories=categories))
-
-
-def _why_id(name: str, distinct: NDArray[np.float64], rows: int) -> str:
-    """Say why whole numbers look like an identifier; nothing where they do not."""
-    if len(distinct) < _ENOUGH:
-        return ""
-    if private := private_number(distinct, rows, name):
-        return f", {len(distinct)} different in {rows} rows: {private}"
-    if len(distinct) == rows:
-        if is_named_like_id(name):
-            return ", different in every row, that are named like an identifier"
-        if distinct[-1] - distinct[0] == rows - 1:
-            return ", different in every row, that follow one another"
-    if is_named_id(name) and len(distinct) > 0.1 * rows:
-        return f", {len(distinct)} different in {rows} rows, that are named like an identifier"
-    return ""
 
 
 def complete_field(field: Field, column: pa.ChunkedArray) -> Field:
