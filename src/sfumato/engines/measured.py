@@ -19,6 +19,7 @@ from sfumato.engines.cells.cuts import Tree, cut_tree, leaf_in
 from sfumato.engines.outcome import Comparison
 from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
+from sfumato.tables.persons import persons_of_table
 
 __all__ = [
     "MEASURED_ROWS",
@@ -89,10 +90,13 @@ class MeasuredRows:
         released: pa.Table,
         outside: pa.Table | None,
         codec: Codec,
-        persons: Places | None,
+        whose: tuple[Places | None, Places | None],
     ) -> tuple[Standing, ...]:
-        """How these people stand in the whole tables: who is alone among some need not be alone among all."""
-        return whole_standings((original, released, outside), codec, persons, self.inside, self.outside)
+        """How these people stand in the whole tables: who is alone among some need not be alone among all.
+
+        ``whose`` are the persons of the original and of those held out.
+        """
+        return whole_standings((original, released, outside), codec, whose, self.inside, self.outside)
 
 
 def measured_part(compared: Comparison, workings: Workings | None, rng: np.random.Generator) -> Comparison:
@@ -106,6 +110,8 @@ def measured_part(compared: Comparison, workings: Workings | None, rng: np.rando
     rows = measured_rows(original, released, held, compared.codec, workings, rng)
     if rows is None:
         return compared
+    held_persons = None if held is None else persons_of_table(held, compared.codec.schema)
+    whose = compared.records.persons, held_persons
     return dataclasses.replace(
         compared,
         original=original.take(pa.array(rows.inside)),
@@ -114,7 +120,7 @@ def measured_part(compared: Comparison, workings: Workings | None, rng: np.rando
         outside=None if held is None else held.take(pa.array(rows.outside)),
         notes=(*compared.notes, measured_note(len(rows.inside), original.num_rows)),
         workings=None if workings is None else _part_of(workings, rows, original.num_rows),
-        standings=rows.standings_in(original, released, held, compared.codec, compared.records.persons),
+        standings=rows.standings_in(original, released, held, compared.codec, whose),
     )
 
 

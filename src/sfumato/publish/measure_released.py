@@ -67,7 +67,8 @@ def measure_released(
     rows = None if linked is not None else measured_rows(original, released, holdout, codec, None, rng)
     standings: tuple[Standing, ...] = ()
     if rows is not None:
-        standings = rows.standings_in(original, released, holdout, codec, persons_of_table(original, schema))
+        whose = persons_of_table(original, schema), held_persons
+        standings = rows.standings_in(original, released, holdout, codec, whose)
         notes.append(UserWarning(measured_note(len(rows.inside), original.num_rows)))
         original, released = original.take(pa.array(rows.inside)), released.take(pa.array(rows.made))
         holdout = None if holdout is None else holdout.take(pa.array(rows.outside))

@@ -185,25 +185,24 @@ def _people(rows: NDArray[np.bool_], persons: Places | None) -> Tries:
 
 def _unique_values(study: Study) -> Iterator[Stated]:
     """People who alone hold a value, or would in the table, and that value is released."""
-    found = [np.zeros(len(study.original), dtype=np.bool_)]
-    if study.holdout is not None:
-        found.append(np.zeros(len(study.holdout), dtype=np.bool_))
-    alone, spared = np.zeros(len(study.original), dtype=np.bool_), np.ones(len(study.original))
-    for place in range(len(study.pairs)):
-        standing = standing_in(study, place)
+    standings = [standing_in(study, place) for place in range(len(study.pairs))]
+    whose, held_whose = standings[0].persons, standings[0].held_persons
+    sides = len(standings[0].holders), len(standings[0].held_holders)
+    found = [np.zeros(rows, dtype=np.bool_) for rows in sides]
+    alone, spared = np.zeros(sides[0], dtype=np.bool_), np.ones(sides[0])
+    for standing in standings:
         unique = standing.holders == 1
         alone |= unique
         found[0] |= unique & standing.shown
         spared *= 1.0 - standing.chance
-        if study.holdout is not None:
-            found[1] |= (standing.held_holders == 0) & standing.held_shown
-    tries = [_people(each, persons) for each, persons in zip(found, (study.persons, study.held_persons), strict=False)]
-    note = f"; {int(_people(alone, study.persons).hits)} people are alone with a value in some column"
-    if study.persons is not None:
-        whose = np.unique(study.persons, return_inverse=True)[1]
-        spared = np.exp(np.bincount(whose, np.log(np.maximum(spared, 1e-300))))
+        found[1] |= (standing.held_holders == 0) & standing.held_shown
+    inside, outside = _people(found[0], whose), _people(found[1], held_whose) if sides[1] else None
+    note = f"; {int(_people(alone, whose).hits)} people are alone with a value in some column"
+    if whose is not None:
+        persons = np.unique(whose, return_inverse=True)[1]
+        spared = np.exp(np.bincount(persons, np.log(np.maximum(spared, 1e-300))))
     guess = Tries(float((1.0 - spared).sum()), len(spared))
-    yield "unique-values-shown", success(tries[0], guess=guess, control=tries[1] if len(tries) > 1 else None, note=note)
+    yield "unique-values-shown", success(inside, guess=guess, control=outside, note=note)
 
 
 def _whole_rows(study: Study) -> Iterator[Stated]:

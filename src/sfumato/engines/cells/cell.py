@@ -29,6 +29,7 @@ from sfumato.core.facts import (
     Synthesized,
 )
 from sfumato.core.threads import one_blas_thread
+from sfumato.engines.cells.standing import Asked, count_in_cell
 from sfumato.engines.measured import REGION_ROWS, draw_regions
 from sfumato.engines.memory import Made, make_rows
 from sfumato.engines.plan import Plan, Prepared
@@ -57,7 +58,8 @@ class CellTask:
 
     ``mechanism`` is that of the plan, with what it would choose from all rows chosen; ``share`` of a cell's
     neighbourhoods are kept to be measured, ``rows`` are those of the table and ``highest`` is its highest level.
-    ``wanted`` are the rows to make of each cell, where the owner says how many.
+    ``wanted`` are the rows to make of each cell, where the owner says how many; ``asked`` is what it counts for people
+    of the whole table, where not all of it is measured.
     """
 
     plan: Plan
@@ -70,6 +72,7 @@ class CellTask:
     share: float
     native: bool = False
     wanted: tuple[int, ...] = ()
+    asked: Asked | None = None
 
     def __repr__(self) -> str:
         return f"CellTask({self.plan!r})"
@@ -106,6 +109,7 @@ class DoneCell:
     rows_in: int
     compared: Compared | None
     seconds: float
+    counted: pa.Table
 
     def __repr__(self) -> str:
         return f"DoneCell({self.table.num_rows} rows)"
@@ -124,7 +128,11 @@ def sanitize_cell(table: pa.Table, task: CellTask, number: int) -> DoneCell:
         made = make_rows(job, plan, rng, native=task.native)
     order = rng.integers(0, 2**64, size=made.table.num_rows, dtype=np.uint64)
     compared = _compared(made, inside, outside, task, plan.randomness.generator(f"measured {number}"))
-    return DoneCell(made.table, order, made.leaving_schema, made.facts, made.rows_in, compared, made.seconds)
+    counted = pa.table({})
+    if task.asked is not None:
+        rows = inside.column(ROW).to_numpy()
+        counted = count_in_cell(task.asked, task.codec, inside, rows, made.released)
+    return DoneCell(made.table, order, made.leaving_schema, made.facts, made.rows_in, compared, made.seconds, counted)
 
 
 def _prepared(inside: pa.Table, task: CellTask) -> Prepared:

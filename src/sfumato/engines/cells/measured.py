@@ -9,10 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.assess.standing import Standing
 from sfumato.core.facts import Chained, ColumnRulesKept, Fact
 from sfumato.engines.cells.cell import LEVEL
 from sfumato.engines.cells.learn import Learned
 from sfumato.engines.cells.spill import Spill, table_of
+from sfumato.engines.cells.standing import standings_of
 from sfumato.engines.measured import measured_note
 from sfumato.engines.outcome import Apart, Comparison
 from sfumato.mechanisms.protocol import Workings
@@ -20,11 +22,6 @@ from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Role
 
 __all__ = ["DRAWN", "LABEL", "MET", "ORIGIN", "comparison_of"]
-
-_AMONG_THESE = (
-    " Who is alone with a value was counted among these rows, so that more people seem alone than are; what stands "
-    "beside it was counted alike."
-)
 
 LABEL, MET, DRAWN, ORIGIN = "\x1flabel", "\x1fmet", "\x1fdrawn", "\x1forigin"
 """Columns of measured rows: group and level met of an original one; group and original that a released one is of."""
@@ -36,12 +33,13 @@ def comparison_of(
     """Rows of all cells that are measured, side by side with what they became."""
     if not measured:
         return Apart("no report was asked for", codec=learned.job.codec), None
-    originals, releases, outsides = [], [], []
+    originals, releases, outsides, counted = [], [], [], []
     groups = rows = 0
     for number in range(cells):
-        original, released, outside = (
-            table_of(spill.frame(f"cell-{number}", 1 + (1 << bits) + each)) for each in range(3)
+        original, released, outside, held = (
+            table_of(spill.frame(f"cell-{number}", 1 + (1 << bits) + each)) for each in range(4)
         )
+        counted.append(held)
         labels, drawn = (table.column(name).to_numpy() for table, name in ((original, LABEL), (released, DRAWN)))
         origin = released.column(ORIGIN).to_numpy()
         originals.append(_set(original, LABEL, np.where(labels < 0, -1, labels + groups)))
@@ -56,7 +54,8 @@ def comparison_of(
         groups += int(labels.max(initial=-1)) + 1
         rows += original.num_rows
     whole = (pa.concat_tables(each).combine_chunks() for each in (originals, releases, outsides))
-    return _compared(learned, facts, *whole)
+    standings = standings_of(learned, counted) if all(part.num_columns for part in counted) else ()
+    return _compared(learned, facts, standings, *whole)
 
 
 def _grown_again(learned: Learned, released: pa.Table, facts: Sequence[Fact]) -> Workings | None:
@@ -79,7 +78,12 @@ def _set(table: pa.Table, name: str, values: NDArray[np.int64]) -> pa.Table:
 
 
 def _compared(
-    learned: Learned, facts: Sequence[Fact], original: pa.Table, released: pa.Table, outside: pa.Table
+    learned: Learned,
+    facts: Sequence[Fact],
+    standings: tuple[Standing, ...],
+    original: pa.Table,
+    released: pa.Table,
+    outside: pa.Table,
 ) -> tuple[Comparison, Workings | None]:
     plan, codec = learned.plan, learned.job.codec
     names = [column.field.name for column in codec.columns]
@@ -97,12 +101,15 @@ def _compared(
     else:
         workings = _grown_again(learned, released.select(names), facts)
     whole, measured = learned.look.rows, original.num_rows
-    note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole) + _AMONG_THESE
+    note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole)
+    if standings:
+        people = len(standings[0].holders)
+        note += f" Who is alone with a value was counted over all rows, for {people} of them, and categories for all."
     beside = [field.name for field in plan.schema if field.role is Role.PERSON]
     held = None
     if outside.num_rows:
         held = outside.select([name for name in (*names, *beside) if name in outside.column_names])
     return (
-        Comparison(original.select(names), released.select(names), codec, records, held, (note,)),
+        Comparison(original.select(names), released.select(names), codec, records, held, (note,), standings=standings),
         workings,
     )

@@ -24,6 +24,7 @@ from sfumato.engines.cells.learn import SAMPLE_ROWS, Learned, Look, learn, look_
 from sfumato.engines.cells.measured import DRAWN, LABEL, MET, ORIGIN, comparison_of
 from sfumato.engines.cells.reading import Chance, Run, read_runs
 from sfumato.engines.cells.spill import Spill, frame_of, table_of
+from sfumato.engines.cells.standing import ask
 from sfumato.engines.chunks.source import Source
 from sfumato.engines.chunks.transform import Sink
 from sfumato.engines.memory import crowd_of
@@ -265,7 +266,8 @@ def task_of(
     share = min(1.0, measured / max(rows, plan.rows or 0)) if measured else 0.0
     sizes, highest = [sum(counted.rows[leaf] for leaf in leaves) for leaves in cells], learned.look.highest
     wanted = () if plan.rows is None else apportioned(plan.rows, sizes)
-    return CellTask(plan, mechanism, codec, job.told, public, rows, highest, share, native, wanted), pairs
+    asked = ask(learned)[0] if 0.0 < share < 1.0 else None
+    return CellTask(plan, mechanism, codec, job.told, public, rows, highest, share, native, wanted, asked), pairs
 
 
 def frames_of(done: DoneCell, bits: int) -> list[bytes]:
@@ -284,7 +286,7 @@ def frames_of(done: DoneCell, bits: int) -> list[bytes]:
         original = kept.original.append_column(LABEL, pa.array(kept.labels)).append_column(MET, pa.array(kept.met))
         released = kept.released.append_column(DRAWN, pa.array(kept.drawn_from))
         released = released.append_column(ORIGIN, pa.array(kept.origin))
-        frames += [frame_of(original), frame_of(released), frame_of(kept.outside)]
+        frames += [frame_of(original), frame_of(released), frame_of(kept.outside), frame_of(done.counted)]
     return frames
 
 
