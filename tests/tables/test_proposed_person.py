@@ -132,6 +132,12 @@ def test_measured_numbers_and_free_text_are_nobody(table: pa.Table) -> None:
     assert proposed(table) is None
 
 
+def test_a_person_is_proposed_beside_rows_of_nobody() -> None:
+    table = visits()
+    who = [None if row % 60 == 7 else each for row, each in enumerate(table["who"].to_pylist())]
+    assert proposed(table.set_column(table.column_names.index("who"), "who", pa.array(who))) == "who"
+
+
 def test_sanitizing_stops_until_it_is_told() -> None:
     table = visits()
     with pytest.raises(PrivacyRefusal, match="column 'who' seems to say who each row is about"):

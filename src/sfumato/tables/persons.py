@@ -92,7 +92,7 @@ def _is_free_text(column: pa.ChunkedArray, field: Field, codes: NDArray[np.int64
     array = plain(column)
     if not is_text(array.type) or field.kind is not Kind.NOMINAL:
         return False
-    return private_text(pc.unique(array), int((codes >= 0).sum()), field.name) == FREE_TEXT
+    return private_text(pc.unique(array).drop_null(), int((codes >= 0).sum()), field.name) == FREE_TEXT
 
 
 def _constants(table: pa.Table, field: Field, coded: dict[str, NDArray[np.int64]]) -> tuple[str, ...]:
