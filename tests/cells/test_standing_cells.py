@@ -30,12 +30,12 @@ def crowd(rows: int) -> pa.Table:
 def test_cells_count_what_all_rows_show(person: str | None, mechanism: Any) -> None:
     whole = crowd(900) if person else crowd(900).drop_columns(["who"])
     table, outside = whole.slice(0, 700), whole.slice(700)
-    told = {"person": person} if person else {}
+    told: dict[str, Any] = {"person": person} if person else {}
     outcome = run(table, mechanism, measured=200, holdout=outside, **told)
     compared = outcome.comparison
     assert isinstance(compared, Comparison)
     assert compared.original.num_rows < 500
-    whose = tuple(persons_of_table(each, compared.codec.schema) for each in (table, outside))
+    whose = persons_of_table(table, compared.codec.schema), persons_of_table(outside, compared.codec.schema)
     every = (np.arange(700), np.arange(200))
     expected = whole_standings((table, pa.table(outcome.table), outside), compared.codec, whose, *every)
     assert any((one.holders == 1).any() and one.chance.any() for one in expected)
