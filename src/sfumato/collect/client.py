@@ -18,19 +18,18 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
+
+import numpy as np
 
 from sfumato.collect.survey import Question, Survey
 from sfumato.core.documents import MOST_BYTES, Unparsable, open_regular, parse_json, plain, typed, write_json
 from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError
 from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.replacing import reason, replacing_file
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = [
     "Answered",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from importlib.resources import files
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sfumato.collect.survey import Question, Survey
 from sfumato.core.documents import write_json
@@ -21,13 +21,10 @@ from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
 from sfumato.core.laws.integers import rational
 from sfumato.core.laws.membership import Membership
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.core.laws.operators import Additive
+from sfumato.core.laws.operators import Additive, Operator
 from sfumato.core.laws.response import Response
+from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.pages import page_template
-
-if TYPE_CHECKING:
-    from sfumato.core.laws.operators import Operator
-    from sfumato.core.laws.spec import NoiseSpec
 
 __all__ = ["Page", "Pages", "law_plan", "percent", "plan_of", "question_plan"]
 

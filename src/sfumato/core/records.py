@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -11,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sfumato.core.coordinates import CellsByColumn
 
 __all__ = ["CATEGORY_SCALE", "Answers", "Block", "BlockKind", "Extent", "Grids", "Layout", "Records", "Wanted", "width"]

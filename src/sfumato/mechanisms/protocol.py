@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.facts import Fact, RowsDrawn
 from sfumato.core.records import Records
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["Coarsened", "Mechanism", "Sanitized", "Traits", "Workings", "parameters_of", "rows_drawn"]
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.laws.domains import Labels
@@ -29,9 +30,6 @@ from sfumato.mine.intervals import (
     true_intervals,
 )
 from sfumato.mine.reconstruct.counts import reconstruct_counts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["ReconstructedNaiveBayes"]
 

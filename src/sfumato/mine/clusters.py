@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import BadInput
 from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, check_whole
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sfumato.core.groups import Groups
 
 __all__ = ["GroupKMeans", "cut_groups", "inertia", "lloyd", "seed_centres"]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import BadInput, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
     from sfumato.core.groups import Groups
 
 __all__ = ["blocks", "check_fitted", "check_groups", "check_rows", "check_whole", "log_gaussian", "whiteners"]

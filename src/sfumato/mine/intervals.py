@@ -10,9 +10,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.core.errors import BadInput, OptionError, SchemaError
 from sfumato.core.laws.domains import Labels, Universe
@@ -23,9 +24,6 @@ from sfumato.mine.reconstruct.chances import summed
 from sfumato.mine.reconstruct.channel import Channel
 from sfumato.mine.reconstruct.counts import reconstruct_counts
 from sfumato.mine.reconstruct.iterate import STOPS
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "FEWEST_RECORDS",

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.mine.clusters import GroupKMeans
 from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, check_whole, log_gaussian, whiteners
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sfumato.core.groups import Groups
 
 __all__ = ["Components", "GroupMixture", "expect", "maximize"]

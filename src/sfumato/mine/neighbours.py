@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import BadInput, OptionError, SchemaError
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, width
 from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, log_gaussian, whiteners
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sfumato.core.groups import Groups
-    from sfumato.core.records import Layout
 
 __all__ = [
     "CentroidNeighbours",

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.mine.growth import LEAF, Nodes, Refine, grow, leaf_of, prune
@@ -24,9 +25,6 @@ from sfumato.mine.intervals import (
     read_released,
     true_intervals,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["RECONSTRUCTIONS", "ReconstructedTree", "hold", "in_order"]
 

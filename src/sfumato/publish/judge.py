@@ -36,11 +36,11 @@ from sfumato.core.facts import (
     RareValues,
     Untouched,
 )
+from sfumato.engines.recipe import Recipe
 from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL, Policy, what_to_try
 from sfumato.publish.stakes import CONFIDENCE, LEAST_HELD_OUT, Stake, confidence_of, stakes_of, times_allowed
 
 if TYPE_CHECKING:
-    from sfumato.engines.recipe import Recipe
     from sfumato.publish.release import Release
 
 __all__ = [

@@ -8,9 +8,10 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.assess.findings import Finding
 from sfumato.assess.measure import assess, assess_apart
@@ -24,6 +25,7 @@ from sfumato.core.replacing import reason
 from sfumato.engines.outcome import Apart, BasketComparison, Outcome
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.spark import is_spark_frame
+from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.certificate import Certificate, certify
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
@@ -36,11 +38,6 @@ from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    from sfumato.mechanisms.geometry.key import Key
 
 __all__ = ["Release", "check_budget", "form_named", "publish", "refuse_to_sign_rehearsal", "signer_of"]
 

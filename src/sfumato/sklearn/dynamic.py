@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.core.documents import from_json, write_json
 from sfumato.core.errors import LevelError, OptionError, TableError
+from sfumato.core.groups import Groups
 from sfumato.mechanisms.condense.maintained import MaintainerState
 from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.mechanisms.condense.partition import can_begin, partition
 from sfumato.sklearn.condenser import framed, generator_of, levels_of_rows, origin_of, sample_rows
-
-if TYPE_CHECKING:
-    from sfumato.core.groups import Groups
 
 __all__ = ["DynamicCondenser", "Snapshot", "read_snapshot", "write_snapshot"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -12,9 +13,6 @@ from sfumato.mechanisms.geometry.draw import Ranges
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.transformations import hybrid, invert
 from sfumato.sklearn.condenser import generator_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["GeometricTransformer"]
 

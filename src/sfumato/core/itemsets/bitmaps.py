@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numba import types
@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 
 from sfumato.core.compiled import compiled, fixed
 from sfumato.core.itemsets.baskets import Baskets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["Bitmaps", "partial_counts", "popcount"]
 

@@ -6,7 +6,7 @@ import datetime
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.dates import Dates
@@ -15,11 +15,8 @@ from sfumato.core.laws.exact import exact, short
 from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
 from sfumato.core.laws.membership import Membership, interval_cells, parent_cells, rounding_cells
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
-from sfumato.core.laws.operators import Additive
+from sfumato.core.laws.operators import Additive, Operator
 from sfumato.core.laws.response import Response, subset_response
-
-if TYPE_CHECKING:
-    from sfumato.core.laws.operators import Operator
 
 __all__ = ["Form", "canonical_law", "form_of"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +19,7 @@ from sfumato.core.laws.amplification import upward_bound
 from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Integers, Reals, Universe, domain_from_document, domain_to_document
 from sfumato.core.laws.forms import Form, canonical_law, form_of
-
-if TYPE_CHECKING:
-    from sfumato.core.laws.operators import Operator
+from sfumato.core.laws.operators import Operator
 
 __all__ = ["NoiseSpec"]
 

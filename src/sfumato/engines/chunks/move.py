@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, no_column
 from sfumato.engines.chunks.means import ExactMean
@@ -25,13 +26,6 @@ from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
 from sfumato.tables.infer import MISSING_MARKS, infer_field
 from sfumato.tables.moved_columns import exactly_on, free_field, free_fields, round_whole, type_of_moved
 from sfumato.tables.schema import Schema, check_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from sfumato.engines.chunks.source import Source
 
 __all__ = [
     "ColumnPlan",

@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
+from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TableError
 from sfumato.core.facts import (
@@ -34,15 +36,10 @@ from sfumato.engines.columns import empty_columns
 from sfumato.engines.plan import coarsened_facts
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.tables.cells import is_text
+from sfumato.tables.field import Field
 from sfumato.tables.files import CsvWriter, FileForm, FileFormat
+from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from sfumato.tables.field import Field
-    from sfumato.tables.schema import Schema
 
 __all__ = [
     "MovedFile",

@@ -14,7 +14,7 @@ import time
 from collections.abc import Coroutine, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from sfumato.core.documents import write_json
 from sfumato.core.errors import SfumatoError
@@ -22,12 +22,9 @@ from sfumato.engines.parties.config import PartyConfig
 from sfumato.engines.parties.links import MOST_MESSAGE, Farewell, Link, Mail
 from sfumato.engines.parties.meeting import Meeting
 from sfumato.engines.parties.peers import Place
-from sfumato.engines.parties.ports import PartyChannel, PartyError
+from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
 from sfumato.engines.parties.tunnel import Tunnel
 from sfumato.engines.parties.wire import Frame, Lost, Wire
-
-if TYPE_CHECKING:
-    from sfumato.engines.parties.ports import Engine
 
 __all__ = ["NetworkChannel", "joined", "telling_others"]
 

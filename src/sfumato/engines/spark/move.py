@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.errors import TableError
@@ -46,7 +47,6 @@ from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.spreadsheet import FormulaCount
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
 __all__ = ["move_on_spark", "sample_on_spark"]

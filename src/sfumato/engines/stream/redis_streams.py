@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import pyarrow as pa
+
 from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.stream.batches import Batch
 from sfumato.engines.stream.connectors import ReadOptions, table_of_fields
 from sfumato.engines.stream.entries import StateError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     import redis
 
 __all__ = ["RedisPlace", "read_redis"]

@@ -6,13 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sfumato.core.errors import OptionError
 from sfumato.mechanisms.geometry.key import Add, Mult, Rotate, Step
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["KINDS", "PAIRS", "Ranges", "check_range", "draw_steps"]
 

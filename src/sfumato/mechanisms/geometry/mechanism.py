@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import InitVar, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.noise import Pairs, check_enhance, pairs_of
+from sfumato.core.records import Layout, Records
 from sfumato.mechanisms.geometry.draw import PAIRS, Ranges, check_range
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.move import Extra, move, number_blocks
-from sfumato.mechanisms.protocol import Traits
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from sfumato.core.records import Layout, Records
-    from sfumato.mechanisms.protocol import Sanitized
+from sfumato.mechanisms.protocol import Sanitized, Traits
 
 __all__ = ["Hybrid", "Rotation", "Scaling", "Translation"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,6 @@ from sfumato.core.records import Block, BlockKind, Grids, Layout, Records
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.transformations import hybrid
 from sfumato.mechanisms.protocol import Sanitized, Workings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 __all__ = ["Extra", "KeyedWorkings", "Spacing", "move", "number_blocks"]
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["hybrid", "invert", "rotate", "scale", "translate", "turn_pair"]
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import Shuffled
+from sfumato.core.records import Records
 from sfumato.mechanisms.modify.cells import (
     alike_rows,
     columns_of_layout,
@@ -18,11 +21,6 @@ from sfumato.mechanisms.modify.cells import (
     unchanged,
 )
 from sfumato.mechanisms.protocol import Coarsened, Sanitized, Traits, Workings
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from sfumato.core.records import Records
 
 __all__ = ["Aggregation"]
 

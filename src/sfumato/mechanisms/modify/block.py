@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Blocked, Shuffled
+from sfumato.core.records import Records
 from sfumato.mechanisms.modify.cells import (
     alike_rows,
     columns_of_layout,
@@ -24,11 +26,6 @@ from sfumato.mechanisms.modify.cells import (
     unchanged,
 )
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from sfumato.core.records import Records
 
 __all__ = ["Blocking", "block_rare"]
 

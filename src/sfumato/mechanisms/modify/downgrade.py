@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Downgraded
+from sfumato.core.records import Records
 from sfumato.mechanisms.modify.cells import (
     ColumnCells,
     columns_of_layout,
@@ -25,7 +26,6 @@ from sfumato.mechanisms.modify.sample import people_drawn
 from sfumato.mechanisms.protocol import Sanitized, Traits
 
 if TYPE_CHECKING:
-    from sfumato.core.records import Records
     from sfumato.mechanisms.modify.rules import Channel
 
 __all__ = ["RULES_FILE", "Downgrading"]

@@ -6,18 +6,14 @@ A tree grown on the original to tell one column from the others, for swapping in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sfumato.core.records import Records
 from sfumato.mechanisms.chain.columns import Column, count_persons, read_columns
 from sfumato.mechanisms.chain.draw import LEAST_GAIN
 from sfumato.mechanisms.chain.trees import Tree, grow_tree
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sfumato.core.records import Records
 
 __all__ = ["Channel", "Grown", "Kept", "entropy_of", "grow_on"]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Sampled, Shuffled
+from sfumato.core.records import Records
 from sfumato.mechanisms.modify.cells import (
     columns_of_layout,
     people_of,
@@ -18,9 +19,6 @@ from sfumato.mechanisms.modify.cells import (
     unchanged,
 )
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
-
-if TYPE_CHECKING:
-    from sfumato.core.records import Records
 
 __all__ = ["Sampling", "people_drawn"]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Swapped
+from sfumato.core.records import Records
 from sfumato.mechanisms.modify.cells import (
     ColumnCells,
     columns_of_layout,
@@ -22,9 +23,6 @@ from sfumato.mechanisms.modify.cells import (
     released,
 )
 from sfumato.mechanisms.protocol import Sanitized, Traits
-
-if TYPE_CHECKING:
-    from sfumato.core.records import Records
 
 __all__ = ["WITHIN", "Swapping", "swap_in_leaves", "swap_ranks"]
 

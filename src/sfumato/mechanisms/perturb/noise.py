@@ -13,6 +13,7 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaE
 from sfumato.core.facts import Enhanced, Fact, Noised, Shuffled, Untouched
 from sfumato.core.laws.noise import (
     LAWS,
+    Law,
     Pairs,
     add_noise,
     check_columns,
@@ -26,9 +27,6 @@ from sfumato.core.laws.noise import (
 )
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
-
-if TYPE_CHECKING:
-    from sfumato.core.laws.noise import Law
 
 __all__ = [
     "AdditiveNoise",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.randomness import Randomness
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from sfumato.core.laws.spec import NoiseSpec
 
 __all__ = ["answer", "check_spec"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,10 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.laws.domains import Integers, Labels, Reals
 from sfumato.core.laws.exact import exact
 from sfumato.core.laws.membership import Membership
+from sfumato.core.laws.operators import Operator
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import CATEGORY_SCALE, Answers, Block, BlockKind, Extent, Layout
 from sfumato.mechanisms.randomize.numbers import check_dates, dates_between, read_numbers, write_numbers
-
-if TYPE_CHECKING:
-    from sfumato.core.laws.operators import Operator
 
 __all__ = ["MISSING", "Column", "Places", "fit_column", "places_of_layout", "spec_for_epsilon"]
 

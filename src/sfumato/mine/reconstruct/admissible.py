@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from typing import Self
 
 __all__ = ["Admissible", "Plain"]
 

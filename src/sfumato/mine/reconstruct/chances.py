@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from sfumato.core.errors import OptionError
 from sfumato.core.laws.exact import share
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
 from sfumato.core.laws.operators import Additive, KeepOrReplace, Membership, Mixture, Operator, Response, ShiftModulo
-
-if TYPE_CHECKING:
-    from typing import Self
 
 __all__ = ["NoiseSums", "at_midpoints", "summed"]
 

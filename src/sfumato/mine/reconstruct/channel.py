@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scipy.sparse import csr_array
 
 __all__ = ["Channel", "Ridge", "onto_simplex", "shares_let_through"]
