@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+import sfumato as sf
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import (
     FILE,
@@ -166,7 +167,6 @@ def block(console: Console, source: str, **told: Any) -> None:
 
 
 def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None:
-    import sfumato as sf
     from sfumato.engines.recipe import Recipe
     from sfumato.publish.folder import check_folder
     from sfumato.publish.release import refuse_to_sign_rehearsal
@@ -283,7 +283,6 @@ def estimate(
     Estimated with intervals where they were randomized, between certain bounds where entries are unknown, counted
     elsewhere. Exits with 3 if there are too few baskets for the noise.
     """
-    import sfumato as sf
     from sfumato.tables.files import FileForm, FileFormat, write_file
 
     check_new(output, overwrite=overwrite)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import COUNT, FILE, check_new, options, usual, write_private
-from sfumato.core.errors import OptionError
+from sfumato.core.errors import OptionError, TooFew
 
 if TYPE_CHECKING:
     from sfumato.collect.survey import Survey
@@ -211,7 +212,6 @@ def estimate(console: Console, db: str) -> None:
     Exits with 3 if there are too few answers for the noise of any question.
     """
     from sfumato.collect.estimate import estimate, figures, stored_survey
-    from sfumato.core.errors import TooFew
 
     survey, count, tallies = stored_survey(db)
     with console.progress():
@@ -229,8 +229,6 @@ def estimate(console: Console, db: str) -> None:
 
 def _password(path: Path | None) -> tuple[str, bool]:
     """The dashboard's password, and whether it was made now."""
-    import secrets
-
     password = os.environ.get(_PASSWORD)
     if path is not None:
         from sfumato.core.documents import read_text

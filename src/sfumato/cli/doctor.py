@@ -12,6 +12,7 @@ import rich_click as click
 
 from sfumato import __version__
 from sfumato.cli.console import Console, verb
+from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.progress import tell
 
 if TYPE_CHECKING:
@@ -129,7 +130,6 @@ def _is_compiled() -> bool:
 
 
 def _browser() -> str | None:
-    from sfumato.core.errors import OptionError
     from sfumato.publish.pdf import find_browser
 
     try:
@@ -139,7 +139,6 @@ def _browser() -> str | None:
 
 
 def _engine() -> str | None:
-    from sfumato.core.errors import SfumatoError
     from sfumato.engines.parties.spu import engine_python
 
     try:

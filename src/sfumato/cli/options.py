@@ -12,7 +12,7 @@ import rich_click as click
 from click.core import ParameterSource
 
 from sfumato.core.errors import OptionError, SfumatoError
-from sfumato.core.replacing import reason, replacing_file
+from sfumato.core.replacing import check_target, reason, replacing_file
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
@@ -217,8 +217,6 @@ def check_new(path: Path | None, *, overwrite: bool) -> None:
 
 def check_plot(path: Path | None, source: str | Path, *, overwrite: bool) -> str:
     """Kind of picture that a name asks for; empty where none is asked for."""
-    from sfumato.core.replacing import check_target
-
     if path is None:
         return ""
     if (form := path.suffix.lower().lstrip(".")) not in ("png", "svg"):

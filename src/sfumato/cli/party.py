@@ -16,6 +16,7 @@ from sfumato.cli.console import Console, verb
 from sfumato.cli.options import FILE, options, signer_at, usual
 from sfumato.core.errors import OptionError
 from sfumato.core.progress import listening, tell
+from sfumato.version import __version__
 
 if TYPE_CHECKING:
     from sfumato.engines.parties.config import PartyConfig
@@ -130,7 +131,6 @@ def _run(
     from sfumato.publish.joint import run_party
     from sfumato.publish.release import refuse_to_sign_rehearsal
     from sfumato.tables.files import read_file
-    from sfumato.version import __version__
 
     begin = time.monotonic()
     config = PartyConfig.load(config_file).with_seed(seed)

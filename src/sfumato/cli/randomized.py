@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+import sfumato as sf
 from sfumato.cli.console import Console, tell_error, verb
 from sfumato.cli.options import COUNT, FILE, INPUT, check_plot, options
 from sfumato.core.errors import OptionError
+from sfumato.core.replacing import check_target, replacing_target
 from sfumato.tables.reading import read_input
 
 if TYPE_CHECKING:
@@ -44,9 +46,7 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     Gives amplification gamma, epsilon, the bound from rho1 to rho2, and the privacy that is left for one who knows the
     distribution. Exits with 3 where --rho2 is asked for and no parameter of the law meets it.
     """
-    import sfumato as sf
     from sfumato.core.laws.breach import draw_guarantee
-    from sfumato.core.replacing import replacing_target
 
     form = check_plot(plot, spec, overwrite=overwrite)
     found = sf.breach(spec, **told)
@@ -104,8 +104,6 @@ def reconstruct(
     --query. Missing cells are skipped. Refused, with exit code 3, where the records are too few for the noise, and with
     --strict where the values do not look like anything that the law can have made.
     """
-    import sfumato as sf
-    from sfumato.core.replacing import check_target
     from sfumato.privacy.randomized import read_spec
 
     form = check_plot(plot, source, overwrite=overwrite)
@@ -152,9 +150,6 @@ def relate(
     reconstruct. Records without one of the two values are skipped. Refused, with exit code 3, where the records are too
     few for the noise.
     """
-    import sfumato as sf
-    from sfumato.core.replacing import check_target, replacing_target
-
     if output is not None:
         if output.suffix.lower() != ".csv":
             raise OptionError("--output must end in .csv")
@@ -182,7 +177,6 @@ _SHARES = ("probability", "lower", "upper")
 
 
 def _write(found: Reconstruction, column: str, plot: Path | None, form: str, output: Path | None) -> None:
-    from sfumato.core.replacing import replacing_target
     from sfumato.mine.reconstruct.model import draw_reconstruction
 
     if plot is not None:

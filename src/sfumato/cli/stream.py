@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
 
+import sfumato as sf
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import COUNT, FILE, INPUT, keeping_owner_part, options, signer_at, usual
 from sfumato.core.errors import OptionError
@@ -103,8 +104,6 @@ def init(
 
     FILE is a .csv, .csv.gz, .parquet, .arrow or .feather file, or - for CSV on standard input.
     """
-    import sfumato as sf
-
     known = None if schema is None else sf.Schema.load(schema)
     table, form = read_input(file, encoding=encoding, query=None)
     with console.progress():
@@ -237,7 +236,6 @@ def publish(
 
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. Refused with 3 while nothing may leave.
     """
-    import sfumato as sf
     from sfumato.cli.facts import rare_words
     from sfumato.core.facts import EpochPublished, RareValues
 
@@ -276,8 +274,6 @@ def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key
     With --measure-key the arrivals that the state keeps a sample of are attacked; without, it is told how many rows
     changed and how few fresh records are behind a change. Ends with 0 also where the attack succeeds.
     """
-    import sfumato as sf
-
     with console.progress():
         found = sf.stream(state).attack(releases, measure_key=measure_key)
     for pair in found.pairs:
@@ -308,8 +304,6 @@ def forget(console: Console, state: str) -> None:
     People who were kept out of the stream stay out and are counted; later certificates say that the rows are gone. What
     a backup, an older copy, a snapshot of the disk or the log of a database server holds is not reached: see to those.
     """
-    import sfumato as sf
-
     found = sf.stream(state).forget()
     _say_status(console, found)
     console.result(vars(found))
@@ -324,8 +318,6 @@ def status(console: Console, state: str) -> None:
 
 
 def _tell(console: Console, state: str) -> None:
-    import sfumato as sf
-
     found = sf.stream(state).status()
     _say_status(console, found)
     console.result(vars(found))

@@ -7,6 +7,7 @@ from typing import Any
 
 import rich_click as click
 
+import sfumato as sf
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import INPUT, command_words, options
 from sfumato.tables.reading import read_people
@@ -73,7 +74,6 @@ def tune(
     It ends by the deadline, or at Ctrl-C, with what was measured by then, and prints the command line that makes the
     release. Where nothing qualifies it says what comes nearest and why.
     """
-    import sfumato as sf
     from sfumato.publish.policy import USUAL
     from sfumato.tuning.page import check_tuning_folder, save_tuning
 

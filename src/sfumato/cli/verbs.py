@@ -9,6 +9,7 @@ from typing import Any
 
 import rich_click as click
 
+import sfumato as sf
 from sfumato.cli.console import Console, tell_error, verb
 from sfumato.cli.options import (
     COUNT,
@@ -32,7 +33,6 @@ _LEAF = 200
 @verb
 def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> None:
     """Inspect, sanitize, measure and judge an embedded table of made-up patients, and say where to look."""
-    import sfumato as sf
     from sfumato.cli.population import population
     from sfumato.publish.folder import check_folder
 
@@ -82,7 +82,6 @@ def inspect(
     INPUT is a .csv, .csv.gz, .xlsx, .ods, .sqlite, .parquet, .arrow or .feather file, - for CSV on standard input, or a
     database URL with --query.
     """
-    import sfumato as sf
     from sfumato.tables.schema import field_to_document
 
     check_new(output, overwrite=overwrite)
@@ -158,8 +157,6 @@ def verify(console: Console, folder: Path, signer: Path | None, most_bytes: int 
     Exits with 3 if something does not hold. It proves that nothing was changed since; who made it only with --signer
     and a key that you have from them by another way than the release.
     """
-    import sfumato as sf
-
     found = sf.verify(folder, signer=signer, most_bytes=most_bytes)
     console.say(found.describe())
     console.result({"holds": found.holds, "checks": found.checks})

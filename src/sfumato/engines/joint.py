@@ -18,6 +18,8 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.engines.joint_part import Agreement, OwnPart, agree
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
+from sfumato.engines.parties.align import align_keys
+from sfumato.engines.parties.codecs import joint_codec
 from sfumato.engines.parties.ledger import Ledger, check, draw_ledger
 from sfumato.engines.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
 from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
@@ -171,7 +173,6 @@ def _workings(result: JointResult, ledger: Ledger, transcript: str) -> JointWork
 
 def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[JointResult, pa.Table, Comparison]:
     """Align the rows, run the protocol for owners of columns, and let each write its own cells."""
-    from sfumato.engines.parties.align import align_keys
     from sfumato.engines.parties.vertical import sanitize_vertical
 
     codec, keys = part.codec, part.keys
@@ -214,7 +215,6 @@ def _own_coordinates(result: JointResult, codec: Codec) -> np.ndarray[Any, np.dt
 
 def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table, Comparison]:
     """Agree on one encoding, run the protocol for owners of rows, and write the cells."""
-    from sfumato.engines.parties.codecs import joint_codec
     from sfumato.engines.parties.horizontal import sanitize_horizontal
 
     session.phase("agreeing on scales")

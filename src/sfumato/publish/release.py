@@ -26,6 +26,7 @@ from sfumato.engines.outcome import Apart, BasketComparison, Outcome
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.spark import is_spark_frame
 from sfumato.mechanisms.geometry.key import Key
+from sfumato.mechanisms.geometry.move import KeyedWorkings
 from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.certificate import Certificate, certify
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
@@ -107,8 +108,6 @@ class Release:
     @property
     def key(self) -> Key | None:
         """The secret key that rows were moved by, where they were."""
-        from sfumato.mechanisms.geometry.move import KeyedWorkings
-
         return self.workings.key if isinstance(self.workings, KeyedWorkings) else None
 
     def save(

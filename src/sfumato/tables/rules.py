@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError, shown
-from sfumato.tables.cells import absent_cells, numbers_of_cells, plain
+from sfumato.tables.cells import absent_cells, decimals_of_step, numbers_of_cells, plain
 from sfumato.tables.dates import unit_of
 from sfumato.tables.field import Field, Kind
 
@@ -253,8 +253,6 @@ def pairs_below(rule: Rule, cells: Mapping[str, Cells], least: int, persons: NDA
 
 def decimals_of_field(field: Field) -> int | None:
     """Decimals that a column of numbers is written with; None where any may be."""
-    from sfumato.tables.cells import decimals_of_step
-
     if field.kind in (Kind.INTEGER, Kind.DATE):
         return 0
     if field.format:

@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.amplification import downward_bound, upward_bound
 from sfumato.core.laws.breach import Breach, answer_breach, percent, verdict
+from sfumato.core.laws.channel import can_be_counted, uncertainty
+from sfumato.core.laws.dates import Dates
+from sfumato.core.laws.domains import Labels
+from sfumato.core.laws.priors import read_prior, uniform_prior
 from sfumato.core.laws.solve import Solution, solve
 from sfumato.core.laws.spec import NoiseSpec
 
@@ -145,9 +149,6 @@ def breach(
 
 def _prior(given: Any, spec: NoiseSpec, *, needed: bool) -> NDArray[np.float64] | None:
     """Prior that was given; none where nobody asks for it and the domain is too large to write it out."""
-    from sfumato.core.laws.channel import can_be_counted
-    from sfumato.core.laws.priors import read_prior, uniform_prior
-
     if isinstance(given, np.ndarray):
         return given
     if str(given) != "uniform":
@@ -156,9 +157,6 @@ def _prior(given: Any, spec: NoiseSpec, *, needed: bool) -> NDArray[np.float64] 
 
 
 def _answer(given: Any, spec: NoiseSpec) -> Any:
-    from sfumato.core.laws.dates import Dates
-    from sfumato.core.laws.domains import Labels
-
     if isinstance(spec.released, Labels):
         return given
     if isinstance(spec.domain, Dates):
@@ -171,9 +169,6 @@ def _answer(given: Any, spec: NoiseSpec) -> Any:
 
 def _entropy(spec: NoiseSpec, prior: NDArray[np.float64]) -> dict[str, float]:
     """Uncertainty that is left, and what it would be for one who does not know the distribution."""
-    from sfumato.core.laws.channel import uncertainty
-    from sfumato.core.laws.priors import uniform_prior
-
     left = uncertainty(spec.operator, prior)
     return {
         "before": left.before,

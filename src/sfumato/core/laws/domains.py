@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.core.laws.exact import decimals, exact, short
+from sfumato.core.laws.exact import check_codes, decimals, exact, short
 
 __all__ = ["Integers", "Labels", "Reals", "Universe", "domain_from_document", "domain_to_document"]
 
@@ -209,8 +209,6 @@ class Labels:
 
     def decode(self, codes: ArrayLike) -> NDArray[np.object_]:
         """Label at each place."""
-        from sfumato.core.laws.exact import check_codes
-
         return np.array(self.values, dtype=object)[check_codes(np.asarray(codes), self.size)]
 
     def places(self, values: ArrayLike) -> NDArray[np.int64]:

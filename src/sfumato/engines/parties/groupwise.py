@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.groups.discrete import as_numbers, coded_blocks, discretize_noised, settle_codes
+from sfumato.core.groups.model import check_feasible
 from sfumato.core.laws.integers import draw_geometric, draw_laplace
 from sfumato.core.laws.noise import DiscreteLaplace
 from sfumato.core.records import BlockKind, Layout, Records, width
@@ -71,8 +72,6 @@ def group_sizes(mechanism: LaplacePCA, n: int) -> tuple[int, int]:
     >>> group_sizes(LaplacePCA(k=10), 105)
     (10, 10)
     """
-    from sfumato.core.groups.model import check_feasible
-
     nothing = np.zeros(n, dtype=np.int64)
     levels = levels_to_reach(mechanism, Records(np.empty((n, 0)), (), nothing, nothing.copy()))
     check_feasible(levels, nothing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import ipaddress
 import re
 import ssl
 from collections.abc import Mapping, Sequence
@@ -221,7 +222,6 @@ def _party(builder: CertificateBuilder, host: str) -> CertificateBuilder:
 
 
 def _host_name(host: str) -> Any:
-    import ipaddress
 
     from cryptography import x509
 

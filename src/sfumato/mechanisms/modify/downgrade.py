@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Downgraded
-from sfumato.core.records import Records
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.mechanisms.modify.cells import (
     ColumnCells,
     columns_of_layout,
@@ -176,8 +176,6 @@ def _check(private: ColumnCells, people: NDArray[np.int64], leaf: int, columns: 
 
 def _as_class(records: Records, private: ColumnCells) -> Records:
     """Records whose private label is a category: a place in an order becomes one."""
-    from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
-
     if not private.has_order:
         return records
     extent, block = private.block.extent, private.block

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.groups.model import eigen
 from sfumato.core.laws.integers import draw_laplace
-from sfumato.core.laws.noise import DiscreteLaplace
+from sfumato.core.laws.noise import DiscreteLaplace, snap
 
 __all__ = [
     "CONSTANT",
@@ -45,8 +45,6 @@ def project(values: _Matrix, axes: _Matrix) -> _Matrix:
 
 def component_places(projected: _Matrix, step: float) -> _Places:
     """Bring components to the grid, counted in steps."""
-    from sfumato.core.laws.noise import snap
-
     return snap(projected, step)
 
 
