@@ -22,9 +22,9 @@ from sfumato.engines.stream.epochs import Publication
 from sfumato.engines.stream.groups import entry_of_left, families_left, rows_of_entries, tally_of_bytes
 from sfumato.engines.stream.measuring import KeptRow, open_kept_rows
 from sfumato.engines.stream.pending import Vault, open_vault
-from sfumato.engines.stream.persons import open_persons
 from sfumato.engines.stream.rare import counts_of_bytes, rare_on_disk
 from sfumato.engines.stream.redis_streams import RedisPlace, read_redis
+from sfumato.engines.stream.screen import open_persons
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import EpochLine, Progress, StreamSettings, document_of, entry_of
 from sfumato.engines.stream.state import State

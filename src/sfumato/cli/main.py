@@ -29,7 +29,7 @@ _VERBS = {
     "reconstruct": "randomized",
     "relate": "randomized",
     "party": "party",
-    "web": "web",
+    "web": "verbs",
     "doctor": "doctor",
 }
 """Verbs, in the order of the help, and the module of each."""

@@ -23,9 +23,8 @@ from sfumato.engines.stream.entries import StateEntry
 from sfumato.engines.stream.groups import create_state, empty_tally
 from sfumato.engines.stream.measuring import entries_of_first, first_outside
 from sfumato.engines.stream.pending import Purpose, Vault
-from sfumato.engines.stream.persons import first_of_each
 from sfumato.engines.stream.rare import USUAL, HeldValues
-from sfumato.engines.stream.screen import screen
+from sfumato.engines.stream.screen import first_of_each, screen
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import Status, StreamSettings
 from sfumato.mechanisms.condense.maintainer import Maintainer

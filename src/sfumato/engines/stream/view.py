@@ -18,8 +18,8 @@ from sfumato.engines.stream.groups import (
 )
 from sfumato.engines.stream.measuring import FORGOTTEN, KeptRows, Sampled, open_kept_rows
 from sfumato.engines.stream.pending import PendingRecords, Vault, open_vault
-from sfumato.engines.stream.persons import CountedPersons, open_persons
 from sfumato.engines.stream.rare import HeldValues, rare_on_disk
+from sfumato.engines.stream.screen import CountedPersons, open_persons
 from sfumato.engines.stream.settings import (
     EpochLine,
     HandedOver,
