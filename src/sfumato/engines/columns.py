@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from sfumato.core.errors import OptionError, PrivacyRefusal, TableError, no_column, shown
 from sfumato.tables.cells import absent_cells, plain
-from sfumato.tables.codec import check_columns
 from sfumato.tables.infer import is_mixed
 from sfumato.tables.persons import propose_person
 from sfumato.tables.rules import read_rules
-from sfumato.tables.schema import Field, Role, Schema
+from sfumato.tables.schema import Field, Role, Schema, check_columns
 
 __all__ = ["coarse_columns", "drop_empty", "empty_columns", "schema_of"]
 

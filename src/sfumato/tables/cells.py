@@ -25,7 +25,7 @@ from sfumato.tables.dates import (
     write_moments,
     write_seconds,
 )
-from sfumato.tables.field import DURATION_FORMATS, Category, Field, Kind
+from sfumato.tables.field import DURATION_FORMATS, Category, DateStep, Field, Kind
 
 __all__ = [
     "EXACT",
@@ -43,6 +43,7 @@ __all__ = [
     "is_span",
     "is_text",
     "marks_as_array",
+    "native_type",
     "numbers_of_cells",
     "plain",
     "read_codes",
@@ -86,6 +87,17 @@ TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 def is_span(kind: pa.DataType) -> bool:
     """Tell whether cells of this Arrow type are times of day or durations, which are counted in seconds."""
     return bool(pa.types.is_time(kind) or pa.types.is_duration(kind))
+
+
+def native_type(field: Field, kind: pa.DataType) -> pa.DataType:
+    """Type of its own of a column whose numbers or dates came as text; that which it came with for all others."""
+    if not is_text(kind) or field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
+        return kind
+    if field.kind is Kind.DATE:
+        return pa.date32() if field.domain.step in (DateStep.DAY, DateStep.MONTH) else pa.timestamp("us")
+    if field.format in DURATION_FORMATS:
+        return pa.duration("s")
+    return pa.int64() if field.kind is Kind.INTEGER else pa.float64()
 
 
 def written_type(kind: pa.DataType) -> pa.DataType:

@@ -24,7 +24,7 @@ from sfumato.tables.cells import (
     Gap,
     codes_of_cells,
     gap_of_cells,
-    is_text,
+    native_type,
     numbers_of_cells,
     plain,
     read_codes,
@@ -33,7 +33,7 @@ from sfumato.tables.cells import (
     write_numbers,
     written_type,
 )
-from sfumato.tables.field import DURATION_FORMATS, DateStep, Field, Kind
+from sfumato.tables.field import Field, Kind
 from sfumato.tables.grid import (
     Grid,
     extent_of_labels,
@@ -48,7 +48,7 @@ from sfumato.tables.infer import complete_field
 from sfumato.tables.moved_columns import own_units, write_moved
 from sfumato.tables.schema import Schema, check_columns, check_extra, check_lacking
 
-__all__ = ["MOST_CATEGORIES", "CellsRead", "Codec", "EncodedColumn", "Unseen", "check_columns"]
+__all__ = ["MOST_CATEGORIES", "CellsRead", "Codec", "EncodedColumn", "Unseen"]
 
 _ROUNDING = 2.0**-46
 
@@ -168,7 +168,9 @@ class Codec:
         else:
             coordinates = np.zeros((table.num_rows, width(layout)))
             for column in self.columns:
-                _place_cells(_read_column(table.column(column.field.name), column), column, coordinates)
+                own, field = table.column(column.field.name), column.field
+                read = read_codes(own, field) if column.grid is None else read_numbers(own, field)
+                _place_cells(read, column, coordinates)
         levels = np.zeros(table.num_rows, dtype=np.int64) if levels is None else levels
         strata = np.zeros(table.num_rows, dtype=np.int64) if strata is None else strata
         target = self.schema.target
@@ -217,7 +219,7 @@ class Codec:
         for column in self.columns:
             if column.field.name in unbounded:
                 column = _unbound(column)
-            kind = _native_type(column) if native else column.kind
+            kind = native_type(column.field, column.kind) if native else column.kind
             grid, free = steps.get(column.field.name), column.field.name in moved
             arrays.append(_decode_column(values, column, kind, grid, moved=free))
             tell("writing columns", len(arrays) / len(self.columns))
@@ -226,7 +228,7 @@ class Codec:
     @property
     def native_types(self) -> dict[str, pa.DataType]:
         """Arrow types of the columns where numbers and dates that came as text are written in types of their own."""
-        return {column.field.name: _native_type(column) for column in self.columns}
+        return {column.field.name: native_type(column.field, column.kind) for column in self.columns}
 
     def retyped(self, released: pa.Table) -> frozenset[str]:
         """Columns of a decoded table that are of another Arrow type than they came with, as moved numbers may be."""
@@ -320,11 +322,6 @@ def _code_block(name: str, start: int, codes: NDArray[np.int64], extent: Extent)
     return Block(name, BlockKind.CODE, start, start + 1, (0.0,), extent=extent)
 
 
-def _read_column(cells: pa.ChunkedArray, column: EncodedColumn) -> CellsRead:
-    """Cells of a column of another table than the codec was fitted on."""
-    return read_codes(cells, column.field) if column.grid is None else read_numbers(cells, column.field)
-
-
 def _cells_of(cells: pa.ChunkedArray, column: EncodedColumn) -> NDArray[Any]:
     """Coordinates of numbers or places of categories, NaN or -1 where a cell is missing; refuses what does not fit."""
     field, coordinates = column.field, np.empty(0)
@@ -401,13 +398,3 @@ def _unbound(column: EncodedColumn) -> EncodedColumn:
     elif pa.types.is_decimal(kind):
         kind = pa.decimal128(38, kind.scale)
     return dataclasses.replace(column, kind=kind, grid=unbounded_grid(column.grid, column.field, kind))
-
-
-def _native_type(column: EncodedColumn) -> pa.DataType:
-    if not is_text(column.kind) or column.grid is None or column.field.kind is Kind.ORDINAL:
-        return column.kind
-    if column.field.kind is Kind.DATE:
-        return pa.date32() if column.field.domain.step in (DateStep.DAY, DateStep.MONTH) else pa.timestamp("us")
-    if column.field.format in DURATION_FORMATS:
-        return pa.duration("s")
-    return pa.int64() if column.field.kind is Kind.INTEGER else pa.float64()

@@ -11,9 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.tables.dates import DAY
+
 __all__ = [
     "ALL_DIFFER",
     "FREE_TEXT",
+    "is_birth",
     "is_coordinate",
     "is_named_id",
     "is_named_like_id",
@@ -371,3 +374,24 @@ def is_named_like_id(name: str) -> bool:
     (True, True, False)
     """
     return is_named_id(name) or bool(_LIKE_ID.search(name) or _CAMEL_LIKE_ID.search(name))
+
+
+_FEWEST = 20  # dates before their spread says anything
+_CALLED_BIRTH = re.compile(
+    r"birth|born|geburt|geboren|naissance|nacimiento|nascita|(^|[_\s.-])(dob|bday|geb|gebdat)([_\s.-]|$)", re.IGNORECASE
+)
+_LIFETIME = 40 * 365 * DAY
+
+
+def is_birth(name: str, moments: NDArray[np.int64]) -> bool:
+    """Tell whether dates are those of births: called so, or the middle eight of ten spread over forty years.
+
+    Examples
+    --------
+    >>> is_birth("date_of_birth", np.zeros(9, dtype=np.int64)), is_birth("admission", np.zeros(9, dtype=np.int64))
+    (True, False)
+    """
+    if _CALLED_BIRTH.search(name):
+        return True
+    early, late = np.quantile(moments, (0.1, 0.9))
+    return len(moments) >= _FEWEST and bool(late - early >= _LIFETIME)

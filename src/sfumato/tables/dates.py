@@ -6,7 +6,6 @@ Durations are read as seconds and written as they were: 27:15:00, or 1 day, 3:15
 from __future__ import annotations
 
 import datetime
-import re
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +25,6 @@ __all__ = [
     "bound_to_number",
     "duration_format",
     "fitting_formats",
-    "is_birth",
     "is_day_first",
     "is_month_form",
     "is_monthly",
@@ -89,27 +87,6 @@ LOOKS_LIKE_DATE = (
 
 _FRACTION = {".%3f": "ms", ".%6f": "us"}
 _SAMPLE = 100
-_FEWEST = 20  # dates before their spread says anything
-
-
-_CALLED_BIRTH = re.compile(
-    r"birth|born|geburt|geboren|naissance|nacimiento|nascita|(^|[_\s.-])(dob|bday|geb|gebdat)([_\s.-]|$)", re.IGNORECASE
-)
-_LIFETIME = 40 * 365 * DATE_UNITS[DateStep.DAY]
-
-
-def is_birth(name: str, moments: NDArray[np.int64]) -> bool:
-    """Tell whether dates are those of births: called so, or the middle eight of ten spread over forty years.
-
-    Examples
-    --------
-    >>> is_birth("date_of_birth", np.zeros(9, dtype=np.int64)), is_birth("admission", np.zeros(9, dtype=np.int64))
-    (True, False)
-    """
-    if _CALLED_BIRTH.search(name):
-        return True
-    early, late = np.quantile(moments, (0.1, 0.9))
-    return len(moments) >= _FEWEST and bool(late - early >= _LIFETIME)
 
 
 def is_day_first(form: str) -> bool | None:

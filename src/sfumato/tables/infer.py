@@ -24,14 +24,13 @@ from sfumato.tables.cells import (
     marks_as_array,
     plain,
 )
-from sfumato.tables.contact import ALL_DIFFER, is_coordinate, why_number_id, why_text_id
+from sfumato.tables.contact import ALL_DIFFER, is_birth, is_coordinate, why_number_id, why_text_id
 from sfumato.tables.dates import (
     DATE_UNITS,
     DIGITS,
     LOOKS_LIKE_DATE,
     duration_format,
     fitting_formats,
-    is_birth,
     is_day_first,
     is_month_form,
     is_time_of_day,

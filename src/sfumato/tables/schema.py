@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.core.documents import Inline, Misfit, Noted, plain, read_text, toml_entries, typed, write_toml
 from sfumato.core.errors import OptionError, SchemaError, no_column, printable, shown
 from sfumato.core.pages import html_table
-from sfumato.tables.field import DURATION_FORMATS, FATE, Bound, Category, DateStep, Domain, Field, Kind, Role
+from sfumato.tables.field import DURATION_FORMATS, FATE, DateStep, Domain, Field, Kind, Role
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "FATE",
-    "Bound",
-    "Category",
     "DateStep",
     "Domain",
     "Field",
