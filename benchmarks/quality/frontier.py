@@ -3,9 +3,10 @@
 Run from the repository root: ``python benchmarks/quality/frontier.py [--tables a,b] [--methods a,b] [--splits N]``.
 Each table is split in half, at most 10,000 people inside and as many outside; every method makes a table from those
 inside; ``frontier_judge.py`` says how useful it is to people outside and what five attackers learn. Peers run in
-environments of their own, which are made where they are missing (``--environments FOLDER``). What was judged is kept
-(``--cache FOLDER``), so a run goes on where it stopped. ``--report`` writes benchmarks/results/frontier.md, .json and a
-picture a table from what is kept.
+environments of their own, which are made where they are missing (``--environments FOLDER``), and are stopped after
+``--limit`` CPU seconds. What was judged is kept (``--cache FOLDER``, which begins with what stands in
+benchmarks/results/frontier.json), so a run goes on where it stopped; ``--again`` measures anew. ``--report`` writes
+frontier.md, frontier.json and a picture a table from what is kept.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +30,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import frontier_judge as judging  # noqa: E402
 import frontier_peers as peers  # noqa: E402
+import frontier_report as reporting  # noqa: E402
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.csv  # noqa: E402
@@ -37,6 +40,7 @@ from benchmarks.data import load_table  # noqa: E402
 from sfumato.core.errors import SfumatoError  # noqa: E402
 
 MOST = 10_000
+RESULTS = ROOT / "benchmarks" / "results"
 Make = Callable[[pa.Table, judging.Columns, int], pa.Table]
 
 
@@ -124,7 +128,11 @@ METHODS: dict[str, Make] = {
 }
 
 
-def _peer(name: str, environments: Path) -> Make:
+class _Stopped(Exception):
+    """A tool took more CPU seconds than it may."""
+
+
+def _peer(name: str, environments: Path, limit: int) -> Make:
     def make(table: pa.Table, columns: judging.Columns, seed: int) -> pa.Table:
         python = _environment(peers.PEERS[name], environments)
         with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +148,16 @@ def _peer(name: str, environments: Path) -> Make:
             (home / "columns.json").write_text(json.dumps(layout))
             command = [str(python), str(Path(peers.__file__)), name, folder, str(seed)]
             environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5)),
+            )
+            if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+                raise _Stopped
             if done.returncode:
                 raise RuntimeError(f"{name}: {done.stderr.strip().splitlines()[-1]}")
             texts = dict.fromkeys(columns.categories, pa.string())
@@ -196,34 +213,43 @@ def main() -> None:
     parser.add_argument("--tables", default=",".join(TABLES))
     parser.add_argument("--methods", default=";".join(METHODS), help="separated by semicolons; peers by name")
     parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--limit", type=int, default=900, help="CPU seconds of another tool's run")
+    parser.add_argument("--again", action="store_true", help="drop every split of what is asked for, then measure")
     parser.add_argument("--cache", type=Path, default=ROOT / ".frontier")
     parser.add_argument("--environments", type=Path, default=ROOT / ".venv-peers")
     parser.add_argument("--report", action="store_true")
     asked = parser.parse_args()
+    reporting.fill(asked.cache, RESULTS / "frontier.json")
     if asked.report:
-        from frontier_report import write_report
-
-        write_report(asked.cache, ROOT / "benchmarks" / "results")
+        reporting.write_report(asked.cache, RESULTS)
         return
-    asked.cache.mkdir(exist_ok=True)
-    makers = METHODS | {name: _peer(name, asked.environments) for name in peers.PEERS}
+    tables, methods = asked.tables.split(","), asked.methods.split(";")
+    if asked.again:
+        for kept in asked.cache.glob("*.json"):
+            table, method, _seed = kept.stem.split("; ")
+            if table in tables and method in methods:
+                kept.unlink()
+    makers = METHODS | {name: _peer(name, asked.environments, asked.limit) for name in peers.PEERS}
     for seed in range(asked.splits):
-        for name in asked.tables.split(","):
-            for method in asked.methods.split(";"):
+        for name in tables:
+            for method in methods:
                 kept = asked.cache / f"{name}; {method}; {seed}.json"
-                if kept.exists():
-                    continue
-                try:
-                    found = measure(name, makers[method], seed)
-                except (RuntimeError, ValueError, SfumatoError) as error:
-                    print(f"{name}, {method}, split {seed}: not measured, {error}", flush=True)
-                    continue
-                kept.write_text(json.dumps(found))
-                print(
-                    f"{name}, {method}, split {seed}: use {found['use']:.3f}, leak {found['leak']:.3f}, "
-                    f"{found['cpu']:.1f} CPU s",
-                    flush=True,
-                )
+                if not kept.exists():
+                    _keep(kept, name, method, makers[method], seed, asked.limit)
+
+
+def _keep(kept: Path, name: str, method: str, make: Make, seed: int, limit: int) -> None:
+    told = f"{name}, {method}, split {seed}:"
+    try:
+        found = measure(name, make, seed)
+    except _Stopped:
+        kept.write_text(json.dumps({"stopped": limit}))
+        print(f"{told} stopped after {limit} CPU s", flush=True)
+    except (RuntimeError, ValueError, SfumatoError) as error:
+        print(f"{told} not measured, {error}", flush=True)
+    else:
+        kept.write_text(json.dumps(found))
+        print(f"{told} use {found['use']:.3f}, leak {found['leak']:.3f}, {found['cpu']:.1f} CPU s", flush=True)
 
 
 if __name__ == "__main__":

@@ -109,22 +109,22 @@ def _mostlyai(table: Any, columns: dict[str, Any], seed: int) -> Any:
 
 def _dpmm(kind: str, epsilon: float) -> Any:
     def make(table: Any, columns: dict[str, Any], seed: int) -> Any:
-        import numpy as np
         from dpmm import pipelines
 
-        domain: dict[str, Any] = {}
-        filled = table.copy()
+        filled, domain = table.copy(), {}  # it knows missing cells
         for name in filled:
             if name in columns["categories"]:
-                filled[name] = filled[name].fillna("missing").astype("category")
-                domain[name] = {"categories": [*columns["categories"][name], "missing"]}
+                filled[name] = filled[name].astype("category")
+                domain[name] = {"categories": list(columns["categories"][name])}
             else:
-                filled[name] = filled[name].fillna(filled[name].median()).astype(float)
+                filled[name] = filled[name].astype(float)
                 domain[name] = {"lower": float(filled[name].min()), "upper": float(filled[name].max())}
-        np.random.seed(seed)  # noqa: NPY002 (the tool draws from it)
-        model = getattr(pipelines, f"{kind}Pipeline")(epsilon=epsilon, delta=1e-5, proc_epsilon=0.1 * epsilon)
-        model.fit(filled, domain)
-        return model.generate(n_records=len(table))
+        most = {"max_model_size": 80} if kind == "AIM" else {}  # megabytes, as its authors advise
+        model = getattr(pipelines, f"{kind}Pipeline")(
+            epsilon=epsilon, delta=1e-5, proc_epsilon=0.1 * epsilon, n_jobs=1, **most
+        )
+        model.fit(filled, domain, random_state=seed)
+        return model.generate(n_records=len(table), random_state=seed)
 
     return make
 
