@@ -98,7 +98,9 @@ def _standing(pair: ColumnPair, held: Column | None, persons: Places | None, hel
     unique, chance = holders[original] == 1, np.zeros(len(original))
     if pair.is_number and unique.any():
         steps = Steps.of(pair.field, pair.original.present)
-        chance[unique] = chance_of(steps, pair.original.values[unique], pair.original.present, pair.released.present)
+        taken, stands = steps.places(pair.original.present), steps.places(pair.released.present, exact=True)
+        own = steps.places(pair.original.values[unique])
+        chance[unique] = chance_of(own, np.unique(taken), np.unique(stands))
     whose = (persons, held_persons)
     return Standing(holders[original], shown[original], chance, holders[outside], shown[outside], fewest, *whose)
 
@@ -128,19 +130,16 @@ class Steps:
         return np.asarray(near[on_step] if exact else near)
 
 
-def chance_of(
-    steps: Steps, own: NDArray[np.float64], held: NDArray[np.float64], shown: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def chance_of(own: NDArray[np.float64], held: NDArray[np.float64], shown: NDArray[np.float64]) -> NDArray[np.float64]:
     """How often the release shows numbers next to each unique one that nobody of the original holds.
 
-    A release that knows nobody shows those as often as the unique one itself. Where all neighbours are held, all of
-    them count.
+    Numbers are told by their places on the steps of a column: unique ones, those that are held, and those that are
+    shown. A release that knows nobody shows the neighbours as often as the unique one itself. Where all of them are
+    held, all count.
     """
-    there, taken = np.unique(steps.places(shown, exact=True)), np.unique(steps.places(held))
-    places = steps.places(own)
     free, seen, every = (np.zeros(len(own)) for _ in range(3))
     for near in (*range(-NEAR, 0), *range(1, NEAR + 1)):
-        stands, nobodys = np.isin(places + near, there), ~np.isin(places + near, taken)
+        stands, nobodys = np.isin(own + near, shown), ~np.isin(own + near, held)
         free += nobodys
         seen += nobodys & stands
         every += stands

@@ -14,7 +14,7 @@ from sfumato.core.facts import Chained, ColumnRulesKept, Fact
 from sfumato.engines.cells.cell import LEVEL
 from sfumato.engines.cells.learn import Learned
 from sfumato.engines.cells.spill import Spill, table_of
-from sfumato.engines.cells.standing import standings_of
+from sfumato.engines.cells.standing import Tally
 from sfumato.engines.measured import measured_note
 from sfumato.engines.outcome import Apart, Comparison
 from sfumato.mechanisms.protocol import Workings
@@ -33,13 +33,15 @@ def comparison_of(
     """Rows of all cells that are measured, side by side with what they became."""
     if not measured:
         return Apart("no report was asked for", codec=learned.job.codec), None
-    originals, releases, outsides, counted = [], [], [], []
+    originals, releases, outsides, tally = [], [], [], None
     groups = rows = 0
     for number in range(cells):
         original, released, outside, held = (
             table_of(spill.frame(f"cell-{number}", 1 + (1 << bits) + each)) for each in range(4)
         )
-        counted.append(held)
+        if held.num_columns:
+            tally = Tally(learned) if tally is None else tally
+            tally.add(held)
         labels, drawn = (table.column(name).to_numpy() for table, name in ((original, LABEL), (released, DRAWN)))
         origin = released.column(ORIGIN).to_numpy()
         originals.append(_set(original, LABEL, np.where(labels < 0, -1, labels + groups)))
@@ -54,8 +56,7 @@ def comparison_of(
         groups += int(labels.max(initial=-1)) + 1
         rows += original.num_rows
     whole = (pa.concat_tables(each).combine_chunks() for each in (originals, releases, outsides))
-    standings = standings_of(learned, counted) if all(part.num_columns for part in counted) else ()
-    return _compared(learned, facts, standings, *whole)
+    return _compared(learned, facts, () if tally is None else tally.standings(), *whole)
 
 
 def _grown_again(learned: Learned, released: pa.Table, facts: Sequence[Fact]) -> Workings | None:
