@@ -17,7 +17,9 @@ from sfumato.assess.attacks.labels import LABEL_INFERENCE
 from sfumato.assess.attacks.linkage import LINKAGE, LINKED_PERSONS, mutual_links
 from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
 from sfumato.assess.attacks.singling import AT_LEAST, EQUAL, SINGLING_OUT, Predicates, Rows, find_fits
+from sfumato.assess.findings import gains
 from sfumato.assess.neighbours import nearest, nearest_persons
+from sfumato.assess.plain import risk_sentence
 from sfumato.assess.risk.closest import CLOSEST, NEIGHBOUR_RATIO
 from sfumato.assess.risk.uniqueness import RAREST_CATEGORY, UNIQUENESS, class_findings
 from sfumato.assess.stand_ins import split_in_tenths, split_in_two
@@ -142,6 +144,11 @@ def test_linked_rows_link_copied_persons_and_not_those_of_a_redraw() -> None:
     assert found.value is not None
     assert found.control is not None
     assert abs(found.value - found.control) < 0.3
+    alone = dataclasses.replace(strange, holdout=None, held=None, held_persons=None)
+    (found,) = run_measure(LINKED_PERSONS, alone)
+    assert found.baseline_interval is not None
+    assert [gain.certain for gain in gains([found])] == [False]
+    assert "from a table that knows nobody of them" in risk_sentence([found])
     assert {each.name: each for each in run_measure(LINKED_PERSONS, looked)}["linkage-persons"].value is None
 
 

@@ -311,8 +311,7 @@ def _run_persons(study: Study) -> Iterator[Stated]:
         held_persons=None,
     )
     attack, control = linkage_tries(whole)
-    nobody = [linkage_tries(other)[0].share for other in split_in_two(whole)]
-    guess = nobody[0] if nobody else 1 / study.people
+    guess = next((linkage_tries(other)[0] for other in split_in_two(whole)), 1 / study.people)
     note = drawn_note(int(attack.of), study.people, "people")
     yield "linkage-persons", success(attack, guess=guess, control=control, note=note)
 
