@@ -161,7 +161,7 @@ def test_other_gets_a_name_that_no_category_has() -> None:
 def test_a_column_left_with_one_value_is_dropped_with_a_word() -> None:
     table = pa.table({**people(), "ill": [place == 7 for place in range(60)]})
     with pytest.warns(
-        UserWarning, match="less than two values that 5 persons hold were dropped: 1, the first is 'ill'"
+        UserWarning, match="less than two values that 5 persons hold were dropped: 1, the first is 'ill'; a lower level"
     ):
         release = sf.sanitize(table, k=5, seed=1, report=False)
     assert release.table.column_names == ["town", "age"]

@@ -271,7 +271,7 @@ def _share(
     if not shared.schema.encoded:
         raise LevelError(
             f"in none of the {len(schema.encoded)} columns two values are held by {max(level, holders)} persons each; "
-            "lower the level"
+            "lower the level (--k)"
         )
     if shared.fact is not None and plan.strata in shared.fact.dropped:
         raise LevelError(
@@ -283,7 +283,7 @@ def _share(
         warnings.warn(
             UserWarning(
                 f"columns with less than two values that {shared.fact.k} persons hold were dropped: {len(names)}, the "
-                f"first is {shown(names[0])}"
+                f"first is {shown(names[0])}; a lower level (--k) keeps more"
             ),
             stacklevel=2,
         )
