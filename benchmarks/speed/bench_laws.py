@@ -9,10 +9,9 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from sfumato.core.laws.breach import answer_breach
-from sfumato.core.laws.channel import uncertainty
+from sfumato.core.laws.channel import uncertainty, uniform_prior
 from sfumato.core.laws.domains import Integers
 from sfumato.core.laws.noise import LAWS, choose_step, law_of_size
-from sfumato.core.laws.priors import uniform_prior
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sfumato.collect.store import AnswerStore
-from sfumato.collect.tokens import mint
+from sfumato.collect.survey import mint
 
 COMMAND = [sys.executable, "-m", "sfumato.cli", "collect"]
 AGE = (

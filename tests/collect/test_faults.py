@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.collect.store import AnswerStore
-from sfumato.collect.tokens import check_token, mark, seal
+from sfumato.collect.survey import check_token, mark, seal
 from tests.collect.process import AGE, COMMAND, Load, bodies_for, collector, send_all, started, tokens
 from tests.examples import at_length, sized
 

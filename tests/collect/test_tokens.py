@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.collect.tokens import KEY_BYTES, TokenError, check_token, mark, mint, seal
+from sfumato.collect.survey import KEY_BYTES, TokenError, check_token, mark, mint, seal
 
 KEY = secrets.token_bytes(KEY_BYTES)
 LETTERS = string.ascii_letters + string.digits + "-_"

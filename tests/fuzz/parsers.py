@@ -22,12 +22,11 @@ from sfumato.collect.app import Collector, DashboardAccess, client_of, host_of, 
 from sfumato.collect.client import KeptAnswers
 from sfumato.collect.limits import CollectorSettings
 from sfumato.collect.store import SubmissionResult, read_survey_document
-from sfumato.collect.survey import Question, Survey
-from sfumato.collect.tokens import check_token
+from sfumato.collect.survey import Question, Survey, check_token
 from sfumato.core.database import locate
 from sfumato.core.documents import plain
+from sfumato.core.laws.channel import read_prior
 from sfumato.core.laws.domains import Integers, Labels
-from sfumato.core.laws.priors import read_prior
 from sfumato.core.laws.properties import holds
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.engines.cells.size import parse_size

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import BadInput, OptionError, SchemaError
 from sfumato.core.laws.breach import answer_breach, percent, posterior, posterior_of, verdict, worst_outputs
-from sfumato.core.laws.channel import blocks
+from sfumato.core.laws.channel import blocks, observed_prior, prior_of, read_prior, uniform_prior
 from sfumato.core.laws.domains import Integers, Labels, Reals
 from sfumato.core.laws.operators import Response, transition
-from sfumato.core.laws.priors import observed_prior, prior_of, read_prior, uniform_prior
 from sfumato.core.laws.spec import NoiseSpec
 from tests.laws.test_operators import ALL, FINITE
 from tests.laws.test_spec import SPECS

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from sfumato.core.laws import channel as channel_module
 from sfumato.core.laws.breach import answer_breach, worst_outputs
-from sfumato.core.laws.channel import has_form, spread, telling_outputs, uncertainty
+from sfumato.core.laws.channel import has_form, spread, telling_outputs, uncertainty, uniform_prior
 from sfumato.core.laws.domains import Integers
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.laws.operators import Additive, KeepOrReplace, ShiftModulo
-from sfumato.core.laws.priors import uniform_prior
 from sfumato.core.laws.spec import NoiseSpec
 from tests.examples import examples
 from tests.laws.test_operators import ALL

@@ -15,7 +15,7 @@ from scipy import stats
 
 import sfumato
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.core.laws.integers import draw_geometric
+from sfumato.core.laws.exact import draw_geometric
 from sfumato.core.laws.noise import (
     LAWS,
     DiscreteGaussian,

@@ -24,8 +24,8 @@ from sfumato.core import replacing
 from sfumato.core.errors import SfumatoError
 from sfumato.engines.parties.peers import Address
 from sfumato.engines.parties.trial import PartyTrial, write_trial
-from sfumato.engines.stream.entries import StateEntry
 from sfumato.engines.stream.run import init_stream
+from sfumato.engines.stream.settings import StateEntry
 from sfumato.engines.stream.state import State
 from sfumato.mechanisms.geometry.key import Add, Key
 from sfumato.publish.evaluate import Evaluation

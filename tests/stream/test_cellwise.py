@@ -15,9 +15,8 @@ from sfumato.engines.spark.stream import _Encode, changes_of
 from sfumato.engines.stream import StreamSession
 from sfumato.engines.stream.carried import Carried, first_totals, following
 from sfumato.engines.stream.cellwise import StreamCells, _from_bytes, cells_of_groups, in_one_order, take_in
-from sfumato.engines.stream.entries import StateError
 from sfumato.engines.stream.pending import Vault
-from sfumato.engines.stream.settings import HandedOver
+from sfumato.engines.stream.settings import HandedOver, StateError
 from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.publish.cluster_stream import last_batch, write_batch
 from sfumato.publish.verify import verify_release

@@ -16,8 +16,8 @@ import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RareValues
 from sfumato.engines.stream import StreamSession
-from sfumato.engines.stream.entries import StateError
 from sfumato.engines.stream.rare import counts_of_bytes
+from sfumato.engines.stream.settings import StateError
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
 from tests.examples import examples

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.core.coordinates import CellsByColumn, cells_of_block, columns_of
-from sfumato.core.records import Records
+from sfumato.core.records import CellsByColumn, Records, cells_of_block, columns_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 

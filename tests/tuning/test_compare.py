@@ -15,10 +15,19 @@ from sfumato.core.randomness import Randomness
 from sfumato.publish.policy import Policy
 from sfumato.publish.trial import End, Outlook, chance_of
 from sfumato.tables.schema import Schema
-from sfumato.tuning import confirm as confirming
+from sfumato.tuning import halving as confirming
 from sfumato.tuning.candidates import Candidate, check_methods, grid
-from sfumato.tuning.confirm import Confirmation, choose, confirm
-from sfumato.tuning.halving import Clock, compare, in_order, least_beaten, level_with, smoothed_leaks
+from sfumato.tuning.halving import (
+    Clock,
+    Confirmation,
+    choose,
+    compare,
+    confirm,
+    in_order,
+    least_beaten,
+    level_with,
+    smoothed_leaks,
+)
 from sfumato.tuning.trials import Bench, Part, People, Reading, Told
 from sfumato.tuning.use import METRICS, Score
 from tests.examples import examples

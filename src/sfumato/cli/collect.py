@@ -130,7 +130,7 @@ def tokens(console: Console, db: str, number: int, output: Path, url: str | None
     link that person to their randomized answer.
     """
     from sfumato.collect.store import AnswerStore
-    from sfumato.collect.tokens import mint
+    from sfumato.collect.survey import mint
 
     check_new(output, overwrite=overwrite)
     store = AnswerStore.open(db)

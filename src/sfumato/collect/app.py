@@ -25,8 +25,7 @@ from sfumato.collect.estimate import LiveEstimate
 from sfumato.collect.limits import CollectorSettings, RateLimit, network_of
 from sfumato.collect.pages import Page, Pages
 from sfumato.collect.store import AnswerStore, StoreError, Submission, SubmissionResult
-from sfumato.collect.survey import Survey
-from sfumato.collect.tokens import TokenError, check_token, mark, seal
+from sfumato.collect.survey import Survey, TokenError, check_token, mark, seal
 from sfumato.collect.writer import AnswerWriter, Crowded, Log
 from sfumato.core import documents
 from sfumato.core.errors import SchemaError

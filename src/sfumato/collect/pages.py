@@ -16,9 +16,8 @@ from sfumato.collect.survey import Question, Survey
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.domains import Integers, Labels, Universe, domain_to_document
-from sfumato.core.laws.exact import FINEST, decimals, share
+from sfumato.core.laws.exact import FINEST, decimals, rational, share
 from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
-from sfumato.core.laws.integers import rational
 from sfumato.core.laws.membership import Membership
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.laws.operators import Additive, Operator

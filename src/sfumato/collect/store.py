@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from sfumato.collect.tokens import KEY_BYTES
+from sfumato.collect.survey import KEY_BYTES
 from sfumato.core.database import (
     ConnectionPool,
     DatabaseConnection,

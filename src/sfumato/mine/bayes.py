@@ -29,7 +29,7 @@ from sfumato.mine.intervals import (
     read_released,
     true_intervals,
 )
-from sfumato.mine.reconstruct.counts import reconstruct_counts
+from sfumato.mine.reconstruct.iterate import reconstruct_counts
 
 __all__ = ["ReconstructedNaiveBayes"]
 

@@ -22,8 +22,7 @@ from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine.reconstruct.cells import Cells, cut_outputs
 from sfumato.mine.reconstruct.chances import summed
 from sfumato.mine.reconstruct.channel import Channel
-from sfumato.mine.reconstruct.counts import reconstruct_counts
-from sfumato.mine.reconstruct.iterate import STOPS
+from sfumato.mine.reconstruct.iterate import STOPS, reconstruct_counts
 
 __all__ = [
     "FEWEST_RECORDS",

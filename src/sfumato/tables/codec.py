@@ -16,10 +16,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.coordinates import CellsByColumn, cells_of_block, smallest_places
 from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.core.progress import tell
-from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Extent, Grids, Layout, Records, width
+from sfumato.core.records import (
+    CATEGORY_SCALE,
+    Block,
+    BlockKind,
+    CellsByColumn,
+    Extent,
+    Grids,
+    Layout,
+    Records,
+    cells_of_block,
+    smallest_places,
+    width,
+)
 from sfumato.tables.cells import (
     Gap,
     codes_of_cells,

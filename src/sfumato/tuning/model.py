@@ -20,8 +20,7 @@ from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.publish.suggest import change_tried
 from sfumato.publish.trial import SURE
 from sfumato.tuning.candidates import Candidate
-from sfumato.tuning.confirm import Confirmation
-from sfumato.tuning.halving import Difference, NoTime, compare, in_order
+from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in_order
 from sfumato.tuning.trials import Bench, Reading, Told
 from sfumato.version import __version__
 

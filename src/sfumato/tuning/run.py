@@ -35,8 +35,7 @@ from sfumato.tuning.candidates import (
     grid,
     rule_based_search,
 )
-from sfumato.tuning.confirm import Confirmation, choose, confirm, confirm_one
-from sfumato.tuning.halving import STAGE, Clock, NoTime, halve
+from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, confirm, confirm_one, halve
 from sfumato.tuning.model import Stopped, Tuning
 from sfumato.tuning.trials import Bench, Part, People, Reading, Told
 from sfumato.tuning.use import check_metric

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.amplification import downward_bound, upward_bound
 from sfumato.core.laws.breach import Breach, answer_breach, percent, verdict
-from sfumato.core.laws.channel import can_be_counted, uncertainty
+from sfumato.core.laws.channel import can_be_counted, read_prior, uncertainty, uniform_prior
 from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Labels
-from sfumato.core.laws.priors import read_prior, uniform_prior
 from sfumato.core.laws.solve import Solution, solve
 from sfumato.core.laws.spec import NoiseSpec
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.core.laws.integers import LARGEST, SMALLEST, draw_gaussian, draw_laplace, rational
+from sfumato.core.laws.exact import LARGEST, SMALLEST, draw_gaussian, draw_laplace, rational
 
 __all__ = [
     "LAWS",
@@ -95,7 +95,7 @@ class DiscreteLaplace(_OnGrid):
     Parameters
     ----------
     scale : float
-        In the units of the step. Taken as a fraction of steps, see `sfumato.core.laws.integers.rational`.
+        In the units of the step. Taken as a fraction of steps, see `sfumato.core.laws.exact.rational`.
     step : float
 
     Examples

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
-from sfumato.core.laws.exact import check_codes, check_outputs
+from sfumato.core.laws.exact import check_codes, check_outputs, rational
 from sfumato.core.laws.finite import KeepOrReplace, Mixture, Operator, ShiftModulo
-from sfumato.core.laws.integers import rational
 from sfumato.core.laws.membership import Membership
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
 from sfumato.core.laws.response import Response

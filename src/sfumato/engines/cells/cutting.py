@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.coordinates import columns_of
 from sfumato.core.errors import SchemaError, SfumatoError
-from sfumato.core.records import BlockKind
+from sfumato.core.records import BlockKind, columns_of
 from sfumato.engines.cells.cell import LEVEL, OUTSIDE, ROW
 from sfumato.engines.cells.cuts import Cuts, leaves_of
 from sfumato.engines.cells.learn import Learned

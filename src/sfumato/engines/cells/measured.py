@@ -64,7 +64,7 @@ def _grown_again(learned: Learned, released: pa.Table, facts: Sequence[Fact]) ->
 
     None where there is no chain, or where rules are kept: people are then compared in other coordinates.
     """
-    from sfumato.mechanisms.chain.likelihood import Regrown
+    from sfumato.mechanisms.chain.rows import Regrown
 
     chained = next((fact for fact in facts if isinstance(fact, Chained)), None)
     if chained is None or any(isinstance(fact, ColumnRulesKept) for fact in facts):

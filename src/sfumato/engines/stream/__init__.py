@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sfumato.engines.stream.batches import Batch, batch_id, cut_batches
-from sfumato.engines.stream.entries import StateError
 from sfumato.engines.stream.session import StreamSession
-from sfumato.engines.stream.settings import Acknowledged, Ingested, Status
+from sfumato.engines.stream.settings import Acknowledged, Ingested, StateError, Status
 
 __all__ = ["Acknowledged", "Batch", "Ingested", "StateError", "Status", "StreamSession", "batch_id", "cut_batches"]

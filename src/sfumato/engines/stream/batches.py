@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import TableError
-from sfumato.engines.stream.entries import StateEntry, StateError, whole_number
+from sfumato.engines.stream.settings import StateEntry, StateError, whole_number
 from sfumato.engines.stream.state import State
 from sfumato.tables.cells import is_text, plain
 

@@ -17,12 +17,11 @@ from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import reason
 from sfumato.engines.stream.cellwise import CENSUS, CellChange
-from sfumato.engines.stream.entries import StateError
 from sfumato.engines.stream.epochs import Leaving, Publication, published
 from sfumato.engines.stream.measuring import Sampled
 from sfumato.engines.stream.rare import HeldValues
 from sfumato.engines.stream.session import StreamSession
-from sfumato.engines.stream.settings import EpochLine, StreamSettings
+from sfumato.engines.stream.settings import EpochLine, StateError, StreamSettings
 from sfumato.mechanisms.condense.maintainer import GroupRows
 from sfumato.tables.codec import Codec
 

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from sfumato.core.documents import Unparsable, from_json, write_json
 from sfumato.core.records import BlockKind
 from sfumato.engines.cells.cuts import Cuts, Tree, cut_tree, leaf_in, merged
-from sfumato.engines.stream.entries import StateError
 from sfumato.engines.stream.epochs import Leaving, leaving
 from sfumato.engines.stream.groups import entries_of_rows, entries_of_tally, rows_of_entries, tally_of_bytes
 from sfumato.engines.stream.pending import Vault
 from sfumato.engines.stream.rare import HeldValues
-from sfumato.engines.stream.settings import StreamSettings
+from sfumato.engines.stream.settings import StateError, StreamSettings
 from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, MaintainerState
 from sfumato.mechanisms.condense.tally import CategoryTally
 from sfumato.tables.codec import Codec

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from sfumato.core.documents import from_json, write_json
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.groups import generate
-from sfumato.engines.stream.entries import StateEntry, StateError
-from sfumato.engines.stream.settings import EpochLine
+from sfumato.engines.stream.settings import EpochLine, StateEntry, StateError
 from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, PublishMarks
 from sfumato.mechanisms.condense.synthesize import generate_coded
 from sfumato.tables.cells import plain

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from sfumato.core.documents import from_json, write_json
 from sfumato.core.records import Block, BlockKind, Layout
 from sfumato.engines.stream.batches import Batch, KnownBatches
-from sfumato.engines.stream.entries import StateEntry, StateError, whole_number
-from sfumato.engines.stream.settings import Progress, StreamSettings, entry_of
+from sfumato.engines.stream.settings import Progress, StateEntry, StateError, StreamSettings, entry_of, whole_number
 from sfumato.engines.stream.state import State
 from sfumato.mechanisms.condense.maintainer import Absorbed, GroupRows, Maintainer, MaintainerState
 from sfumato.mechanisms.condense.tally import MISSING, CategoryTally

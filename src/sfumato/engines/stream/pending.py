@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, open_regular, write_json
 from sfumato.core.errors import OptionError
-from sfumato.engines.stream.entries import StateEntry, StateError, whole_number
-from sfumato.engines.stream.settings import Progress, StreamSettings, document_of
+from sfumato.engines.stream.settings import Progress, StateEntry, StateError, StreamSettings, document_of, whole_number
 from sfumato.engines.stream.state import State
 from sfumato.mechanisms.condense.maintainer import Maintainer
 

@@ -15,8 +15,7 @@ from sfumato.core.documents import Unparsable, from_json, write_json
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import RareValues
 from sfumato.core.records import BlockKind
-from sfumato.engines.stream.entries import StateEntry, StateError
-from sfumato.engines.stream.settings import StreamSettings
+from sfumato.engines.stream.settings import StateEntry, StateError, StreamSettings
 from sfumato.engines.stream.state import State
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import Codec, EncodedColumn

@@ -20,7 +20,7 @@ import pyarrow as pa
 from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.stream.batches import Batch
 from sfumato.engines.stream.connectors import ReadOptions, table_of_fields
-from sfumato.engines.stream.entries import StateError
+from sfumato.engines.stream.settings import StateError
 
 if TYPE_CHECKING:
     import redis

@@ -19,14 +19,13 @@ from sfumato.engines.columns import empty_columns, schema_of
 from sfumato.engines.plan import Plan, prepare
 from sfumato.engines.recipe import Recipe
 from sfumato.engines.stream.batches import cut_batches
-from sfumato.engines.stream.entries import StateEntry
 from sfumato.engines.stream.groups import create_state, empty_tally
 from sfumato.engines.stream.measuring import entries_of_first, first_outside
 from sfumato.engines.stream.pending import Purpose, Vault
 from sfumato.engines.stream.rare import USUAL, HeldValues
 from sfumato.engines.stream.screen import first_of_each, screen
 from sfumato.engines.stream.session import StreamSession
-from sfumato.engines.stream.settings import Status, StreamSettings
+from sfumato.engines.stream.settings import StateEntry, Status, StreamSettings
 from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.mechanisms.condense.mechanism import Condensation, effective_levels
 from sfumato.mechanisms.condense.partition import partition

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.engines.stream.entries import StateEntry, whole_number
 from sfumato.engines.stream.pending import Purpose, Vault, from_hex
-from sfumato.engines.stream.settings import StreamSettings
+from sfumato.engines.stream.settings import StateEntry, StreamSettings, whole_number
 from sfumato.engines.stream.state import State
 from sfumato.tables.cells import EXACT, absent_cells, is_number, is_text, plain, read_codes, read_numbers
 from sfumato.tables.codec import CellsRead, Codec, EncodedColumn

@@ -14,7 +14,6 @@ from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns
 from sfumato.engines.stream.batches import Batch, KnownBatches
-from sfumato.engines.stream.entries import StateEntry, StateError
 from sfumato.engines.stream.epochs import Publication, renew
 from sfumato.engines.stream.groups import (
     GROUP,
@@ -31,6 +30,8 @@ from sfumato.engines.stream.settings import (
     HandedOver,
     Ingested,
     Progress,
+    StateEntry,
+    StateError,
     entry_of,
 )
 from sfumato.engines.stream.view import CLUSTER, DELIVERED, EPOCH, QUARANTINE, StreamView

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from sfumato.engines.stream.entries import HEAD, Head, StateEntry, StateError, damaged, entry_digest
+from sfumato.engines.stream.settings import HEAD, Head, StateEntry, StateError, damaged, entry_digest
 from sfumato.engines.stream.store import StateStore
 
 __all__ = ["State"]

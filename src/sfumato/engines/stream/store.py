@@ -18,7 +18,7 @@ from pathlib import Path
 from sfumato.core.database import DatabaseConnection, DatabaseFault, FileLock, Location, Reason, connect, locate
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.replacing import reason, rename_synced, work_folder
-from sfumato.engines.stream.entries import APPLICATION_ID, FORMAT, StateEntry, StateError, damaged
+from sfumato.engines.stream.settings import APPLICATION_ID, FORMAT, StateEntry, StateError, damaged
 
 __all__ = ["PAGE", "StateStore", "seal", "unseal"]
 

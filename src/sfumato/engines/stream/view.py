@@ -10,7 +10,6 @@ from sfumato.core.documents import Unparsable, parse_json
 from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.engines.stream.batches import KnownBatches
-from sfumato.engines.stream.entries import StateError, whole_number
 from sfumato.engines.stream.epochs import Publication
 from sfumato.engines.stream.groups import (
     state_on_disk,
@@ -24,9 +23,11 @@ from sfumato.engines.stream.settings import (
     EpochLine,
     HandedOver,
     Progress,
+    StateError,
     Status,
     StreamSettings,
     document_of,
+    whole_number,
 )
 from sfumato.engines.stream.state import State
 from sfumato.mechanisms.condense.maintainer import Maintainer

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.coordinates import CellsByColumn, cells_of_block, columns_of, write_cells
-from sfumato.core.records import Block, BlockKind, Records
+from sfumato.core.records import Block, BlockKind, CellsByColumn, Records, cells_of_block, columns_of, write_cells
 from sfumato.mechanisms.chain.trees import MOST_BINS
 
 __all__ = ["Column", "count_persons", "read_columns"]

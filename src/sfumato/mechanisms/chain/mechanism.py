@@ -72,8 +72,7 @@ class Chain:
         """Replace the records by as many rows, or by those that are wanted, drawn column by column."""
         from sfumato.mechanisms.chain.columns import read_columns
         from sfumato.mechanisms.chain.draw import People, prepare_step
-        from sfumato.mechanisms.chain.likelihood import Likelihood, Regrown, without_cells
-        from sfumato.mechanisms.chain.rows import begin_rows, draw_head
+        from sfumato.mechanisms.chain.rows import Likelihood, Regrown, begin_rows, draw_head, without_cells
 
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
         leaf, rare = max(self.leaf, self.k), max(int(levels.max()), records.highest)

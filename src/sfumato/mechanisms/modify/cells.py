@@ -56,7 +56,7 @@ class ColumnCells:
 
     def cells(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The number, or the place of the category, of each row; NaN where it is missing."""
-        from sfumato.core.coordinates import cells_of_block
+        from sfumato.core.records import cells_of_block
 
         return cells_of_block(values, self.block, self.missing)
 

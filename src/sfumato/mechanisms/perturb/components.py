@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.groups.model import eigen
-from sfumato.core.laws.integers import draw_laplace
+from sfumato.core.laws.exact import draw_laplace
 from sfumato.core.laws.noise import DiscreteLaplace, snap
 
 __all__ = [

@@ -30,8 +30,7 @@ from sfumato.mine.reconstruct.bands import (
 from sfumato.mine.reconstruct.cells import Cells, coarsening, cut_domain, cut_outputs, refine
 from sfumato.mine.reconstruct.chances import at_midpoints, summed
 from sfumato.mine.reconstruct.channel import Channel, Ridge
-from sfumato.mine.reconstruct.counts import METHODS
-from sfumato.mine.reconstruct.iterate import LIMIT, STOPS, iterate, make_stop
+from sfumato.mine.reconstruct.iterate import LIMIT, METHODS, STOPS, iterate, make_stop
 from sfumato.mine.reconstruct.model import Reconstruction
 
 __all__ = ["DOUBTFUL", "Counted", "count_released", "doubt", "predicts_better", "reconstruct", "solve"]
