@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import ColumnsDropped, Grouped, PersonsApart
-from sfumato.mechanisms.condense.layers import check_persons, partition_layers
+from sfumato.mechanisms.condense import layers
+from sfumato.mechanisms.condense.layers import check_persons, layers_of, partition_layers
 from tests.condense.tables import draw_values
 from tests.examples import examples
 
@@ -74,6 +75,26 @@ def test_a_record_for_which_every_group_has_its_person_is_left_out() -> None:
     assert kept is not None
     assert len(kept) == 5  # two groups of two; one of them takes the second record of person 0
     assert sorted(np.bincount(labels).tolist()) == [2, 3]
+
+
+@examples(60)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_a_record_is_left_out_only_where_every_group_has_its_person_or_is_too_small(seed: int, in_blocks: bool) -> None:
+    rng = np.random.default_rng(seed)
+    people, n = int(rng.integers(8, 20)), int(rng.integers(20, 60))
+    strata = np.concatenate([np.tile([0, 1], people), rng.integers(0, 2, n)])
+    persons = np.concatenate([np.repeat(np.arange(people), 2), np.minimum(rng.geometric(0.2, n) - 1, people - 1)])
+    levels = np.where(rng.random(len(persons)) < 0.2, people, rng.integers(2, 5, len(persons)))
+    begins = layers_of(strata, persons, levels).begins
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layers, "_CELLS", 5 if in_blocks else 1 << 22)
+        values = rng.normal(size=(len(persons), 2))
+        found, kept = partition_layers(values, levels, strata, persons, rng, grouping="mdav")
+    labels = np.full(len(persons), -1)
+    labels[slice(None) if kept is None else kept] = found
+    for row in np.flatnonzero(labels < 0):
+        open_to = set(labels[strata == strata[row]].tolist()) - set(labels[persons == persons[row]].tolist()) - {-1}
+        assert all((labels[begins] == group).sum() + 1 < levels[row] for group in open_to)
 
 
 def test_a_group_with_two_records_of_one_person_is_refused() -> None:
