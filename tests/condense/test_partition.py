@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.groups.model import check_partition
 from sfumato.mechanisms.condense.mechanism import effective_levels
-from sfumato.mechanisms.condense.partition import GROUPINGS, partition
+from sfumato.mechanisms.condense.partition import GROUPINGS, can_begin, partition
 from tests.condense.tables import Table, assert_meets, no_strata, stratified_tables
 from tests.examples import examples, sized
 
@@ -191,3 +191,11 @@ def test_level_1_needs_permission_and_negative_levels_are_refused() -> None:
     assert effective_levels(np.array([0, 1, 5]), 1, allow_level_1=True).tolist() == [1, 1, 5]
     with pytest.raises(LevelError, match="1 privacy levels are negative"):
         effective_levels(np.array([-4, 2]), 3, allow_level_1=True)
+
+
+@given(st.lists(st.integers(1, 12), max_size=12))
+def test_as_many_records_begin_as_can(levels: list[int]) -> None:
+    kept = can_begin(np.array(levels, dtype=np.int64))
+    sizes = [sum(level <= most for level in levels) for most in range(len(levels) + 1)]
+    assert kept.sum() == max(size for most, size in enumerate(sizes) if size >= most)
+    assert all(level <= kept.sum() for level, begins in zip(levels, kept, strict=True) if begins)

@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import ColumnsDropped, Grouped, PersonsApart
 from sfumato.mechanisms.condense import layers
-from sfumato.mechanisms.condense.layers import check_persons, layers_of, partition_layers
+from sfumato.mechanisms.condense.layers import check_persons, first_of_person, layers_of, partition_layers
 from tests.condense.tables import draw_values
 from tests.examples import examples
 
@@ -56,6 +56,12 @@ def test_no_group_holds_two_records_of_one_person(seed: int, grouping: str, part
     assert {*zip(persons.tolist(), strata.tolist(), strict=True)} == {
         *zip(persons[rows].tolist(), strata[rows].tolist(), strict=True)
     }  # nobody is left out as a whole
+
+
+def test_the_first_record_of_a_person_is_that_in_each_stratum() -> None:
+    strata, persons = np.array([0, 0, 1, 0, 0, 1]), np.array([5, 5, 5, 6, 5, 5])
+    assert first_of_person(strata, persons).tolist() == [0, 2, 3]
+    assert first_of_person(strata, None).tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_persons_of_one_row_each_are_grouped_as_rows_are() -> None:
