@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,12 +18,15 @@ from sfumato.core.facts import (
     BasketsReleased,
     Blocked,
     Chained,
+    ColumnsDropped,
     ComponentNoise,
     Downgraded,
+    Drawn,
     Enhanced,
     EpochPublished,
     Fact,
     Grouped,
+    HeldOut,
     Joint,
     Maintained,
     PersonRowsBounded,
@@ -32,6 +36,7 @@ from sfumato.core.facts import (
     Sampled,
     Scored,
     Shuffled,
+    ShuffledWithin,
     Swapped,
     Synthesized,
     TargetMoved,
@@ -40,6 +45,7 @@ from sfumato.core.facts import (
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
 from sfumato.publish.agreement import agreement_checks, columns_check
+from sfumato.publish.agreement_method import _STATED
 from tests.fuzz.fuzzing import GOLDENS, golden_bytes
 
 SEEN: dict[str, str] = {
@@ -234,6 +240,10 @@ def test_a_method_is_held_to_its_own_words_and_edges() -> None:
     specs = {fact.column: fact.spec for fact in found["randomize"].facts if isinstance(fact, Randomized)}
     some = the(Downgraded, found["downgrade"], hidden=89, cells=(89, 84, 89))
     one = the(Grouped, condensed, asked_min=1, smallest=1, tiny=1, alone=1, alike=1)
+    pca, hundred = found["laplace-pca in groups"], Grouped("", 200, 2, 100, 100, 100, 0, 0, 0, 0)
+    hundred = dataclasses.replace(hundred, algorithm=the(Grouped, pca).algorithm)
+    usual = redrawn(pca, hundred, Shuffled(200), groups=None)
+    few = redrawn(pca, dataclasses.replace(hundred, asked_min=99), Shuffled(200), groups=None)
     told: list[tuple[Certificate, bool]] = [
         (redrawn(scored, scores="plain"), False),
         (redrawn(condensed, the(Grouped, condensed, algorithm=others)), False),
@@ -248,11 +258,45 @@ def test_a_method_is_held_to_its_own_words_and_edges() -> None:
         (redrawn(found["randomize"], specs=[list(each) for each in specs.items()], epsilon=None), True),
         (redrawn(found["block"], k=5), True),
         (redrawn(found["block"], k=6), False),
+        (dataclasses.replace(usual, rows_in=200, rows_out=200), True),
+        (dataclasses.replace(few, rows_in=200, rows_out=200), False),
         (redrawn(found["downgrade"], some), False),
         (redrawn(found["downgrade"], some, hidden=0.9), True),
     ]
     for place, (certificate, holds) in enumerate(told):
         assert failing(certificate) == ([] if holds else ["method follows from facts"]), place
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in GOLDENS.iterdir()))
+def test_a_method_states_all_that_it_always_does_and_nothing_of_others(name: str) -> None:
+    certificate = golden(name)
+    for kind in {type(fact) for fact in certificate.facts} - {Drawn}:
+        left = dataclasses.replace(
+            certificate, facts=tuple(fact for fact in certificate.facts if type(fact) is not kind)
+        )
+        try:
+            without = redrawn(left)
+        except SfumatoError:  # what is left contradicts itself
+            continue
+        always = kind in (ColumnsDropped, Shuffled, ShuffledWithin, *_STATED[certificate.method][0])
+        assert ("method follows from facts" in failing(without)) == always, kind
+    foreign = HeldOut(5) if certificate.method == "stream" else PersonRowsBounded(1)
+    with contextlib.suppress(SfumatoError):
+        assert "method follows from facts" in failing(redrawn(certificate, foreign))
+
+
+def test_claims_are_those_of_the_facts_or_of_the_version_that_worded_them() -> None:
+    certificate = golden("condense")
+    for entry in ("claims", "refused"):
+        fewer = dataclasses.replace(certificate, **{entry: getattr(certificate, entry)[1:]})
+        assert failing(fewer) == ["claims follow from facts"]
+        older = dataclasses.replace(fewer, format=1)
+        assert failing(older) == []
+        assert [check.checked for check in agreement_checks(older)] == [False, True]
+    other = dataclasses.replace(certificate, randomness="release")
+    assert failing(other) == failing(dataclasses.replace(other, format=1)) == ["claims follow from facts"]
+    torn = dataclasses.replace(certificate, facts=(*certificate.facts, the(Grouped, certificate)))
+    assert "claims follow from facts" in failing(torn)
 
 
 COUNTS: list[tuple[str, type[Fact], dict[str, Any], bool]] = [
@@ -297,10 +341,11 @@ def test_counts_of_records_groups_and_rows_are_held_to_each_other(
         assert failing(other) == ["levels met"]
 
 
-def test_the_rows_of_a_stream_are_those_of_its_last_epoch() -> None:
-    certificate = dataclasses.replace(golden("stream-second"), format=1)
-    first, last = (place for place, fact in enumerate(certificate.facts) if isinstance(fact, EpochPublished))
-    for place, holds in ((first, True), (last, False)):
+@pytest.mark.parametrize("name", ["stream-first", "stream-second"])
+def test_the_rows_of_a_stream_are_those_of_its_last_epoch(name: str) -> None:
+    certificate = dataclasses.replace(golden(name), format=1)
+    *before, last = (place for place, fact in enumerate(certificate.facts) if isinstance(fact, EpochPublished))
+    for place, holds in [*((place, True) for place in before), (last, False)]:
         facts = list(certificate.facts)
         facts[place] = dataclasses.replace(facts[place], rows=77)  # type: ignore[call-arg]
         assert failing(dataclasses.replace(certificate, facts=tuple(facts))) == ([] if holds else ["levels met"])
