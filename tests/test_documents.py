@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -335,6 +335,14 @@ def test_a_misfit_says_where_it_is() -> None:
     assert told.value.path == ("parts", 1, "colour")
     with pytest.raises(Misfit, match=r"^fewer entries than it should in 'part'$"):
         typed(Shape, {"name": "a", "count": 1, "part": {}})
+    with pytest.raises(Misfit, match=r"^other entries than it should in 'part'$") as told:
+        typed(Shape, {"name": "a", "count": 1, "part": {"name": "x", "secret": 1}})
+    assert (told.value.entry, told.value.path) == ("secret", ("part",))
+    with pytest.raises(Misfit, match=r"^fewer entries than it should$") as told:
+        typed(Shape, {"count": 1})
+    assert (told.value.entry, told.value.path) == ("name", ())
+    with pytest.raises(Misfit, match=r"^an entry 'part.way' that is not of type Literal\['up', 'down', 3\]$"):
+        typed(Shape, {"name": "a", "count": 1, "part": {"name": "x", "way": "left"}})
     with pytest.raises(Misfit, match=r"^no dict\[str, int\]$"):
         typed(dict[str, int], [])
 
@@ -345,6 +353,49 @@ def test_values_by_themselves_fit_a_shape_or_do_not() -> None:
     assert not fits(Shape, {"later": 3})
     assert fits(tuple[int, ...], [1, 2])
     assert not fits(tuple[int, ...], [1, True])
+
+
+@dataclasses.dataclass(frozen=True)
+class Made:
+    given: int
+    made: int = dataclasses.field(init=False, default=3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "good", "bad"),
+    [
+        (tuple[int, float], [[1, 2.0], [1, 2]], [[1], [1, 2.0, 3], [], [1.5, 2.0], "12", {"a": 1}]),
+        (tuple[int, ...], [[], [1], [1, 2]], [[True], [1, None], 1]),
+        (list[int], [[], [1], [1, 2]], [["a"], [1, 2.5], {}]),
+        (Sequence[int], [[], [1, 2]], [["a"], "ab"]),
+        (Literal[1, "up"], [1, "up"], [True, 1.0, "down", None]),
+        (float, [1, 1.5, -2], [float("nan"), float("inf"), -float("inf"), True, "1", None]),
+        (int, [1, -1], [True, 1.0, "1"]),
+        (bool, [True, False], [1, 0, "true"]),
+        (str, ["", "a"], [1, None, ["a"]]),
+        (Colour, ["red"], ["green", ["red"], None, 1]),
+        (dict[str, int], [{}, {"a": 1}], [{1: 1}, {"a": "1"}, [], None]),
+        (int | None, [None, 1], ["1", True]),
+        (int | str, [1, "1"], [None, 1.5, True]),
+        (datetime.date, [datetime.date(2020, 1, 31)], ["2020-01-31", 1]),
+        (set[int], [], [{1}, [1]]),
+        (Made, [{"given": 1}], [{"given": 1, "made": 3}, {}]),
+        (object, [1, None, [object()]], []),
+    ],
+    ids=lambda each: "" if isinstance(each, list) else str(each),
+)
+def test_a_value_is_of_its_shape_or_refused(shape: Any, good: list[Any], bad: list[Any]) -> None:
+    for value in good:
+        read = typed(shape, value)
+        assert plain(read) == (value if shape is not Made else {"given": 1, "made": 3})
+    for value in bad:
+        with pytest.raises(Misfit):
+            typed(shape, value)
+
+
+def test_lists_and_tuples_are_read_as_such() -> None:
+    assert typed(list[int], [1, 2]) == [1, 2]
+    assert typed(tuple[int, ...], [1, 2]) == typed(tuple[int, int], [1, 2]) == (1, 2)
 
 
 def test_numbers_that_are_not_finite_are_not_written() -> None:

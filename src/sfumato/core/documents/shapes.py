@@ -176,7 +176,7 @@ def _reader(hint: Any) -> Reader:
         return _checked(hint, lambda value: _is_whole(value) or (isinstance(value, float) and math.isfinite(value)))
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _of_enumeration(hint)
-    return _checked(hint, lambda value: isinstance(hint, type) and kind is None and isinstance(value, hint))
+    return _checked(hint, lambda value: isinstance(hint, type) and isinstance(value, hint))
 
 
 def _checked(hint: Any, holds: Callable[[Any], bool]) -> Reader:
