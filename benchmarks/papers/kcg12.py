@@ -36,9 +36,8 @@ from sfumato.assess.risk.interval import counterparts, interval_privacy  # noqa:
 from sfumato.core.groups import redraw  # noqa: E402
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records  # noqa: E402
 from sfumato.mechanisms.condense.classwise import approximate_gcd  # noqa: E402
-from sfumato.mechanisms.condense.grouping_choice import better_grouping  # noqa: E402
 from sfumato.mechanisms.condense.mechanism import Condensation  # noqa: E402
-from sfumato.mechanisms.condense.partition import partition  # noqa: E402
+from sfumato.mechanisms.condense.partition import better_grouping, partition  # noqa: E402
 from sfumato.tuning.candidates import brute_force, equal_steps, rule_based_search  # noqa: E402
 
 _Matrix = NDArray[np.float64]

@@ -22,8 +22,7 @@ from sfumato.assess.algebra import Values  # noqa: E402
 from sfumato.assess.attacks.known_items import origins_told  # noqa: E402
 from sfumato.assess.baskets import breach_level  # noqa: E402
 from sfumato.core.errors import PrivacyRefusal, TooFew  # noqa: E402
-from sfumato.core.itemsets.baskets import Baskets  # noqa: E402
-from sfumato.core.itemsets.bitmaps import Bitmaps  # noqa: E402
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps  # noqa: E402
 from sfumato.core.itemsets.estimate import estimate_counts, estimate_itemsets  # noqa: E402
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count, rules_of  # noqa: E402
 from sfumato.core.laws.basket_operators import BasketOperator  # noqa: E402

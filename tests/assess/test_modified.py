@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.assess.algebra import Measure
-from sfumato.assess.attacks.modified import HIDDEN_LABEL, SWAPPED_ROWS
+from sfumato.assess.attacks.labels import HIDDEN_LABEL, SWAPPED_ROWS
 from sfumato.core.facts import Downgraded, Swapped
 from sfumato.mechanisms.protocol import Workings
 from tests.assess.privacy_studies import found as run

@@ -31,10 +31,19 @@ from sfumato.core.facts import (
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells import reading
 from sfumato.engines.cells.cell import merge_facts
-from sfumato.engines.cells.cuts import cut_cells, cut_tree, leaf_in, leaves_of, merged
+from sfumato.engines.cells.cuts import (
+    cell_rows,
+    cut_cells,
+    cut_tree,
+    leaf_in,
+    leaves_of,
+    merged,
+    needed_bytes,
+    parse_size,
+    usual_memory,
+)
 from sfumato.engines.cells.learn import witnesses
 from sfumato.engines.cells.run import run_by_cells
-from sfumato.engines.cells.size import cell_rows, needed_bytes, parse_size, usual_memory
 from sfumato.engines.cells.spill import FileSpill, MemorySpill
 from sfumato.engines.chunks.source import Source, open_source
 from sfumato.engines.outcome import Comparison, Outcome

@@ -16,8 +16,8 @@ import sfumato as sf
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import PersonsApart, PersonsLinked
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.engines.linked import released_persons
-from sfumato.mechanisms.condense.linked import _lengths
+from sfumato.engines.columns import released_persons
+from sfumato.mechanisms.condense.layers import _lengths
 from sfumato.publish.verify_rows import PersonRows
 from tests.condense.test_persons import visits
 from tests.examples import examples

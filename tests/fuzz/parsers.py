@@ -29,7 +29,7 @@ from sfumato.core.laws.channel import read_prior
 from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.laws.properties import holds
 from sfumato.core.laws.spec import NoiseSpec
-from sfumato.engines.cells.size import parse_size
+from sfumato.engines.cells.cuts import parse_size
 from sfumato.engines.chunks.source import open_source
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.geometry.key import Key

@@ -12,8 +12,7 @@ from scipy.stats import chisquare
 
 from sfumato.assess.baskets import breach_level
 from sfumato.core.errors import OptionError, TableError
-from sfumato.core.itemsets.baskets import Baskets
-from sfumato.core.itemsets.bitmaps import Bitmaps
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps
 from sfumato.core.itemsets.estimate import CountEstimates, estimate_counts
 from sfumato.core.itemsets.mining import frequent_itemsets
 from sfumato.core.laws.basket_operators import BasketOperator

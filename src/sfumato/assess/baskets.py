@@ -15,8 +15,7 @@ from sfumato.assess.findings import Family
 from sfumato.assess.report import Report
 from sfumato.core.errors import TooFew
 from sfumato.core.facts import BasketsRandomized, Fact, RulesBlocked, RulesHidden
-from sfumato.core.itemsets.baskets import Baskets, are_within
-from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, are_within, partial_counts
 from sfumato.core.itemsets.estimate import estimate_itemsets, least_told, merged
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count, rules_of
 from sfumato.core.laws.basket_operators import BasketOperator

@@ -64,14 +64,12 @@ def _risk() -> tuple[Measure, ...]:
 def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.answers import BEST_GUESS
     from sfumato.assess.attacks.differencing import DIFFERENCING, ROUNDS
-    from sfumato.assess.attacks.group_linkage import GROUP_LINKAGE
     from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
     from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS
-    from sfumato.assess.attacks.labels import LABEL_INFERENCE
-    from sfumato.assess.attacks.linkability import LINKABILITY
+    from sfumato.assess.attacks.labels import HIDDEN_LABEL, LABEL_INFERENCE, SWAPPED_ROWS
+    from sfumato.assess.attacks.linkability import GROUP_LINKAGE, LINKABILITY
     from sfumato.assess.attacks.linkage import LINKAGE, LINKED_PERSONS, OWN_ROW_LINKAGE
     from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS
-    from sfumato.assess.attacks.modified import HIDDEN_LABEL, SWAPPED_ROWS
     from sfumato.assess.attacks.noise_filter import GROUP_FILTER, NOISE_FILTER
     from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS, UNIQUE_VALUES, WHOLE_ROWS
     from sfumato.assess.attacks.singling import SINGLING_OUT

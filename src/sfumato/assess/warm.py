@@ -20,7 +20,7 @@ _MODULES = (
     "sfumato.assess.neighbours",
     "sfumato.assess.risk.estimates",
     "sfumato.assess.attacks.singling",
-    "sfumato.core.itemsets.bitmaps",
+    "sfumato.core.itemsets.baskets",
     "sfumato.core.itemsets.mining",
 )
 _LOOK = 0.2  # seconds between two looks at how far it is
@@ -72,8 +72,7 @@ def compile_report() -> None:
 
     nearest(np.zeros((2, 1)), np.zeros((1, 1)))
 
-    from sfumato.core.itemsets.baskets import Baskets
-    from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
+    from sfumato.core.itemsets.baskets import Baskets, Bitmaps, partial_counts
     from sfumato.core.itemsets.mining import frequent_itemsets
 
     few = Baskets.of([[0, 1, 2], [0, 1], [2]])

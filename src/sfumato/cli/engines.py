@@ -34,7 +34,7 @@ class Place:
 
     def __post_init__(self) -> None:
         if self.memory is not None:
-            from sfumato.engines.cells.size import parse_size
+            from sfumato.engines.cells.cuts import parse_size
 
             parse_size(self.memory)
         told = "chunks" if self.chunked or self.resume_key is not None else self.engine
@@ -78,7 +78,7 @@ class Place:
             return True
         if self.engine is not None or not self.is_file or any(each is not None for each in elsewhere):
             return False
-        from sfumato.engines.cells.size import needed_bytes, parse_size, size_words, usual_memory
+        from sfumato.engines.cells.cuts import needed_bytes, parse_size, size_words, usual_memory
         from sfumato.engines.chunks.source import open_source
 
         granted = usual_memory() if self.memory is None else parse_size(self.memory)

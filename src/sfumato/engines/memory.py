@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import ColumnRulesKept, Fact
 from sfumato.core.records import Records, Wanted
-from sfumato.engines.linked import with_persons, with_persons_field
+from sfumato.engines.columns import with_persons, with_persons_field
 from sfumato.engines.measured import measured_part
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.plan import Plan, Prepared, prepare

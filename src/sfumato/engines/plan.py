@@ -18,8 +18,15 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaE
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
-from sfumato.engines.columns import check_people, coarse_columns, drop_empty, empty_columns, schema_of
-from sfumato.engines.linked import check_links, check_parts
+from sfumato.engines.columns import (
+    check_links,
+    check_parts,
+    check_people,
+    coarse_columns,
+    drop_empty,
+    empty_columns,
+    schema_of,
+)
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain

@@ -16,9 +16,9 @@ from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import forget_kept, kept_folder, reason, work_folder
+from sfumato.engines.cells.cuts import cell_rows, parse_size, usual_memory
 from sfumato.engines.cells.learn import SAMPLE_ROWS
 from sfumato.engines.cells.run import in_cells, run_by_cells
-from sfumato.engines.cells.size import cell_rows, parse_size, usual_memory
 from sfumato.engines.cells.spill import FileSpill, MemorySpill, Spill, frame_of
 from sfumato.engines.chunks.source import Source
 from sfumato.engines.chunks.transform import writing

@@ -12,7 +12,7 @@ from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
 from sfumato.assess.standing import Standing
 from sfumato.core.errors import PrivacyLeakWarning, TableError
-from sfumato.engines.linked import RELEASED_PERSON, released_persons
+from sfumato.engines.columns import RELEASED_PERSON, released_persons
 from sfumato.engines.measured import measured_note, measured_rows
 from sfumato.privacy.certificate import Certificate
 from sfumato.tables.align import Aligned, align

@@ -2,24 +2,32 @@
 
 The attacker has some columns of a person from one source and the rest from another, and takes them for the same person
 where both lead to the same released row.
+
+Finding a person's group [Nin, Herranz & Torra 2008].
+
+A group hides which of its members a person is, not where they are. The attacker looks for the person's group, from the
+released rows alone or also from the groups' statistics; who was in which group is used only to score.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SHARE, Measure, Need, Number, Stated, success
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, success, where
+from sfumato.assess.attacks.linkage import most_people
 from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries
+from sfumato.assess.intervals import Tries, wilson
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.stand_ins import split_in_tenths
-from sfumato.assess.study import Matrix, Places, Study, bits_of, row_keys
+from sfumato.assess.study import Matrix, Places, Study, bits_of, drawn_note, row_keys
+from sfumato.core.facts import Grouped
 
-__all__ = ["LINKABILITY", "chance_in_common", "draw_halves", "pick_near"]
+__all__ = ["GROUP_LINKAGE", "LINKABILITY", "chance_in_common", "draw_halves", "likeliest_groups", "pick_near"]
 
 _SPLITS = 4  # ways to halve the columns, each tried on its own share of the people
 _NEAR = {"linkability": 1, "linkability-near": 10}
@@ -143,5 +151,139 @@ LINKABILITY = Measure(
         "How often the ten released rows nearest to one half of a person's columns and the ten nearest to the "
         "other half have a row in common; less is better, and what held-out people suffer too is not due to being "
         "in the table"
+    ),
+)
+
+
+_CANDIDATES = 10  # groups of nearest centre among which the likeliest is looked for
+_GROUP_RIDGE = 0.1  # of the mean variance inside groups
+
+
+def _run_groups(study: Study) -> Iterator[Stated]:
+    rng = study.generator("group-linkage")
+    assert study.workings is not None
+    assert study.workings.labels is not None
+    assert study.workings.drawn_from is not None
+    labels, drawn_from = study.workings.labels, study.workings.drawn_from
+    sizes = np.bincount(labels, minlength=int(max(labels.max(), drawn_from.max())) + 1)
+    people, groups, inside = _with_groups(study, labels, rng)
+    order = rng.permutation(len(study.released))  # of rows that are equally near one is taken at random
+    released, source = study.released[order], drawn_from[order]
+    by_row = source[nearest(released, people)[0][:, 0]]
+    centres, likely = likeliest_groups(study.original, labels, people, rng)
+    found = {"nearest-row": by_row, "centre": centres, "likelihood": likely}
+    if len(study.pairs) > 1:
+        here = study.coordinates(draw_halves([pair.name for pair in study.pairs], rng)[0])
+        found["half"] = source[nearest(released[:, here], people[:, here])[0][:, 0]]
+    note = drawn_note(inside, len(labels))
+    guess = float(sizes @ np.bincount(drawn_from, minlength=len(sizes)) / (len(labels) * len(drawn_from)))
+    for name, guessed in found.items():
+        attack, control = _tries((guessed == groups).astype(np.float64), inside)
+        yield f"group-linkage-{name}", success(attack, guess=guess, control=control, note=note)
+    if "half" not in found:
+        yield "group-linkage-half", NotRun(Need.COLUMNS.value)
+    attack, control = _tries((by_row == groups) / np.maximum(sizes[groups], 1), inside)
+    values = success(attack, guess=1 / len(labels), control=control, note=note)
+    highest = 1.0 / int(sizes[sizes > 0].min())
+    limits = None if control is None else _limits(control, highest)
+    told = dataclasses.replace(values, interval=_limits(attack, highest), control_interval=limits)
+    yield "expected-reidentification", told if highest < 1.0 else values
+
+
+def _with_groups(study: Study, labels: Places, rng: np.random.Generator) -> tuple[Matrix, Places, int]:
+    """Those who are attacked, their groups, and how many of them are the original's; the rest are the control.
+
+    A held-out person has no group. Theirs is taken to be that of the original row nearest to them.
+    """
+    most = most_people(study)
+    inside = study.attacked(most, rng)
+    rows, groups = study.original[inside], labels[inside]
+    if study.holdout is None:
+        return rows, groups, len(inside)
+    guests = study.holdout[study.attacked_outside(most, rng)]
+    likest = labels[nearest(study.original, guests)[0][:, 0]]
+    return np.concatenate([rows, guests]), np.concatenate([groups, likest]), len(inside)
+
+
+def _tries(chance: Matrix, inside: int) -> tuple[Tries, Tries | None]:
+    attack, control = chance[:inside], chance[inside:]
+    others = Tries(float(control.sum()), len(control)) if len(control) else None
+    return Tries(float(attack.sum()), len(attack)), others
+
+
+def _limits(tries: Tries, highest: float) -> tuple[float, float]:
+    """Interval of a mean chance that is at most ``highest``, of which it is a share."""
+    low, high = wilson(min(tries.hits / highest, tries.of), tries.of)
+    return min(low * highest, tries.share), max(high * highest, tries.share)
+
+
+def likeliest_groups(
+    original: Matrix, labels: Places, people: Matrix, rng: np.random.Generator
+) -> tuple[Places, Places]:
+    """Each person's group of nearest mean, and the likeliest of the few groups whose means are nearest.
+
+    The likelihood is normal, from the group's mean and covariance with a ridge, times the group's size. A group of
+    fewer members than coordinates is handled by products between its members (Woodbury): no d x d matrix is made.
+    """
+    order = np.argsort(labels, kind="stable")
+    present, starts = np.unique(labels[order], return_index=True)
+    members = np.split(order, starts[1:])
+    means = np.stack([original[rows].mean(axis=0) for rows in members])
+    within = original - means[np.searchsorted(present, labels)]
+    ridge = _GROUP_RIDGE * float((within**2).mean()) or 1.0
+    shuffled = rng.permutation(len(present))  # of means that are equal one is taken at random
+    near = shuffled[nearest(means[shuffled], people, min(_CANDIDATES, len(present)))[0]]
+    score = np.empty(near.shape)
+    flat, where = near.ravel(), np.argsort(near.ravel(), kind="stable")
+    for pairs in np.split(where, np.flatnonzero(np.diff(flat[where])) + 1):
+        group = flat[pairs[0]]
+        away = people[pairs // near.shape[1]] - means[group]
+        score.ravel()[pairs] = _log_likelihood(within[members[group]], away, ridge) + np.log(len(members[group]))
+    best = near[np.arange(len(people)), np.argmax(score, axis=1)]
+    return present[near[:, 0]], present[best]
+
+
+def _log_likelihood(members: Matrix, away: Matrix, ridge: float) -> Matrix:
+    """Log-density of deviations from a group's mean, but for the constant."""
+    k, d = members.shape
+    if k > d:
+        covariance = members.T @ members / k + ridge * np.eye(d)
+        solved = np.linalg.solve(covariance, away.T)
+        return np.asarray(-0.5 * ((away.T * solved).sum(axis=0) + np.linalg.slogdet(covariance)[1]))
+    inner = members @ members.T / (k * ridge) + np.eye(k)
+    along = members @ away.T
+    explained = (along * np.linalg.solve(inner, along)).sum(axis=0) / (k * ridge)
+    squares = ((away**2).sum(axis=1) - explained) / ridge
+    return np.asarray(-0.5 * (squares + np.linalg.slogdet(inner)[1] + d * np.log(ridge)))
+
+
+_BY_GUESS = "; guessing is a row drawn at random, and less is better"
+GROUP_LINKAGE = Measure(
+    "group-linkage",
+    Family.ATTACK,
+    "Nin, Herranz & Torra 2008",
+    _run_groups,
+    needs=(Need.GROUPS,),
+    applies=where(Grouped, "the table is not known to be made of groups"),
+).finds(
+    Number("group-linkage-nearest-row", "Finding the group by the nearest row", SHARE).means(
+        "The share of people whose nearest released row was drawn from their own group, so that an attacker who "
+        f"knows their whole record finds where they are among the groups{_BY_GUESS}"
+    ),
+    Number("group-linkage-centre", "Finding the group by its centre", SHARE).means(
+        "The share of people whose own group has the mean nearest to them, for an attacker who knows their whole "
+        f"record and was given the groups' means{_BY_GUESS}"
+    ),
+    Number("group-linkage-likelihood", "Finding the group by likelihood", SHARE).means(
+        "The share of people whose own group is the likeliest, for an attacker who knows their whole record and "
+        f"was given the groups' means and covariances{_BY_GUESS}"
+    ),
+    Number("group-linkage-half", "Finding the group by half of the columns", SHARE).means(
+        "The share of people whose nearest released row, compared in a random half of the columns, was drawn from "
+        f"their own group{_BY_GUESS}"
+    ),
+    Number("expected-reidentification", "Expected re-identification", SHARE).means(
+        "The chance to pin a person down who finds their group by the nearest released row and then picks one of "
+        "its members at random; less is better"
     ),
 )

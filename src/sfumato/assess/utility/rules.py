@@ -18,8 +18,7 @@ from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated,
 from sfumato.assess.findings import Family
 from sfumato.assess.intervals import distance_interval, redraw_interval
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, rows_alike
-from sfumato.core.itemsets.baskets import Baskets
-from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
 from sfumato.tables.dates import unit_of
 from sfumato.tables.field import Kind

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TooFew
-from sfumato.core.itemsets.baskets import Baskets, distinct_keys
-from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, distinct_keys, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
 from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.compiled import compiled, fixed, inner, whole
 from sfumato.core.errors import OptionError
-from sfumato.core.itemsets.baskets import Baskets
-from sfumato.core.itemsets.bitmaps import popcount
+from sfumato.core.itemsets.baskets import Baskets, popcount
 
 __all__ = ["MOST_SETS", "FoundRules", "Itemsets", "frequent_itemsets", "least_count", "mix", "rules_of", "set_keys"]
 

@@ -22,9 +22,8 @@ from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Labels, Universe
 from sfumato.core.laws.exact import share
 from sfumato.core.laws.finite import KeepOrReplace, Mixture, ShiftModulo
-from sfumato.core.laws.membership import Membership
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
-from sfumato.core.laws.operators import Additive, Operator, likelihoods
+from sfumato.core.laws.operators import Additive, Membership, Operator, likelihoods
 
 __all__ = [
     "MOST",

@@ -13,9 +13,8 @@ from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Integers, Labels, Universe
 from sfumato.core.laws.exact import exact, short
 from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
-from sfumato.core.laws.membership import Membership, interval_cells, parent_cells, rounding_cells
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
-from sfumato.core.laws.operators import Additive, Operator
+from sfumato.core.laws.operators import Additive, Membership, Operator, interval_cells, parent_cells, rounding_cells
 from sfumato.core.laws.response import Response, subset_response
 
 __all__ = ["Form", "canonical_law", "form_of"]

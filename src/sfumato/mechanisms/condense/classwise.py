@@ -57,7 +57,7 @@ class ClasswiseCondensation:
     grouping : {"compact", "mdav", "paper", "modified", "holistic"}, optional
         As in `Condensation`, but compact groups may differ in width, so that dense regions of a class stay whole.
         Without it whichever of ``"compact"`` and the paper's own ``"modified"`` does better in a trial on the records
-        themselves (`mechanisms.condense.grouping_choice`); the certificate says which, and that it was chosen so.
+        themselves (`mechanisms.condense.partition`); the certificate says which, and that it was chosen so.
     effort : {"fast", "default", "thorough"}
         How long the compact grouping searches.
     allow_level_1 : bool
@@ -94,8 +94,8 @@ class ClasswiseCondensation:
 
         Implements [KCG12, fig. 5]. Where the records have strata too, a group crosses neither.
         """
-        from sfumato.mechanisms.condense.grouping_choice import better_grouping, can_try
         from sfumato.mechanisms.condense.layers import first_of_person, layers_of, partition_layers
+        from sfumato.mechanisms.condense.partition import better_grouping, can_try
         from sfumato.mechanisms.condense.synthesize import synthesize
         from sfumato.mechanisms.condense.warm import compile_ahead
 

@@ -94,8 +94,7 @@ class Condensation:
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many synthetic ones, drawn from the statistics of their groups."""
         from sfumato.core.groups import response_weights
-        from sfumato.mechanisms.condense.layers import partition_layers
-        from sfumato.mechanisms.condense.linked import synthesize_linked
+        from sfumato.mechanisms.condense.layers import partition_layers, synthesize_linked
         from sfumato.mechanisms.condense.synthesize import synthesize
         from sfumato.mechanisms.condense.warm import compile_ahead
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.laws.domains import Integers, Labels, Reals
 from sfumato.core.laws.exact import exact
-from sfumato.core.laws.membership import Membership
-from sfumato.core.laws.operators import Operator
+from sfumato.core.laws.operators import Membership, Operator
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import CATEGORY_SCALE, Answers, Block, BlockKind, Extent, Layout
 from sfumato.mechanisms.randomize.numbers import check_dates, dates_between, read_numbers, write_numbers

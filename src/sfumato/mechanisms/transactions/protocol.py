@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import Fact
-from sfumato.core.itemsets.baskets import Baskets
-from sfumato.core.itemsets.bitmaps import Bitmaps, partial_counts
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, partial_counts
 from sfumato.core.itemsets.estimate import check_share
 from sfumato.core.itemsets.mining import least_count
 from sfumato.tables.baskets import BasketTable
