@@ -199,3 +199,23 @@ def test_rows_are_kept_attacked_and_forgotten(tmp_path: Path, run: Run) -> None:
     gone = run("stream", "forget", *state)
     assert "Rows kept for measuring were deleted" in gone.out
     assert json.loads(run("stream", "status", *state, "--json").out)["rows_forgotten"] is True
+
+
+def test_decimal_commas_of_the_first_records_are_those_of_the_stream(tmp_path: Path, run: Run) -> None:
+    rows = [f"{20 + row * 7 % 50};{row * 13 % 97},{row % 10};{'ab'[row % 2]}" for row in range(600)]
+    for name, part in (("first", rows[:300]), ("all", rows), ("more", [f"33;{row % 90};a" for row in range(200)])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["age;pay;sex", *part]) + "\n")
+    state = tmp_path / "people.db"
+    begun = run("stream", "init", "--state", state, "--k", 10, "--batch-rows", 100, tmp_path / "first.csv")
+    assert begun.code == 0, begun.err
+    assert "Decimal commas in 'pay'" in begun.out
+    done = run("stream", "ingest", "--state", state, tmp_path / "all.csv", "--json")
+    told = json.loads(done.out)["ingested"]
+    assert (told["rows"], told["repeated"], told["quarantined"]) == (300, 300, 0)
+    assert (
+        json.loads(run("stream", "ingest", "--state", state, tmp_path / "more.csv", "--json").out)["quarantined"] == 0
+    )
+    assert run("stream", "publish", "--state", state, "-o", tmp_path / "epoch", "--no-report").code == 0
+    header, first, *_ = (tmp_path / "epoch" / "release" / "table.csv").read_text().splitlines()
+    assert header == "age;pay;sex"
+    assert "." in first.split(";")[1]

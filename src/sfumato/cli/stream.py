@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import COUNT, FILE, INPUT, keeping_owner_part, options, signer_at, usual
 from sfumato.core.errors import OptionError
-from sfumato.tables.reading import read_input
+from sfumato.tables.reading import read_people, reading_words
 
 if TYPE_CHECKING:
     from sfumato.engines.stream import Acknowledged, Batch, Status, StreamSession
@@ -105,7 +105,9 @@ def init(
     FILE is a .csv, .csv.gz, .parquet, .arrow or .feather file, or - for CSV on standard input.
     """
     known = None if schema is None else sf.Schema.load(schema)
-    table, form = read_input(file, encoding=encoding, query=None)
+    table, form = read_people(file, encoding=encoding)
+    if form.numerals.sentences():
+        console.say(reading_words(file, form))
     with console.progress():
         sf.stream(state, table, schema=known, measure_rows=measure_rows or 0, form=form, **told)
     if known is not None:
@@ -199,6 +201,7 @@ def _batches(session: StreamSession, inputs: tuple[str, ...], told: dict[str, An
             columns=session.codec.schema.names,
             known=session.known,
             awaited=session.awaited,
+            marks=session.settings.marks,
             **told,
         )
         yield from read_batches(place, reading)

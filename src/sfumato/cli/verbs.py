@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 from typing import Any
@@ -93,7 +92,7 @@ def inspect(
     if output is not None:
         write_private(output, found.to_toml(), "schema")
         console.say(f"\nWritten to {output}: edit it, then pass it with --schema. It holds observed bounds: keep it.")
-    numerals = {name: list(columns) for name, columns in dataclasses.asdict(form.numerals).items()}
+    numerals = {name: list(getattr(form.numerals, name)) for name in ("commas", "thousands", "doubtful")}
     sheet = None if form.sheet is None else form.sheet.name
     read = {"format": form.format.value, "delimiter": form.delimiter, "sheet": sheet, **numerals}
     document: dict[str, Any] = {

@@ -160,7 +160,7 @@ def _mark(source: Source, mechanism: Mechanism, told: Mapping[str, Any], granted
     """What a run is told and what it reads, as a digest: rows put aside by another are of no use to it."""
     found = source.path.stat()
     parts = [__version__, str(mechanism), str(granted), str(form), str(found.st_size), str(found.st_mtime_ns)]
-    parts += [source.form.delimiter, source.encoding, *map(":".join, sorted(source.decimals.items()))]
+    parts += [source.form.delimiter, source.encoding, *map(":".join, sorted(source.form.numerals.marks.items()))]
     for name, value in sorted(told.items()):
         if isinstance(value, Schema):
             value = value.to_toml()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,11 +29,15 @@ _SAMPLE = 1_000
 
 @dataclass(frozen=True)
 class Numerals:
-    """What was found of how numbers are written: columns by decimal mark, and those that could mean two things."""
+    """What was found of how numbers are written: columns by decimal mark, and those that could mean two things.
+
+    ``marks`` is the decimal mark of each column that must be rewritten.
+    """
 
     commas: tuple[str, ...] = ()
     thousands: tuple[str, ...] = ()
     doubtful: tuple[str, ...] = ()
+    marks: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def sentences(self) -> tuple[str, ...]:
         """What a reader must know, a sentence each; nothing where numbers are written plainly."""
@@ -149,9 +153,9 @@ class NumeralLook:
         evident = {style for styles in found if len(styles) == 1 for style in styles}
         return decimal or (evident.pop() if len(evident) == 1 else None if evident else likely)
 
-    def decide(self, decimal: str | None = None, likely: str | None = None) -> tuple[dict[str, str], Numerals]:
-        """Mark of each column that must be rewritten, and what was found in words; as in `plain_numerals`."""
-        usual, styles = self.usual(decimal, likely), dict[str, str]()
+    def decide(self, decimal: str | None = None, likely: str | None = None) -> Numerals:
+        """How numbers are written, as in `plain_numerals`."""
+        usual, marks = self.usual(decimal, likely), dict[str, str]()
         commas, thousands, doubtful = [], [], []
         for name, written in self._columns.items():
             style = written.style(usual)
@@ -159,12 +163,12 @@ class NumeralLook:
                 doubtful.append(name)
             if style is None or (decimal is not None and style != decimal):
                 continue
-            styles[name] = style
+            marks[name] = style
             if style == "," and "," in written.ever:
                 commas.append(name)
             if not written.ever.isdisjoint({"between", "." if style == "," else ","}):
                 thousands.append(name)
-        return styles, Numerals(tuple(commas), tuple(thousands), tuple(doubtful))
+        return Numerals(tuple(commas), tuple(thousands), tuple(doubtful), marks)
 
 
 def plain_numerals(
@@ -195,15 +199,15 @@ def plain_numerals(
     look.add(table.select([name for name in names if name not in numbers]))
     if look.usual(decimal, likely) == ",":
         look.add(table.select(numbers))
-    styles, found = look.decide(decimal, likely)
-    order = {name: place for place, name in enumerate(names)}
-    found = Numerals(*(tuple(sorted(each, key=order.__getitem__)) for each in astuple(found)))
-    return rewrite_numerals(table, styles), found
+    found = look.decide(decimal, likely)
+    said = (found.commas, found.thousands, found.doubtful)
+    commas, thousands, doubtful = (tuple(sorted(each, key=names.index)) for each in said)
+    return rewrite_numerals(table, found.marks), Numerals(commas, thousands, doubtful, found.marks)
 
 
-def rewrite_numerals(table: pa.Table, styles: Mapping[str, str]) -> pa.Table:
+def rewrite_numerals(table: pa.Table, marks: Mapping[str, str]) -> pa.Table:
     """The table with numbers of some columns written plainly, by the decimal mark of each."""
-    for name, style in styles.items():
+    for name, style in marks.items():
         if name in table.column_names:
             place = table.column_names.index(name)
             table = table.set_column(place, name, _rewritten(table.column(name), style))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,8 @@ class Source:
     """A file whose rows come in batches.
 
     ``schema`` names columns and types; all are texts in CSV, as everywhere in this package. ``rows`` is None where the
-    format does not say. A file that cannot be read in parts comes as a ``table``. Numbers of CSV in the columns of
-    ``decimals``, such as 1.234,50, come with a point before decimals and nothing between thousands.
+    format does not say. A file that cannot be read in parts comes as a ``table``. Numbers of CSV whose marks the form
+    tells, such as 1.234,50, come with a point before decimals and nothing between thousands.
     """
 
     path: Path
@@ -43,7 +43,6 @@ class Source:
     rows: int | None
     encoding: str = "utf-8"
     table: pa.Table | None = None
-    decimals: Mapping[str, str] = field(default_factory=dict)
 
     def batches(self, columns: Sequence[str], rows: int, *, threads: bool = True) -> Iterator[pa.RecordBatch]:
         """Read some columns from the first row to the last; batches of Parquet have so many rows."""
@@ -115,7 +114,7 @@ class Source:
             for batch in reader:
                 if ragged:
                     break
-                yield from rewrite_numerals(pa.Table.from_batches([batch]), self.decimals).to_batches()
+                yield from rewrite_numerals(pa.Table.from_batches([batch]), self.form.numerals.marks).to_batches()
         if ragged:
             raise TableError(
                 f"{ragged} rows near each other in {str(self.path)!r} do not have the {len(names)} cells of the "
@@ -196,8 +195,7 @@ def open_people(
         look.add(pa.Table.from_batches([batch]))
         if look.all_plain and decimal is None and likely is None:
             break
-    decimals, numerals = look.decide(decimal, likely)
-    return replace(source, decimals=decimals, form=replace(source.form, numerals=numerals))
+    return replace(source, form=replace(source.form, numerals=look.decide(decimal, likely)))
 
 
 def _header(path: Path, encoding: str, delimiter: str | None) -> tuple[str, list[str]]:

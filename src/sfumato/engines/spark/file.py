@@ -96,9 +96,9 @@ def open_on_spark(
             f"{ragged} rows of {name!r} do not have the {len(frame.columns)} cells of the header; mend them, or "
             "convert a file whose cells hold line breaks to Parquet"
         )
-    decimals, numerals = look.decide(decimal, form.likely_decimal)
-    if decimals:
-        frame = frame.mapInArrow(_Rewrite(decimals), frame.schema)
+    numerals = look.decide(decimal, form.likely_decimal)
+    if numerals.marks:
+        frame = frame.mapInArrow(_Rewrite(dict(numerals.marks)), frame.schema)
     return ClusterFile(frame, replace(form, numerals=numerals))
 
 
@@ -145,8 +145,8 @@ def _look_at_rows(batches: Batches) -> Batches:
 class _Rewrite:
     """Writes numbers plainly, wherever the rows are."""
 
-    decimals: dict[str, str]
+    marks: dict[str, str]
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            yield from rewrite_numerals(pa.Table.from_batches([batch]), self.decimals).to_batches()
+            yield from rewrite_numerals(pa.Table.from_batches([batch]), self.marks).to_batches()

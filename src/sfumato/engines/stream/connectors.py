@@ -24,6 +24,7 @@ from sfumato.core.documents import Unparsable, parse_json
 from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.chunks.source import Source, form_of, open_source
 from sfumato.engines.stream.batches import Batch, batch_id, cut_batches, place_of
+from sfumato.tables.numerals import Numerals, rewrite_numerals
 
 __all__ = ["ReadOptions", "read_batches", "read_lines", "table_of_fields"]
 
@@ -47,6 +48,7 @@ class ReadOptions:
     awaited: Collection[str] = ()  # ids among them whose records wait, were in memory only, and must be given again
     source: str = ""  # goes into the ids, to tell inputs apart that may hold the same rows
     encoding: str = "utf-8"
+    marks: Mapping[str, str] = field(default_factory=dict)  # decimal marks of columns of CSV
     form: str | None = None  # {"csv", "jsonl"}: how standard input is written, by default as its first character tells
     follow: bool = False  # wait for more at the end of a Redis stream
     group: str = "sfumato"  # the consumer group that a Redis server remembers this state by
@@ -84,7 +86,10 @@ def read_lines(stream: BinaryIO, reading: ReadOptions) -> Iterator[Batch]:
         if not first:
             raise TableError(f"{_NAME} is empty; bring a header and rows, or JSON lines")
         form = reading.form or ("jsonl" if first.lstrip().startswith("{") else "csv")
-        tables = _json_tables(first, text, reading) if form == "jsonl" else _csv_tables(first, text, reading.rows)
+        if form == "jsonl":
+            tables = _json_tables(first, text, reading)
+        else:
+            tables = (rewrite_numerals(part, reading.marks) for part in _csv_tables(first, text, reading.rows))
         yield from cut_batches(tables, reading.rows, source=reading.source)
     except UnicodeDecodeError:
         raise TableError(f"{_NAME} is not {reading.encoding}; name its encoding with --encoding") from None
@@ -158,8 +163,14 @@ def _whole(cell: str | bool) -> str:
 
 def _read_file_batches(path: Path, reading: ReadOptions) -> Iterator[Batch]:
     """Batches of a file; one that has grown at its end goes on from where it was."""
-    file = open_source(path, encoding=reading.encoding)
+    file = _opened(path, reading)
     yield from cut_batches(file.batches(file.schema.names, reading.rows), reading.rows, source=reading.source)
+
+
+def _opened(path: Path, reading: ReadOptions) -> Source:
+    """A file whose numbers are written as those of the first records."""
+    file = open_source(path, encoding=reading.encoding)
+    return dataclasses.replace(file, form=dataclasses.replace(file.form, numerals=Numerals(marks=reading.marks)))
 
 
 def _files_of(folder: Path) -> list[Path]:
@@ -178,7 +189,7 @@ def _read_folder(folder: Path, reading: ReadOptions) -> Iterator[Batch]:
         raise TableError(f"there is no table in the folder {str(folder)!r}; bring .csv, .parquet or .arrow files")
     beginnings = {rows for identity, rows in reading.known.items() if place_of(identity) == (reading.source, 0)}
     for path in paths:
-        file = open_source(path, encoding=reading.encoding)
+        file = _opened(path, reading)
         if not _is_known(file, beginnings, reading):
             own = f"{reading.source}/{path.name}" if reading.source else path.name
             yield from _read_file_batches(path, dataclasses.replace(reading, source=own))

@@ -186,7 +186,7 @@ def init_stream(
         measure_share=0.0 if measuring is None else measure_share,
         measure_key=None if measuring is None else measuring.lock("", b"").hex(), person_rows=times,
         person=None if counted is None else counted.column, person_key=None if counted is None else counted.lock,
-        rare=rare or USUAL,
+        rare=rare or USUAL, marks=dict(form.numerals.marks),
     )  # fmt: skip
     held = HeldValues(codec)
     held.add(values)

@@ -143,7 +143,8 @@ class StreamSettings:
     measure by, of those taken in and again of those who are not, who are ``measure_share`` of all; 0 where none are.
     ``measure_key`` is how the state tells a wrong key of theirs. Of each ``person``, a column, ``person_rows`` are
     taken in at most, and all levels, k too, are as many times what was asked; ``person_key`` tells a wrong
-    key. ``rare`` is what becomes of categories that too few persons hold; states of before left them.
+    key. ``rare`` is what becomes of categories that too few persons hold; states of before left them. ``marks`` are the
+    decimal marks of columns of CSV whose numbers are not written plainly.
     """
 
     state_id: str
@@ -168,6 +169,7 @@ class StreamSettings:
     person_rows: int = dataclasses.field(default=1, metadata=UNLESS_DEFAULT)
     person_key: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
     rare: str = dataclasses.field(default="keep", metadata=UNLESS_DEFAULT)
+    marks: dict[str, str] = dataclasses.field(default_factory=dict, hash=False, metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         if self.pending not in MODES:
