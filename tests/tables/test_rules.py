@@ -233,3 +233,46 @@ def test_names_that_hold_signs_are_read_in_the_one_way_there_is() -> None:
     assert read_rules(["c = a - b + a"], names) == (Rule("+", ("c", "a - b", "a")),)
     with pytest.raises(SchemaError, match="is not one"):
         read_rules(["c = a - b"], ("a", "b"))
+
+
+def doubled(rng: np.random.Generator, rows: int = 200) -> dict[str, list[Any]]:
+    """Visits of which two columns stand twice, one of them with missing cells, and one that is nearly the same."""
+    table = visits(rng, rows, missing=True)
+    table |= {"day": list(table["admission"]), "price": list(table["net"]), "nearly": list(table["net"])}
+    table["nearly"][7] += 0.01
+    table["nearly"][8] -= 0.01
+    return table
+
+
+@pytest.mark.parametrize("method", ["condense", "chain"])
+@pytest.mark.parametrize("text", [False, True])
+def test_columns_that_are_the_same_stay_the_same(method: str, text: bool) -> None:
+    cells = doubled(np.random.default_rng(5))
+    table = pa.table(
+        {name: [None if cell is None else str(cell) for cell in of] for name, of in cells.items()} if text else cells
+    )
+    rules = set(Schema.infer(table).rules)
+    assert RULES | {"day = admission", "price = net"} == rules
+    release = sf.sanitize(table, method=method, k=5, seed=1, report=False)
+    assert release.table["day"].to_pylist() == release.table["admission"].to_pylist()
+    assert release.table["price"].to_pylist() == release.table["net"].to_pylist()
+    assert release.table["day"].type == table["day"].type
+    (fact,) = (fact for fact in release.certificate.facts if isinstance(fact, ColumnRulesKept))
+    assert {"day = admission", "price = net"} <= set(fact.rules)
+
+
+def test_a_copy_is_made_from_the_target_and_of_two_values_a_label_decides() -> None:
+    rng = np.random.default_rng(3)
+    pay, level = rng.integers(0, 999, 200), rng.integers(0, 2, 200) * 3
+    table = pa.table({"same": pay, "pay": pay, "level": level, "twice": level, "age": rng.integers(18, 90, 200)})
+    assert Schema.infer(table, target="pay").rules == ("same = pay", "level -> twice")
+    release = sf.sanitize(table, method="chain", k=5, target="pay", seed=1, report=False)
+    assert release.table["same"].equals(release.table["pay"])
+
+
+def test_rows_in_which_two_columns_differ_are_counted() -> None:
+    table = pa.table({"a": [1, 2, None, None, 7, 8], "b": [1, 3, None, 4, 7, 8]})
+    schema = Schema.infer(table)
+    cells = {name: cells_of_column(table[name], schema[name]) for name in ("a", "b")}
+    assert broken_rows(Rule("=", ("a", "b")), cells).tolist() == [False, True, False, True, False, False]
+    assert read_rules(["a = b"], ("a", "b")) == (Rule("=", ("a", "b")),)

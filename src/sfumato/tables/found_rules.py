@@ -49,14 +49,18 @@ def find_rules(table: pa.Table, schema: Schema) -> tuple[str, ...]:
     An order between two dates or two numbers: at least 30 rows have both, and would the cells be dealt out anew, at
     most 9 of 10 rows would obey, so that all rows do by chance with a probability below 1e-9 over all pairs. A sum of
     numbers, and a number that counts the days, hours, minutes or seconds between two dates: at least 30 rows in which
-    no part is zero or constant. A label that decides another column: at least 10 rows hold each pair, and chance is
-    below 1e-9 again. The target is never made from other columns; a column is made once.
+    no part is zero or constant. Two columns of numbers or dates that are the same: 30 rows, more than two values, and
+    chance is below 1e-9; the later is made from the earlier. A label that decides another column: at least 10 rows hold
+    each pair, and chance is below 1e-9 again. The target is never made from other columns; a column is made once.
     """
     fields = [field for field in schema.encoded if field is not schema.weight and table.num_rows >= _FEWEST]
     cells = {field.name: cells_of_column(table.column(field.name), field) for field in fields}
     target = None if schema.target is None else schema.target.name
+    copies = _copies(fields, cells, target)
+    copied = {rule.follows for rule in copies}
+    fields = [field for field in fields if field.name not in copied]
     sums = _free(_sums(fields, cells), target)
-    decided = _free((*sums, *_decided(fields, cells)), target)
+    decided = _free((*copies, *sums, *_decided(fields, cells)), target)
     made = {rule.follows for rule in decided}
     orders = [rule for rule in _orders(fields, cells) if not made & set(rule.columns) and rule.follows != target]
     found = (*_least_orders(orders), *decided)
@@ -138,6 +142,25 @@ def _least_orders(rules: Sequence[Rule]) -> list[Rule]:
         if rule.columns in pairs
         and not any(rule.columns[1] in after.get(between, ()) for between in after[rule.columns[0]])
     ]
+
+
+def _copies(fields: Sequence[Field], cells: Mapping[str, Cells], target: str | None) -> list[Rule]:
+    """Columns that are the same as one before them, or as the target, in every row."""
+    measured = [field for field in fields if field.kind in (*_NUMBERS, Kind.DATE)]
+    limit = _CHANCE - math.log(max(1, len(measured) ** 2))
+    first: dict[tuple[object, ...], str] = {}
+    found = []
+    for field in sorted(measured, key=lambda field: field.name != target):
+        own = cells[field.name]
+        values = np.where(own.absent, np.nan, own.values + 0.0)
+        known = first.setdefault((field.kind is Kind.DATE, field.domain.step, values.tobytes()), field.name)
+        if known == field.name:
+            continue
+        counts = np.unique(values[~own.absent], return_counts=True)[1]
+        rows = int(counts.sum())
+        if len(counts) > 2 and rows >= _FEWEST and rows * math.log(float((counts / rows) @ (counts / rows))) < limit:
+            found.append(Rule("=", (field.name, known)))
+    return found
 
 
 def _sums(fields: Sequence[Field], cells: Mapping[str, Cells]) -> Iterator[Rule]:

@@ -138,9 +138,10 @@ def _check(rules: Sequence[Rule], schema: Schema) -> None:
     for rule in rules:
         kinds = [schema[name].kind for name in rule.columns]
         numbers = all(kind in _NUMBERS for kind in kinds)
-        dates = all(kind is Kind.DATE for kind in (kinds if rule.form == "<=" else kinds[1:]))
+        dates = all(kind is Kind.DATE for kind in (kinds if rule.form in ("<=", "=") else kinds[1:]))
         fits = {
             "<=": numbers or dates,
+            "=": numbers or (dates and len({schema[name].domain.step for name in rule.columns}) == 1),
             "+": numbers,
             "-": numbers or (dates and kinds[0] in _NUMBERS),
             "->": kinds[0] in _LABELS and kinds[1] in (*_LABELS, *_NUMBERS),
@@ -300,6 +301,10 @@ class _Maker:
         """Make the column that follows from a rule."""
         if rule.form == "->":
             self._look_up(rule)
+            return
+        if rule.form == "=":
+            self.cells[rule.follows] = same = self.cells[rule.columns[1]]
+            self._write(rule.follows, same.values, same.absent)
             return
         first, second = (self.cells[name] for name in rule.givens)
         absent = first.absent | second.absent

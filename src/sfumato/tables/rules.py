@@ -1,8 +1,9 @@
 """Rules between columns that every row obeys: how they are written, counted and kept exactly.
 
-``admission <= discharge`` is an order, ``stay = discharge - admission`` and ``total = net + tax`` are sums, and
-``city -> state`` says that one column decides another. Where rows are made anew, a rule is kept by what the mechanism
-is given to see: the difference in place of the later column, nothing of a column that follows from others.
+``admission <= discharge`` is an order, ``stay = discharge - admission`` and ``total = net + tax`` are sums,
+``paid = price`` says that two columns are the same, and ``city -> state`` that one decides another. Where rows are made
+anew, a rule is kept by what the mechanism is given to see: the difference in place of the later column, nothing of a
+column that follows from others.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
 
 
+Form = Literal["<=", "+", "-", "=", "->"]
+
+
 @dataclass(frozen=True)
 class Rule:
     """One rule; ``columns`` in the order in which they are written.
@@ -61,7 +65,7 @@ class Rule:
     'stay = discharge - admission'
     """
 
-    form: Literal["<=", "+", "-", "->"]
+    form: Form
     columns: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -72,7 +76,7 @@ class Rule:
     @property
     def follows(self) -> str:
         """The column that is made from the others."""
-        return self.columns[0] if self.form in ("+", "-") else self.columns[1]
+        return self.columns[1] if self.form in ("<=", "->") else self.columns[0]
 
     @property
     def givens(self) -> tuple[str, ...]:
@@ -111,18 +115,18 @@ def _read_rule(text: str, names: set[str]) -> Rule:
     if len(readings) != 1:
         raise SchemaError(
             f"the rule {shown(text)} is not one between columns of the table; write it as 'a <= b', 'c = a + b', "
-            "'c = a - b' or 'a -> b', with spaces around the signs"
+            "'c = a - b', 'b = a' or 'a -> b', with spaces around the signs"
         )
     return readings.pop()
 
 
-def _readings(text: str) -> Iterator[tuple[Literal["<=", "+", "-", "->"], tuple[str, ...]]]:
+def _readings(text: str) -> Iterator[tuple[Form, tuple[str, ...]]]:
     """All ways to take a text apart, for names may hold the signs too."""
-    orders: tuple[Literal["<=", "->"], ...] = ("<=", "->")
-    for order in orders:
-        for left, right in _cuts(text, order):
-            yield order, (left, right)
-    sums: tuple[Literal["+", "-"], ...] = ("+", "-")
+    pairs: tuple[Form, ...] = ("<=", "=", "->")
+    for form in pairs:
+        for left, right in _cuts(text, form):
+            yield form, (left, right)
+    sums: tuple[Form, ...] = ("+", "-")
     for left, rest in _cuts(text, "="):
         for sign in sums:
             for first, second in _cuts(rest, sign):
@@ -168,11 +172,13 @@ def rules_within(schema: Schema) -> tuple[Rule, ...]:
 def is_kept_by_months(rule: Rule, schema: Schema) -> bool:
     """Tell whether a rule can be kept although days of its columns are taken away; earlier is always possible."""
     monthly = [name in schema.monthly for name in rule.columns]
+    if rule.form == "=":
+        return len(set(monthly)) == 1
     return monthly != [False, True] if rule.form == "<=" else not any(monthly)
 
 
 def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = None) -> Mask:
-    """Rows that do not obey a rule; an order says nothing of missing cells, and a sum lacks where a part lacks.
+    """Rows that do not obey a rule; an order says nothing of missing cells, and what is made lacks where a part lacks.
 
     Where a label decides another column, rows broken are those that differ from most with their label. ``period`` is
     what a number counts that is a difference of dates; by default the one that most rows obey.
@@ -185,6 +191,11 @@ def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = Non
         )
     if rule.form == "->":
         return _undecided(cells[rule.columns[0]], cells[rule.columns[1]])
+    if rule.form == "=":
+        first, second = (cells[name] for name in rule.columns)
+        scale = scale_of(first, second)
+        apart = first.values * scale[0] != second.values * scale[1]
+        return np.asarray((first.absent != second.absent) | (apart & ~first.absent), dtype=np.bool_)
     total = cells[rule.columns[0]]
     first, second = (cells[name] for name in rule.columns[1:])
     gone = first.absent | second.absent
