@@ -398,6 +398,15 @@ def test_lists_and_tuples_are_read_as_such() -> None:
     assert typed(tuple[int, ...], [1, 2]) == typed(tuple[int, int], [1, 2]) == (1, 2)
 
 
+def test_a_document_has_the_same_bytes_in_each_form() -> None:
+    document = {"b": (1, 2.5), "a": "é"}
+    assert write_json(document) == write_json(document, "line") == '{"b": [1, 2.5], "a": "é"}'
+    assert write_json(document, "compact") == '{"b":[1,2.5],"a":"é"}'
+    assert write_json(document, "canonical") == '{"a":"é","b":[1,2.5]}'
+    assert write_json(document, "pretty") == '{\n  "b": [\n    1,\n    2.5\n  ],\n  "a": "é"\n}\n'
+    assert write_json(document, "compact", escaped=True) == '{"b":[1,2.5],"a":"\\u00e9"}'
+
+
 def test_numbers_that_are_not_finite_are_not_written() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json({"a": float("nan")})
