@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.mechanisms.geometry.draw import KINDS, PAIRS, Ranges
 from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
+from sfumato.mechanisms.geometry.keyfile import keeping_key
 
 INTERFACE = """
 format = 1
@@ -175,6 +176,44 @@ def test_a_key_is_never_written_into_the_folder_of_a_release(tmp_path: Path, ins
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_key_does_not_take_the_place_of_the_folder_of_a_release(tmp_path: Path) -> None:
+    with pytest.raises(PrivacyRefusal, match="keep it elsewhere"):
+        Key.from_toml(INTERFACE).save(tmp_path / "out", apart_from=tmp_path / "out")
+
+
+def test_a_file_that_comes_while_a_key_is_written_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, file = Key.from_toml(INTERFACE), tmp_path / "key.toml"
+    text = key.to_toml()
+    monkeypatch.setattr(Key, "to_toml", lambda _: file.write_text("theirs") and text)
+    with pytest.raises(OptionError, match="already"):
+        key.save(file)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_a_key_is_kept_only_where_a_release_came_of_it(tmp_path: Path, released: bool) -> None:
+    key, file, folder = Key.from_toml(INTERFACE), tmp_path / "key.toml", tmp_path / "out"
+
+    def stopped() -> None:
+        with keeping_key(key, file, folder):
+            assert Key.load(file) == key
+            if released:
+                folder.mkdir()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert file.exists() == released
+
+
+def test_nothing_is_written_without_a_key_or_a_place_for_it(tmp_path: Path) -> None:
+    with keeping_key(None, tmp_path / "key.toml", tmp_path / "out"), keeping_key(Key((Add("a", 1),)), None, tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_is_not_there_is_told_without_a_term(tmp_path: Path) -> None:
     with pytest.raises(SfumatoError, match="could not be written"):
         Key.from_toml(INTERFACE).save(tmp_path / "none" / "key.toml")
@@ -198,6 +237,12 @@ def test_a_folder_that_is_not_there_is_told_without_a_term(tmp_path: Path) -> No
         ('format = 1\nstep = [{ op = "mult", column = "a", term = 0 }]', "wipes out column 'a'"),
         ('format = 1\nstep = [{ op = "mult", column = "a", term = 1 }]', "leaves column 'a' as it is"),
         ('format = 1\nstep = [{ op = "rotate", columns = ["a"], degrees = 77.125 }]', "two columns"),
+        ("format = 1\nstep = [1]", "no list 'step'"),
+        ('format = 1\nstep = [{ op = ["add"], column = "a", term = 77.125 }]', "step 1 .* no operation"),
+        ('format = 1\nstep = [{ op = "rotate", columns = "ab", degrees = 77.125 }]', "two columns"),
+        ('format = 1\nstep = [{ op = "rotate", columns = ["a", "b", "c"], degrees = 77.125 }]', "two columns"),
+        ('format = 1\nstep = [{ op = "rotate", columns = ["a", 77.125], degrees = 7 }]', "two columns"),
+        ('format = 1\nstep = [{ op = "rotate", columns = ["a", "b"], degrees = 7, units = ["b"] }]', "units"),
         ('format = 1\nstep = [{ op = "rotate", columns = ["a", "a"], degrees = 77.125 }]', "two different"),
         ('format = 1\nstep = [{ op = "rotate", columns = ["a", "b"], degrees = 720 }]', "as it is"),
         ('format = 1\nstep = [{ op = "rotate", columns = ["a", "b"], degrees = 7, units = { c = 1 } }]', "units"),

@@ -115,6 +115,19 @@ def test_a_claim_that_is_not_so_is_refused(claim: dict[str, Any]) -> None:
         NoiseSpec.from_document({**document, **claim})
 
 
+def test_a_yes_is_no_claim_of_1() -> None:
+    spec = NoiseSpec(Labels(("a", "b")), {"name": "response", "epsilon": 1})
+    assert NoiseSpec.from_document({**spec.to_document(), "epsilon": 1}) == spec
+    with pytest.raises(OptionError, match="claims another epsilon"):
+        NoiseSpec.from_document({**spec.to_document(), "epsilon": True})
+
+
+def test_a_file_is_read_by_its_ending_in_any_case(tmp_path: Path) -> None:
+    (tmp_path / "spec.JSON").write_text(SPECS[0].canonical)
+    (tmp_path / "spec.Toml").write_text(SPECS[0].to_toml())
+    assert NoiseSpec.read(tmp_path / "spec.JSON") == NoiseSpec.read(tmp_path / "spec.Toml") == SPECS[0]
+
+
 def test_infinity_is_claimed_as_null_in_json_and_as_inf_in_toml() -> None:
     spec = SPECS[6]
     assert NoiseSpec.from_document({**spec.to_document(), "gamma": None, "epsilon": None}) == spec
@@ -164,13 +177,14 @@ def test_a_label_is_sent_as_its_parent() -> None:
     [
         (SPECS[0], [121, 5]),
         (SPECS[6], [171, 5]),
+        (SPECS[6], [-51, 5]),
         (SPECS[7], [0.05, 0.1]),
         (SPECS[8], [0.5, 1]),
         (SPECS[12], ["east", "north"]),
         (SPECS[14], ["0..18", "0..17"]),
         (SPECS[16], [12, 10]),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_values_that_the_law_cannot_have_sent_are_counted(spec: NoiseSpec, values: list[Any]) -> None:
     with pytest.raises(SchemaError, match=r"^1 values") as told:

@@ -94,6 +94,27 @@ def test_declared_bounds_leave_with_the_release_and_observed_ones_do_not() -> No
     assert [field.domain for field in schema.public_part()] == [schema["age"].domain, Domain()]
 
 
+def test_what_leaves_of_a_schema_says_neither_how_values_were_widened_nor_why() -> None:
+    zip_code = Field("zip", Kind.NOMINAL, hierarchy="prefix 3", coarsened=1, reason="text with 7 categories")
+    schema = Schema((zip_code, Field("name", Kind.NOMINAL, Role.IDENTIFIER), Field("who", Kind.NOMINAL, Role.PERSON)))
+    assert schema.public_part().fields == (Field("zip", Kind.NOMINAL),)
+
+
+def test_a_role_that_one_column_has_is_taken_from_another() -> None:
+    schema = Schema(tuple(Field(name, Kind.NOMINAL) for name in "abc"))
+    for role, left in (
+        (Role.TARGET, Role.CONFIDENTIAL),
+        (Role.LEVEL, Role.CONFIDENTIAL),
+        (Role.PERSON, Role.IDENTIFIER),
+    ):
+        told = schema.with_role(role, "a")
+        assert [field.role for field in told.with_role(role, "b")] == [left, role, Role.CONFIDENTIAL]
+        assert told.with_role(role) == told
+    both = schema.with_role(Role.IDENTIFIER, "a").with_role(Role.IDENTIFIER, "b")
+    assert [field.role for field in both] == [Role.IDENTIFIER, Role.IDENTIFIER, Role.CONFIDENTIAL]
+    assert [field.role for field in both.with_role(Role.TARGET, "c").without_target()] == [field.role for field in both]
+
+
 def test_edited_categories_are_the_ones_encoded() -> None:
     table = pa.table({"grade": ["low", "high", "low"]})
     text = 'format = 1\n[[column]]\nname = "grade"\nkind = "ordinal"\ndomain = { categories = ["low", "mid", "high"] }'
