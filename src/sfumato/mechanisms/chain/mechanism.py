@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,6 +17,8 @@ from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, rows_drawn
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.chain.columns import Column
+    from sfumato.mechanisms.chain.draw import LeafCounts, People
+    from sfumato.mechanisms.chain.rows import Rows
     from sfumato.mechanisms.chain.trees import Tree
 
 __all__ = ["LEAF", "Chain"]
@@ -72,7 +75,7 @@ class Chain:
         """Replace the records by as many rows, or by those that are wanted, drawn column by column."""
         from sfumato.mechanisms.chain.columns import read_columns
         from sfumato.mechanisms.chain.draw import People, prepare_step
-        from sfumato.mechanisms.chain.rows import Likelihood, Regrown, begin_rows, draw_head, without_cells
+        from sfumato.mechanisms.chain.rows import Likelihood, Regrown, without_cells
 
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
         leaf, rare = max(self.leaf, self.k), max(int(levels.max()), records.highest)
@@ -80,24 +83,11 @@ class Chain:
         persons = None if records.persons is None else np.unique(records.persons, return_inverse=True)[1]
         _check_enough(levels, strata, persons, leaf, whole=records.among <= len(records))
         by_name = {column.name: column for column in read_columns(records, rare)}
-        wanted = records.wanted or Wanted(len(records))
-        names = self.sequence(records)
+        names, wanted = self.sequence(records), records.wanted or Wanted(len(records))
         columns = [by_name[name] for name in names]
         codes = np.empty((len(records), len(columns)), dtype=np.uint8)
         people = People(codes, levels, strata, persons, rare, leaf)
-        known: list[tuple[Column, Tree]] = []
-        counts, head, rows = [], [], begin_rows(strata, wanted.rows, len(columns), rng)
-        for place, column in enumerate(columns):
-            step = prepare_step(column, dict(enumerate(columns[:place])), people, rng)
-            codes[:, place] = column.codes(column.cells)
-            counts.append(step.counts)
-            known.append(without_cells(step))
-            if place >= len(wanted.columns):
-                rows.add(step, rng)
-                continue
-            head.append(step)
-            if place + 1 == len(wanted.columns):
-                rows = draw_head(head, strata, wanted, (len(columns), width(records.layout)), rng)
+        rows, counts, known = _drawn(columns, people, wanted, width(records.layout), rng)
         again = self._again(records, names, wanted)
         if again is not None:
             before = {place: column for place, column in enumerate(columns) if place != again}
@@ -108,33 +98,16 @@ class Chain:
                 rows.draw_again(again, step, rng)
                 counts[again], known[again] = step.counts, without_cells(step)
         workings = Workings(likelihood=Likelihood.of(known, rows), regrown=Regrown.of(rows, leaf, again))
-        kept, moved, nothing = rows.copied, rows.moved, np.zeros(len(rows), dtype=np.int64)
-        coordinates = rows.shuffled(records.layout, rng)
-        released = Records(coordinates, records.layout, nothing, nothing.copy(), records.target)
         if again is not None:
             names = (*names[:again], *names[again + 1 :], names[again])
             counts.append(counts.pop(again))
-        chained = Chained(
-            columns=names,
-            leaves=tuple(each.leaves for each in counts),
-            smallest=tuple(each.smallest for each in counts),
-            alike=tuple(each.alike for each in counts),
-            records=len(records),
-            rows=len(rows),
-            k=rare,
-            leaf=leaf,
-            asked_min=int(levels.min()),
-            asked_max=int(levels.max()),
-            violations=sum(each.short for each in counts),
-            kept=kept,
-            moved=moved,
-            regressed=tuple(name for name, each in zip(names, counts, strict=True) if each.regressed),
-            twice=() if again is None else names[-1:],
-        )
-        facts: tuple[Fact, ...] = (chained, Shuffled(rows=len(rows)), *rows_drawn(records))
+        facts: tuple[Fact, ...] = (_stated(names, counts, people, rows, twice=again is not None),)
+        facts = (*facts, Shuffled(rows=len(rows)), *rows_drawn(records))
         if persons is not None:
             facts = (*facts, PersonsBounded(int(persons.max()) + 1, sum(each.left_out for each in counts)))
-        return Sanitized(released, facts, workings)
+        nothing = np.zeros(len(rows), dtype=np.int64)
+        coordinates = rows.shuffled(records.layout, rng)
+        return Sanitized(Records(coordinates, records.layout, nothing, nothing.copy(), records.target), facts, workings)
 
     def sequence(self, records: Records) -> tuple[str, ...]:
         """Names of the columns in the order in which they are drawn."""
@@ -147,6 +120,52 @@ class Chain:
         if records.target is None or records.target in told or records.target == names[-1]:
             return None
         return names.index(records.target)
+
+
+def _drawn(
+    columns: Sequence[Column], people: People, wanted: Wanted, d: int, rng: np.random.Generator
+) -> tuple[Rows, list[LeafCounts], list[tuple[Column, Tree]]]:
+    """Rows drawn column by column, with the leaves of each column and what they were grown from."""
+    from sfumato.mechanisms.chain.draw import prepare_step
+    from sfumato.mechanisms.chain.rows import begin_rows, draw_head, without_cells
+
+    counts, known, head = [], [], []
+    rows = begin_rows(people.strata, wanted.rows, len(columns), rng)
+    for place, column in enumerate(columns):
+        step = prepare_step(column, dict(enumerate(columns[:place])), people, rng)
+        people.codes[:, place] = column.codes(column.cells)
+        counts.append(step.counts)
+        known.append(without_cells(step))
+        if place >= len(wanted.columns):
+            rows.add(step, rng)
+            continue
+        head.append(step)
+        if place + 1 == len(wanted.columns):
+            rows = draw_head(head, people.strata, wanted, (len(columns), d), rng)
+    return rows, counts, known
+
+
+def _stated(
+    names: tuple[str, ...], counts: Sequence[LeafCounts], people: People, rows: Rows, *, twice: bool
+) -> Chained:
+    """What is stated of the leaves that rows were drawn from; the last column was drawn ``twice``, or none."""
+    return Chained(
+        columns=names,
+        leaves=tuple(each.leaves for each in counts),
+        smallest=tuple(each.smallest for each in counts),
+        alike=tuple(each.alike for each in counts),
+        records=len(people.levels),
+        rows=len(rows),
+        k=people.k,
+        leaf=people.leaf,
+        asked_min=int(people.levels.min()),
+        asked_max=int(people.levels.max()),
+        violations=sum(each.short for each in counts),
+        kept=rows.copied,
+        moved=rows.moved,
+        regressed=tuple(name for name, each in zip(names, counts, strict=True) if each.regressed),
+        twice=names[-1:] if twice else (),
+    )
 
 
 def _check_enough(
