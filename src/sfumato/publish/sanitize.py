@@ -161,44 +161,34 @@ def sanitize(
     told: dict[str, Any] = {"schema": schema, "target": target, "level": level, "strata": strata, "public": public}
     told |= {"identifiers": identifiers, "person": person, "weight": weight, "holdout": holdout, "seed": seed}
     told |= {"no_rules": no_rules or None, "rare": rare, "rows": rows, "where": where}
-    told |= {"keep_persons": keep_persons or None}
-    if is_spark_frame(table):
-        return _on_spark(
-            table, mechanism, method, parameters, {**told, "rows_are_people": rows_are_people}, recipe, policy,
-            memory=memory, report=report, budget=budget, known=known, despite_policy=despite_policy, command=command,
-        )  # fmt: skip
-    arrow, origin = to_arrow(table)
+    told |= {"keep_persons": keep_persons or None, "rows_are_people": rows_are_people}
+    frame = None if is_spark_frame(table) else to_arrow(table)
     if method is None and mechanism is None and recipe is None:
-        method = method_of(parameters, arrow.num_rows)
-        method = "condense" if keep_persons and method == "chain" and "leaf" not in parameters else method
+        method = method_of(parameters, table.limit(FEWEST_FOR_CHAIN).count() if frame is None else frame[0].num_rows)
+        if frame is not None and keep_persons and method == "chain" and "leaf" not in parameters:
+            method = "condense"
     chosen, told, policy = as_told(mechanism, method, parameters, told, recipe, policy)
     told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
+    said: dict[str, Any] = {"report": report, "budget": budget, "policy": asked, "command": command}
+    said["despite_policy"] = despite_policy
+    if frame is None:
+        return _on_spark(table, chosen, told, memory, known, said)
+    arrow, origin = frame
     if report:
         compile_ahead()
     if memory is not None:
-        told["rows_are_people"] = rows_are_people
         outcome = frame_by_cells(arrow, chosen, told, memory, report=report, native=native)
         outside, suggest = known_columns(known, outcome.recipe.schema), None
     else:
-        plan = settle(arrow, chosen, rows_are_people=rows_are_people, **told)
+        plan = settle(arrow, chosen, **told)
         if method == "chain" and parameters.get("k") is None and told["level"] is None:
             plan = for_few_people(plan, arrow)
         outside = known_columns(known, plan.schema)
         outcome = run_in_memory(arrow, plan, native=native, report=report)
         suggest = suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget, outside)
-    release = publish(
-        outcome,
-        report=report,
-        budget=budget,
-        known=outside,
-        spreadsheet_safe=spreadsheet_safe,
-        policy=asked,
-        despite_policy=despite_policy,
-        command=command,
-        suggest=suggest,
-    )
+    release = publish(outcome, known=outside, spreadsheet_safe=spreadsheet_safe, suggest=suggest, **said)
     return _as_it_came(release, outcome, arrow, origin, native=native)
 
 
@@ -216,41 +206,19 @@ def _as_it_came(release: Release, outcome: Outcome, arrow: pa.Table, origin: Ori
 
 def _on_spark(
     frame: Any,
-    mechanism: Mechanism | None,
-    method: str | None,
-    parameters: Mapping[str, Any],
-    told: dict[str, Any],
-    recipe: Recipe | str | Path | None,
-    policy: Policy | str | Path | None,
-    *,
+    mechanism: Mechanism,
+    told: Mapping[str, Any],
     memory: str | int | None,
-    report: bool,
-    budget: float | None,
     known: Iterable[str],
-    despite_policy: bool,
-    command: Sequence[str],
+    said: Mapping[str, Any],
 ) -> Release:
     """Release of a data frame of Spark, whose table is one too."""
-    if method is None and mechanism is None and recipe is None:
-        method = method_of(parameters, frame.limit(FEWEST_FOR_CHAIN).count())
-    chosen, told, policy = as_told(mechanism, method, parameters, told, recipe, policy)
-    told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
-    check_budget(budget)
-    asked = asked_policy(policy, report=report, despite=despite_policy)
-    if isinstance(chosen, Geometric):
-        outcome, rows = frame_moved_on_spark(frame, chosen, told)
+    if isinstance(mechanism, Geometric):
+        outcome, rows = frame_moved_on_spark(frame, mechanism, told)
     else:
-        outcome, rows = frame_on_spark(frame, chosen, told, memory, report=report)
+        outcome, rows = frame_on_spark(frame, mechanism, told, memory, report=said["report"])
     outside = known_columns(known, outcome.recipe.schema)
-    release = publish(
-        dataclasses.replace(outcome, table=Path("spark")),
-        report=report,
-        budget=budget,
-        known=outside,
-        policy=asked,
-        despite_policy=despite_policy,
-        command=command,
-    )
+    release = publish(dataclasses.replace(outcome, table=Path("spark")), known=outside, **said)
     return dataclasses.replace(release, table=rows)
 
 
