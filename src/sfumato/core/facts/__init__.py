@@ -11,126 +11,20 @@ from typing import Any
 
 from sfumato.core.documents import Unparsable, plain, typed
 from sfumato.core.errors import BadInput
-from sfumato.core.facts.baskets import (
-    BasketPersons,
-    BasketsRandomized,
-    BasketsReleased,
-    RulesBlocked,
-    RulesHidden,
-)
-from sfumato.core.facts.grouped import (
-    Celled,
-    Chained,
-    ClassPure,
-    CountsKept,
-    Grouped,
-    PersonsApart,
-    PersonsBounded,
-    PersonsLinked,
-    RowsDrawn,
-    Scored,
-    Stratified,
-    Synthesized,
-)
-from sfumato.core.facts.made import (
-    BoundsKept,
-    ColumnRulesKept,
-    ColumnsDropped,
-    DatesCoarsened,
-    DespitePolicy,
-    DomainsObserved,
-    Drawn,
-    Fact,
-    FormulaTexts,
-    HeldOut,
-    RareValues,
-    Shuffled,
-    ShuffledWithin,
-    Unmeasured,
-    Untouched,
-    WeightsScaled,
-)
-from sfumato.core.facts.modified import (
-    Aggregated,
-    Alike,
-    Blocked,
-    ComponentNoise,
-    Downgraded,
-    Enhanced,
-    Noised,
-    Randomized,
-    Sampled,
-    Swapped,
-    TargetMoved,
-    Transformed,
-    Unchanged,
-)
-from sfumato.core.facts.several import (
-    EpochPublished,
-    Joint,
-    Maintained,
-    Opened,
-    PersonRowsBounded,
-    RowsKept,
-)
+from sfumato.core.facts import baskets, grouped, made, modified, several
+from sfumato.core.facts.baskets import *  # noqa: F403
+from sfumato.core.facts.grouped import *  # noqa: F403
+from sfumato.core.facts.made import *  # noqa: F403
+from sfumato.core.facts.made import Fact, FormulaTexts
+from sfumato.core.facts.modified import *  # noqa: F403
+from sfumato.core.facts.several import *  # noqa: F403
 
-__all__ = [
-    "Aggregated",
-    "Alike",
-    "BasketPersons",
-    "BasketsRandomized",
-    "BasketsReleased",
-    "Blocked",
-    "BoundsKept",
-    "Celled",
-    "Chained",
-    "ClassPure",
-    "ColumnRulesKept",
-    "ColumnsDropped",
-    "ComponentNoise",
-    "CountsKept",
-    "DatesCoarsened",
-    "DespitePolicy",
-    "DomainsObserved",
-    "Downgraded",
-    "Drawn",
-    "Enhanced",
-    "EpochPublished",
-    "Fact",
-    "FormulaTexts",
-    "Grouped",
-    "HeldOut",
-    "Joint",
-    "Maintained",
-    "Noised",
-    "Opened",
-    "PersonRowsBounded",
-    "PersonsApart",
-    "PersonsBounded",
-    "PersonsLinked",
-    "Randomized",
-    "RareValues",
-    "RowsDrawn",
-    "RowsKept",
-    "RulesBlocked",
-    "RulesHidden",
-    "Sampled",
-    "Scored",
-    "Shuffled",
-    "ShuffledWithin",
-    "Stratified",
-    "Swapped",
-    "Synthesized",
-    "TargetMoved",
-    "Transformed",
-    "Unchanged",
-    "Unmeasured",
-    "Untouched",
-    "WeightsScaled",
-    "fact_from_json",
-    "fact_to_json",
-    "is_quoted",
-]
+__all__ = ["fact_from_json", "fact_to_json", "is_quoted"]
+__all__ += baskets.__all__
+__all__ += grouped.__all__
+__all__ += made.__all__
+__all__ += modified.__all__
+__all__ += several.__all__
 
 
 _VOCABULARY: dict[str, type[Fact]] = {kind.fact: kind for kind in Fact.__subclasses__()}
