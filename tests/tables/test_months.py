@@ -152,3 +152,10 @@ def test_a_file_in_batches_gives_births_to_the_month_too(tmp_path: Path) -> None
     assert {day.day for day in released.column("birth_date").to_pylist()} == {1}
     assert len({day.day for day in released.column("visit").to_pylist()}) > 5
     assert sf.verify(tmp_path / "out" / "release").holds
+
+
+def test_moments_with_a_time_of_day_are_births_by_name_alone() -> None:
+    days = dates(-9_000, 12_000)
+    moments = [datetime.datetime.combine(day, datetime.time(row % 24, 7)) for row, day in enumerate(days)]
+    schema = Schema.infer(pa.table({"day": days, "modified": moments, "born_at": moments}))
+    assert [field.domain.step for field in schema] == [DateStep.MONTH, DateStep.MINUTE, DateStep.MONTH]

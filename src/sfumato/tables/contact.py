@@ -384,7 +384,7 @@ _LIFETIME = 40 * 365 * DAY
 
 
 def is_birth(name: str, moments: NDArray[np.int64]) -> bool:
-    """Tell whether dates are those of births: called so, or the middle eight of ten spread over forty years.
+    """Tell whether dates are those of births: called so, or days whose middle eight of ten spread over forty years.
 
     Examples
     --------
@@ -393,5 +393,7 @@ def is_birth(name: str, moments: NDArray[np.int64]) -> bool:
     """
     if _CALLED_BIRTH.search(name):
         return True
+    if len(moments) < _FEWEST or (moments % DAY).any():  # without its name nobody's hour of birth is told
+        return False
     early, late = np.quantile(moments, (0.1, 0.9))
-    return len(moments) >= _FEWEST and bool(late - early >= _LIFETIME)
+    return bool(late - early >= _LIFETIME)
