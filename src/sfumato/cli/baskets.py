@@ -17,10 +17,10 @@ from sfumato.cli.options import (
     check_new,
     command_words,
     keeping_owner_part,
-    leaving,
     options,
     signer_at,
     usual,
+    whereabouts,
 )
 from sfumato.core.errors import OptionError
 
@@ -240,11 +240,7 @@ def _tell(console: Console, release: Release, folder: Path, form: str, signer: S
         parts.append((0, "REHEARSAL: made with a seed, not for release."))
     if report is not None:
         parts += [(2, note) for note in report.notes]
-    page = "" if report is None else ", report-public.html"
-    parts.append((0, f"{leaving(verdict)} {folder / 'release'} (table.{form}, certificate.json{page})"))
-    stays = "recipe.toml runs it again" if report is None else "report.html is the one to read first"
-    parts.append((0, f"What stays:   {folder / 'owner'} ({stays})"))
-    console.tell(parts)
+    console.tell([*parts, *whereabouts(release, folder, form)])
     told = {key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out")}
     console.result(
         {"folder": str(folder), "table": str(folder / "release" / f"table.{form}"), **told,

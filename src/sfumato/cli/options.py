@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,11 +13,12 @@ from click.core import ParameterSource
 
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.replacing import check_target, reason, replacing_file
+from sfumato.tables.reading import read_people
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
-    from sfumato.assess.verdict import Verdict
     from sfumato.cli.console import Console
+    from sfumato.publish.release import Release
     from sfumato.publish.signature import Signer
 
 __all__ = [
@@ -29,12 +30,13 @@ __all__ = [
     "check_new",
     "check_plot",
     "command_words",
+    "holdout_of",
     "keeping_owner_part",
-    "leaving",
     "offered_methods",
     "options",
     "signer_at",
     "usual",
+    "whereabouts",
     "write_private",
 ]
 
@@ -139,9 +141,25 @@ def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> It
         raise
 
 
-def leaving(verdict: Verdict | None) -> str:
-    """What the folder ``release`` is called: nothing leaves that a policy says must not."""
-    return "What leaves: " if verdict is None or verdict.outcome.value == "meets" else "Would leave: "
+def whereabouts(release: Release, folder: Path, form: str) -> list[tuple[int, str]]:
+    """Where what leaves and what stays is; nothing leaves that a policy says must not."""
+    report = release.report
+    verdict = None if report is None else report.verdict
+    leaves = "What leaves: " if verdict is None or verdict.outcome.value == "meets" else "Would leave: "
+    page = "" if report is None else ", report-public.html"
+    stays = "recipe.toml runs it again" if report is None else "report.html is the one to read first"
+    return [
+        (0, f"{leaves} {folder / 'release'} (table.{form}, certificate.json{page})"),
+        (0, f"What stays:   {folder / 'owner'} ({stays})"),
+    ]
+
+
+def holdout_of(text: str | None, reading: Mapping[str, Any], usual: float | None = None) -> Any:
+    """Share of people to hold out, or the table of people who were."""
+    try:
+        return usual if text is None else float(text)
+    except ValueError:
+        return read_people(str(text), **reading)[0]
 
 
 def command_words(without: Collection[str] = ()) -> tuple[str, ...]:

@@ -15,11 +15,12 @@ from sfumato.cli.options import (
     INPUT,
     budget_words,
     command_words,
+    holdout_of,
     keeping_owner_part,
-    leaving,
     offered_methods,
     options,
     signer_at,
+    whereabouts,
 )
 from sfumato.cli.parameters import WORDS, WithMethods, parameters_told
 from sfumato.core.errors import OptionError
@@ -118,7 +119,7 @@ def sanitize(
         read = file.form
         if read.numerals.sentences():
             console.say(reading_words(source, read))
-        outside = _holdout(holdout, reading | {"decimal": decimal or read.decimal})
+        outside = holdout_of(holdout, reading | {"decimal": decimal or read.decimal})
         written = read if form is None else FileForm(FileFormat(form), read.delimiter)
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
@@ -138,7 +139,7 @@ def sanitize(
         raise OptionError("--spreadsheet-safe is for CSV; add --format csv, or leave it out")
     native = read.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
     command = command_words() if replayed is None else ()
-    outside = _holdout(holdout, reading | {"decimal": decimal or read.decimal})
+    outside = holdout_of(holdout, reading | {"decimal": decimal or read.decimal})
     with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
         release = sanitize(table, holdout=outside, native=native, command=command, **run)
     with keeping_key(release.key, new_key, output), console.progress():
@@ -190,15 +191,6 @@ def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path
         raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
 
 
-def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
-    if text is None:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return read_people(text, **reading)[0]
-
-
 def _tell(
     console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None, *, pdf: bool = False
 ) -> None:
@@ -218,12 +210,8 @@ def _tell(
         parts.append((3, f"Signed with the key {signer.fingerprint} (certificate.sig)."))
     if certificate.randomness != "release":
         parts.append((0, "REHEARSAL: made with a seed, not for release."))
-    page = "" if report is None else ", report-public.html"
     verdict = None if report is None else report.verdict
-    parts.append((0, f"{leaving(verdict)} {folder / 'release'} (table.{form.format.value}, certificate.json{page})"))
-    stays = "recipe.toml runs it again" if report is None else "report.html is the one to read first"
-    parts.append((0, f"What stays:   {folder / 'owner'} ({stays})"))
-    console.tell(parts)
+    console.tell([*parts, *whereabouts(release, folder, form.format.value)])
     console.result(
         {
             "folder": str(folder),

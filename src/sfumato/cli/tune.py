@@ -9,7 +9,7 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import INPUT, command_words, options
+from sfumato.cli.options import INPUT, command_words, holdout_of, options
 from sfumato.tables.reading import read_people
 
 __all__ = ["tune"]
@@ -81,7 +81,7 @@ def tune(
         check_tuning_folder(output, overwrite=overwrite)
     reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "query": None}
     table, form = read_people(source, **(reading | {"query": query, "sheet": sheet}))
-    outside: Any = _holdout(holdout, reading | {"decimal": decimal or form.decimal})
+    outside: Any = holdout_of(holdout, reading | {"decimal": decimal or form.decimal}, 0.3)
     without = _OF_TUNING if isinstance(outside, float) else tuple(name for name in _OF_TUNING if name != "holdout")
     with console.progress(lines=True):
         tuning = sf.tune(table, policy=policy or USUAL, holdout=outside, command=command_words(without=without), **told)
@@ -92,11 +92,3 @@ def tune(
         lines.append((0, f"Look at: {output / 'report.html'}"))
     console.tell(lines)
     console.result({**tuning.to_json(), "folder": None if output is None else str(output)})
-
-
-def _holdout(text: str | None, reading: dict[str, Any]) -> Any:
-    """Share of people to hold out, or the table of people who were."""
-    try:
-        return 0.3 if text is None else float(text)
-    except ValueError:
-        return read_people(str(text), **reading)[0]
