@@ -30,7 +30,7 @@ from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.laws.properties import holds
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.engines.cells.cuts import parse_size
-from sfumato.engines.chunks.source import open_source
+from sfumato.engines.chunks.source import open_people
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.methods import make_mechanism
@@ -155,7 +155,7 @@ def _cells_within(path: Path) -> Any:
 
 
 def _read_source(path: Path) -> pa.Table:
-    source = open_source(path)
+    source = open_people(path)
     return source.head(source.schema.names, 5)
 
 

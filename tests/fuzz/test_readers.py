@@ -42,6 +42,8 @@ _OWN = {
     "engines/cells/run.py gather": "frames under the run's own key",
     "engines/cells/spill.py table_of": "frames under the run's own key, or of its own cluster",
     "engines/cells/spill.py FileSpill._found": "lengths of frames, which are under the run's own key",
+    "engines/cells/standing.py Tally.add": "frames under the run's own key, or of its own cluster",
+    "engines/spark/file.py open_on_spark": "rows of the run's own cluster",
     "engines/spark/parts.py number_rows": "numbers that were drawn here",
     "engines/spark/cells.py _looks": "rows of the run's own cluster",
     "engines/spark/move.py _Seen.from_bytes": "rows of the run's own cluster",

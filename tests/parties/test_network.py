@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal, SfumatoError, TableError
 from sfumato.engines.parties.links import MOST_MESSAGE, Mail
-from sfumato.engines.parties.network import NetworkChannel
+from sfumato.engines.parties.network import NetworkChannel, _turns
 from sfumato.engines.parties.peers import Address, Identity, Peer, TrialAuthority, self_signed, tls_contexts
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.wire import MOST_FRAME, Frame, Hello, difference, digest_of
@@ -396,6 +396,15 @@ def test_strangers_at_the_port_do_not_disturb_a_run(tmp_path: Path) -> None:
 
     assert run_all(places, work) == [[1], [0]]
     thread.join()
+
+
+def test_callers_who_come_at_the_very_end_are_sent_away() -> None:
+    loop = asyncio.new_event_loop()
+    held = loop.create_task(asyncio.sleep(60))
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.run_until_complete(_turns())
+    assert held.cancelled()
+    loop.close()
 
 
 def test_many_silent_callers_do_not_keep_a_party_out(tmp_path: Path) -> None:

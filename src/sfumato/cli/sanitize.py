@@ -94,7 +94,7 @@ def sanitize(
     from sfumato.mechanisms.geometry.keyfile import keeping_key
     from sfumato.publish.folder import check_folder
     from sfumato.publish.sanitize import sanitize
-    from sfumato.publish.sanitize_file import open_file, sanitize_file
+    from sfumato.publish.sanitize_file import file_of, sanitize_file
     from sfumato.publish.told import load_recipe
     from sfumato.tables.files import FileForm, FileFormat
 
@@ -115,7 +115,7 @@ def sanitize(
         refuse_in_chunks(place, form, (sheet, query), {**run, "holdout": holdout})
         for name in ("weight", "where", "keep_persons"):
             del run[name]
-        file = open_file(source, place.carried_by, master, **reading)
+        file = file_of(source, place.carried_by, master, **reading)
         read = file.form
         if read.numerals.sentences():
             console.say(reading_words(source, read))

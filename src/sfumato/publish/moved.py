@@ -30,6 +30,7 @@ from sfumato.tables.coarsened import known_columns
 from sfumato.tables.files import FileForm, FileFormat
 
 __all__ = [
+    "check_moved",
     "check_quotes",
     "frame_moved_on_spark",
     "release_moved",
@@ -53,7 +54,7 @@ def release_moved(
     **publishing: Any,
 ) -> Release:
     """Move a file of any length in batches and write a whole release folder; folder and key appear together."""
-    mover, choices = _checked(mechanism, told, new_key, folder)
+    mover, choices = check_moved(mechanism, told, new_key, folder)
     randomness = Randomness(told["seed"])
     sample = sample_file(source, sample_rows, randomness.generator("sample"))
     tried = try_on_sample(sample, mover, randomness, **choices)
@@ -77,7 +78,7 @@ def release_moved_on_spark(
     **publishing: Any,
 ) -> Release:
     """Move a file that a cluster reads and write a whole release folder here; the rows come batch by batch."""
-    mover, choices = _checked(mechanism, told, new_key, folder)
+    mover, choices = check_moved(mechanism, told, new_key, folder)
     frame, form = source.frame, source.form
     check_quotes(form, spreadsheet_safe=spreadsheet_safe)
     randomness, numbered = Randomness(told["seed"]).repeatable(), number_rows(frame)
@@ -107,9 +108,10 @@ def frame_moved_on_spark(frame: Any, mechanism: Mechanism, told: Mapping[str, An
     return move_on_spark(frame, numbered, try_on_sample(sample, mover, randomness, **choices), sample.schema)
 
 
-def _checked(
+def check_moved(
     mechanism: Mechanism, told: Mapping[str, Any], new_key: str | Path | None, folder: str | Path
 ) -> tuple[Geometric, dict[str, Any]]:
+    """Mechanism that moves rows one by one and what is told of columns; refuses what needs all rows, or another key."""
     mover, choices = _settled(mechanism, told)
     if (mover.given_key is None) == (new_key is None):
         raise OptionError("a file is moved either by the mechanism's key or by a new one; give a key or new_key")

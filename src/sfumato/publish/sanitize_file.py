@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sfumato.core.errors import OptionError
+from sfumato.engines.cells.run import in_cells
 from sfumato.engines.chunks.run import SAMPLE_ROWS, Geometric
 from sfumato.engines.chunks.source import Source, open_people
 from sfumato.engines.recipe import Recipe
@@ -16,7 +17,7 @@ from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.large import release_by_cells, release_on_spark
-from sfumato.publish.moved import release_moved, release_moved_on_spark
+from sfumato.publish.moved import check_moved, release_moved, release_moved_on_spark
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, check_budget, signer_of
 from sfumato.publish.signature import Signer
@@ -24,10 +25,10 @@ from sfumato.publish.told import as_told, method_of
 from sfumato.tables.files import FileForm
 from sfumato.tables.schema import Schema
 
-__all__ = ["open_file", "sanitize_file"]
+__all__ = ["file_of", "sanitize_file"]
 
 
-def open_file(
+def file_of(
     source: str | Path | Source | ClusterFile,
     engine: Literal["chunks", "spark"] = "chunks",
     master: str | None = None,
@@ -88,7 +89,7 @@ def sanitize_file(
 
     Parameters
     ----------
-    source : path, or what `open_file` gave
+    source : path, or what `file_of` gave
         A .parquet, .csv, .csv.gz, .arrow or .feather file; the released table is of the same format, unless ``form``
         says another.
     folder : path
@@ -160,8 +161,9 @@ def sanitize_file(
     whole["rows"] = rows
     check_folder(folder, overwrite=overwrite)
     reading = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
-    file = open_file(source, engine, master, **reading)
+    file: Source | ClusterFile | None = None
     if method is None and mechanism is None and recipe is None:
+        file = file_of(source, engine, master, **reading)
         method = method_of(parameters, file.first_rows(FEWEST_FOR_CHAIN))
     chosen, told, policy = as_told(mechanism, method, parameters, {**told, **whole}, recipe, policy)
     check_budget(budget)
@@ -180,6 +182,11 @@ def sanitize_file(
         "policy": asked,
         "despite_policy": despite_policy,
     }
+    if moved:  # what cannot be is refused before the file is read
+        check_moved(chosen, told, new_key, folder)
+    else:
+        in_cells(chosen, told)
+    file = file_of(source, engine, master, **reading) if file is None else file
     if moved:
         said |= {"new_key": new_key, "batch_rows": batch_rows, "sample_rows": sample_rows}
         if isinstance(file, ClusterFile):

@@ -363,6 +363,8 @@ def _engine(config: PartyConfig, channel: NetworkChannel) -> Engine | None:
 
 
 async def _turns() -> None:
-    """A few turns of the loop, in which connections that were closed let go of their sockets."""
+    """A few turns of the loop: callers who came at the very end are sent away, and closed connections let go."""
     for _ in range(_LAST_TURNS):
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
         await asyncio.sleep(0)
