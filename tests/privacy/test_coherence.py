@@ -79,6 +79,7 @@ TOGETHER: list[tuple[tuple[Fact, ...], str]] = [
     ((GROUPED, MADE, Scored(1, 5)), ""),
     ((Unmeasured(), DespitePolicy("ours", "does-not-meet")), "nothing was measured"),
     ((Celled(4, 5), GROUPED), ""),
+    ((Celled(1, 20), GROUPED), ""),
     ((Celled(4, 5),), "about cells"),
     ((Celled(5, 4), GROUPED), "about cells"),
     ((Celled(0, 5), GROUPED), "about cells"),
@@ -125,6 +126,8 @@ TOGETHER: list[tuple[tuple[Fact, ...], str]] = [
     ((dataclasses.replace(RARE, dropped=("b",)), ClassPure("a", 2)), ""),
     ((CHAINED, Stratified("c", 2, False)), "about a column"),
     ((CHAINED, Stratified("a", 2, False)), ""),
+    ((CHAINED, BoundsKept(("a", "b"))), ""),
+    ((Transformed(("add",), ("a",), 1), TargetMoved("a")), ""),
     ((Transformed(("add",), ("a", "b"), 1), TargetMoved("a")), ""),
     ((Transformed(("add",), ("a", "b"), 1), TargetMoved("c")), "about a column"),
     ((Transformed(("add",), ("a", "a"), 1),), "about a column"),
@@ -147,6 +150,8 @@ TOGETHER: list[tuple[tuple[Fact, ...], str]] = [
     ((GROUPED, dataclasses.replace(MADE, rows=30), Shuffled(30), RowsDrawn(20, 30, "a > 3")), "the number of rows"),
     ((dataclasses.replace(CHAINED, rows=30), Shuffled(30), RowsDrawn(20, 30, "a > 3")), ""),
     ((GROUPED, PARTS, Shuffled(20), RowsDrawn(20, 20)), "the number of rows"),
+    ((KEPT, EPOCH, Shuffled(20)), ""),
+    ((KEPT, EPOCH, Shuffled(21)), "the number of rows"),
     ((Sampled(20, 10, 20, 10), Shuffled(10)), ""),
     ((Sampled(20, 10, 20, 10), Shuffled(20)), "the number of rows"),
     ((KEPT, EPOCH, dataclasses.replace(EPOCH, epoch=2, rows=25), Shuffled(25)), ""),
@@ -166,6 +171,7 @@ def test_facts_that_cannot_be_together_are_refused_by_what_they_disagree_on(
 def test_a_column_is_randomized_once_and_its_domain_observed_where_it_is() -> None:
     age = Randomized("age", "spec", "0" * 64, 2.0, 0.7)
     assert refusal(age, dataclasses.replace(age, column="pay"), DomainsObserved(("pay",))) == ""
+    assert refusal(age, DomainsObserved(("age",))) == ""
     assert "about a column" in refusal(age, age)
     assert "about a column" in refusal(age, DomainsObserved(("pay",)))
     assert "about a column" in refusal(age, ColumnsDropped(("age",), (), ()))

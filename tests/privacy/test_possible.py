@@ -48,6 +48,7 @@ from sfumato.privacy.coherence import check_facts
 
 GROUPED = Grouped("MDAV", 20, 4, 5, 5, 5, 0, 0, 0, 0)
 CHAINED = Chained(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 5, 5, 0, 0, 40)
+THREE = Chained(("a", "b", "c"), (1, 1, 1), (20, 20, 20), (0, 0, 0), 20, 20, 5, 5, 5, 5, 0, 0, 0, ("b", "c"), ("c",))
 KEPT = Maintained("dynamic", "strict", 5, 6, 4, 2, 5, 0, 0, 1, 0, 0)
 RARE = RareValues("pool", 2, 3, 1, 1, 0, 0)
 NOISED = Noised("gaussian", "additive", 0.5, 3, False, 0.001)
@@ -99,6 +100,11 @@ POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
     (CHAINED, {"alike": (3, 0)}, False),
     (CHAINED, {"alike": (-1, 0)}, False),
     (CHAINED, {"alike": ()}, False),
+    (CHAINED, {"leaves": (1, 3), "smallest": (20, 5), "alike": (0, 0)}, True),
+    (CHAINED, {"smallest": (1, 5), "violations": 1}, True),
+    (CHAINED, {"smallest": (0, 5), "violations": 1}, False),
+    (THREE, {}, True),
+    (THREE, {"twice": ("b", "c")}, False),
     (CHAINED, {"regressed": ("b",)}, True),
     (CHAINED, {"regressed": ("a",)}, False),
     (CHAINED, {"regressed": ("b", "b")}, False),
@@ -118,6 +124,8 @@ POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
     (CHAINED, {"kept": 1}, False),
     (CHAINED, {"kept": 20, "moved": 20}, True),
     (KEPT, {}, True),
+    (KEPT, {"k": 1, "smallest": 1, "tiny": 1}, True),
+    (KEPT, {"groups": 1, "pseudo": 0}, True),
     (KEPT, {"asked_max": 5}, True),
     (KEPT, {"asked_max": 4}, False),
     (KEPT, {"k": 0}, False),
@@ -139,6 +147,9 @@ POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
     (RARE, {"way": "keep", "categories": 0, "cells": 0}, True),
     (RARE, {"way": "keep", "categories": 0, "cells": 0, "filled": 1}, False),
     (RARE, {"way": "keep", "categories": 0, "cells": 0, "dropped": ("a",)}, False),
+    (RARE, {"way": "keep", "categories": 0, "cells": 1, "filled": 1}, False),
+    (RARE, {"columns": 1}, True),
+    (RARE, {"columns": 0, "shown": 1}, False),
     (RARE, {"columns": 0}, False),
     (RARE, {"columns": 0, "categories": 0}, True),
     (RARE, {"columns": 0, "categories": 0, "cells": 0}, False),
@@ -181,6 +192,7 @@ POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
     (ColumnRulesKept(()), {}, False),
     (ColumnRulesKept(("a <= b", "a <= b")), {}, False),
     (Transformed(("add",), ("a",), 1), {}, True),
+    (Transformed(("add",), ("a",), 1), {"operations": ("add", "mult", "rotate")}, True),
     (Transformed(("add",), ("a",), 1), {"columns": ()}, False),
     (Transformed(("add",), ("a",), 1), {"operations": ()}, False),
     (Transformed(("add",), ("a",), 1), {"operations": ("add", "shear")}, False),

@@ -274,7 +274,7 @@ def _persons_agree(facts: Sequence[Fact]) -> bool:
     drawn = bool(_all(Synthesized, facts))
     in_groups = not apart or (
         drawn
-        and all(max(fact.smallest, fact.asked_max, 1) <= apart[0].persons <= fact.records for fact in grouped)
+        and all(max(fact.smallest, fact.asked_max) <= apart[0].persons <= fact.records for fact in grouped)
         and bool(grouped)
     )
     in_leaves = not bounded or all(
