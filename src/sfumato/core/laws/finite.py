@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,17 +116,14 @@ class KeepOrReplace(Amplified):
     250.0
     """
 
+    wraps: ClassVar[bool] = False  # no: the domain has no order
+
     size: int
     keep: float
 
     def __post_init__(self) -> None:
         _check_size(self.size)
         share("keep", self.keep)
-
-    @property
-    def wraps(self) -> bool:
-        """No: the domain has no order."""
-        return False
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:
@@ -167,6 +164,8 @@ class ShiftModulo(Amplified):
     (inf, 2.0)
     """
 
+    wraps: ClassVar[bool] = True  # yes: beyond the end it goes on at the beginning
+
     size: int
     reach: int
 
@@ -174,11 +173,6 @@ class ShiftModulo(Amplified):
         _check_size(self.size)
         if isinstance(self.reach, bool) or not isinstance(self.reach, int) or not 1 <= self.reach < 2**48:
             raise OptionError("the reach of a shift must be a whole number of places, 1 or more")
-
-    @property
-    def wraps(self) -> bool:
-        """Yes: beyond the end it goes on at the beginning."""
-        return True
 
     @property
     def extremes(self) -> Extremes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,6 +160,8 @@ class Membership:
     array([[0., 0., 1., 1.]])
     """
 
+    wraps: ClassVar[bool] = False  # no: nothing moves
+
     size: int
     cells: tuple[int, ...]
 
@@ -174,11 +176,6 @@ class Membership:
     def outputs(self) -> range:
         """All classes."""
         return range(max(self.cells) + 1)
-
-    @property
-    def wraps(self) -> bool:
-        """No: nothing moves."""
-        return False
 
     @property
     def gamma(self) -> float:
@@ -229,6 +226,8 @@ class Additive:
     range(-50, 151)
     """
 
+    wraps: ClassVar[bool] = False  # no: outputs go on beyond the ends
+
     size: int
     law: DiscreteLaplace | DiscreteGaussian | DiscreteUniform
 
@@ -244,11 +243,6 @@ class Additive:
         if not isinstance(self.law, DiscreteUniform):
             return None
         return range(-self.law.steps, self.size + self.law.steps)
-
-    @property
-    def wraps(self) -> bool:
-        """No: outputs go on beyond the ends."""
-        return False
 
     @property
     def gamma(self) -> float:

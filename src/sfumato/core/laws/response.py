@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,8 @@ class Response(Amplified):
     >>> round(Response.for_epsilon(4, 1.5).epsilon, 12)
     1.5
     """
+
+    wraps: ClassVar[bool] = False  # no: answers have no order
 
     matrix: tuple[tuple[float, ...], ...]
 
@@ -93,11 +96,6 @@ class Response(Amplified):
     def outputs(self) -> range:
         """All outputs."""
         return range(len(self.matrix[0]))
-
-    @property
-    def wraps(self) -> bool:
-        """No: answers have no order."""
-        return False
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:

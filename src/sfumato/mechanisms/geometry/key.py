@@ -27,20 +27,14 @@ _COLUMNS = 40  # up to which that was tried
 
 
 @dataclass(frozen=True, repr=False)
-class Add:
-    """Shift a column by a term in its own units."""
+class _OfColumn:
+    """A step that changes one column by a term."""
 
     column: str
     term: float
 
-    op = "add"
-
-    def __post_init__(self) -> None:
-        _check_term(self.term, self.column, "term")
-        _check_change(self.term == 0, self.column)
-
     def __repr__(self) -> str:
-        return f"Add({self.column!r})"
+        return f"{type(self).__name__}({self.column!r})"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -49,11 +43,19 @@ class Add:
 
 
 @dataclass(frozen=True, repr=False)
-class Mult:
-    """Multiply a column by a term."""
+class Add(_OfColumn):
+    """Shift a column by a term in its own units."""
 
-    column: str
-    term: float
+    op = "add"
+
+    def __post_init__(self) -> None:
+        _check_term(self.term, self.column, "term")
+        _check_change(self.term == 0, self.column)
+
+
+@dataclass(frozen=True, repr=False)
+class Mult(_OfColumn):
+    """Multiply a column by a term."""
 
     op = "mult"
 
@@ -62,14 +64,6 @@ class Mult:
         if self.term == 0:
             raise OptionError(f"a step wipes out column {self.column!r}, which cannot be undone; choose another term")
         _check_change(self.term == 1, self.column)
-
-    def __repr__(self) -> str:
-        return f"Mult({self.column!r})"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that the step changes."""
-        return (self.column,)
 
 
 @dataclass(frozen=True, repr=False)

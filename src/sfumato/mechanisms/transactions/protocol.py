@@ -81,13 +81,10 @@ class BasketMechanism(Protocol):
 class OfNamedRules:
     """What mechanisms have in common whose owner names the rules to hide."""
 
+    takes_rules: ClassVar[bool] = True  # the owner names what is to be hidden
+
     min_support: float
     min_confidence: float
-
-    @property
-    def takes_rules(self) -> bool:
-        """The owner names what is to be hidden."""
-        return True
 
     def check_thresholds(self) -> None:
         """Refuse thresholds that are no shares above 0."""

@@ -59,6 +59,7 @@ class BasketRandomization:
         Entries that the randomized baskets may come to, by expectation; more are refused before any is drawn.
     """
 
+    takes_rules: ClassVar[bool] = False  # nothing is named that it should hide
     method: ClassVar[str] = "randomize-baskets"
 
     operator: Literal["usual", "flip", "uniform", "cut-and-paste", "select-a-size"] = "usual"
@@ -79,11 +80,6 @@ class BasketRandomization:
             told = getattr(self, name)
             object.__setattr__(self, name, value if told is None else type(value)(told))
         self.law(Baskets.of([[0]]))
-
-    @property
-    def takes_rules(self) -> bool:
-        """Nothing is named that it should hide."""
-        return False
 
     def law(self, baskets: Baskets) -> BasketOperator:
         """The operator for these baskets: the one that was asked for, or the usual one for so many items."""
