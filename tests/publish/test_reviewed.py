@@ -62,6 +62,7 @@ def test_a_golden_release_holds_but_for_being_a_rehearsal(name: str, tmp_path: P
     found = verify_release(lay_out(tmp_path / "release", certificate, table, schema))
     assert [check.name for check in found if not check.holds] == [REHEARSED]
     assert all(check.checked for check in found)
+    assert [check.detail for check in found if check.name == "rows"] == [f"{certificate.rows_out} rows"]
     assert not found
     assert Verification(tuple(check for check in found if check.name != REHEARSED))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -14,11 +15,12 @@ import pyarrow.parquet
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import TableError
+from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.chunks.source import open_source
 from sfumato.publish import looked_at
 from sfumato.publish.looked_at import look_at_table
-from sfumato.publish.verify import certificate_beside, verify_release
+from sfumato.publish.signature import Signature
+from sfumato.publish.verify import _digest, certificate_beside, verify_release
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
 
@@ -110,6 +112,36 @@ def test_a_file_in_another_folder_is_none_of_the_release(folder: Path) -> None:
 
     change(folder, elsewhere)
     assert failing(folder)["files unchanged"] == "changed or missing: '../elsewhere'"
+
+
+def test_a_certificate_that_names_a_signature_among_its_files_does_not_hold(folder: Path) -> None:
+    text = Signature("SHA256:" + 43 * "A", 64 * b"s").to_text()
+    (folder / "certificate.sig").write_text(text)
+    assert failing(folder) == {}
+
+    def among(document: dict[str, Any]) -> None:
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        document["files"] = dict(sorted({**document["files"], "certificate.sig": digest}.items()))
+
+    change(folder, among)
+    assert failing(folder) == {"files unchanged": "changed or missing: 'certificate.sig'"}
+
+
+@pytest.mark.parametrize(("count", "more"), [(5, ""), (6, " and 1 more")])
+def test_of_many_foreign_files_five_are_named(folder: Path, count: int, more: str) -> None:
+    for place in range(count):
+        (folder / f"x{place}").touch()
+    named = "'x0', 'x1', 'x2', 'x3', 'x4'"
+    assert failing(folder) == {"files unchanged": f"{count} files are not in the certificate: {named}{more}"}
+
+
+def test_a_file_may_have_exactly_as_many_bytes_as_are_granted(folder: Path) -> None:
+    size = (folder / "schema.toml").stat().st_size
+    assert (
+        _digest(folder / "schema.toml", size) == json.loads((folder / "certificate.json").read_text())["schema_sha256"]
+    )
+    with pytest.raises(OptionError, match=f"has {size} bytes; grant it as many"):
+        _digest(folder / "schema.toml", size - 1)
 
 
 @pytest.mark.parametrize("rows", [59, 61])
