@@ -175,6 +175,8 @@ def _environment(name: str, folder: Path) -> Path:
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder / name)], check=True)
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *peers.ENVIRONMENTS[name]], check=True)
+        if name in peers.UNFIT:
+            subprocess.run([str(python), "-m", "pip", "uninstall", "--yes", *peers.UNFIT[name]], check=True)
     return python
 
 

@@ -11,13 +11,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ENVIRONMENTS", "PEERS"]
+__all__ = ["ENVIRONMENTS", "PEERS", "UNFIT"]
 
 ENVIRONMENTS = {
     "sdv": ("sdv", "copulas", "arfpy"),
     "mostlyai": ("mostlyai-engine",),
     "dpmm": ("dpmm", "numpy<2"),
 }
+UNFIT = {"mostlyai": ("torchvision", "torchaudio")}
+"""What is taken out again: tables need neither, and beside a torch without CUDA the tool does not load with them."""
 PEERS = {
     "arf": "sdv",
     "gaussian-copula": "sdv",

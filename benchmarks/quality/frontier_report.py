@@ -53,7 +53,7 @@ while the machine did other work. On one split of wdbc k = 100 is refused, as fe
 dpmm's MST ran on one split of Abalone as shipped, at an epsilon of 1 (and 0.1 for the cuts of numbers), delta = 1e-5,
 bounds of columns taken from the people inside; on Magic it was ended, not done, after 66 CPU seconds, on other tables
 it was not run, and AIM on none (the script has both).
-mostlyai-engine was installed and did not load, as its torchvision does not fit the torch that was at hand. {stopped}
+mostlyai-engine was not run either: beside a torch without CUDA it loads only without its torchvision. {stopped}
 
 ## At a leak of {tight}
 
