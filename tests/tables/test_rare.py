@@ -255,8 +255,9 @@ def test_very_many_categories_leave_where_k_persons_hold_them(method: str, seed:
     held = holders(table, "code", table.column("who").to_pylist())
     made = release.table.column("code").to_pylist()
     rare = {cell for cell, who in held.items() if len(who) < 4}
-    assert set(map(str, made)) <= (set(held) - rare) | {"other"}
-    assert len(set(made)) > 150
+    common = set(held) - rare
+    assert set(map(str, made)) <= common | {"other"}
+    assert len(set(made)) > 0.85 * len(common)
     number = np.array([np.nan if code in (None, "other") else float(code[1:]) for code in made])
     known = ~np.isnan(number)
     assert np.corrcoef(number[known], np.array(release.table.column("size"))[known])[0, 1] > 0.7
