@@ -64,3 +64,21 @@ def test_numbers_too_large_for_their_decimals_have_none_however_they_are_cut(cut
     merged = spacing(numbers[:cut])
     merged.merge(spacing(numbers[cut:]))
     assert (merged.lost, spacing(numbers[:cut], numbers[cut:]).lost, spacing(numbers).lost) == (True, True, True)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9, 1e11])
+@pytest.mark.parametrize("decimals", [0, 1, 2, 3])
+def test_numbers_that_went_through_coordinates_have_the_spacing_of_the_numbers(offset: float, decimals: int) -> None:
+    rng = np.random.default_rng(decimals)
+    for _ in range(20):
+        numbers = offset + np.round(rng.integers(1, 60) * rng.integers(-9_999, 9_999, 8) / 10**decimals, decimals)
+        centre, scale = numbers.mean(), numbers.std()
+        there_and_back = (numbers - centre) / scale * scale + centre
+        found, expected = spacing(list(there_and_back)), spacing(list(numbers))
+        assert (found.apart, found.lost) == (expected.apart, expected.lost)
+
+
+def test_parts_of_few_decimals_merge_into_the_spacing_of_the_whole() -> None:
+    merged = spacing([0.0])
+    merged.merge(spacing([-0.041, 43.46]))
+    assert merged.apart == spacing([0.0, -0.041, 43.46]).apart == 0.041

@@ -389,8 +389,8 @@ CLAIMS = (
     ),
     Sentence(
         "one cell",
-        r"The table was condensed in one cell\.",
-        lambda facts, _: has(facts, Synthesized) and the(facts, Celled).cells == 1,
+        r"The table was put into groups in one cell\.",
+        lambda facts, _: has(facts, Grouped) and the(facts, Celled).cells == 1,
     ),
     Sentence(
         "parts apart",
@@ -455,7 +455,7 @@ CLAIMS = (
     ),
     Sentence(
         "some alone",
-        r"The (?P<n>\d+) original records? were put into groups at least as large as the privacy level of each "
+        r"The (?P<n>\d+) original records? w(as|ere) put into groups at least as large as the privacy level of each "
         r"\((?P<asked>[\d to]+)\), (?P<alone>\d+) records? of level 1 into groups of one\.",
         lambda facts, said: (
             not is_blurred(facts)

@@ -58,7 +58,7 @@ def _of_groups_of_records(fact: Grouped, *, drawn: bool) -> Claim:
         f"group at least as large as its own privacy level ({asked_levels(fact.asked_min, fact.asked_max)}); the "
         f"smallest group has {fact.smallest}."
         if not fact.alone
-        else f"The {counted(fact.records, 'original record', 'original records')} were put into groups at least as "
+        else f"The {counted(fact.records, 'original record was', 'original records were')} put into groups at least as "
         f"large as the privacy level of each ({asked_levels(fact.asked_min, fact.asked_max)}), "
         f"{counted(fact.alone, 'record', 'records')} of level 1 into groups of one.",
         "proved",
@@ -105,15 +105,15 @@ def of_persons(fact: PersonsApart, facts: tuple[Fact, ...]) -> Statements:
 
 
 def of_cells(fact: Celled) -> Statements:
-    """Say that cells were condensed apart."""
+    """Say that the groups of cells were made apart."""
     yield Claim(
         f"No group holds records of two of the {fact.cells} cells that the table was cut into; the smallest cell has "
         f"{counted(fact.smallest, 'record', 'records')}."
         if fact.cells > 1
-        else "The table was condensed in one cell.",
+        else "The table was put into groups in one cell.",
         "proved",
         "The table was cut along principal axes of a sample before any group was made, cells with fewer people than "
-        "the highest privacy level were joined, and each cell was condensed by itself.",
+        "the highest privacy level were joined, and each cell was put into groups by itself.",
         "nothing but that the program ran as it is written",
     )
 
@@ -264,8 +264,8 @@ def of_wanted_rows(fact: RowsDrawn, _: tuple[Fact, ...]) -> Statements:
     if fact.rows > fact.records:
         yield Refused(
             "More rows than there are records give away no more than as many would.",
-            f"{fact.rows} rows were drawn from the same statistics of {fact.records} records: the more rows, the "
-            "closer a reader comes to these statistics",
+            f"{fact.rows} rows were drawn from the same statistics of {counted(fact.records, 'record', 'records')}: "
+            "the more rows, the closer a reader comes to these statistics",
         )
 
 

@@ -20,7 +20,8 @@ __all__ = ["Extra", "KeyedWorkings", "Spacing", "move", "number_blocks"]
 
 _MOST_DECIMALS = 12  # of numbers that are looked at for a spacing
 _MOST_PLACES = 1e12  # within which doubles that went through coordinates still tell neighbouring numbers apart
-_ROUNDING = 0.01  # of a place, which these are exact to
+_ROUNDING = 1e-6  # of a place, which small numbers are exact to
+_LAST_DIGITS = 8 * np.finfo(np.float64).eps  # of a difference of two numbers, as a share of the larger
 _FEW = 1_000
 
 
@@ -85,14 +86,19 @@ class Spacing:
         if self.lost or not self.apart or self._farthest * 10.0**self.decimals > _MOST_PLACES:
             return self.lost
         places = away / self.apart
-        return bool(np.abs(places - np.rint(places)).max() * self.apart * 10.0**self.decimals <= _ROUNDING)
+        off = np.abs(places - np.rint(places)).max() * self.apart * 10.0**self.decimals
+        return bool(off <= self._rounding(self.decimals))
+
+    def _rounding(self, decimals: int) -> float:
+        """How far from a place of so many decimals a difference may lie that is one of them."""
+        return max(_ROUNDING, _LAST_DIGITS * max(abs(self.low), abs(self.high)) * 10.0**decimals)
 
     def _narrow(self, away: NDArray[np.float64]) -> None:
         for decimals in range(_MOST_DECIMALS + 1):
             if self._farthest * 10.0**decimals > _MOST_PLACES:
                 break
             places = away * 10.0**decimals
-            if np.abs(places - np.rint(places)).max() <= _ROUNDING:
+            if np.abs(places - np.rint(places)).max() <= self._rounding(decimals):
                 self.apart = float(np.gcd.reduce(np.rint(places).astype(np.int64)) / 10.0**decimals)
                 self.decimals = decimals
                 return
@@ -172,10 +178,10 @@ def _spacing(records: Records, block: Block) -> float:
     """How far apart the numbers of a column lie; 0 where no distance stands out."""
     marks = [other.start for other in records.layout if (other.column, other.kind) == (block.column, BlockKind.MISSING)]
     there = ~(records.values[:, marks] > 0.5).any(axis=1)
-    coordinates = records.values[there, block.start]
     assert block.scale is not None
+    assert block.centre is not None
     spacing = Spacing()
-    spacing.add((coordinates - coordinates[:1]) * block.scale)
+    spacing.add(records.values[there, block.start] * block.scale + block.centre)
     return spacing.apart
 
 
