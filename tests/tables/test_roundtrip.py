@@ -240,3 +240,17 @@ def test_dates_written_without_leading_zeros_come_back_so(form: str) -> None:
     frame = pa.table({"seen": texts})
     assert confidential(frame)["seen"].format == form
     assert roundtrip(frame, confidential(frame)).equals(frame)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [1, 2, 3, 170_000_000_000_000, 170_000_000_000_001],
+        [0, 1, -1, 2**50, -(2**50)],
+        [0.0, 0.0, 0.0, 3.1529925267435854e-302],
+        [0.0, 5e-324, 1e-310],
+    ],
+)
+def test_small_numbers_beside_large_ones_and_tiny_ones_come_back(cells: list[Any]) -> None:
+    frame = pd.DataFrame({"a": cells})
+    assert roundtrip(frame, confidential(frame))["a"].tolist() == cells

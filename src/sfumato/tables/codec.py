@@ -46,6 +46,7 @@ from sfumato.tables.cells import (
 )
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.grid import (
+    SMALLEST,
     Grid,
     extent_of_labels,
     extent_of_numbers,
@@ -395,7 +396,8 @@ def _decode_column(
         return write_numbers(dates, absent, column.field, wide_moments(kind), column.gap)
     with np.errstate(over="ignore"):  # what overflows lies beyond every bound, and is brought inside
         places = cells * column.scale + column.mean
-    places[np.abs(places) <= _ROUNDING * (abs(column.scale) + abs(column.mean))] = 0.0  # a heap at nought stays there
+    if column.grid.step is None and column.scale > SMALLEST:  # a heap at nought stays there
+        places[np.abs(places) <= _ROUNDING * (abs(column.scale) + abs(column.mean))] = 0.0
     return write_numbers(column.grid.to_numbers(places), absent, column.field, kind, column.gap)
 
 

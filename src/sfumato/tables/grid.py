@@ -25,6 +25,7 @@ from sfumato.tables.dates import (
 from sfumato.tables.field import Bound, Category, Field, Kind
 
 __all__ = [
+    "SMALLEST",
     "WIDEST",
     "Grid",
     "decimals_of_numbers",
@@ -41,6 +42,9 @@ __all__ = [
     "wide_moments",
 ]
 
+SMALLEST = 1e-290
+"""Least deviation that numbers without a step are divided by; below it, quotients overflow."""
+
 WIDEST = 2.0**51
 """Steps from the mean that come back exactly from a standardized double."""
 
@@ -52,7 +56,6 @@ _ENOUGH = 20  # gaps between numbers before a common divisor means anything
 _SAMPLE = 1_000
 _WIDE = 2.0**20  # a spread, in steps, beside which half a step is nothing
 _LARGEST = 1e300  # beyond it, differences overflow
-_SMALLEST = 1e-290  # below it, quotients do
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,9 +239,10 @@ def mean_and_scale(numbers: NDArray[np.float64], grid: Grid, field: Field) -> tu
         return low, 1.0
     size = high - low
     shares = (places - low) / size  # so that no square overflows or vanishes
-    mean, spread = fitting_moments(low + size * float(shares.mean()), size * float(shares.std()), grid)
+    mean, spread = low + size * float(shares.mean()), size * float(shares.std())
     if grid.step is None:
-        return mean, spread
+        return mean, max(spread, SMALLEST)
+    mean, spread = fitting_moments(mean, spread, grid)
     if max(high - mean, mean - low) >= WIDEST:
         raise SchemaError(
             f"column {field.name!r} spans more than 2^51 steps, which cannot be averaged exactly; give it a coarser "
@@ -250,7 +254,7 @@ def mean_and_scale(numbers: NDArray[np.float64], grid: Grid, field: Field) -> tu
 def fitting_moments(mean: float, spread: float, grid: Grid) -> tuple[float, float]:
     """Mean and deviation in places of a grid, from which each comes back."""
     if grid.step is None:
-        return mean, spread if spread > _SMALLEST else 1.0
+        return mean, spread if spread > SMALLEST else 1.0
     return float(np.rint(mean)) if spread > _WIDE else mean, spread
 
 
