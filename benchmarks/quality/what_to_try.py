@@ -21,8 +21,7 @@ from sfumato.engines.plan import settle
 from sfumato.mechanisms.methods import make_mechanism
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.policy import BUILT_IN
-from sfumato.publish.suggest import suggesting
-from sfumato.publish.trial import try_plan
+from sfumato.publish.suggest import suggesting, try_plan
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 

@@ -15,9 +15,8 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import schema_of
 from sfumato.engines.stream import Ingested, Status, StreamSession, cut_batches
 from sfumato.engines.stream.run import forget_rows, init_stream
-from sfumato.publish.cluster_stream import stream_on_spark
 from sfumato.publish.release import Release
-from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream
+from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream, stream_on_spark
 from sfumato.tables.found_rules import find_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import persons_of_table, propose_person
@@ -148,7 +147,7 @@ class Stream:
         checkpoint : path or URL
             Of Spark; on storage that all workers reach.
         **options
-            Those of `sfumato.publish.cluster_stream.stream_on_spark`, such as ``once``, ``every`` and ``cells``.
+            Those of `sfumato.publish.stream.stream_on_spark`, such as ``once``, ``every`` and ``cells``.
         """
         return stream_on_spark(self.state, frame, folder, checkpoint=checkpoint, **options)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sfumato.core.errors import OptionError
-from sfumato.publish.pdf import print_summary
+from sfumato.publish.folder import print_summary
 from tests.assess.test_report import CERTIFICATE, made_up_report
 from tests.browser import chromium, started
 from tests.examples import at_length

@@ -33,7 +33,7 @@ from sfumato.engines.parties.plan import JointPlan, leaks_of
 from sfumato.engines.parties.ports import LocalChannel, PartyError, local_channels
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.privacy.certificate import Certificate
-from sfumato.publish.agreement_method import unfit_method
+from sfumato.publish.agreement import unfit_method
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party
 from sfumato.publish.release import Release
 from sfumato.publish.verify import verify_release

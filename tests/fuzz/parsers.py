@@ -39,10 +39,10 @@ from sfumato.privacy.randomized import read_spec
 from sfumato.publish import verify
 from sfumato.publish.agreement import Check, columns_check
 from sfumato.publish.large import run_key
-from sfumato.publish.looked_at import look_at_table
 from sfumato.publish.policy import Policy
 from sfumato.publish.signature import Signature, Signer, Verifier
 from sfumato.publish.verify import verify_release
+from sfumato.publish.verify_rows import look_at_table
 from sfumato.sklearn.dynamic import read_snapshot
 from sfumato.tables.baskets import baskets_of_table, read_baskets
 from sfumato.tables.files import read_file, read_numerals

@@ -55,7 +55,7 @@ _OWN = {
     "engines/stream/cellwise.py _from_bytes": "the state store of the run's own cluster",
     "engines/stream/cellwise.py _read": "the state store of the run's own cluster",
     "engines/stream/cellwise.py _unpacked": "the state store of the run's own cluster",
-    "publish/cluster_stream.py stream_on_spark": "digests that were made here",
+    "publish/stream.py stream_on_spark": "digests that were made here",
     "engines/spark/cells.py _add_up": "rows of the run's own cluster",
     "privacy/certificate.py certify": "what was written a moment before",
     "sklearn/dynamic.py write_snapshot": "what was written a moment before",

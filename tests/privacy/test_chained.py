@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import Celled, Chained
-from sfumato.privacy.chained import of_chain
+from sfumato.privacy.grouped import of_chain
 
 
 def chained(violations: int = 0) -> Chained:

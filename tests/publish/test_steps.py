@@ -44,8 +44,7 @@ from sfumato.core.facts import (
 )
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
-from sfumato.publish.agreement import agreement_checks, columns_check
-from sfumato.publish.agreement_method import _STATED
+from sfumato.publish.agreement import _STATED, agreement_checks, columns_check
 from tests.fuzz.fuzzing import GOLDENS, golden_bytes
 
 SEEN: dict[str, str] = {

@@ -18,8 +18,18 @@ from sfumato.engines.plan import Plan, settle
 from sfumato.publish import suggest as module
 from sfumato.publish.judge import judge
 from sfumato.publish.policy import Policy
-from sfumato.publish.suggest import ColumnChange, can_be_told, change_tried, suggest_another, suggesting
-from sfumato.publish.trial import End, Outlook, Tried, judged_measures, outlook
+from sfumato.publish.suggest import (
+    ColumnChange,
+    End,
+    Outlook,
+    Tried,
+    can_be_told,
+    change_tried,
+    judged_measures,
+    outlook,
+    suggest_another,
+    suggesting,
+)
 from sfumato.tables.schema import Role
 from tests.publish.cases import GROUPED, rate, report
 

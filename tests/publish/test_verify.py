@@ -17,10 +17,10 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.chunks.source import open_source
-from sfumato.publish import looked_at
-from sfumato.publish.looked_at import look_at_table
+from sfumato.publish import verify_rows
 from sfumato.publish.signature import Signature
 from sfumato.publish.verify import _digest, certificate_beside, verify_release
+from sfumato.publish.verify_rows import look_at_table
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
 
@@ -200,7 +200,7 @@ def test_a_table_may_unpack_to_exactly_what_is_granted(tmp_path: Path) -> None:
 def test_what_a_table_may_unpack_to_grows_with_its_certified_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looked_at, "_FREE", 0)
+    monkeypatch.setattr(verify_rows, "_FREE", 0)
     path = tmp_path / "table.csv.gz"
     path.write_bytes(gzip.compress(b"age,sex\n" + b"5,f\n" + b"5," + b"m" * 5000 + b"\n"))
     assert look_at_table(path, Schema((AGE,)), 3).rows == 2
@@ -209,8 +209,8 @@ def test_what_a_table_may_unpack_to_grows_with_its_certified_cells(
 
 
 def test_reading_stops_behind_the_certified_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looked_at, "_FEWEST_ROWS", 10)
-    monkeypatch.setattr(looked_at, "_BATCH_CELLS", 20)
+    monkeypatch.setattr(verify_rows, "_FEWEST_ROWS", 10)
+    monkeypatch.setattr(verify_rows, "_BATCH_CELLS", 20)
     path = tmp_path / "table.parquet"
     pa.parquet.write_table(pa.table({"age": list(range(5)) * 6 + [99] * 30}), path)
     assert look_at_table(path, Schema((AGE,)), 60).outside == ("age",)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import sfumato as sf
-from sfumato.publish import cluster_stream
+from sfumato.publish import stream as publishing
 from tests.spark.sessions import session
 
 COLUMNS = "pay double, age long, sex string, who string"
@@ -35,14 +35,14 @@ def take_in_all(spark: Any, folder: Path, name: str = "run") -> None:
 
 def hold(folder: Path) -> None:
     """Wait before the folder of a batch is written, and once more after it, while a file says so."""
-    write = cluster_stream.write_batch
+    write = publishing.write_batch
 
     def holding(place: Path, *args: Any, batch: int, **options: Any) -> None:
         _wait(folder / f"before-{batch}")
         write(place, *args, batch=batch, **options)
         _wait(folder / f"after-{batch}")
 
-    cluster_stream.write_batch = holding  # type: ignore[assignment]
+    publishing.write_batch = holding  # type: ignore[assignment]
 
 
 def _wait(mark: Path) -> None:

@@ -18,7 +18,7 @@ from sfumato.engines.stream.cellwise import StreamCells, _from_bytes, cells_of_g
 from sfumato.engines.stream.pending import Vault
 from sfumato.engines.stream.settings import HandedOver, StateError
 from sfumato.mechanisms.condense.maintainer import Maintainer
-from sfumato.publish.cluster_stream import last_batch, write_batch
+from sfumato.publish.stream import last_batch, write_batch
 from sfumato.publish.verify import verify_release
 from sfumato.tables.files import FileForm, FileFormat
 from tests.stream.cases import begin, people

@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import BasketsRandomized, BasketsReleased
-from sfumato.publish import looked_at
+from sfumato.publish import verify_rows
 from sfumato.publish.baskets import BasketSource
 
 
@@ -60,8 +60,8 @@ def test_many_made_up_entries_are_warned_of_and_verify_all_the_same(
     with pytest.warns(UserWarning, match="times as many entries, nearly all of them made up"):
         release = sf.baskets(pa.table({"items": lists})).randomize(operator="flip", report=False)
     release.save(tmp_path / "out")
-    monkeypatch.setattr(looked_at, "_FREE", 1 << 10)
-    monkeypatch.setattr(looked_at, "_CELL", 1)
+    monkeypatch.setattr(verify_rows, "_FREE", 1 << 10)
+    monkeypatch.setattr(verify_rows, "_CELL", 1)
     assert sf.verify(tmp_path / "out" / "release").holds
-    monkeypatch.setattr(looked_at, "_ENTRY", 0)
+    monkeypatch.setattr(verify_rows, "_ENTRY", 0)
     assert not sf.verify(tmp_path / "out" / "release").holds

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.assess.verdict import Ruling, Verdict
 from sfumato.core.randomness import Randomness
 from sfumato.publish.policy import Policy
-from sfumato.publish.trial import End, Outlook, chance_of
+from sfumato.publish.suggest import End, Outlook, chance_of
 from sfumato.tables.schema import Schema
 from sfumato.tuning import halving as confirming
 from sfumato.tuning.candidates import Candidate, check_methods, grid

@@ -130,7 +130,7 @@ def _is_compiled() -> bool:
 
 
 def _browser() -> str | None:
-    from sfumato.publish.pdf import find_browser
+    from sfumato.publish.folder import find_browser
 
     try:
         return find_browser()

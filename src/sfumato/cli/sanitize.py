@@ -149,7 +149,7 @@ def sanitize(
 
 def _check_pdf(*, report: bool) -> None:
     """Find out before the work is done whether a PDF could be made."""
-    from sfumato.publish.pdf import find_browser
+    from sfumato.publish.folder import find_browser
 
     if not report:
         raise OptionError("--pdf prints what was measured and --no-report leaves it out; leave one of them out")
@@ -195,7 +195,7 @@ def _tell(
     console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None, *, pdf: bool = False
 ) -> None:
     from sfumato.cli.facts import fact_lines
-    from sfumato.publish.pdf import print_summary
+    from sfumato.publish.folder import print_summary
 
     if pdf:
         print_summary(folder)

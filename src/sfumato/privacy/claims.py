@@ -33,7 +33,7 @@ from sfumato.core.facts import (
     Unmeasured,
     WeightsScaled,
 )
-from sfumato.privacy import baskets, chained, grouped, joint, modified, perturbed, randomized, streamed
+from sfumato.privacy import baskets, grouped, joint, modified, perturbed, randomized, streamed
 from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_most, counted, quoted
 
@@ -270,7 +270,7 @@ def _of_groups(fact: Grouped, facts: tuple[Fact, ...]) -> Statements:
 
 def _of_cells(fact: Celled, facts: tuple[Fact, ...]) -> Statements:
     chain = any(isinstance(other, Chained) for other in facts)
-    return chained.of_parts(fact) if chain else grouped.of_cells(fact)
+    return grouped.of_parts(fact) if chain else grouped.of_cells(fact)
 
 
 def _of_ledger(_: Opened, facts: tuple[Fact, ...]) -> Statements:
@@ -282,7 +282,6 @@ def _of_ledger(_: Opened, facts: tuple[Fact, ...]) -> Statements:
 
 _CLAIMS: ClaimsOf = {
     **baskets.CLAIMS,
-    **chained.CLAIMS,
     **grouped.CLAIMS,
     **joint.CLAIMS,
     **modified.CLAIMS,

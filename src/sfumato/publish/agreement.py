@@ -2,46 +2,76 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from sfumato.core.documents import fits, write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
+    Aggregated,
     Alike,
+    BasketPersons,
+    BasketsRandomized,
+    BasketsReleased,
     Blocked,
     BoundsKept,
+    Celled,
     Chained,
     ClassPure,
+    ColumnRulesKept,
     ColumnsDropped,
+    ComponentNoise,
     CountsKept,
     DatesCoarsened,
+    DespitePolicy,
     DomainsObserved,
     Downgraded,
     Drawn,
+    Enhanced,
     EpochPublished,
+    Fact,
+    FormulaTexts,
     Grouped,
+    HeldOut,
+    Joint,
     Maintained,
     Noised,
+    Opened,
+    PersonRowsBounded,
+    PersonsApart,
+    PersonsBounded,
     PersonsLinked,
     Randomized,
     RareValues,
     RowsDrawn,
+    RowsKept,
+    RulesBlocked,
+    RulesHidden,
     Sampled,
+    Scored,
     Shuffled,
+    ShuffledWithin,
     Stratified,
     Swapped,
     Synthesized,
     TargetMoved,
     Transformed,
+    Unchanged,
+    Unmeasured,
     Untouched,
     WeightsScaled,
 )
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
 from sfumato.privacy.modified import modified_names
-from sfumato.publish.agreement_method import unfit_method
+from sfumato.tables.levels import parse_conditions
 
-__all__ = ["Check", "agreement_checks", "columns_check"]
+if TYPE_CHECKING:
+    from sfumato.engines.parties.plan import JointPlan
+
+__all__ = ["Check", "agreement_checks", "columns_check", "fits_modified", "unfit_method"]
 
 _CLAIMS, _LEVELS, _METHOD = "claims follow from facts", "levels met", "method follows from facts"
 _COLUMNS = "columns of the facts"
@@ -178,3 +208,323 @@ def _method(certificate: Certificate) -> Check:
     unfit = unfit_method(certificate.method, certificate.parameters, certificate.facts)
     count = len(certificate.parameters)
     return Check(_METHOD, unfit is None, f"{certificate.method} with {count} parameters" if unfit is None else unfit)
+
+
+Kinds = tuple[type[Fact], ...]
+F = TypeVar("F", bound=Fact)
+
+_AROUND: Kinds = (Drawn, ColumnsDropped)
+_OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened, Aggregated)
+_GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
+_DRAWN: Kinds = (*_GROUPS, Celled, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn, WeightsScaled)
+_CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), (*_DRAWN, PersonsLinked, Scored))
+_MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
+_BASKETS: Kinds = (BasketsReleased, Shuffled)
+_STATED: dict[str, tuple[Kinds, Kinds]] = {
+    "condense": _CONDENSED,
+    "condense-paper": _CONDENSED,
+    "classwise": ((ClassPure, Grouped, Synthesized, Shuffled), _DRAWN),
+    "chain": (
+        (Chained, Shuffled),
+        (Celled, HeldOut, Stratified, ColumnRulesKept, PersonsBounded, RareValues, RowsDrawn, WeightsScaled),
+    ),
+    "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept, RareValues)),
+    "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut, BoundsKept)),
+    "translate": _MOVED,
+    "scale": _MOVED,
+    "rotate": _MOVED,
+    "hybrid": _MOVED,
+    "randomize": ((Randomized, Shuffled), (DomainsObserved, Untouched, HeldOut)),
+    "randomize-baskets": ((BasketsRandomized, *_BASKETS), (BasketPersons, HeldOut)),
+    "hide-rules": ((RulesHidden, *_BASKETS), (BasketPersons, HeldOut)),
+    "block-rules": ((RulesBlocked, *_BASKETS), (BasketPersons, HeldOut)),
+    "swap": ((Swapped, Shuffled), (Unchanged, HeldOut)),
+    "sample": ((Sampled, Unchanged, Shuffled), (HeldOut,)),
+    "aggregate": ((Aggregated, Unchanged, Alike, Shuffled), (HeldOut,)),
+    "block": ((Blocked, Alike, Unchanged, Shuffled), (HeldOut,)),
+    "downgrade": ((Downgraded, Shuffled), (Unchanged, HeldOut)),
+    "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept, PersonRowsBounded, RareValues)),
+    "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept, BoundsKept)),
+}
+"""Of each method the facts that it states always, and those that it states at times."""
+
+_CLOSE = 1e-6  # of an epsilon on a grid
+
+
+def unfit_method(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> str | None:
+    """Say why a method with these parameters cannot have stated the facts; None where it can.
+
+    What the facts do not speak of must be a parameter that the method has, with a value that it takes.
+    """
+    if method not in _STATED:
+        return "the method is not one that this version knows"
+    always, at_times = _STATED[method]
+    kinds = {type(fact) for fact in facts}
+    if not {*_AROUND, *always} <= kinds or not kinds <= {*_AROUND, *_OF_ANY, *always, *at_times}:
+        return "the method is not the one that the facts tell of"
+    if any(isinstance(fact, Grouped | Maintained) and fact.alike is None for fact in facts):
+        return "the facts do not tell which records come out as they are"
+    if always == _MOVED[0] and not kinds & {Shuffled, ShuffledWithin}:
+        return "the facts do not tell the order of the rows"
+    try:
+        fits = _fits(method, parameters, facts)
+    except (SfumatoError, ArithmeticError, KeyError, TypeError, ValueError):
+        fits = False  # values that no such method takes
+    return None if fits else "the parameters are not those that the facts tell of"
+
+
+def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
+    if method == "stream":
+        return _fits_stream(parameters, facts)
+    if method == "joint-laplace-pca":
+        return _fits_joint(parameters, facts)
+    if BasketsReleased in _STATED[method][0]:
+        return _fits_baskets(method, parameters, facts)
+    from sfumato.mechanisms.methods import make_mechanism
+
+    mechanism = make_mechanism(method, parameters)
+    if mechanism.method != method or not _is_told(mechanism, parameters):
+        return False
+    least = mechanism.traits.floor if mechanism.traits.holders is None else mechanism.traits.holders
+    if any(least is None or fact.k < least for fact in _all(RareValues, facts)):
+        return False
+    match method:
+        case "condense" | "condense-paper" | "classwise":
+            return _fits_groups(mechanism, facts)
+        case "chain":
+            return _fits_chain(mechanism, facts)
+        case "laplace-pca":
+            return _fits_components(mechanism, facts)
+        case "noise":
+            return _fits_noise(mechanism, facts)
+        case "randomize":
+            return _fits_specs(mechanism, facts)
+        case "swap" | "sample" | "aggregate" | "block" | "downgrade":
+            return fits_modified(mechanism, facts)
+        case _:
+            return _fits_key(mechanism, facts)
+
+
+def _the(kind: type[F], facts: Sequence[Fact]) -> F:
+    (fact,) = (fact for fact in facts if isinstance(fact, kind))
+    return fact
+
+
+def _all(kind: type[F], facts: Sequence[Fact]) -> list[F]:
+    return [fact for fact in facts if isinstance(fact, kind)]
+
+
+def _is_told(mechanism: Any, parameters: dict[str, Any]) -> bool:
+    """Tell whether the parameters are all that the mechanism has, each of its type and as it keeps them."""
+    told = write_json(mechanism, "canonical") == write_json(parameters, "canonical")
+    return told and fits(type(mechanism), parameters)
+
+
+def _fits_groups(mechanism: Any, facts: Sequence[Fact]) -> bool:
+    from sfumato.mechanisms.condense.mechanism import ALGORITHMS
+
+    grouped = _the(Grouped, facts)
+    if _all(Scored, facts) and mechanism.scores != "normal":
+        return False
+    known = {ALGORITHMS[mechanism.grouping]} if mechanism.grouping is not None else set(ALGORITHMS.values())
+    algorithm = grouped.algorithm
+    if mechanism.method == "classwise":
+        algorithm = algorithm.removeprefix("class-wise: ")
+        if algorithm == grouped.algorithm:
+            return False
+        if mechanism.grouping is None:
+            algorithm = algorithm.removesuffix(", chosen by trial")
+    return algorithm in known and grouped.asked_min >= int(mechanism.traits.floor)
+
+
+def _fits_chain(mechanism: Any, facts: Sequence[Fact]) -> bool:
+    where = "".join(fact.where for fact in _all(RowsDrawn, facts))
+    named = dict.fromkeys(name for name, _, _ in parse_conditions(where))
+    chained, head = _the(Chained, facts), tuple(dict.fromkeys([*named, *(mechanism.order or ())]))
+    return bool(
+        chained.k == max(mechanism.k, chained.asked_max)
+        and chained.asked_min >= mechanism.k
+        and chained.leaf == max(mechanism.leaf, mechanism.k)
+        and chained.columns[: len(head)] == head
+    )
+
+
+def _fits_components(mechanism: Any, facts: Sequence[Fact]) -> bool:
+    from sfumato.mechanisms.perturb.laplace_pca import ALGORITHMS, USUAL_K, USUAL_RHO1
+
+    grouped, noise = _the(Grouped, facts), _the(ComponentNoise, facts)
+    told = dataclasses.replace(
+        noise,
+        law="laplace",
+        scale=mechanism.scale(noise.components),
+        guarantee=mechanism.guarantee,
+        rho1=USUAL_RHO1 if mechanism.rho1 is None else mechanism.rho1,
+        grid=mechanism.grid,
+    )
+    if told != noise or grouped.algorithm != ALGORITHMS[mechanism.grouping]:
+        return False
+    if mechanism.groups is not None:
+        return bool(grouped.asked_min == grouped.asked_max == grouped.records // mechanism.groups)
+    return grouped.asked_min >= (USUAL_K if mechanism.k is None else mechanism.k)
+
+
+def _fits_noise(mechanism: Any, facts: Sequence[Fact]) -> bool:
+    noised = _the(Noised, facts)
+    told = dataclasses.replace(
+        noised,
+        law=mechanism.law,
+        kind=mechanism.kind,
+        size=mechanism.size,
+        correlated=mechanism.correlated,
+        grid=mechanism.grid,
+    )
+    passed = [fact for fact in _all(Untouched, facts) if fact.category_columns]
+    return told == noised and _is_enhanced(mechanism.enhance, facts) and (mechanism.pass_categories or not passed)
+
+
+def _is_enhanced(share: float, facts: Sequence[Fact]) -> bool:
+    """Tell whether as many rows got noise on top as a share says, or none did."""
+    rows = _the(Shuffled, facts).rows if share else 0
+    return _all(Enhanced, facts) == ([Enhanced(share, min(rows, max(1, round(share * rows))))] if share else [])
+
+
+def _fits_key(mechanism: Any, facts: Sequence[Fact]) -> bool:
+    moved = _the(Transformed, facts)
+    passed = [fact for fact in _all(Untouched, facts) if fact.category_columns]
+    return (
+        set(moved.operations) <= set(mechanism.operations)
+        and all(fact.column in moved.columns for fact in _all(TargetMoved, facts))
+        and _is_enhanced(mechanism.enhance, facts)
+        and (mechanism.pass_categories or not passed)
+    )
+
+
+def _fits_specs(mechanism: Any, facts: Sequence[Fact]) -> bool:
+    named, columns = dict(mechanism.specs), _all(Randomized, facts)
+    most = mechanism.epsilon
+    for fact in columns:
+        spec = named.pop(fact.column, None)
+        if spec is not None and spec != fact.spec:
+            return False
+        if spec is None and (most is None or fact.epsilon is None or fact.epsilon > most * (1 + _CLOSE)):
+            return False
+    return (
+        not named
+        and (mechanism.allow_observed or not _all(DomainsObserved, facts))
+        and (mechanism.pass_missing or not _all(Untouched, facts))
+    )
+
+
+def _fits_baskets(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
+    from sfumato.mechanisms.methods import make_basket_mechanism
+
+    mechanism = make_basket_mechanism(method, parameters)
+    (fact,) = (each for each in facts if isinstance(each, BasketsRandomized | RulesHidden | RulesBlocked))
+    told = {name: getattr(fact, name) for name in vars(fact) if name in parameters}
+    if isinstance(fact, BasketsRandomized):
+        return _is_told(mechanism, parameters) and _fits_operator(fact, parameters)
+    return _is_told(mechanism, parameters) and all(parameters[name] == value for name, value in told.items())
+
+
+def _fits_operator(fact: BasketsRandomized, parameters: dict[str, Any]) -> bool:
+    """Tell whether an operator is the one that was asked for, or one that is usual where none was."""
+    from sfumato.mechanisms.transactions.randomize import USUAL
+
+    if fact.chosen != (parameters["operator"] == "usual") or (
+        fact.chosen and fact.operator not in ("flip", "select-a-size")
+    ):
+        return False
+    told = {**parameters, "operator": fact.operator, **(USUAL[fact.operator] if fact.chosen else {})}
+    if told["insert"] is None and fact.operator in ("cut-and-paste", "select-a-size"):
+        told["insert"] = fact.insert if fact.insert is not None and fact.insert <= 0.1 else None
+    return all(told[name] == getattr(fact, name) for name in ("operator", "keep", "insert", "cutoff", "gamma"))
+
+
+def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
+    from sfumato.mechanisms.condense.mechanism import ALGORITHMS
+
+    kept, ledger = _the(Maintained, facts), _all(EpochPublished, facts)
+    started = kept.algorithm.removeprefix("AY05 dynamic maintenance, started by ")
+    told = {"k": kept.k, "split": kept.split, "grouping": parameters["grouping"], "epoch": ledger[-1].epoch}
+    for bounded in _all(PersonRowsBounded, facts):
+        told |= {"k": kept.k // bounded.most, "person_rows": bounded.most}
+    if any(rare.k != told["k"] for rare in _all(RareValues, facts)):
+        return False
+    return (
+        write_json(told, "canonical") == write_json(parameters, "canonical")
+        and ALGORITHMS[parameters["grouping"]] == started != kept.algorithm
+    )
+
+
+def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
+    from sfumato.engines.parties.plan import JointPlan
+    from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+
+    joint = _the(Joint, facts)
+    plan = JointPlan.from_document(parameters)
+    told = {key: value for key, value in plan.document().items() if key != "seed"}
+    vertical = plan.partition == "vertical"
+    return (
+        all(fits(JointPlan, {key: value}) or fits(LaplacePCA, {key: value}) for key, value in parameters.items())
+        and write_json(told, "canonical") == write_json(parameters, "canonical")
+        and (joint.partition, joint.parties) == (plan.partition, plan.parties)
+        and joint.engine in (plan.engine, "plain")
+        and (joint.centres, joint.noise) == (("", plan.noise) if vertical else (plan.centres, ""))
+        and joint.rounds <= plan.rounds
+        and all(_is_declared(line, plan) for line in _all(Opened, facts))
+        and (vertical or plan.few == "allow" or not joint.bare)
+        and _fits_components(plan.mechanism, facts)
+    )
+
+
+def _is_declared(line: Opened, plan: JointPlan) -> bool:
+    """Tell whether the protocol of the plan declares to show that, in these words, and to so many."""
+    from sfumato.engines.parties.plan import leaks_of
+
+    leak = leaks_of(plan).get(line.label)
+    to = line.to == plan.parties if leak is not None and leak.to == "all" else len(line.to) == 1
+    return leak is not None and (line.what, line.action) == (leak.what, leak.action) and to and line.times > 0
+
+
+def fits_modified(mechanism: Any, facts: Sequence[Fact]) -> bool:
+    """Tell whether a modification with its parameters can have stated these facts."""
+    for fact in facts:
+        match fact:
+            case Swapped() if not _fits_swap(mechanism, fact):
+                return False
+            case Sampled() if fact.drawn != _drawn(mechanism.share, fact.persons):
+                return False
+            case Aggregated() if mechanism.method == "aggregate" and not _fits_levels(mechanism, fact):
+                return False
+            case Blocked() if fact.asked_min < mechanism.k or (mechanism.columns and fact.columns != mechanism.columns):
+                return False
+            case Downgraded() if (fact.private, fact.limit) != (mechanism.private, mechanism.limit) or (
+                mechanism.hidden == 1 and fact.hidden != fact.rows
+            ):
+                return False
+    return True
+
+
+def _drawn(share: float, persons: int) -> int:
+    from sfumato.mechanisms.modify.sample import people_drawn
+
+    return people_drawn(share, persons)
+
+
+def _fits_swap(mechanism: Any, fact: Swapped) -> bool:
+    if mechanism.within != fact.within or (mechanism.columns and fact.columns != mechanism.columns):
+        return False
+    if fact.within == "window":
+        return bool(fact.window == mechanism.window)
+    return fact.smallest >= mechanism.leaf and (bool(mechanism.columns) or fact.columns == (fact.target,))
+
+
+def _fits_levels(mechanism: Any, fact: Aggregated) -> bool:
+    """Tell whether every column that was told is at its level."""
+    found = dict(zip(fact.columns, zip(fact.hierarchies, fact.levels, strict=True), strict=True))
+    return all(
+        each.column in found
+        and found[each.column][1] == each.level
+        and (each.hierarchy is None or found[each.column][0] == each.hierarchy)
+        for each in mechanism.traits.coarsened
+    )

@@ -19,8 +19,7 @@ from sfumato.engines.spark import is_spark_frame
 from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.judge import asked_policy
-from sfumato.publish.large import frame_by_cells, frame_on_spark
-from sfumato.publish.moved import frame_moved_on_spark
+from sfumato.publish.large import frame_by_cells, frame_moved_on_spark, frame_on_spark
 from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.release import Release, check_budget, publish
 from sfumato.publish.suggest import suggesting

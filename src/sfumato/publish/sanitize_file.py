@@ -16,8 +16,7 @@ from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy
-from sfumato.publish.large import release_by_cells, release_on_spark
-from sfumato.publish.moved import check_moved, release_moved, release_moved_on_spark
+from sfumato.publish.large import check_moved, release_by_cells, release_moved, release_moved_on_spark, release_on_spark
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, check_budget, signer_of
 from sfumato.publish.signature import Signer

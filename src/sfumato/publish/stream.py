@@ -1,8 +1,12 @@
-"""The release of an epoch of a stream, and the attack on published epochs: their differences."""
+"""The release of an epoch of a stream, the attack on published epochs, and streams that a cluster goes on with.
+
+A cluster writes a folder for each batch, which is published once whatever is taken in again.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,18 +23,32 @@ from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import EpochPublished, is_quoted
 from sfumato.core.randomness import Randomness
 from sfumato.engines.epoch import run_epoch
+from sfumato.engines.spark.stream import PersonsSoFar, changes_of, start_stream
+from sfumato.engines.stream.carried import Carried, KeptOut, StreamTotals, carried_in, first_totals, following
+from sfumato.engines.stream.cellwise import CellChange, cells_of_groups
+from sfumato.engines.stream.pending import open_vault
+from sfumato.engines.stream.rare import USUAL
+from sfumato.engines.stream.screen import source_of_levels
 from sfumato.engines.stream.session import StreamSession
-from sfumato.engines.stream.settings import EpochLine
-from sfumato.publish.folder import check_folder
+from sfumato.engines.stream.settings import EpochLine, HandedOver
+from sfumato.publish.folder import check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import Policy
-from sfumato.publish.release import Release, publish, signer_of
+from sfumato.publish.release import Release, form_named, publish, signer_of
 from sfumato.publish.signature import Signer
 from sfumato.publish.verify import certificate_beside, verify_release
 from sfumato.tables.files import FileForm, FileFormat, read_file
 from sfumato.tables.spreadsheet import unquote_formulas
 
-__all__ = ["EpochAttack", "EpochPair", "attack_epochs", "attack_tables", "publish_stream"]
+__all__ = [
+    "EpochAttack",
+    "EpochPair",
+    "attack_epochs",
+    "attack_tables",
+    "publish_stream",
+    "stream_on_spark",
+    "totals_on_spark",
+]
 
 
 def publish_stream(
@@ -234,3 +252,190 @@ def _read(release: Path, ledger: Sequence[EpochLine], delivered: Mapping[int, st
         raise OptionError(f"the release {name} is not an epoch of this stream; name folders that it has published")
     table = read_file(place)[0]
     return len(lines), unquote_formulas(table) if is_quoted(certificate.facts) else table
+
+
+USUAL_CELLS = 16
+"""Cells that a cluster keeps groups apart in, unless told otherwise."""
+
+_BATCH, _CARRIED, _MARK = "batch-", "carried", "stream.mark"
+
+
+def stream_on_spark(
+    state: str | Path,
+    frame: Any,
+    folder: str | Path,
+    *,
+    checkpoint: str | Path,
+    cells: int = USUAL_CELLS,
+    pending_key: str | Path | None = None,
+    person_key: str | Path | None = None,
+    every: str | None = None,
+    once: bool = False,
+    form: FileForm | str | None = None,
+    report: bool = True,
+    sign: str | Path | Signer | None = None,
+    policy: Policy | str | Path | None = None,
+    despite_policy: bool = False,
+) -> Any:
+    """Let a cluster go on with a stream that was begun here: each batch is taken in and published once.
+
+    Groups lie in Spark's state store, and what a batch publishes in a folder of its own, ``batch-00000000`` and so on,
+    which appears whole or not at all. After a crash call it again with the same folder and checkpoint.
+
+    Parameters
+    ----------
+    state : path or URL
+        Begun by `sfumato.engines.stream.run.init_stream`; from now on nothing can be taken in or published there.
+    frame : streaming data frame of Spark
+        Without the records that the stream was begun with.
+    folder : path
+        For the folders of batches, at the driver.
+    checkpoint : path or URL
+        Of Spark, on storage that all workers reach; it holds statistics of groups and is the owner's.
+    cells : int
+        Cells at most that groups are kept apart in; each is the work of one task. Settled at the first call.
+    pending_key, person_key : path, optional
+        Key files that the state was begun with; they go to the workers.
+    every : str, optional
+        Time between two batches, such as ``"1 minute"``; by default the next begins when one has ended.
+    once : bool
+        Take in what is there, and end.
+    form, report, sign, policy, despite_policy
+        As in `publish_stream`. Where a policy is not met the query ends, and the batch is tried again at the next call.
+
+    Returns
+    -------
+    pyspark.sql.streaming.StreamingQuery
+    """
+    asked = asked_policy(policy, report=report, despite=despite_policy)
+    place = Path(folder).absolute()
+    with StreamSession.open(state, write=False, pending_key=pending_key, person_key=person_key) as session:
+        _check_for_cluster(session, pending_key, person_key)
+        signer = signer_of(sign, rehearsal=session.settings.seed is not None)
+        over = session.over
+    if over is None:
+        with StreamSession.open(state) as session:
+            over = _hand_over(session, place, cells)
+    _check_same(place, over)
+    with StreamSession.open(state, write=False, pending_key=pending_key, person_key=person_key) as session:
+        settings, codec = session.settings, session.codec
+        made = cells_of_groups(session.maintainer, settings, codec, over.cells)
+        first = Carried(settings, codec, first_totals(session))
+        persons = None
+        if settings.person is not None and session.persons.vault is not None:
+            known = {bytes.fromhex(name): rows for name, rows in session.persons.rows.items()}
+            persons = PersonsSoFar(settings.person, settings.person_rows, session.persons.vault, known)
+        vault = open_vault(settings, pending_key)
+    usual = FileForm(FileFormat(settings.format), settings.delimiter)
+    written = usual if form is None else form_named(form)
+
+    def each(told: pa.Table, batch: int, query: str) -> None:
+        changes, out = changes_of(told, made)
+        if changes or out:
+            write_batch(
+                place, first, changes, out, batch=batch, query=query, form=written, signer=signer, report=report,
+                policy=asked, despite_policy=despite_policy,
+            )  # fmt: skip
+
+    return start_stream(
+        frame, made, each, checkpoint=str(checkpoint), vault=vault, persons=persons, every=every, once=once
+    )
+
+
+def _check_for_cluster(session: StreamSession, pending_key: object, person_key: object) -> None:
+    """Refuse what a cluster cannot go on with, before it is given away."""
+    settings, schema = session.settings, session.codec.schema
+    same_for_all = isinstance(source_of_levels(settings.level, schema), int | None)
+    if not same_for_all and settings.pending != "encrypted":
+        raise OptionError(
+            "levels differ, so that records may have to wait, and Spark keeps its state on disk; begin the stream with "
+            "--pending encrypted and a key"
+        )
+    if settings.pending == "encrypted" and pending_key is None:
+        raise OptionError("records that wait are encrypted in this stream; give the key with pending_key")
+    if settings.person is not None and person_key is None:
+        raise OptionError("persons of this stream are known under a key; give it with person_key")
+    if settings.rare == USUAL and schema.target is not None:
+        raise OptionError(
+            "a rare class of the target would stop the stream; begin it with --rare pool, lift or keep to go on on a "
+            "cluster"
+        )
+
+
+def _hand_over(session: StreamSession, folder: Path, cells: int) -> HandedOver:
+    """Hand a stream over to a cluster, which publishes it in one folder and no other."""
+    if folder.exists() and any(folder.glob(f"{_BATCH}*")):
+        raise OptionError(f"the folder {str(folder)!r} holds batches of another stream; choose another")
+    over = HandedOver(cells, secrets.token_hex(16))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / _MARK, over.mark + "\n", mode=0o600)
+    session.hand_over(over)
+    return over
+
+
+def _check_same(folder: Path, over: HandedOver) -> None:
+    mark = folder / _MARK
+    if not mark.is_file() or mark.read_text("utf-8").strip() != over.mark:
+        raise OptionError(
+            "a cluster goes on with this stream in another folder, and the same records must not leave from two; give "
+            "that folder, or begin the stream anew"
+        )
+
+
+def write_batch(
+    folder: Path,
+    first: Carried,
+    changes: Mapping[int, CellChange],
+    out: Sequence[KeptOut],
+    *,
+    batch: int,
+    query: str,
+    form: FileForm,
+    signer: Signer | None,
+    report: bool,
+    policy: Policy | None,
+    despite_policy: bool,
+) -> None:
+    """Write the folder of a batch, unless it is there: a batch that is taken in again is not published again.
+
+    Raises
+    ------
+    OptionError
+        Where the folder is of another query, so that the same numbers would stand for other rows.
+    """
+    place = folder / f"{_BATCH}{batch:08d}"
+    last = last_batch(folder, first, before=batch)
+    if last.totals.query not in ("", query) or (place.exists() and carried(place, first).totals.query != query):
+        raise OptionError(
+            "the folder holds batches of another checkpoint, which may be of the same records; give the checkpoint "
+            "that it was written with, or begin the stream anew with another folder"
+        )
+    if place.exists():
+        return
+    after = following(last, changes, out, batch=batch, query=query)
+    with replacing_folder(place) as work:
+        if after.renewed:
+            release = publish(run_epoch(after), report=report, policy=policy, despite_policy=despite_policy)
+            release.write_into(work, form, signer)
+        else:
+            (work / "owner").mkdir(mode=0o700)
+        after.write(work / "owner" / _CARRIED)
+
+
+def last_batch(folder: Path, first: Carried, *, before: int | None = None) -> Carried:
+    """How the stream stands after the last batch whose folder is there, or after the last before another."""
+    names = sorted(each.name for each in folder.glob(f"{_BATCH}*") if each.is_dir())
+    names = [name for name in names if before is None or name < f"{_BATCH}{before:08d}"]
+    return carried(folder / names[-1], first) if names else first
+
+
+def carried(place: Path, first: Carried) -> Carried:
+    """How the stream stood after the batch of a folder."""
+    return carried_in(place / "owner" / _CARRIED, first.settings, first.codec)
+
+
+def totals_on_spark(state: str | Path, folder: str | Path) -> StreamTotals:
+    """How a stream that a cluster goes on with stands after the last batch that is there."""
+    with StreamSession.open(state, write=False) as session:
+        first = Carried(session.settings, session.codec, first_totals(session))
+    return last_batch(Path(folder), first).totals

@@ -22,9 +22,8 @@ from sfumato.core.randomness import Mode
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
 from sfumato.publish.agreement import Check, agreement_checks, columns_check
 from sfumato.publish.folder import sha256_of
-from sfumato.publish.looked_at import MOST_BYTES, look_at_table
 from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
-from sfumato.publish.verify_rows import ModifiedRows, PersonRows
+from sfumato.publish.verify_rows import MOST_BYTES, ModifiedRows, PersonRows, look_at_table
 from sfumato.tables.baskets import read_baskets
 from sfumato.tables.schema import Schema
 

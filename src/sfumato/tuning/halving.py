@@ -18,8 +18,7 @@ import numpy as np
 from sfumato.assess.verdict import Ruling
 from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import tell
-from sfumato.publish.suggest import ColumnChange
-from sfumato.publish.trial import SURE, chance_of
+from sfumato.publish.suggest import SURE, ColumnChange, chance_of
 from sfumato.tuning.candidates import Candidate, first_tried
 from sfumato.tuning.trials import Bench, Part, People, Reading
 from sfumato.tuning.use import Score

@@ -17,8 +17,7 @@ from sfumato.core.pages import framed_page
 from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.protocol import parameters_of
 from sfumato.publish.policy import BUILT_IN, Policy
-from sfumato.publish.suggest import change_tried
-from sfumato.publish.trial import SURE
+from sfumato.publish.suggest import SURE, change_tried
 from sfumato.tuning.candidates import Candidate
 from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in_order
 from sfumato.tuning.trials import Bench, Reading, Told

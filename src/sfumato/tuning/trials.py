@@ -20,8 +20,7 @@ from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import Plan
 from sfumato.publish.policy import Policy
-from sfumato.publish.suggest import ColumnChange
-from sfumato.publish.trial import Outlook, try_plan
+from sfumato.publish.suggest import ColumnChange, Outlook, try_plan
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import Candidate
